@@ -1,0 +1,23 @@
+"""Waiting for something to become true, in place of sleeping and hoping."""
+
+import time
+from collections.abc import Callable
+from datetime import timedelta
+from typing import TypeVar
+
+T = TypeVar("T")
+
+
+def until(question: Callable[[], T], *, within: timedelta = timedelta(seconds=10), what: str = "") -> T:
+    """Ask again and again until the answer is truthy, and return it.
+
+    Raises: TimeoutError, saying what was waited for and the last answer.
+    """
+    deadline = time.monotonic() + within.total_seconds()
+    while not (answer := question()):
+        if time.monotonic() > deadline:
+            raise TimeoutError(
+                f"waited {within.total_seconds():g} s for {what or repr(question)}; last answer: {answer!r}"
+            )
+        time.sleep(0.01)  # noqa: TID251 - the one place: between two looks at a condition
+    return answer
