@@ -2,13 +2,14 @@
 
 import os
 from collections.abc import Iterator
+from typing import NoReturn
 
 import pytest
 
 from tests.sshd import SSHD, Sshd
 
 
-def missing(what: str) -> None:
+def missing(what: str) -> NoReturn:
     """Skip for want of a tool, with the reason; fail where CI=true, so that nothing is skipped unseen there."""
     if os.environ.get("CI") == "true":
         pytest.fail(what)

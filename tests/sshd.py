@@ -20,7 +20,7 @@ MARK = "ZOMBIE_TEST_SSHD"  # in the environment of every session, so that what o
 
 
 class Sshd:
-    """One OpenSSH server with keys of its own; as root its login is a fresh unprivileged user, else whoever runs the test.
+    """One OpenSSH server with keys of its own; its login is a fresh unprivileged user as root, else whoever tests.
 
     Example: `with Sshd() as node: run(["ssh", *node.ssh_options, node.address, "uptime"])`
     """
@@ -107,7 +107,7 @@ class Sshd:
     # --- what a test does to it
 
     def replace_host_key(self) -> None:
-        """Come back with another host key, as a rebuilt machine or a man in the middle does; known_hosts keeps the old one."""
+        """Come back with another host key, as a rebuilt machine does; known_hosts keeps the old one."""
         self.stop()
         self.host_key.unlink()
         _make_key(self.host_key)
@@ -119,7 +119,7 @@ class Sshd:
         _kill([pid for pid in self.processes() if pid != listener])
 
     def allow_sudo(self, *commands: str) -> None:
-        """Let the login run these commands (`ALL`, or full paths with arguments as in sudoers(5)) as root without a password.
+        """Let the login run these commands (as in sudoers(5): `ALL`, or full paths) as root without a password.
 
         Raises: RuntimeError when not root; ValueError with visudo's words.
         """
@@ -191,9 +191,7 @@ class Sshd:
 
     def _write_configuration(self) -> Path:
         if IS_ROOT:
-            Path("/run/sshd").mkdir(
-                mode=0o755, exist_ok=True
-            )  # privilege separation; the service unit makes it otherwise
+            Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # for privilege separation; the service unit makes it
         path = self.folder / "sshd_config"
         text = f"""\
 {self._extra_config}
@@ -211,7 +209,7 @@ LogLevel VERBOSE
 MaxStartups 500
 SetEnv {MARK}={self.folder.name}
 """
-        # OpenSSH 9.8 and later punish an address that keeps failing, and all tests come from one; older ones do not know the word
+        # OpenSSH 9.8 and later punish an address that keeps failing; all tests come from one. Older: unknown word.
         for penalties in ("PerSourcePenalties no\n", ""):
             path.write_text(text + penalties)
             if not _run_quietly([str(SSHD), "-t", "-f", str(path)]):
@@ -283,9 +281,6 @@ def _kill(pids: list[int]) -> list[int]:
     for pid in pids:
         try:
             os.kill(pid, signal.SIGKILL)
-        except (
-            ProcessLookupError,
-            PermissionError,
-        ):  # ended by itself; or a root child of sudo, which its own timeout ends
+        except (ProcessLookupError, PermissionError):  # ended by itself; or a root child of sudo
             continue
     return pids

@@ -16,8 +16,7 @@ def until(question: Callable[[], T], *, within: timedelta = timedelta(seconds=10
     deadline = time.monotonic() + within.total_seconds()
     while not (answer := question()):
         if time.monotonic() > deadline:
-            raise TimeoutError(
-                f"waited {within.total_seconds():g} s for {what or repr(question)}; last answer: {answer!r}"
-            )
+            seconds = within.total_seconds()
+            raise TimeoutError(f"waited {seconds:g} s for {what or repr(question)}; last answer: {answer!r}")
         time.sleep(0.01)  # noqa: TID251 - the one place: between two looks at a condition
     return answer
