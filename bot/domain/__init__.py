@@ -1,0 +1,1 @@
+"""What things are: frozen values and pure functions, standard library only."""

@@ -1,0 +1,59 @@
+"""A cause is a named fault and the pure function that weighs a snapshot for and against it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bot.domain.probe import Snapshot
+from bot.domain.verdict import Finding, RuledOut, Undecided
+
+Weighing: TypeAlias = Finding | RuledOut | Undecided
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A figure that a verdict hangs on, and why it is that figure."""
+
+    value: float
+    reason: str
+
+
+class Tuning(Mapping[str, float]):
+    """A cause's thresholds by name, as its playbook sets them.
+
+    Example:
+    >>> Tuning({"dying_many": Threshold(1000, "a fresh boot has about 17")})["dying_many"]
+    1000
+    """
+
+    __slots__ = ("_thresholds",)
+
+    def __init__(self, thresholds: Mapping[str, Threshold]) -> None:
+        self._thresholds = thresholds
+
+    def __getitem__(self, name: str) -> float:
+        return self._thresholds[name].value
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._thresholds)
+
+    def __len__(self) -> int:
+        return len(self._thresholds)
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """One named fault.
+
+    Shape: `probes` are what `weigh` looks at; `thresholds` the names it takes from its tuning. `weigh` returns a
+    Finding where the readings support the cause, RuledOut where they speak against it, and Undecided where what was
+    not read leaves it open.
+    """
+
+    name: str
+    title: str  # in plain words: "leaked memory cgroups"
+    probes: tuple[str, ...]
+    thresholds: tuple[str, ...]
+    weigh: Callable[[Snapshot, Tuning], Weighing]

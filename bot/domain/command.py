@@ -1,0 +1,122 @@
+"""A command to run on a node, and what came of it."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.errors import CannotRead
+from bot.domain.safe_text import one_line
+
+
+class Looks(enum.Enum):
+    """When a command is run inside the sampling window."""
+
+    ONCE = "once"
+    TWICE = "twice"  # at the start of the window and again at its end
+    THROUGHOUT = "throughout"  # one run that lasts the window, like `mpstat 1 5`
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """One question to a node, as an argument list that no shell will ever interpret.
+
+    Shape: `alternatives` are tried in order, each only when the one before printed nothing. `as_root` adds
+    `sudo -n timeout …` before the same arguments as a last alternative. In a THROUGHOUT command `{samples}` inside an
+    argument becomes the window's length in whole seconds and `{rest}` the moment of the second look.
+    Commands of one `lane` run one after another, lanes run side by side.
+    """
+
+    name: str
+    argv: tuple[str, ...]
+    alternatives: tuple[tuple[str, ...], ...] = ()
+    looks: Looks = Looks.ONCE
+    as_root: bool = False
+    lane: str = "files"
+    limit: timedelta = timedelta(seconds=4)
+    output_limit_bytes: int = 256 * 1024
+
+    def __post_init__(self) -> None:
+        if any("\n" in word for argv in (self.argv, *self.alternatives) for word in argv):
+            raise ValueError(f"{self.name}: an argument holds a newline; a batch has one command a line")
+
+
+@dataclass(frozen=True, slots=True)
+class Completed:
+    """What one run of a command came to; a non-zero exit is data.
+
+    Units: `started_at_uptime` is the node's own uptime in seconds when the run began, None where it was not told.
+    """
+
+    probe: str
+    name: str
+    look: int
+    stdout: str
+    stderr: str = ""
+    exit_status: int | None = 0  # None: the end of this command was never seen
+    cut: bool = False
+    started_at_uptime: float | None = None
+    took: timedelta | None = None
+
+    @property
+    def failure(self) -> str | None:
+        """Why this run gave no usable output, as a sentence; None when it has output to parse."""
+        said = one_line(self.stderr, 120)
+        if self.exit_status is None:
+            return "the answer never came (deadline or lost connection)"
+        if self.exit_status in (124, 137) and not self.cut:
+            return "the command stalled and was ended at its time limit"
+        if self.stdout.strip():
+            return None
+        lowered = self.stderr.lower()
+        if self.exit_status == 127 or "command not found" in lowered or "failed to run command" in lowered:
+            return "the command is missing"
+        if "sudo:" in lowered:
+            return f"sudo refused ({said})"
+        if "permission denied" in lowered or "not permitted" in lowered or "access denied" in lowered:
+            return f"permission denied ({said})"
+        if self.exit_status != 0:
+            return f"exit status {self.exit_status}" + (f" ({said})" if said else "")
+        return "the output was empty"
+
+
+class Outputs:
+    """The finished runs of one probe's commands, by command name and look."""
+
+    __slots__ = ("_runs",)
+
+    def __init__(self, *runs: Completed) -> None:
+        self._runs = {(run.name, run.look): run for run in runs}
+
+    def get(self, name: str, look: int = 0) -> Completed | None:
+        """Return the run, or None when it never ended."""
+        return self._runs.get((name, look))
+
+    def text(self, name: str, look: int = 0) -> str:
+        """Return what the command printed.
+
+        Raises: CannotRead when it did not run, failed with nothing printed, or was cut at its output limit.
+        """
+        run = self._runs.get((name, look))
+        if run is None:
+            raise CannotRead(f"{name}: the answer never came (deadline or lost connection)")
+        if run.failure is not None:
+            raise CannotRead(f"{name}: {run.failure}")
+        if run.cut:
+            raise CannotRead(f"{name}: the output was cut at its limit")
+        return run.stdout
+
+    def text_or_none(self, name: str, look: int = 0) -> str | None:
+        """Return what the command printed, or None where `text` would raise."""
+        try:
+            return self.text(name, look)
+        except CannotRead:
+            return None
+
+    def seconds_between(self, name: str) -> float | None:
+        """Return the node's own seconds between the two looks of a command, None when either is unknown."""
+        first, second = self.get(name, 0), self.get(name, 1)
+        if first is None or second is None or first.started_at_uptime is None or second.started_at_uptime is None:
+            return None
+        return max(0.0, second.started_at_uptime - first.started_at_uptime)

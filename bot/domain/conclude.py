@@ -1,0 +1,114 @@
+"""How findings add up to one verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from bot.domain.cause import Weighing
+from bot.domain.playbook import Playbook
+from bot.domain.probe import Snapshot
+from bot.domain.truth import Unknown
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
+
+
+def conclude(snapshot: Snapshot, playbook: Playbook) -> Verdict:
+    """Weigh every cause and condition of the playbook and return the verdict (without a plan: that needs actions)."""
+    weighings = [_tuned(used.cause.weigh(snapshot, used.tuning), used.lasting_fix) for used in playbook.causes]
+    return _add_up(snapshot, playbook, [*weighings, *_conditions(snapshot, playbook)])
+
+
+def findings_of(snapshot: Snapshot, playbook: Playbook) -> tuple[Finding, ...]:
+    """Return the findings, the one that names the verdict first."""
+    found = [w for used in playbook.causes if isinstance(w := used.cause.weigh(snapshot, used.tuning), Finding)]
+    found += [w for w in _conditions(snapshot, playbook) if isinstance(w, Finding)]
+    return _ordered(found, playbook)
+
+
+def _tuned(weighing: Weighing, lasting_fix: str) -> Weighing:
+    if isinstance(weighing, Finding) and not weighing.lasting_fix:
+        return replace(weighing, lasting_fix=lasting_fix)
+    return weighing
+
+
+def _conditions(snapshot: Snapshot, playbook: Playbook) -> list[Weighing]:
+    weighings: list[Weighing] = []
+    for condition in playbook.conditions:
+        holds = condition.holds(snapshot)
+        if isinstance(holds, Unknown):
+            weighings.append(Undecided(condition.cause or condition.name, holds.because or "something was not read"))
+        elif holds and condition.status is not None:
+            seen = Evidence(condition.name, ", ".join(condition.probes), condition.says, (condition.when,))
+            weighings.append(
+                Finding(condition.cause, condition.status, condition.confidence, condition.says, (seen,))
+            )
+    return weighings
+
+
+def _ordered(findings: Sequence[Finding], playbook: Playbook) -> tuple[Finding, ...]:
+    """Surer than possible first, then the graver, then in the playbook's order of explanation."""
+    order = {used.cause.name: index for index, used in enumerate(playbook.causes)}
+
+    def key(finding: Finding) -> tuple[bool, int, int]:
+        unsure = finding.confidence is None or finding.confidence is Confidence.POSSIBLE
+        return (unsure, -_status(finding).rank, order.get(finding.cause or "", len(order)))
+
+    return tuple(sorted(findings, key=key))
+
+
+def _status(finding: Finding) -> Status:
+    # Something merely possible is never critical.
+    if finding.confidence is Confidence.POSSIBLE and finding.status is Status.CRITICAL:
+        return Status.DEGRADED
+    return finding.status
+
+
+def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing]) -> Verdict:
+    findings = _ordered([w for w in weighings if isinstance(w, Finding)], playbook)
+    ruled_out = tuple(w for w in weighings if isinstance(w, RuledOut))
+    undecided = [w for w in weighings if isinstance(w, Undecided)]
+    unread = snapshot.unread
+    verdict = Verdict(
+        node=snapshot.node,
+        status=Status.HEALTHY,
+        cause=None,
+        confidence=None,
+        summary="",
+        evidence=tuple(dict.fromkeys(evidence for finding in findings for evidence in finding.evidence)),
+        ruled_out=ruled_out,
+        unread=unread,
+        snapshot=snapshot,
+    )
+    missing = [one for one in unread if one.probe in playbook.must_read]
+    suspected = [one for one in undecided if one.suspected]
+    confirmed = any(finding.confidence is Confidence.CONFIRMED for finding in findings)
+    if (missing or suspected) and not confirmed:
+        decisive = [f"{one.probe} was not read ({one.reason})" for one in missing]
+        decisive += [f"{one.cause} cannot be told: {one.because}" for one in suspected]
+        return replace(
+            verdict,
+            status=Status.UNKNOWN,
+            summary="Cannot tell: " + "; ".join(decisive),
+            suspects=_suspects(findings),
+            try_next="Reading " + ", ".join(dict.fromkeys(_deciding(missing, suspected))) + " would decide it.",
+        )
+    if not findings:
+        names = ", ".join(one.probe for one in unread)
+        return replace(verdict, summary=f"Healthy as far as read; unread: {names}" if unread else "Healthy")
+    first = findings[0]
+    return replace(
+        verdict,
+        status=max((_status(finding) for finding in findings), key=lambda status: status.rank),
+        cause=first.cause,
+        confidence=first.confidence,
+        summary=first.summary,
+        suspects=first.suspects,
+    )
+
+
+def _deciding(missing: Sequence[object], suspected: Sequence[Undecided]) -> list[str]:
+    return [getattr(one, "probe", "") for one in missing] + [one.cause for one in suspected]
+
+
+def _suspects(findings: Sequence[Finding]) -> tuple[str, ...]:
+    return findings[0].suspects if findings else ()

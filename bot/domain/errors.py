@@ -1,0 +1,114 @@
+"""Every error of the house, in one tree.
+
+ZombieError
+├── UsageError                 the person or a file of theirs is wrong: exit status 2
+│   ├── InventoryError         the inventory cannot be read, or has no such node (UnknownNode)
+│   ├── PlaybookError          a playbook cannot be read, or has no such name (UnknownPlaybook)
+│   ├── SettingsError          a setting is missing or malformed
+│   └── MissingFile            a key or known_hosts file is missing or unreadable
+├── Unreachable                nobody could talk to the node: exit status 4
+│   ├── NameUnknown            the address does not resolve
+│   ├── ConnectionRefused      nothing listens there
+│   ├── ConnectTimedOut        no answer to the TCP connect
+│   ├── BannerStalled          TCP accepted, then silence: no SSH banner, no login
+│   ├── HostKeyRejected        the host key changed, or is not in known_hosts
+│   ├── LoginRefused           the node does not accept our key or user
+│   └── ConnectionLost         the connection broke, or the node lacks what a batch needs
+└── CannotRead                 one probe has no answer: becomes `Unread`, never ends a run
+
+Every error carries what was wrong as a sentence for a person and, where there is one, what to try.
+"""
+
+from __future__ import annotations
+
+
+class ZombieError(Exception):
+    """Root of the tree: a sentence, and what to try next."""
+
+    def __init__(self, sentence: str, try_next: str = "") -> None:
+        super().__init__(sentence)
+        self.sentence = sentence
+        self.try_next = try_next
+
+    def __str__(self) -> str:
+        return f"{self.sentence} {self.try_next}".strip()
+
+
+class UsageError(ZombieError):
+    """The command line, or a file it names, is wrong."""
+
+
+class InventoryError(UsageError):
+    """The inventory cannot be used as written."""
+
+
+class UnknownNode(InventoryError):
+    """The inventory has no node of that name."""
+
+
+class PlaybookError(UsageError):
+    """A playbook cannot be used as written."""
+
+
+class UnknownPlaybook(PlaybookError):
+    """There is no playbook of that name."""
+
+
+class SettingsError(UsageError):
+    """A setting is missing or malformed."""
+
+
+class MissingFile(UsageError):
+    """A file that reaching a node needs is missing or unreadable."""
+
+
+class Unreachable(ZombieError):
+    """Nobody could talk to the node; `kind` is the stable name of the class of failure."""
+
+    kind = "unreachable"
+
+
+class NameUnknown(Unreachable):
+    """The node's address does not resolve."""
+
+    kind = "name-unknown"
+
+
+class ConnectionRefused(Unreachable):
+    """Nothing listens at the node's address and port."""
+
+    kind = "refused"
+
+
+class ConnectTimedOut(Unreachable):
+    """The node did not answer the TCP connect in time."""
+
+    kind = "timed-out"
+
+
+class BannerStalled(Unreachable):
+    """The node accepted TCP and then said nothing in time."""
+
+    kind = "banner-stall"
+
+
+class HostKeyRejected(Unreachable):
+    """The node showed a host key that is not the one on file."""
+
+    kind = "host-key"
+
+
+class LoginRefused(Unreachable):
+    """The node accepted the connection and refused the login."""
+
+    kind = "authentication"
+
+
+class ConnectionLost(Unreachable):
+    """The connection broke before the node had answered, or cannot carry a batch."""
+
+    kind = "connection-lost"
+
+
+class CannotRead(ZombieError):
+    """A probe has no answer; the reason is what the verdict will list as unread."""

@@ -1,0 +1,47 @@
+"""A node is a machine we may reach, by the name its inventory gives it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+
+from bot.domain.errors import InventoryError
+from bot.domain.safe_text import one_line
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """A machine and how to reach it; None means "as the OpenSSH client config says"."""
+
+    name: str
+    address: str
+    port: int | None = None
+    user: str | None = None
+    key: Path | None = None
+    known_hosts: Path | None = None
+    ssh_config: Path | None = None
+    connect_timeout: timedelta = timedelta(seconds=5)
+    labels: Mapping[str, str] = field(default_factory=dict)
+
+
+def valid_name(text: str) -> str:
+    """Return `text` when it can be a node's name; names are checked before anything else sees them.
+
+    Raises: InventoryError when it holds anything but letters, digits, dots, dashes and underscores,
+    starts with neither letter nor digit, or is longer than 253 characters.
+
+    Example:
+    >>> valid_name("node-123")
+    'node-123'
+    """
+    if not _NAME.match(text):
+        raise InventoryError(
+            f"{one_line(text, 60)!r} is not a node name.",
+            "A name is letters, digits, dots, dashes and underscores, and starts with a letter or digit.",
+        )
+    return text

@@ -1,0 +1,32 @@
+"""What could be done: steps in order, bound by a digest that an approval will name."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One doing on one node: the action's name, its arguments, and the exact commands it would run."""
+
+    action: str
+    args: Mapping[str, str] = field(default_factory=dict)
+    commands: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Ordered steps for one node, and the lasting fix that they do not replace."""
+
+    node: str
+    steps: tuple[Step, ...]
+    lasting_fix: str = ""
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 over node, steps and commands, in hex: two plans are the same exactly when their digests are."""
+        body = [self.node, [[s.action, dict(sorted(s.args.items())), list(s.commands)] for s in self.steps]]
+        return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()

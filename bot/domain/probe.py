@@ -1,0 +1,70 @@
+"""A probe is a question to a node; its answer is a typed reading, or the reason why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from bot.domain.command import Command, Outputs
+from bot.domain.errors import CannotRead
+
+
+class Reading(Protocol):
+    """A typed answer; `probe` names the question it answers."""
+
+    probe: ClassVar[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """Why a question has no answer. Never healthy, never zero."""
+
+    probe: str
+    reason: str
+
+
+R = TypeVar("R", bound=Reading)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """A question: commands, and the pure function that turns their outputs into a reading.
+
+    Raises: `parse` raises CannotRead (and nothing else) when the outputs hold no answer.
+    """
+
+    name: str
+    title: str
+    commands: tuple[Command, ...]
+    parse: Callable[[Outputs], Any]
+
+    def read(self, outputs: Outputs) -> Any:
+        """Return the reading, or Unread with the reason."""
+        try:
+            return self.parse(outputs)
+        except CannotRead as no:
+            return Unread(self.name, no.sentence)
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """All readings of one node in one sampling window."""
+
+    node: str
+    taken_at: datetime
+    window: timedelta
+    readings: Mapping[str, Any] = field(default_factory=dict)
+
+    def get(self, kind: type[R]) -> R | Unread:
+        """Return the reading of that type, or Unread when it was not read or not asked."""
+        reading = self.readings.get(kind.probe)
+        if isinstance(reading, kind | Unread):
+            return reading
+        return Unread(kind.probe, "not asked")
+
+    @property
+    def unread(self) -> tuple[Unread, ...]:
+        """Everything that was asked and not read."""
+        return tuple(reading for reading in self.readings.values() if isinstance(reading, Unread))

@@ -1,0 +1,44 @@
+"""What a node prints, made harmless to look at: control and bidirectional characters become visible escapes."""
+
+from __future__ import annotations
+
+import re
+
+# C0 but tab and newline, DEL, C1, the bidirectional marks and the line separators that some viewers obey.
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff]")
+
+
+def _escape(found: re.Match[str]) -> str:
+    code = ord(found.group())
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}"
+
+
+def safe(text: str) -> str:
+    """Return `text` with every unsafe character as a visible escape; applying it twice changes nothing.
+
+    Example:
+    >>> safe("ok\\tfine\\n\\x1b[31mred")
+    'ok\\tfine\\n\\\\x1b[31mred'
+    """
+    return _UNSAFE.sub(_escape, text)
+
+
+def decode(raw: bytes) -> str:
+    """Decode a node's bytes as UTF-8, keeping invalid ones as visible escapes, and make the text safe.
+
+    Example:
+    >>> decode(b"caf\\xc3\\xa9 \\xff")
+    'café \\\\xff'
+    """
+    return safe(raw.decode("utf-8", errors="backslashreplace"))
+
+
+def one_line(text: str, limit: int = 200) -> str:
+    """Return the text safe, on one line and at most `limit` characters long.
+
+    Example:
+    >>> one_line("a\\n  b   c")
+    'a b c'
+    """
+    flat = " ".join(safe(text).split())
+    return flat if len(flat) <= limit else flat[: limit - 1] + "…"

@@ -1,0 +1,56 @@
+"""Three-valued truth: yes, no, and not read, by Kleene's tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Unknown:
+    """Neither true nor false: something that decides it was not read."""
+
+    because: str = ""
+
+    def __bool__(self) -> bool:
+        raise TypeError("an unknown truth is not a bool; ask `is True` or `is False`")
+
+
+UNKNOWN: Final = Unknown()
+Truth: TypeAlias = bool | Unknown
+
+
+def all_of(*values: Truth) -> Truth:
+    """Kleene's and: one no decides, whatever the order.
+
+    Example:
+    >>> all_of(UNKNOWN, False)
+    False
+    >>> all_of(True, UNKNOWN)
+    Unknown(because='')
+    """
+    if any(value is False for value in values):
+        return False
+    return next((value for value in values if isinstance(value, Unknown)), True)
+
+
+def any_of(*values: Truth) -> Truth:
+    """Kleene's or: one yes decides, whatever the order.
+
+    Example:
+    >>> any_of(UNKNOWN, True)
+    True
+    """
+    if any(value is True for value in values):
+        return True
+    return next((value for value in values if isinstance(value, Unknown)), False)
+
+
+def not_(value: Truth) -> Truth:
+    """Kleene's not: the unknown stays unknown."""
+    return value if isinstance(value, Unknown) else not value
+
+
+def is_unknown(value: Any) -> bool:
+    """True when the value is Unknown."""
+    return isinstance(value, Unknown)

@@ -1,0 +1,101 @@
+"""A verdict: what the findings add up to, with what proves it, what was ruled out and what was not read."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.plan import Plan, Step
+from bot.domain.probe import Snapshot, Unread
+
+
+class Status(enum.StrEnum):
+    """How the node is; `rank` orders healthy, degraded and critical, the rest are no points on that line."""
+
+    HEALTHY = "healthy"
+    DEGRADED = "degraded"
+    CRITICAL = "critical"
+    UNKNOWN = "unknown"
+    UNREACHABLE = "unreachable"
+
+    @property
+    def rank(self) -> int:
+        """0 healthy, 1 degraded, 2 critical, -1 for what cannot be compared."""
+        return {"healthy": 0, "degraded": 1, "critical": 2}.get(self.value, -1)
+
+
+class Confidence(enum.StrEnum):
+    """confirmed: mechanism seen; likely: cause and symptom seen, link not; possible: present, not proven."""
+
+    CONFIRMED = "confirmed"
+    LIKELY = "likely"
+    POSSIBLE = "possible"
+
+    @property
+    def rank(self) -> int:
+        """Higher is surer."""
+        return {"possible": 0, "likely": 1, "confirmed": 2}[self.value]
+
+
+@dataclass(frozen=True, slots=True)
+class Evidence:
+    """One thing that was seen: a short name, the probe that saw it, a sentence, and the node's own lines."""
+
+    finding: str
+    probe: str
+    says: str
+    source: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """A cause that the readings support, how far, and what it would take to end it."""
+
+    cause: str | None  # None: a symptom that no named cause explains
+    status: Status
+    confidence: Confidence | None
+    summary: str
+    evidence: tuple[Evidence, ...]
+    suspects: tuple[str, ...] = ()
+    remedy: tuple[Step, ...] = ()  # what would end it, in order, as far as the evidence justifies; commands come later
+    lasting_fix: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RuledOut:
+    """A cause that the readings speak against, and what speaks against it."""
+
+    cause: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Undecided:
+    """A cause that cannot be told because something was not read.
+
+    `suspected`: something that was read points at it, so that what is missing decides the whole verdict.
+    """
+
+    cause: str
+    because: str
+    suspected: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """One node, one answer."""
+
+    node: str
+    status: Status
+    cause: str | None
+    confidence: Confidence | None
+    summary: str
+    evidence: tuple[Evidence, ...] = ()
+    ruled_out: tuple[RuledOut, ...] = ()
+    unread: tuple[Unread, ...] = ()
+    suspects: tuple[str, ...] = ()
+    plan: Plan | None = None
+    snapshot: Snapshot | None = None
+    took: timedelta = timedelta(0)
+    try_next: str = ""

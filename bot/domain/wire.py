@@ -1,0 +1,77 @@
+"""The node's side of a batch, for simulated nodes: read a batch's script, and frame answers as the script would."""
+
+from __future__ import annotations
+
+import base64
+import re
+import shlex
+from dataclasses import dataclass
+
+from bot.domain.batch import LANE_MARK
+
+_NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
+_REST = re.compile(r"sleep ([0-9.]+) & r=\$!")
+_PART = re.compile(r"^(l\d+p(\d))\(\) \{\n(.*?)\n\}$", re.MULTILINE | re.DOTALL)
+_RUN = re.compile(r"^(run|try) (q\d+) ([0-9.]+) (\d+) (.*)$")
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """One way to answer a question: the argument list, its time limit and its output limit."""
+
+    number: str
+    argv: tuple[str, ...]
+    limit_seconds: float
+    limit_bytes: int
+    last: bool  # False: another way follows when this one prints nothing
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a batch asks of a node: the ways to answer, by part (lane and look), and when the second looks are due."""
+
+    nonce: str
+    rest_seconds: float
+    first: tuple[tuple[str, tuple[Way, ...]], ...]
+    second: tuple[tuple[str, tuple[Way, ...]], ...]
+
+
+def read_script(script: str) -> Request:
+    """Read a batch's script as the shell would.
+
+    Raises: ValueError when it is not a batch.
+    """
+    nonce = _NONCE.search(script)
+    if nonce is None:
+        raise ValueError("not a batch")
+    parts: tuple[list[tuple[str, tuple[Way, ...]]], ...] = ([], [])
+    for name, look, body in _PART.findall(script):
+        ways = []
+        for line in body.splitlines():
+            found = _RUN.match(line.removesuffix(" ||"))
+            if found is not None:
+                word, number, limit, size, rest = found.groups()
+                ways.append(Way(number, tuple(shlex.split(rest)), float(limit), int(size), word == "run"))
+        parts[int(look)].append((name, tuple(ways)))
+    rest = _REST.search(script)
+    return Request(nonce.group(1), float(rest.group(1)) if rest else 0.0, tuple(parts[0]), tuple(parts[1]))
+
+
+def frame(
+    part: str, nonce: str, number: str, stdout: bytes, stderr: bytes, status: str, started: float, ended: float
+) -> str:
+    """Return one finished run as lines of the wire; `status` is an exit status, or one, a newline and `nothing`."""
+    body = b"".join(
+        (
+            f"\n{nonce} {number} {started:.2f}\n".encode(),
+            stdout,
+            f"\n{nonce} e\n".encode(),
+            stderr,
+            f"\n{status} {ended:.2f}\n{nonce} .\n".encode(),
+        )
+    )
+    pieces = (body[at : at + 675] for at in range(0, len(body), 675))
+    return "".join(f"{LANE_MARK} {part} {base64.b64encode(piece).decode()}\n" for piece in pieces)
+
+
+END = f"{LANE_MARK}.\n"
