@@ -1,0 +1,165 @@
+"""The floors: which room may import which, who may import a third-party package, what enters only at the top."""
+
+import ast
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from fnmatch import fnmatch
+
+BESIDE = {"domain"}  # what the parts of the second floor may see: never each other
+MAY_IMPORT: dict[str, set[str]] = {
+    "domain": set(),
+    "probes": BESIDE,
+    "causes": BESIDE,
+    "transport": BESIDE,
+    "library": BESIDE,
+    "sources": BESIDE,
+    "profile": BESIDE,
+    "settings": BESIDE,
+    "inventory": BESIDE,
+    "ledger": BESIDE,
+    "engine": BESIDE,
+    "actions": {"domain", "probes"},
+    "response": {"domain", "probes", "causes", "actions", "library", "profile"},  # the rest is handed in as contracts
+    "surfaces": {"domain", "profile", "sources", "response"},
+    "demo": {"domain", "profile", "sources", "response"},
+    "lab": {"domain", "profile", "sources", "response"},
+}
+EVERYTHING = set(MAY_IMPORT)
+MAY_IMPORT |= {"app": EVERYTHING, "__main__": EVERYTHING | {"app"}, "__init__": set()}
+
+LIBRARY = ["bot/library.py", "bot/library_*.py", "bot/library/*"]
+SSH = ["bot/transport/ssh*.py", "bot/transport/ssh/*", "bot/demo/*"]
+SLACK = ["bot/surfaces/slack.py", "bot/surfaces/slack_*.py", "bot/surfaces/slack/*"]
+EDGES = ["bot/sources/*", "bot/surfaces/pagerduty*.py"]
+MAY_USE: dict[str, list[str]] = {
+    "asyncssh": [*SSH, "bot/inventory.py", "bot/inventory/*"],  # the inventory: OpenSSH client configuration files
+    "tenacity": [*SSH, *SLACK, *EDGES],
+    "yaml": LIBRARY,
+    "simpleeval": LIBRARY,
+    "re2": LIBRARY,
+    "pydantic": LIBRARY,
+    "pydantic_core": LIBRARY,
+    "slack_bolt": SLACK,
+    "slack_sdk": SLACK,
+    "aiohttp": [*SLACK, "bot/surfaces/web.py", "bot/surfaces/web/*", "bot/demo/*"],
+    "httpx": EDGES,
+}
+
+# What enters at the top and is handed down, so that a test can hand in another.
+ENVIRONMENT = {"os.environ", "os.environb", "os.getenv", "os.getenvb"}
+CLOCK = {"datetime.datetime.now", "datetime.datetime.utcnow", "datetime.datetime.today", "datetime.date.today"}
+CLOCK |= {"time.time", "time.time_ns", "time.localtime", "time.gmtime"}
+RANDOMNESS = {"os.urandom", "uuid.uuid1", "uuid.uuid4", "random", "secrets"}
+ONLY_IN: list[tuple[str, set[str], set[str]]] = [
+    ("the environment is read", ENVIRONMENT, {"app", "settings", "__main__"}),
+    ("the clock is read", CLOCK, {"app", "__main__"}),
+    ("randomness is drawn", RANDOMNESS, {"app", "__main__"}),
+]
+
+# Rooms of plain values and functions: their tests need nothing, because they touch nothing.
+PURE = {"domain", "probes", "causes", "actions", "profile"}
+TOUCHING = {"asyncio", "http", "multiprocessing", "signal", "socket", "sqlite3", "subprocess", "tempfile", "threading"}
+TOUCHING |= {"time", "urllib"}
+
+NO_NAMES = {"utils", "util", "helpers", "helper", "base", "common", "misc"}
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One line that stands on the wrong floor."""
+
+    path: str
+    line: int
+    says: str
+
+    def __str__(self) -> str:
+        return f"{self.path}:{self.line}: {self.says}"
+
+
+def room_of(path: str) -> str:
+    """Return the room a file of the program belongs to.
+
+    Example: `room_of("bot/probes/cpu.py") == "probes"`, `room_of("bot/library_models.py") == "library"`
+    """
+    first = path.split("/")[1].removesuffix(".py")
+    return "library" if first.startswith("library_") else first
+
+
+def violations(path: str, source: str) -> Iterator[Violation]:
+    """Read one file of the program and yield every line of it that breaks a floor."""
+    room, tree = room_of(path), ast.parse(source, path)
+    if room not in MAY_IMPORT:
+        yield Violation(path, 1, f"no floor is known for {room}: say in {__name__} what it may import")
+        return
+    if (stem := path.rsplit("/", 1)[-1].removesuffix(".py")) in NO_NAMES:
+        yield Violation(path, 1, f"{stem} says nothing: name the file after what is in it")
+    for line, module in sorted(_imports(path, tree)):
+        if says := _import_says(path, room, module):
+            yield Violation(path, line, says)
+    for line, name in sorted(_names(tree)):
+        for what, names, rooms in ONLY_IN:
+            if room not in rooms and (name in names or name.split(".")[0] in names):
+                yield Violation(path, line, f"{name}: {what} in {', '.join(sorted(rooms))} only; have it handed in")
+
+
+def _import_says(path: str, room: str, module: str) -> str:
+    top, _, rest = module.partition(".")
+    if top == "bot":
+        other = room_of(f"bot/{rest.replace('.', '/')}") if rest else "__init__"
+        if other in (room, "__init__") or other in MAY_IMPORT[room]:
+            return ""
+        return f"{room} must not import {other}"
+    if top in sys.stdlib_module_names:
+        return f"{room} touches nothing, and {top} does" if room in PURE and top in TOUCHING else ""
+    if room == "domain":
+        return f"domain holds to the standard library, and {top} is not in it"
+    if top not in MAY_USE:
+        return f"no importer is named for {top}: say in {__name__} who may use it"
+    if any(fnmatch(path, pattern) for pattern in MAY_USE[top]):
+        return ""
+    return f"{top} is for {', '.join(MAY_USE[top])}"
+
+
+def _imports(path: str, tree: ast.AST) -> set[tuple[int, str]]:
+    """Every module imported anywhere in the file, also inside functions, for types only, and by name at run time."""
+    found = set()
+    package = path.removesuffix(".py").split("/")[:-1]
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                found |= {(node.lineno, alias.name) for alias in names}
+            case ast.ImportFrom(module=module, names=names, level=level):
+                start = package[: len(package) - level + 1] if level else []
+                whole = ".".join([*start, *([module] if module else [])])
+                # `from bot import probes` imports a room, `from bot import __version__` does not
+                found |= {(node.lineno, f"bot.{alias.name}" if whole == "bot" else whole) for alias in names}
+            case ast.Call(func=function, args=[ast.Constant(value=str(name)), *_]) if ast.unparse(function).rsplit(
+                ".", 1
+            )[-1] in ("import_module", "__import__"):
+                found.add((node.lineno, name))
+    return {(line, "bot" if module == "bot.__version__" else module) for line, module in found}
+
+
+def _names(tree: ast.AST) -> set[tuple[int, str]]:
+    """Every dotted name the file uses, under its full name however it was imported."""
+    full = {}
+    found = set()
+    for node in ast.walk(tree):
+        match node:
+            case ast.Import(names=names):
+                for alias in names:
+                    full[alias.asname or alias.name.split(".")[0]] = (
+                        alias.name if alias.asname else alias.name.split(".")[0]
+                    )
+                    found.add((node.lineno, alias.name))
+            case ast.ImportFrom(module=str(module), names=names, level=0):
+                for alias in names:
+                    full[alias.asname or alias.name] = f"{module}.{alias.name}"
+                    found.add((node.lineno, f"{module}.{alias.name}"))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute):
+            first, *rest = ast.unparse(node).split(".")
+            if first in full:
+                found.add((node.lineno, ".".join([full[first], *rest])))
+    return found

@@ -1,0 +1,102 @@
+"""Imports flow down, packages have named importers, and files stay small enough to be read."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.contract.floors import violations
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "bot").rglob("*.py"))
+TESTS = sorted(path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("*.py"))
+
+MOST_LINES = 300
+MAY_BE_LONGER: dict[str, str] = {}  # path: why it is one thing all the same
+
+
+@pytest.mark.parametrize("path", PROGRAM)
+def test_file_stands_on_its_floor(path: str) -> None:
+    assert "\n".join(map(str, violations(path, (ROOT / path).read_text()))) == ""
+
+
+@pytest.mark.parametrize("path", PROGRAM + TESTS)
+def test_file_is_short_or_says_why_not(path: str) -> None:
+    lines = len((ROOT / path).read_text().splitlines())
+    assert (lines > MOST_LINES) == (path in MAY_BE_LONGER), f"{path} has {lines} lines; {MOST_LINES} is the most"
+
+
+def test_every_reason_for_length_belongs_to_a_file() -> None:
+    assert MAY_BE_LONGER.keys() <= set(PROGRAM + TESTS)
+
+
+@pytest.mark.parametrize(
+    ("path", "source", "says"),
+    [
+        ("bot/domain/x.py", "from bot.probes import cpu", "domain must not import probes"),
+        ("bot/domain/x.py", "import yaml", "domain holds to the standard library"),
+        ("bot/domain/x.py", "import subprocess", "domain touches nothing, and subprocess does"),
+        ("bot/probes/x.py", "from bot.causes.steal import weigh", "probes must not import causes"),
+        ("bot/probes/x.py", "from ..causes import steal", "probes must not import causes"),
+        ("bot/probes/x.py", "from .. import causes", "probes must not import causes"),
+        ("bot/probes/x.py", "from bot import causes as c", "probes must not import causes"),
+        ("bot/probes/x.py", "import bot.app", "probes must not import app"),
+        ("bot/probes/x.py", "def f():\n    import bot.transport.ssh", "probes must not import transport"),
+        ("bot/probes/x.py", "if TYPE_CHECKING:\n    from bot.ledger import L", "probes must not import ledger"),
+        ("bot/probes/x.py", "importlib.import_module('bot.engine')", "probes must not import engine"),
+        ("bot/response/x.py", "from bot.engine import run", "response must not import engine"),
+        ("bot/surfaces/x.py", "from bot.demo import nodes", "surfaces must not import demo"),
+        ("bot/library.py", "from bot.inventory import find", "library must not import inventory"),
+        ("bot/library_models.py", "import bot.settings", "library must not import settings"),
+        ("bot/app.py", "from bot.__main__ import main", "app must not import __main__"),
+        ("bot/transport/local.py", "import asyncssh", "asyncssh is for bot/transport/ssh"),
+        ("bot/surfaces/text.py", "from slack_bolt.async_app import AsyncApp", "slack_bolt is for bot/surfaces/slack"),
+        ("bot/app.py", "import requests", "no importer is named for requests"),
+        ("bot/cellar/x.py", "", "no floor is known for cellar"),
+        ("bot/probes/utils.py", "", "utils says nothing"),
+        ("bot/transport/x.py", "import os\nos.environ['HOME']", "the environment is read in"),
+        ("bot/transport/x.py", "from os import getenv as g", "the environment is read in"),
+        ("bot/response/x.py", "import datetime as d\nd.datetime.now(d.UTC)", "the clock is read in"),
+        ("bot/response/x.py", "from datetime import datetime\nclock = datetime.now", "the clock is read in"),
+        ("bot/demo/x.py", "import secrets", "randomness is drawn in"),
+        ("bot/demo/x.py", "from random import choice", "randomness is drawn in"),
+    ],
+)
+def test_line_on_the_wrong_floor_is_caught(path: str, source: str, says: str) -> None:
+    found = [str(violation) for violation in violations(path, source)]
+    last_line = 1 + source.count("\n")
+    assert any(line.startswith(f"{path}:{last_line}: ") and says in line for line in found), found
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("bot/__init__.py", '__version__ = "1"'),
+        ("bot/domain/x.py", "from bot.domain.node import Node\nfrom .alert import Alert\nimport dataclasses"),
+        ("bot/probes/x.py", "from bot import __version__\nfrom bot.domain import probe\nfrom datetime import datetime"),
+        ("bot/library_models.py", "import yaml, re2\nfrom bot.library import x\nfrom pydantic import BaseModel"),
+        ("bot/transport/ssh_session.py", "import asyncssh, asyncio, time\nstart = time.monotonic()"),
+        ("bot/surfaces/web.py", "from aiohttp import web\nfrom bot.sources.pagerduty import read"),
+        ("bot/app.py", "import os, time\nfrom bot.engine import E\nos.environ\ntime.time()"),
+        ("bot/__main__.py", "from bot import app"),
+    ],
+)
+def test_line_on_its_own_floor_passes(path: str, source: str) -> None:
+    assert list(violations(path, source)) == []
+
+
+@pytest.mark.parametrize(
+    "module", [name for name in ("bot.__main__", "bot.app") if f"{name.replace('.', '/')}.py" in PROGRAM]
+)
+def test_starting_loads_nothing_a_check_does_not_need(module: str) -> None:
+    heavy = "{'slack_bolt', 'slack_sdk', 'aiohttp', 'httpx', 'dbos', 'sqlalchemy', 'pytest'}"
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", f"import sys, {module}; print(*sorted({heavy} & sys.modules.keys()))"],
+        env={"PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert done.stdout.split() == []
