@@ -1,0 +1,114 @@
+"""What is installed is what was tested: the locks, the wheel and the image."""
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+from packaging.requirements import Requirement
+
+from bot import __version__
+
+ROOT = Path(__file__).parents[2]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
+LOCKS = ["requirements.lock", "requirements-dev.lock"]
+
+
+def locked(lock: str) -> dict[str, str]:
+    """Return each package of a lock with its version."""
+    pairs = re.findall(r"^([a-z0-9][a-z0-9._-]*)==([^ ;\\]+)", (ROOT / lock).read_text(), re.MULTILINE)
+    return dict(pairs)
+
+
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_locked_package_has_hashes_and_no_address(lock: str) -> None:
+    text = (ROOT / lock).read_text()
+    entries = re.split(r"\n(?=[a-z0-9])", "\n".join(line for line in text.splitlines() if not line.startswith("#")))
+    assert [entry for entry in entries if entry.strip() and "--hash=sha256:" not in entry] == []
+    assert re.findall(r"\S*(?:://|index|find-links|/home|/root|/opt)\S*", text.replace("--no-emit-index-url", "")) == []
+
+
+def test_tools_lock_holds_the_programs_versions() -> None:
+    program, tools = (locked(lock) for lock in LOCKS)
+    assert program.items() <= tools.items()
+
+
+@pytest.mark.parametrize(
+    ("lock", "wanted"),
+    [
+        ("requirements.lock", PROJECT["project"]["dependencies"]),
+        ("requirements-dev.lock", PROJECT["dependency-groups"]["dev"]),
+    ],
+)
+def test_lock_meets_what_the_project_asks_for(lock: str, wanted: list[str]) -> None:
+    versions = locked(lock)
+    for requirement in map(Requirement, wanted):
+        name = requirement.name.lower()
+        assert name in versions, f"{name} is not in {lock}: make it again with the command at its top"
+        assert versions[name] in requirement.specifier
+
+
+def test_wheel_runs_by_itself_and_carries_the_playbooks(tmp_path: Path) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)],
+        cwd=ROOT,
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+        archive.extractall(tmp_path / "installed")
+    playbooks = {path.name for path in (ROOT / "playbooks").iterdir()}
+    assert {name.removeprefix("bot/_playbooks/") for name in names if name.startswith("bot/_playbooks/")} == playbooks
+    assert {name.split("/")[0] for name in names} == {"bot", f"zombie_bot-{__version__}.dist-info"}
+    assert not any(name.startswith("bot/tests") or "__pycache__" in name for name in names)
+    entry_points = (tmp_path / f"installed/zombie_bot-{__version__}.dist-info/entry_points.txt").read_text()
+    assert "zombie = bot.__main__:main" in entry_points
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", "import sys, bot.__main__; sys.exit(bot.__main__.main(['--version']))"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path / "installed"), "PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"zombie {__version__}\n", "")
+
+
+def dockerfile() -> list[tuple[str, str]]:
+    """Return the image's instructions with their arguments, continued lines joined."""
+    text = re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE).replace("\\\n", "")
+    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in text.splitlines() if line)]
+
+
+def test_image_has_two_stages_on_a_named_slim_python() -> None:
+    bases = [arguments.split()[0] for word, arguments in dockerfile() if word == "FROM"]
+    assert len(bases) == 2
+    assert bases[0] == bases[1], "an environment runs on the very Python it was made with"
+    assert re.fullmatch(r"python:3\.\d+-slim-[a-z]+", bases[0])
+
+
+def test_image_runs_the_command_as_a_numbered_user_who_is_not_root() -> None:
+    last_stage = dockerfile()[[word for word, _ in dockerfile()].index("FROM", 1) :]
+    assert re.fullmatch(r"[1-9]\d+:[1-9]\d+", dict(last_stage)["USER"])
+    assert dict(last_stage)["ENTRYPOINT"] == '["zombie"]'
+    assert [word for word, _ in last_stage].index("USER") < [word for word, _ in last_stage].index("ENTRYPOINT")
+
+
+def test_image_installs_by_hash_and_takes_only_what_it_needs() -> None:
+    steps = dockerfile()
+    installs = [arguments for word, arguments in steps if word == "RUN" and "pip install" in arguments]
+    assert installs
+    assert all("--require-hashes" in arguments for arguments in installs)
+    copied = {arguments.split()[0] for word, arguments in steps if word in ("COPY", "ADD")} - {"--from=build"}
+    ignore = (ROOT / ".dockerignore").read_text().splitlines()
+    assert {f"!{name}" for name in copied} == {line for line in ignore if line.startswith("!")}
+    assert "*" in ignore
+    assert all((ROOT / name).exists() for name in copied)
