@@ -1,0 +1,213 @@
+"""The launcher makes one environment, once, whoever calls it from wherever, and says why when it cannot."""
+
+import os
+import shutil
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+PYTHON = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+SHOW = "import json, os, sys; print(json.dumps([sys.argv[1:], os.getcwd()]))\n"
+
+# Stands in for uv: makes an environment without packages, counts, and waits in the middle when it is told to.
+UV = f"""#!/bin/sh
+case "$1 $2" in
+    "venv -q") for folder; do :; done; exec {PYTHON} -m venv --without-pip "$folder" ;;
+    "pip install") echo "$*" >>"$COUNT"; [ -z "${{GATE-}}" ] || read -r _ <"$GATE" || : ;;
+esac
+"""
+
+
+class Checkout:
+    """A checkout with a program that shows how it was called, and a PATH that holds only what is put there."""
+
+    def __init__(self, folder: Path) -> None:
+        self.root = folder / "a checkout"
+        self.tools = folder / "tools"
+        self.elsewhere = folder / "elsewhere"
+        self.count = folder / "count"
+        for made in (self.root / "bot", self.root / "tests", self.tools, self.elsewhere):
+            made.mkdir(parents=True)
+        shutil.copy(ROOT / "zombie", self.root / "zombie")
+        for name in ("requirements.lock", "requirements-dev.lock"):
+            (self.root / name).write_text(f"# nothing for {name}\n")
+        (self.root / "bot/__init__.py").touch()
+        (self.root / "bot/__main__.py").write_text(SHOW)
+        (self.root / "pytest.py").write_text(SHOW)
+        for tool in ("sh", "readlink", "cmp", "rm", "cp", "tail"):
+            (self.tools / tool).symlink_to(str(shutil.which(tool)))
+        (self.tools / "python3").symlink_to(PYTHON)
+        self.environment = {"PATH": str(self.tools), "COUNT": str(self.count), "PIP_CONFIG_FILE": os.devnull}
+
+    def tool(self, name: str, script: str) -> None:
+        """Put a program of the test's own on the PATH."""
+        path = self.tools / name
+        path.unlink(missing_ok=True)
+        path.write_text(script)
+        path.chmod(0o755)
+
+    def installs(self) -> list[str]:
+        return self.count.read_text().splitlines() if self.count.exists() else []
+
+    def start(self, *arguments: str, start: Path | None = None, **environment: str) -> subprocess.Popen[str]:
+        return subprocess.Popen(
+            [str(start or self.root / "zombie"), *arguments],
+            cwd=self.elsewhere,
+            env=self.environment | environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    def run(self, *arguments: str, start: Path | None = None, **environment: str) -> tuple[int, str, str]:
+        with self.start(*arguments, start=start, **environment) as process:
+            out, err = process.communicate(timeout=120)
+        return process.returncode, out, err
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Checkout:
+    made = Checkout(tmp_path)
+    made.tool("uv", UV)
+    return made
+
+
+def shown(arguments: str, folder: Path) -> str:
+    return f'[[{arguments}], "{folder}"]\n'
+
+
+def test_first_call_sets_up_and_says_so_and_the_second_is_silent(checkout: Checkout) -> None:
+    code, out, err = checkout.run("check", "a b", "*")
+    assert (code, out) == (0, shown('"check", "a b", "*"', checkout.elsewhere))
+    assert err.count("\n") == 1
+    assert "setting up" in err
+    assert checkout.run("--json") == (0, shown('"--json"', checkout.elsewhere), "")
+    assert len(checkout.installs()) == 1
+
+
+def test_folder_one_stands_in_cannot_put_its_own_program_in_place(checkout: Checkout) -> None:
+    (checkout.elsewhere / "bot").mkdir()
+    (checkout.elsewhere / "bot/__init__.py").write_text("raise SystemExit('not ours')")
+    (checkout.elsewhere / "json.py").write_text("raise SystemExit('not ours')")
+    code, out, _ = checkout.run(PYTHONPATH=str(checkout.elsewhere))
+    assert (code, out) == (0, shown("", checkout.elsewhere))
+
+
+@pytest.mark.parametrize("relative", [True, False])
+def test_symlink_finds_its_checkout(checkout: Checkout, relative: bool) -> None:
+    first, second = checkout.elsewhere / "first", checkout.tools / "zombie"
+    first.symlink_to("../a checkout/zombie" if relative else checkout.root / "zombie")
+    second.symlink_to(os.path.relpath(first, checkout.tools) if relative else first)
+    code, out, _ = checkout.run("x", start=second)
+    assert (code, out) == (0, shown('"x"', checkout.elsewhere))
+    assert (checkout.root / ".venv/bin/python").exists()
+
+
+def test_changed_lock_makes_the_environment_anew(checkout: Checkout) -> None:
+    checkout.run()
+    (checkout.root / ".venv/left over").touch()
+    with (checkout.root / "requirements.lock").open("a") as lock:
+        lock.write("# one more\n")
+    assert "setting up" in checkout.run()[2]
+    assert not (checkout.root / ".venv/left over").exists()
+    assert checkout.run()[2] == ""
+    assert len(checkout.installs()) == 2
+
+
+def test_test_tools_are_added_to_what_is_there(checkout: Checkout) -> None:
+    checkout.run()
+    (checkout.root / ".venv/kept").touch()
+    code, out, err = checkout.run("test", "unit", "-k", "a b")
+    assert (code, out) == (0, shown('"-m", "not lab and not benchmark", "tests/unit", "-k", "a b"', checkout.root))
+    assert "setting up" in err
+    assert (checkout.root / ".venv/kept").exists()
+    assert [line.rsplit("/", 1)[-1] for line in checkout.installs()] == ["requirements.lock", "requirements-dev.lock"]
+    assert checkout.run("check")[2] == checkout.run("test")[2] == ""
+
+
+@pytest.mark.parametrize(
+    ("words", "marks"), [([], "not lab and not benchmark"), (["lab"], "lab"), (["all"], "not lab"), (["-m", "x"], None)]
+)
+def test_test_chooses_by_marks(checkout: Checkout, words: list[str], marks: str | None) -> None:
+    _, out, _ = checkout.run("test", *words)
+    chosen = f'"-m", "{marks}"' if marks else '"-m", "not lab and not benchmark", "-m", "x"'  # pytest takes the last
+    assert out == shown(chosen, checkout.root)
+
+
+def test_two_at_once_set_up_once(checkout: Checkout) -> None:
+    gate = checkout.elsewhere / "gate"
+    os.mkfifo(gate)
+    with checkout.start("1", GATE=str(gate)) as first:
+        opened = gate.open("w")  # returns once the first one stands in the middle of its set-up
+        with checkout.start("2") as second:
+            assert second.stderr is not None
+            assert "another one is setting up" in second.stderr.readline()
+            opened.close()
+            assert second.communicate(timeout=60) == (shown('"2"', checkout.elsewhere), "")
+        assert first.communicate(timeout=60)[0] == shown('"1"', checkout.elsewhere)
+    assert len(checkout.installs()) == 1
+
+
+@pytest.mark.parametrize("words", [[], ["test"]], ids=["first", "adding the tools"])
+def test_set_up_that_was_interrupted_is_begun_again(checkout: Checkout, words: list[str]) -> None:
+    if words:
+        checkout.run()
+    gate = checkout.elsewhere / "gate"
+    os.mkfifo(gate)
+    with checkout.start(*words, GATE=str(gate)) as first, gate.open("w"):
+        os.killpg(first.pid, signal.SIGINT)
+        assert first.wait(timeout=60) != 0
+        (checkout.root / ".venv/half written").touch()
+    code, out, err = checkout.run(*words)
+    assert (code, "setting up" in err) == (0, True)
+    assert out != ""
+    assert not (checkout.root / ".venv/half written").exists()
+    assert checkout.run(*words)[2] == ""
+
+
+@pytest.mark.slow
+def test_python_alone_is_enough(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    code, out, err = checkout.run("x")
+    assert (code, out) == (0, shown('"x"', checkout.elsewhere)), err
+    assert "and pip" in err
+    assert checkout.run("x")[2] == ""
+
+
+@pytest.mark.slow
+def test_unreachable_package_index_is_named_with_what_to_do(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    (checkout.root / "requirements.lock").write_text(f"tenacity==9.0.0 --hash=sha256:{'0' * 64}\n")
+    code, out, err = checkout.run("x", PIP_INDEX_URL="http://127.0.0.1:1/simple", PIP_RETRIES="0")
+    assert (code, out) == (2, "")
+    assert "Is the package index reachable?" in err
+    assert "PIP_INDEX_URL" in err.splitlines()[-1]
+    assert not (checkout.root / ".venv/requirements.lock").exists()  # not taken for done by the next call
+
+
+@pytest.mark.parametrize("version", ["Python 3.10.9", None])
+def test_python_too_old_or_absent_is_said_with_what_to_install(tmp_path: Path, version: str | None) -> None:
+    checkout = Checkout(tmp_path)
+    (checkout.tools / "python3").unlink()
+    if version:
+        checkout.tool("python3", f"#!/bin/sh\n[ $1 = --version ] && echo {version} && exit\nexit 1\n")
+        checkout.tool("python3.12", "#!/bin/sh\necho 'pyenv: python3.12: command not found' >&2; exit 127\n")
+    code, out, err = checkout.run("x")
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "needs Python 3.11 or newer" in err
+    assert (f"python3 is {version}" if version else "there is no python3") in err
+    assert "apt install python3 python3-venv" in err
+    assert not (checkout.root / ".venv").exists()
+
+
+def test_checkout_nobody_may_write_in_is_said(checkout: Checkout) -> None:
+    (checkout.root / ".venv.lock").mkdir()  # not even root can open it for writing
+    code, _, err = checkout.run("x")
+    assert code == 2
+    assert f"cannot write in {checkout.root}" in err
