@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.domain.cause import Weighing
 from bot.domain.playbook import Playbook
-from bot.domain.probe import Snapshot
+from bot.domain.probe import Snapshot, Unread
 from bot.domain.truth import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
 
@@ -16,13 +16,6 @@ def conclude(snapshot: Snapshot, playbook: Playbook) -> Verdict:
     """Weigh every cause and condition of the playbook and return the verdict (without a plan: that needs actions)."""
     weighings = [_tuned(used.cause.weigh(snapshot, used.tuning), used.lasting_fix) for used in playbook.causes]
     return _add_up(snapshot, playbook, [*weighings, *_conditions(snapshot, playbook)])
-
-
-def findings_of(snapshot: Snapshot, playbook: Playbook) -> tuple[Finding, ...]:
-    """Return the findings, the one that names the verdict first."""
-    found = [w for used in playbook.causes if isinstance(w := used.cause.weigh(snapshot, used.tuning), Finding)]
-    found += [w for w in _conditions(snapshot, playbook) if isinstance(w, Finding)]
-    return _ordered(found, playbook)
 
 
 def _tuned(weighing: Weighing, lasting_fix: str) -> Weighing:
@@ -103,11 +96,13 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         confidence=first.confidence,
         summary=first.summary,
         suspects=first.suspects,
+        remedy=first.remedy if first.confidence in (Confidence.CONFIRMED, Confidence.LIKELY) else (),
+        lasting_fix=first.lasting_fix,
     )
 
 
-def _deciding(missing: Sequence[object], suspected: Sequence[Undecided]) -> list[str]:
-    return [getattr(one, "probe", "") for one in missing] + [one.cause for one in suspected]
+def _deciding(missing: Sequence[Unread], suspected: Sequence[Undecided]) -> list[str]:
+    return [one.probe for one in missing] + [f"what {one.cause} hangs on" for one in suspected]
 
 
 def _suspects(findings: Sequence[Finding]) -> tuple[str, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, TypeAlias
@@ -17,7 +17,7 @@ from bot.domain.verdict import Verdict
 class Transport(Protocol):
     """The way a batch reaches a node."""
 
-    def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncIterator[Completed]:
+    def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
         """Run the batch on the node over one connection and yield each run as it ends.
 
         Ends early, without error, when the deadline passes after the node began to answer: what is missing is unread.

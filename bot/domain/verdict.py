@@ -95,6 +95,8 @@ class Verdict:
     ruled_out: tuple[RuledOut, ...] = ()
     unread: tuple[Unread, ...] = ()
     suspects: tuple[str, ...] = ()
+    remedy: tuple[Step, ...] = ()  # what the first finding would be ended by; a plan is made of it
+    lasting_fix: str = ""
     plan: Plan | None = None
     snapshot: Snapshot | None = None
     took: timedelta = timedelta(0)

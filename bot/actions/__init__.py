@@ -1,0 +1,9 @@
+"""What can be done on a node: one file an action, and this visible table of them."""
+
+from __future__ import annotations
+
+from bot.actions.disable_unit import ACTION as DISABLE_UNIT
+from bot.actions.mask_unit import ACTION as MASK_UNIT
+from bot.actions.reboot import ACTION as REBOOT
+
+ACTIONS = {action.name: action for action in (DISABLE_UNIT, MASK_UNIT, REBOOT)}

@@ -1,0 +1,1 @@
+"""The stories: how a node is read and judged."""

@@ -1,0 +1,105 @@
+"""One node, from its name to its verdict: one connection, one batch, one window."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Any
+
+from bot.domain.action import Action
+from bot.domain.batch import Batch, Sampling
+from bot.domain.command import Completed, Outputs
+from bot.domain.conclude import conclude
+from bot.domain.contracts import Clock, Concluded, Listener, ProbeAnswered, ReadingStarted, Transport
+from bot.domain.errors import Unreachable
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.domain.probe import Probe, Snapshot, Unread
+from bot.domain.verdict import Status, Verdict
+from bot.response.planning import with_plan
+
+
+def _nobody(_: object) -> None:
+    """Hears progress when nobody else does."""
+
+
+@dataclass(frozen=True, slots=True)
+class Triage:
+    """What a diagnosis needs, handed in once; `diagnose` may run for many nodes at a time."""
+
+    transport: Transport
+    actions: Mapping[str, Action]
+    clock: Clock
+    sampling: Sampling = field(default_factory=Sampling)
+    deadline: timedelta = timedelta(seconds=20)
+    heard: Listener = _nobody
+
+    async def diagnose(self, node: Node, playbook: Playbook) -> Verdict:
+        """Read the node and return its verdict; a node nobody could talk to is a verdict too.
+
+        Raises: MissingFile when a key or known_hosts file is missing: that is the reader's fault, not the node's.
+        """
+        taken_at = self.clock()
+        self.heard(ReadingStarted(node.name, tuple(probe.name for probe in playbook.probes), self.sampling.window))
+        try:
+            readings = await self._readings(node, playbook)
+        except Unreachable as no:
+            verdict = self._unreachable(node, no)
+        else:
+            snapshot = Snapshot(node.name, taken_at, self.sampling.window, readings)
+            verdict = with_plan(conclude(snapshot, playbook), playbook, self.actions)
+        verdict = replace(verdict, took=self._since(taken_at))
+        self.heard(Concluded(verdict))
+        return verdict
+
+    async def runs(self, node: Node, playbook: Playbook) -> tuple[Completed, ...]:
+        """Return what the node answered to the playbook's commands, as a recording keeps it."""
+        stream = self.transport.read(node, self._batch(playbook), self.deadline)
+        return tuple([run async for run in stream])
+
+    def _batch(self, playbook: Playbook) -> Batch:
+        return Batch.of([(p.name, command) for p in playbook.probes for command in p.commands], self.sampling)
+
+    async def _readings(self, node: Node, playbook: Playbook) -> dict[str, Any]:
+        batch = self._batch(playbook)
+        waiting = Counter(question.probe for question in batch.questions)
+        runs: dict[str, list[Completed]] = {probe.name: [] for probe in playbook.probes}
+        answered: dict[str, Any] = {}
+        probes = {probe.name: probe for probe in playbook.probes}
+        stream = self.transport.read(node, batch, self.deadline)
+        try:
+            async with aclosing(stream) as arriving:
+                async for run in arriving:
+                    runs[run.probe].append(run)
+                    waiting[run.probe] -= 1
+                    if not waiting[run.probe]:
+                        answered[run.probe] = self._answer(node, probes[run.probe], runs[run.probe])
+        except Unreachable:
+            if not any(runs.values()):
+                raise
+            # It did answer, and then the connection broke: what came is read, the rest is unread.
+        return {
+            probe.name: answered.get(probe.name) or self._answer(node, probe, runs[probe.name])
+            for probe in playbook.probes
+        }
+
+    def _answer(self, node: Node, probe: Probe, runs: list[Completed]) -> Any:
+        reading = probe.read(Outputs(*runs))
+        self.heard(ProbeAnswered(node.name, probe.name, reading if isinstance(reading, Unread) else None))
+        return reading
+
+    def _unreachable(self, node: Node, no: Unreachable) -> Verdict:
+        return Verdict(
+            node=node.name,
+            status=Status.UNREACHABLE,
+            cause=None,
+            confidence=None,
+            summary=f"{no.sentence} [{no.kind}]",
+            try_next=no.try_next,
+        )
+
+    def _since(self, start: datetime) -> timedelta:
+        return self.clock() - start

@@ -1,0 +1,1 @@
+"""Where verdicts are shown: pure functions of what happened."""

@@ -1,0 +1,64 @@
+"""A check while it runs, on a terminal: one line a node, redrawn in place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TextIO
+
+from bot.domain.contracts import Concluded, ProbeAnswered, Progress, ReadingStarted
+
+SHOWN_NODES = 8
+
+
+class TerminalProgress:
+    """Keeps the lines below the cursor; `clear` takes them away before anything else is printed.
+
+    `elapsed` tells the seconds since the check began.
+    """
+
+    def __init__(self, stream: TextIO, width: Callable[[], int], elapsed: Callable[[], float]) -> None:
+        self._stream = stream
+        self._width = width
+        self._elapsed = elapsed
+        self._asked: dict[str, int] = {}
+        self._answered: dict[str, list[str]] = {}
+        self._unread: dict[str, int] = {}
+        self._concluded = 0
+        self._drawn = 0
+
+    def heard(self, event: Progress) -> None:
+        """Take in one piece of progress; `draw` shows it."""
+        match event:
+            case ReadingStarted(node=node, probes=probes):
+                self._asked[node] = len(probes)
+                self._answered[node] = []
+            case ProbeAnswered(node=node, probe=probe, unread=unread):
+                self._answered.setdefault(node, []).append(probe)
+                self._unread[node] = self._unread.get(node, 0) + (unread is not None)
+            case Concluded(verdict=verdict):
+                self._asked.pop(verdict.node, None)
+                self._concluded += 1
+
+    def draw(self) -> None:
+        """Redraw the lines."""
+        self.clear()
+        lines = [self._line(node) for node in list(self._asked)[:SHOWN_NODES]]
+        if len(self._asked) > SHOWN_NODES:
+            lines.append(f"  … and {len(self._asked) - SHOWN_NODES} more; {self._concluded} done")
+        width = max(20, self._width() - 1)
+        self._stream.write("".join(line[:width] + "\n" for line in lines))
+        self._stream.flush()
+        self._drawn = len(lines)
+
+    def clear(self) -> None:
+        """Take the drawn lines away."""
+        if self._drawn:
+            self._stream.write(f"\x1b[{self._drawn}A\x1b[0J")
+            self._stream.flush()
+            self._drawn = 0
+
+    def _line(self, node: str) -> str:
+        answered = self._answered[node]
+        newest = f", {answered[-1]}" if answered else ""
+        unread = f", {self._unread[node]} unread" if self._unread.get(node) else ""
+        return f"  reading {node}: {len(answered)} of {self._asked[node]} probes{newest}{unread}, {self._elapsed():.0f} s"

@@ -1,0 +1,129 @@
+"""Verdicts as text for a terminal: 80 columns, and every word of it without colour."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.cgroups import CgroupsReading
+from bot.domain.readings.host import HostReading
+from bot.domain.readings.nic import NicReading
+from bot.domain.safe_text import safe
+from bot.domain.verdict import Status, Verdict
+
+_COLOURS = {
+    Status.HEALTHY: "32",
+    Status.DEGRADED: "33",
+    Status.CRITICAL: "1;31",
+    Status.UNKNOWN: "35",
+    Status.UNREACHABLE: "35",
+}
+
+
+def headline(verdict: Verdict, colour: bool = False) -> str:
+    """Return the verdict in one line: node, status, cause and confidence."""
+    status = verdict.status.value.upper()
+    if colour:
+        status = f"\x1b[{_COLOURS[verdict.status]}m{status}\x1b[0m"
+    words = [verdict.node, status]
+    if verdict.cause is not None:
+        words.append(verdict.cause + (f" ({verdict.confidence.value})" if verdict.confidence is not None else ""))
+    return "  ".join(words)
+
+
+def verdict_text(verdict: Verdict, width: int = 80, colour: bool = False) -> str:
+    """Return the whole verdict."""
+    return "\n".join(_lines(verdict, max(40, width), colour)) + "\n"
+
+
+def facts(snapshot: Snapshot | None) -> str:
+    """Return what thresholds hang on: kernel, cgroup mode, driver, distribution, cores and uptime, as far as read."""
+    if snapshot is None:
+        return ""
+    parts: list[str] = []
+    host, cgroups, nic = snapshot.get(HostReading), snapshot.get(CgroupsReading), snapshot.get(NicReading)
+    if not isinstance(host, Unread):
+        parts.append(f"kernel {host.kernel}")
+    if not isinstance(cgroups, Unread):
+        parts.append(f"cgroup {cgroups.mode}")
+    if not isinstance(nic, Unread):
+        parts += dict.fromkeys(f"{one.driver} {one.version}".strip() for one in nic.nics)
+    if not isinstance(host, Unread):
+        parts += [part for part in (host.distribution, host.virtualisation) if part]
+        parts += [f"{host.cores_online} cores"] if host.cores_online else []
+        parts.append(f"up {span(host.uptime)}")
+    return " · ".join(safe(part) for part in parts)
+
+
+def span(duration: timedelta) -> str:
+    """Return a duration in its two largest units.
+
+    Example:
+    >>> span(timedelta(days=11, hours=3, minutes=5))
+    '11 d 3 h'
+    """
+    seconds = int(duration.total_seconds())
+    for size, unit, smaller, name in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if seconds >= size:
+            rest = seconds % size // smaller
+            return f"{seconds // size} {unit}" + (f" {rest} {name}" if rest else "")
+    return f"{seconds} s"
+
+
+def _lines(verdict: Verdict, width: int, colour: bool) -> Iterator[str]:
+    yield headline(verdict, colour)
+    yield from _wrapped(verdict.summary, width, "  ")
+    if verdict.try_next:
+        yield from _wrapped(verdict.try_next, width, "  ")
+    if verdict.evidence:
+        yield from _section("Evidence")
+        for one in verdict.evidence:
+            yield from _wrapped(f"{one.probe}: {one.says}", width, "    ", first="  - ")
+            for line in one.source:
+                yield _clipped(f"      | {safe(line).expandtabs(4)}", width)
+    if verdict.suspects:
+        yield from _section("Suspected")
+        yield from _wrapped(", ".join(verdict.suspects), width, "    ", first="  - ")
+    if verdict.plan is not None:
+        yield from _section("What would help (shown only, nothing is done)")
+        for number, step in enumerate(verdict.plan.steps, 1):
+            yield f"  {number}. {safe(' '.join([step.action, *step.args.values()]))}"
+            for command in step.commands:
+                yield f"       {safe(command)}"  # whole, however wide: it is there to be copied
+        if verdict.plan.lasting_fix:
+            yield from _wrapped(f"Lasting fix: {verdict.plan.lasting_fix}", width, "     ")
+        yield f"     Plan {verdict.plan.digest[:16]}"
+    elif verdict.lasting_fix and verdict.cause is not None:
+        yield from _section("What would help")
+        yield from _wrapped(verdict.lasting_fix, width, "    ", first="  - ")
+    if verdict.ruled_out:
+        yield from _section("Ruled out")
+        for no in verdict.ruled_out:
+            yield from _wrapped(f"{no.cause}: {no.because}", width, "    ", first="  - ")
+    if verdict.unread:
+        yield from _section("Not read")
+        for unread in verdict.unread:
+            yield from _wrapped(f"{unread.probe}: {unread.reason}", width, "    ", first="  - ")
+    about = facts(verdict.snapshot)
+    yield ""
+    yield from _wrapped(f"{about} · " * bool(about) + f"read in {verdict.took.total_seconds():.1f} s", width, "  ")
+
+
+def _section(title: str) -> Sequence[str]:
+    return ("", f"  {title}")
+
+
+def _wrapped(text: str, width: int, indent: str, first: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        safe(text),
+        width,
+        initial_indent=indent if first is None else first,
+        subsequent_indent=indent,
+        break_on_hyphens=False,
+    )
+
+
+def _clipped(line: str, width: int) -> str:
+    return line if len(line) <= width else line[: width - 1] + "…"
