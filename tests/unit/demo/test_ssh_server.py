@@ -1,0 +1,249 @@
+"""A simulated node's SSH server keeps the batch's promises and can break each of them on demand."""
+
+import asyncio
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+from datetime import timedelta
+
+import asyncssh
+import pytest
+
+from bot.demo.answer import Answer
+from bot.demo.faults import Fault
+from bot.demo.ssh_server import ADDRESS, USER, NodeServer
+from bot.domain.batch import Batch, Sampling, Unframer, launch_command
+from bot.domain.command import Command, Completed, Looks
+
+NONCE = "0123456789abcdef"
+KEY = asyncssh.generate_private_key("ssh-ed25519")
+
+
+class Echoing:
+    """A machine that says what it was asked; `sleep` takes its time."""
+
+    def __init__(self) -> None:
+        self.asked: list[tuple[str, ...]] = []
+
+    def uptime(self) -> float:
+        return 1000.25
+
+    async def run(self, argv: Sequence[str]) -> Answer:
+        self.asked.append(tuple(argv))
+        match argv:
+            case ["nothing"]:
+                return Answer(b"\n", b"nothing to say\n", 3)
+            case ["forever"]:
+                await asyncio.Event().wait()
+            case ["much"]:
+                return Answer(b"x" * 100_000)
+        return Answer(" ".join(argv).encode() + b"\n", b"", 0)
+
+
+@asynccontextmanager
+async def node(fault: Fault | None = None) -> AsyncIterator[NodeServer]:
+    server = NodeServer(Echoing(), KEY, fault)
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop()
+
+
+async def connect(server: NodeServer, **more: object) -> asyncssh.SSHClientConnection:
+    known = asyncssh.import_known_hosts(server.known_hosts_line())
+    options: dict[str, object] = {"username": USER, "client_keys": [KEY], "known_hosts": known, "config": [], **more}
+    return await asyncssh.connect(ADDRESS, server.port, agent_path=None, **options)
+
+
+async def ask(server: NodeServer, *commands: Command, samples: int = 1) -> tuple[list[Completed], str]:
+    """Return the finished runs, and how the talk ended."""
+    batch = Batch.of([("probe", command) for command in commands], Sampling(samples))
+    unframer, done = Unframer(batch, NONCE), []
+    script = batch.script(NONCE)
+    async with await connect(server) as connection:
+        process = await connection.create_process(launch_command(script), encoding=None, send_eof=False)
+        process.stdin.write(script.encode())
+        rest = b""
+        broken = False
+        try:
+            while chunk := await process.stdout.read(65536):
+                *lines, rest = (rest + chunk).split(b"\n")
+                done += [run for line in lines for run in unframer.feed(line.decode("ascii", "replace"))]
+        except asyncssh.Error:
+            broken = True
+    return done, "broken" if broken else "finished" if unframer.finished else "ended"
+
+
+async def test_every_look_of_every_command_comes_back_in_its_frame() -> None:
+    async with node() as server:
+        done, end = await ask(
+            server,
+            Command("a", ("echo", "it's"), looks=Looks.TWICE, lane="x"),
+            Command("b", ("echo", "$(touch pwned)"), lane="x"),
+            Command("c", ("mpstat", "{samples}"), looks=Looks.THROUGHOUT, lane="y"),
+        )
+    assert end == "finished"
+    assert sorted((run.name, run.look, run.stdout) for run in done) == [
+        ("a", 0, "echo it's\n"),
+        ("a", 1, "echo it's\n"),
+        ("b", 0, "echo $(touch pwned)\n"),
+        ("c", 0, "mpstat 1\n"),
+    ]
+    assert {run.started_at_uptime for run in done} == {1000.25}
+    assert {run.exit_status for run in done} == {0}
+
+
+async def test_second_looks_come_when_the_window_ends() -> None:
+    loop = asyncio.get_running_loop()
+    async with node() as server:
+        started = loop.time()
+        await ask(server, Command("a", ("echo",), looks=Looks.TWICE), samples=1)
+        assert 0.7 <= loop.time() - started < 5
+
+
+async def test_next_alternative_is_tried_only_when_nothing_was_printed() -> None:
+    async with node() as server:
+        done, _ = await ask(
+            server,
+            Command("a", ("nothing",), alternatives=(("echo", "second"), ("echo", "third"))),
+            Command("b", ("nothing",), as_root=True),
+        )
+        asked = server.machine.asked  # type: ignore[attr-defined]  # our own Echoing
+    assert sorted((run.name, run.stdout, run.stderr) for run in done) == [
+        ("a", "echo second\n", "nothing to say"),
+        ("b", "sudo -n timeout -k 1 4 nothing\n", "nothing to say"),
+    ]
+    assert ("echo", "third") not in asked
+
+
+async def test_limits_of_time_and_size_are_kept() -> None:
+    limits = {"limit": timedelta(seconds=0.2), "output_limit_bytes": 1000}
+    async with node() as server:
+        done, _ = await ask(
+            server,
+            Command("forever", ("forever",), lane="a", **limits),  # type: ignore[arg-type]
+            Command("much", ("much",), lane="b", **limits),  # type: ignore[arg-type]
+        )
+    stalled, much = sorted(done, key=lambda run: run.name)
+    assert (stalled.exit_status, stalled.failure) == (124, "the command stalled and was ended at its time limit")
+    assert (len(much.stdout), much.cut) == (1000, True)
+
+
+async def test_end_of_stdin_ends_the_batch_at_once() -> None:
+    batch = Batch.of([("p", Command("a", ("forever",), limit=timedelta(minutes=5)))], Sampling(1))
+    script = batch.script(NONCE)
+    async with node() as server, asyncio.timeout(5), await connect(server) as connection:
+        process = await connection.create_process(launch_command(script), encoding=None, send_eof=False)
+        process.stdin.write(script.encode())
+        process.stdin.write_eof()
+        await process.wait_closed()
+        assert process.exit_signal is not None
+        assert process.exit_signal[0] == "KILL"
+
+
+async def test_single_command_is_answered_for_a_person() -> None:
+    async with node() as server, await connect(server) as connection:
+        done = await connection.run("uname -r 'two words'", check=True)
+        assert done.stdout == "uname -r two words\n"
+        piped = await connection.run("uname | sh")
+        assert (piped.exit_status, piped.stdout) == (2, "")
+
+
+async def test_shell_terminal_subsystem_and_forwarding_are_refused() -> None:
+    async with node() as server, await connect(server) as connection:
+        with pytest.raises(asyncssh.ChannelOpenError):
+            await connection.create_process()
+        with pytest.raises(asyncssh.ChannelOpenError):
+            await connection.create_process("uname", term_type="vt100")
+        with pytest.raises(asyncssh.Error):
+            await connection.start_sftp_client()
+        with pytest.raises(asyncssh.ChannelOpenError):
+            await connection.open_connection("127.0.0.1", 9)
+        with pytest.raises(asyncssh.ChannelListenError):
+            await connection.forward_remote_port("127.0.0.1", 0, "127.0.0.1", 9)
+
+
+OTHER_KEY = asyncssh.generate_private_key("ssh-ed25519")
+
+
+@pytest.mark.parametrize("login", [{"username": "root"}, {"client_keys": [OTHER_KEY]}], ids=["user", "key"])
+async def test_no_other_user_or_key_comes_in(login: dict[str, object]) -> None:
+    async with node() as server:
+        with pytest.raises(asyncssh.PermissionDenied):
+            await connect(server, **login)
+
+
+async def test_refusing_node_refuses() -> None:
+    async with node(Fault.REFUSES) as server:
+        with pytest.raises(ConnectionRefusedError):
+            await connect(server)
+
+
+@pytest.mark.parametrize("fault", [Fault.SILENT, Fault.SILENT_AFTER_BANNER])
+async def test_silent_node_accepts_and_says_nothing(fault: Fault) -> None:
+    async with node(fault) as server:
+        reader, writer = await asyncio.open_connection(ADDRESS, server.port)
+        banner = await reader.readline() if fault is Fault.SILENT_AFTER_BANNER else b""
+        assert banner.startswith(b"SSH-2.0-") == (fault is Fault.SILENT_AFTER_BANNER)
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2):
+                await reader.read(1)
+        writer.close()
+        await writer.wait_closed()
+
+
+async def test_changed_host_key_is_not_the_one_on_file() -> None:
+    async with node(Fault.OTHER_HOST_KEY) as server:
+        with pytest.raises(asyncssh.HostKeyNotVerifiable):
+            await connect(server)
+
+
+async def test_login_can_be_refused() -> None:
+    async with node(Fault.NO_LOGIN) as server:
+        with pytest.raises(asyncssh.PermissionDenied):
+            await connect(server)
+
+
+async def test_connection_can_break_in_the_middle() -> None:
+    async with node(Fault.CLOSES_IN_THE_MIDDLE) as server:
+        done, end = await ask(server, *[Command(f"c{number}", ("echo",), lane="x") for number in range(9)])
+    assert end in ("broken", "ended")
+    assert 0 < len(done) < 9
+
+
+async def test_accepted_batch_can_stay_without_answer() -> None:
+    async with node(Fault.NO_ANSWER) as server:
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.3):
+                await ask(server, Command("a", ("echo",)))
+
+
+async def test_slow_commands_end_at_their_limit() -> None:
+    async with node(Fault.SLOW) as server:
+        done, end = await ask(server, Command("a", ("echo",), limit=timedelta(seconds=0.1)))
+    assert (end, [run.exit_status for run in done]) == ("finished", [124])
+
+
+async def test_garbage_and_floods_stay_inside_their_frames() -> None:
+    async with node(Fault.GARBAGE) as server:
+        done, end = await ask(server, Command("a", ("echo",)))
+        assert (end, "\\x1b[2J" in done[0].stdout) == ("finished", True)
+        await server.switch(Fault.FLOOD)
+        done, end = await ask(server, Command("a", ("echo",)))
+        assert (end, done[0].cut) == ("finished", True)
+
+
+async def test_login_chatter_of_50_megabytes_comes_before_the_answers() -> None:
+    async with node(Fault.CHATTER) as server:
+        done, end = await ask(server, Command("a", ("echo",)))
+    assert (end, len(done)) == ("finished", 1)
+
+
+async def test_node_keeps_its_port_and_key_through_a_fault() -> None:
+    async with node() as server:
+        line = server.known_hosts_line()
+        await server.switch(Fault.REFUSES)
+        await server.switch(None)
+        assert server.known_hosts_line() == line
+        _, end = await ask(server, Command("a", ("echo",)))
+        assert end == "finished"
