@@ -59,6 +59,7 @@ class TerminalProgress:
 
     def _line(self, node: str) -> str:
         answered = self._answered[node]
-        newest = f", {answered[-1]}" if answered else ""
-        unread = f", {self._unread[node]} unread" if self._unread.get(node) else ""
-        return f"  reading {node}: {len(answered)} of {self._asked[node]} probes{newest}{unread}, {self._elapsed():.0f} s"
+        parts = [f"{len(answered)} of {self._asked[node]} probes", *answered[-1:]]
+        if self._unread.get(node):
+            parts.append(f"{self._unread[node]} unread")
+        return f"  reading {node}: {', '.join(parts)}, {self._elapsed():.0f} s"

@@ -21,6 +21,8 @@ _COLOURS = {
     Status.UNREACHABLE: "35",
 }
 
+_WORST_FIRST = (Status.CRITICAL, Status.DEGRADED, Status.UNKNOWN, Status.UNREACHABLE, Status.HEALTHY)
+
 
 def headline(verdict: Verdict, colour: bool = False) -> str:
     """Return the verdict in one line: node, status, cause and confidence."""
@@ -36,6 +38,18 @@ def headline(verdict: Verdict, colour: bool = False) -> str:
 def verdict_text(verdict: Verdict, width: int = 80, colour: bool = False) -> str:
     """Return the whole verdict."""
     return "\n".join(_lines(verdict, max(40, width), colour)) + "\n"
+
+
+def summary_table(verdicts: Sequence[Verdict], asked: int) -> str:
+    """Return how many nodes came to what, worst first.
+
+    Example:
+    >>> summary_table([], 0)
+    '0 of 0 nodes judged\n'
+    """
+    counts = {status: sum(1 for verdict in verdicts if verdict.status is status) for status in _WORST_FIRST}
+    told = ", ".join(f"{count} {status.value}" for status, count in counts.items() if count)
+    return f"{len(verdicts)} of {asked} nodes judged" + (f": {told}" if told else "") + "\n"
 
 
 def facts(snapshot: Snapshot | None) -> str:

@@ -129,8 +129,7 @@ class SshTransport:
             ) from error
         except asyncssh.PermissionDenied as error:
             raise LoginRefused(
-                f"{where} refused the login as {options.get('username', 'this user')}: "
-                f"{_words(error)}.",
+                f"{where} refused the login as {options.get('username', 'this user')}: {_words(error)}.",
                 "Check `user` and `key` in the inventory, and authorized_keys on the node.",
             ) from error
         except ConnectionRefusedError as error:
@@ -168,4 +167,3 @@ async def _hang_up(connection: asyncssh.SSHClientConnection, gently: bool) -> No
 def _words(error: BaseException) -> str:
     text = getattr(error, "reason", "") or getattr(error, "strerror", "") or str(error) or type(error).__name__
     return one_line(str(text), 160).rstrip(".")
-

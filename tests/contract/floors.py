@@ -26,7 +26,12 @@ MAY_IMPORT: dict[str, set[str]] = {
     "lab": {"domain", "profile", "sources", "response"},
 }
 EVERYTHING = set(MAY_IMPORT)
-MAY_IMPORT |= {"app": EVERYTHING, "__main__": EVERYTHING | {"app"}, "__init__": set()}
+MAY_IMPORT |= {
+    "app": EVERYTHING,
+    "commands": EVERYTHING | {"app"},
+    "__main__": EVERYTHING | {"app", "commands"},
+    "__init__": set(),
+}
 
 LIBRARY = ["bot/library.py", "bot/library_*.py", "bot/library/*"]
 SSH = ["bot/transport/ssh*.py", "bot/transport/ssh/*", "bot/demo/*"]

@@ -1,0 +1,7 @@
+"""The terminal's commands: one file a command, and this visible list of them."""
+
+from __future__ import annotations
+
+from bot.commands import check, demo, nodes, playbooks, sudoers
+
+COMMANDS = (check, demo, nodes, playbooks, sudoers)

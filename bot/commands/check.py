@@ -1,0 +1,162 @@
+"""`zombie check`: look at nodes and say what is wrong with them."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.commands import options
+from bot.domain.errors import UsageError
+from bot.domain.node import Node, valid_name
+
+if TYPE_CHECKING:
+    from bot.app import Check
+    from bot.domain.verdict import Verdict
+
+EXAMPLES = """examples:
+  zombie check node-123                        one verdict, from the nodes of ./inventory.toml or ZOMBIE_INVENTORY
+  zombie check node-1 node-2 --json            the same as JSON, for scripts
+  zombie check --local --fail-on degraded      this very machine: the gate of an image build
+  zombie check node-123 -p zombie-cgroups      one question only
+"""
+
+
+EXIT_CODES = """exit status:
+  0  every node is healthy
+  1  a node is at or above --fail-on (default: degraded)
+  2  the command line, or a file it names, is wrong
+  3  a node cannot be judged: something that decides was not read
+  4  a node could not be reached
+  Of several, 1 comes before 4 and 4 before 3. Ctrl-C: 130.
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "check",
+        help="look at nodes and say what is wrong with them",
+        description="Log in once to each node, read everything inside one sampling window, and give one verdict.",
+        epilog=EXAMPLES + "\n" + EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("nodes", nargs="*", metavar="NODE", help="a node's name in the inventory")
+    parser.add_argument("--local", action="store_true", help="look at this machine, without SSH")
+    parser.add_argument("--all", action="store_true", help="every node of the inventory")
+    parser.add_argument("-p", "--playbook", metavar="NAME", help="which questions to ask (default: node-health)")
+    options.add_files(parser)
+    parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
+    parser.add_argument("--json-schema", action="store_true", help="print the JSON's schema and end")
+    parser.add_argument(
+        "--fail-on", choices=("degraded", "critical"), default="degraded", help="exit 1 from this status on"
+    )
+    parser.add_argument(
+        "--samples", type=options.window, default=5, metavar="N", help="watch for N seconds (default 5)"
+    )
+    parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
+    parser.add_argument("--parallel", type=options.positive, default=20, metavar="N", help="nodes at once (default 20)")
+    parser.add_argument("--record", type=Path, metavar="DIR", help="write each node's raw answers there, unjudged")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    if arguments.json_schema:
+        from bot.surfaces.document import SCHEMA_FILE
+
+        print(SCHEMA_FILE.read_text(encoding="utf-8"), end="")
+        return 0
+    names = list(dict.fromkeys(valid_name(name) for name in arguments.nodes))
+    if not (names or arguments.local or arguments.all):
+        raise UsageError("Which node?", "Name one or more, or --all, or --local for this machine.")
+    if arguments.local and (names or arguments.all):
+        raise UsageError("--local looks at this machine only.", "Leave the node names out.")
+    what = _what(arguments, names)
+    if arguments.record is not None:
+        from bot import app
+
+        for path in asyncio.run(app.record(what, arguments.record)):
+            print(path)
+        return 0
+    verdicts: list[Verdict] = []
+    colour = options.wants_colour(arguments)
+    try:
+        asyncio.run(_check(what, arguments.json, colour, verdicts))
+    except KeyboardInterrupt:
+        _finish(what, verdicts, arguments.json, colour)
+        print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged", file=sys.stderr)
+        return 130
+    except UsageError:
+        _finish(what, verdicts, arguments.json, colour)
+        raise
+    _finish(what, verdicts, arguments.json, colour)
+    from bot.app import exit_status
+    from bot.domain.verdict import Status
+
+    return exit_status(verdicts, Status(arguments.fail_on))
+
+
+def _what(arguments: argparse.Namespace, names: list[str]) -> Check:
+    from bot import app
+    from bot.domain.batch import Sampling
+
+    playbook = app.library(arguments.playbooks).get(arguments.playbook or app.DEFAULT_PLAYBOOK)
+    sampling = Sampling(arguments.samples)
+    nodes: tuple[Node, ...]
+    if arguments.local:
+        nodes, transport = (app.this_machine(),), app.local_transport()
+    else:
+        inventory = app.inventory(options.inventory_path(arguments), arguments.environ)
+        nodes = tuple(inventory.nodes) if arguments.all else tuple(inventory.find(name) for name in names)
+        transport = app.ssh_transport(arguments.environ)
+    deadline = (
+        timedelta(seconds=arguments.deadline) if arguments.deadline else sampling.window + app.DEADLINE_BEYOND_WINDOW
+    )
+    return app.Check(nodes, playbook, transport, sampling, deadline, arguments.parallel)
+
+
+async def _check(what: Check, as_json: bool, colour: bool, verdicts: list[Verdict]) -> None:
+    from bot import app
+    from bot.surfaces.text import headline, verdict_text
+
+    several = len(what.nodes) > 1
+    async with app.shown_progress() as (heard, clear):
+
+        def concluded(verdict: Verdict) -> None:
+            verdicts.append(verdict)
+            if as_json:
+                return
+            clear()
+            if several:
+                print(headline(verdict, colour), flush=True)
+            else:
+                print(verdict_text(verdict, _width(), colour), end="", flush=True)
+
+        await app.check(what, heard, concluded)
+
+
+def _finish(what: Check, verdicts: list[Verdict], as_json: bool, colour: bool) -> None:
+    """Print what is only complete at the end, in the order the nodes were asked for."""
+    order = {node.name: index for index, node in enumerate(what.nodes)}
+    verdicts.sort(key=lambda verdict: order[verdict.node])
+    if as_json:
+        from bot.surfaces.document import document
+
+        print(document(verdicts))
+    elif len(what.nodes) > 1:
+        from bot.surfaces.text import summary_table, verdict_text
+
+        for verdict in verdicts:
+            if verdict.status.value != "healthy":
+                print("\n" + verdict_text(verdict, _width(), colour), end="")
+        print("\n" + summary_table(verdicts, len(what.nodes)), end="")
+
+
+def _width() -> int:
+    from bot.app import terminal_width
+
+    return min(100, terminal_width()) if sys.stdout.isatty() else 80

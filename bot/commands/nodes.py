@@ -1,0 +1,25 @@
+"""`zombie nodes`: the inventory, as it was understood."""
+
+from __future__ import annotations
+
+import argparse
+
+from bot.commands import options
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser("nodes", help="list the nodes of the inventory")
+    options.add_files(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    from bot import app
+
+    for node in app.inventory(options.inventory_path(arguments), arguments.environ).nodes:
+        labels = " ".join(f"{name}={value}" for name, value in node.labels.items())
+        where = node.address + (f":{node.port}" if node.port else "")
+        print(f"{node.name}  {where}  {labels}".rstrip())
+    return 0

@@ -1,0 +1,49 @@
+"""`zombie playbooks`: list them, check a file of one's own, print their JSON Schema."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+
+from bot.commands import options
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser("playbooks", help="list the playbooks, check one of your own, print their schema")
+    options.add_files(parser)
+    parser.set_defaults(run=run_list)
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB")
+    check = verbs.add_parser("check", help="say what is wrong with a playbook, with file and line")
+    check.add_argument("file", type=Path, metavar="FILE")
+    check.set_defaults(run=run_check)
+    verbs.add_parser("schema", help="print the playbooks' JSON Schema, for an editor").set_defaults(run=run_schema)
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    """Print every playbook's name, title and probes."""
+    from bot import app
+
+    for playbook in app.library(arguments.playbooks).playbooks:
+        print(f"{playbook.name}  {playbook.title}")
+        print(f"    probes: {', '.join(probe.name for probe in playbook.probes)}")
+        print(f"    causes: {', '.join(used.cause.name for used in playbook.causes)}")
+    return 0
+
+
+def run_check(arguments: argparse.Namespace) -> int:
+    """Check one file; a fault is a usage error with file and line."""
+    from bot import app
+
+    playbook = app.library(arguments.playbooks).check_file(arguments.file)
+    print(f"{arguments.file}: {playbook.name} is fine: {len(playbook.probes)} probes, {len(playbook.causes)} causes")
+    return 0
+
+
+def run_schema(arguments: argparse.Namespace) -> int:
+    """Print the JSON Schema."""
+    from bot import app
+
+    print(json.dumps(app.library().json_schema(), indent=2))
+    return 0
