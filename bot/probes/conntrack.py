@@ -1,0 +1,52 @@
+"""How full the connection-tracking table is.
+
+Defined in: Linux, Documentation/networking/nf_conntrack-sysctl.rst.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bot.domain.command import Command, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.readings.conntrack import ConntrackReading
+from bot.domain.safe_text import one_line
+from bot.probes.formats.sections import sections
+
+# Every network namespace has this one: with it in the answer, "No such file" for the others means what it says.
+_ALWAYS_THERE = "/proc/sys/net/core/somaxconn"
+_COUNT = "/proc/sys/net/netfilter/nf_conntrack_count"
+_MAXIMUM = "/proc/sys/net/netfilter/nf_conntrack_max"
+
+
+def parse(outputs: Outputs) -> ConntrackReading:
+    """Read the two files; both absent where network sysctls can be read means that nothing is tracked.
+
+    Unread when: the files are there and cannot be read, or hold something else than one number.
+    """
+    files = sections(outputs.text("conntrack"))
+    run = outputs.get("conntrack")
+    said = run.stderr if run is not None else ""
+    if _COUNT not in files and _MAXIMUM not in files:
+        absent = {path for path in (_COUNT, _MAXIMUM) if re.search(rf"{path}\b.*: No such file", said)}
+        if _ALWAYS_THERE in files and len(absent) == 2:
+            return ConntrackReading(loaded=False)
+        raise CannotRead(f"conntrack: the table's size could not be read ({one_line(said, 120) or 'no reason told'})")
+    count, maximum = _number(files, _COUNT), _number(files, _MAXIMUM)
+    return ConntrackReading(True, count, maximum, (f"nf_conntrack_count {count}", f"nf_conntrack_max {maximum}"))
+
+
+def _number(files: dict[str, tuple[str, ...]], path: str) -> int:
+    lines = files.get(path, ())
+    if len(lines) != 1 or not re.fullmatch(r"[0-9]{1,20}", lines[0].strip()):
+        raise CannotRead(f"conntrack: {path} does not hold one number")
+    return int(lines[0])
+
+
+PROBE = Probe(
+    name="conntrack",
+    title="connection tracking table",
+    commands=(Command("conntrack", ("tail", "-v", "-n", "+1", _ALWAYS_THERE, _COUNT, _MAXIMUM)),),
+    parse=parse,
+)

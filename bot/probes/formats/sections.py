@@ -1,0 +1,34 @@
+"""Several files in one answer, as `tail -v -n +1 FILE…` prints them.
+
+Defined in: POSIX-adjacent, GNU coreutils manual, "tail invocation" (`--verbose`); busybox prints the same headings.
+"""
+
+from __future__ import annotations
+
+import re
+
+_HEADING = re.compile(r"==> (/.*) <==")
+
+
+def sections(text: str) -> dict[str, tuple[str, ...]]:
+    """Return the lines of each file by its path; a file that could not be read has no entry.
+
+    Shape: an empty line before a heading belongs to the heading. Text before the first heading is dropped.
+
+    Example:
+    >>> sections("==> /proc/a <==\\n1 2\\n\\n==> /proc/b <==\\n3\\n")
+    {'/proc/a': ('1 2',), '/proc/b': ('3',)}
+    """
+    found: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in text.split("\n"):
+        heading = _HEADING.fullmatch(line)
+        if heading:
+            if lines and not lines[-1]:
+                lines.pop()
+            lines = found.setdefault(heading.group(1), [])
+        else:
+            lines.append(line)
+    if lines and not lines[-1]:
+        lines.pop()
+    return {path: tuple(kept) for path, kept in found.items()}
