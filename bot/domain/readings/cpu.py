@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import ClassVar
 
 
 @dataclass(frozen=True, slots=True)
 class CoreSecond:
-    """One core in one second. Units: percent of that second; `raw` is the line it was read from."""
+    """One core in one second. Units: percent of that second; `raw` is the line it was read from.
+
+    Shape: user time is told as mpstat tells it, without niced work and guests, which stand for themselves.
+    `span_seconds` is more than one where the node came late to its sample.
+    """
 
     core: int
     usr_percent: float
@@ -19,6 +25,9 @@ class CoreSecond:
     steal_percent: float
     idle_percent: float
     raw: str = ""
+    nice_percent: float = 0.0
+    guest_percent: float = 0.0  # running a virtual machine, niced or not
+    span_seconds: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,31 +69,33 @@ class CpuReading:
             for number, core in present.items():
                 if getattr(core, field) >= at_least_percent:
                     running.setdefault(number, []).append(core)
-                    if len(running[number]) > len(best.get(number, [])):
+                    if _span(running[number]) > _span(best.get(number, [])):
                         best[number] = list(running[number])
                 else:
                     running.pop(number, None)
         held = [
-            HeldCore(number, len(run), sum(getattr(c, field) for c in run) / len(run), tuple(c.raw for c in run))
+            HeldCore(number, _seconds(run), _weighted(run, field), tuple(c.raw for c in run))
             for number, run in best.items()
-            if len(run) >= for_seconds
+            if _seconds(run) >= for_seconds
         ]
         return tuple(sorted(held, key=lambda h: (-h.seconds, -h.mean_percent, h.core)))
 
     def core_mean(self, core: int, field: str) -> float:
         """Return a core's mean over the window, 0 for a core that was never seen."""
-        values = [getattr(c, field) for second in self.seconds for c in second if c.core == core]
-        return sum(values) / len(values) if values else 0.0
+        return _weighted([c for second in self.seconds for c in second if c.core == core], field)
 
     def mean(self, field: str) -> float:
         """Return the mean over all cores and seconds."""
-        values = [getattr(c, field) for second in self.seconds for c in second]
-        return sum(values) / len(values) if values else 0.0
+        return _weighted([c for second in self.seconds for c in second], field)
 
     def hottest(self, field: str) -> tuple[int, float]:
         """Return the core with the highest mean over the window, and that mean."""
-        cores = sorted({c.core for second in self.seconds for c in second})
-        return max(((core, self.core_mean(core, field)) for core in cores), key=lambda pair: pair[1], default=(-1, 0.0))
+        runs: dict[int, list[CoreSecond]] = {}
+        for second in self.seconds:
+            for core in second:
+                runs.setdefault(core.core, []).append(core)
+        means = ((number, _weighted(run, field)) for number, run in sorted(runs.items()))
+        return max(means, key=lambda pair: pair[1], default=(-1, 0.0))
 
     @property
     def hottest_sys_percent(self) -> float:
@@ -125,3 +136,16 @@ class CpuReading:
     def idle_percent(self) -> float:
         """Mean idle time over all cores."""
         return self.mean("idle_percent")
+
+
+def _span(run: Sequence[CoreSecond]) -> float:
+    return sum(core.span_seconds for core in run)
+
+
+def _seconds(run: Sequence[CoreSecond]) -> int:
+    return math.floor(_span(run) + 0.1)  # whole seconds; a sample's length is known to hundredths
+
+
+def _weighted(run: Sequence[CoreSecond], field: str) -> float:
+    span = _span(run)
+    return sum(getattr(core, field) * core.span_seconds for core in run) / span if span else 0.0
