@@ -1,0 +1,202 @@
+"""A check as Slack shows it: the card in the channel, and the details in its thread. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.domain.safe_text import one_line, safe
+from bot.domain.verdict import Status, Verdict
+from bot.surfaces.slack.message import (
+    ALL_TEXT,
+    TEXT,
+    Block,
+    Message,
+    bullets,
+    clipped,
+    escaped,
+    footnote,
+    header,
+    paged,
+    paragraph,
+    preformatted,
+    text_length,
+    titled,
+)
+from bot.surfaces.text import facts
+
+SHOWN_EVIDENCE = 5
+SHOWN_LINES = 2  # of a node's own lines under each piece of evidence, on the card; the thread has them all
+LINE = 160
+PIECE = 2500  # characters of one preformatted block
+_MARKS = {
+    Status.HEALTHY: "🟢",
+    Status.DEGRADED: "🟡",
+    Status.CRITICAL: "🔴",
+    Status.UNKNOWN: "⚪",
+    Status.UNREACHABLE: "⚫",
+}
+_WORST_FIRST = (Status.CRITICAL, Status.DEGRADED, Status.UNKNOWN, Status.UNREACHABLE, Status.HEALTHY)
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """How far the reading of one node has come; `waiting` says why it has not begun."""
+
+    node: str
+    answered: int = 0
+    asked: int = 0
+    waiting: str = ""
+
+    @property
+    def words(self) -> str:
+        """The state in a few words."""
+        if self.waiting:
+            return f"waiting: {self.waiting}"
+        return f"reading… {self.answered} of {self.asked} probes" if self.asked else "reading…"
+
+
+def card(underway: Sequence[Underway], verdicts: Sequence[Verdict], asked_by: str = "") -> Message:
+    """Return the card of a check: of one node its verdict, of several a table with the worst first."""
+    if not underway and len(verdicts) == 1:
+        return verdict_card(verdicts[0], asked_by)
+    if len(underway) == 1 and not verdicts:
+        one = underway[0]
+        words = f"{one.node}: {one.words}"
+        blocks = [header(words), *_asked_by(asked_by)]
+        return Message(escaped(words), tuple(blocks))
+    return _table_card(underway, verdicts, asked_by)
+
+
+def verdict_card(verdict: Verdict, asked_by: str = "") -> Message:
+    """Return the card of one verdict; its first words say it all on a locked phone."""
+    blocks: list[Block] = [header(f"{_MARKS[verdict.status]} {_headline(verdict)}"), paragraph(verdict.summary)]
+    if verdict.try_next:
+        blocks.append(paragraph(verdict.try_next))
+    for one in verdict.evidence[:SHOWN_EVIDENCE]:
+        blocks.append(bullets([(one.probe, one_line(one.says, 500))]))
+        if one.source:
+            blocks.append(preformatted([clipped(safe(line), LINE) for line in one.source[:SHOWN_LINES]]))
+    blocks += _remedy(verdict)
+    if verdict.unread:
+        names = ", ".join(unread.probe for unread in verdict.unread)
+        blocks.append(footnote(f"Not read: {names}. The reasons are in the thread."))
+    about = " · ".join(
+        part for part in (facts(verdict.snapshot), f"read in {verdict.took.total_seconds():.1f} s") if part
+    )
+    blocks += [footnote(about), *_asked_by(asked_by)]
+    return Message(message_text(verdict), tuple(blocks))
+
+
+def message_text(verdict: Verdict) -> str:
+    """Return the verdict as one escaped text: node, status, cause, confidence and remedy in the first words."""
+    first = _headline(verdict)
+    remedy = remedy_words(verdict)
+    if remedy:
+        first += f" → {remedy}"
+    return clipped(escaped(f"{first}. {verdict.summary}"), TEXT)
+
+
+def remedy_words(verdict: Verdict) -> str:
+    """Return what the plan would do, in a few words.
+
+    Example: "disable ecs.service, then reboot".
+    """
+    if verdict.plan is None:
+        return ""
+    words = {"disable_unit": "disable", "mask_unit": "mask"}
+    return ", then ".join(
+        " ".join([words.get(step.action, step.action), *step.args.values()]) for step in verdict.plan.steps
+    )
+
+
+def details(verdict: Verdict) -> tuple[Message, ...]:
+    """Return everything that the card leaves out, as messages for its thread."""
+    blocks = list(_details(verdict))
+    return tuple(
+        Message(escaped(f"{verdict.node}: details" + (f" ({number})" if number > 1 else "")), page)
+        for number, page in enumerate(paged(blocks), 1)
+    )
+
+
+def plain(message: Message) -> Message:
+    """Return the message without blocks, for when Slack refuses them: its text says the verdict whole."""
+    return Message(message.text)
+
+
+def _headline(verdict: Verdict) -> str:
+    words = f"{verdict.node}: {verdict.status.value.upper()}"
+    if verdict.cause is not None:
+        words += f", {verdict.cause}" + (f" ({verdict.confidence.value})" if verdict.confidence is not None else "")
+    return words
+
+
+def _remedy(verdict: Verdict) -> Iterator[Block]:
+    if verdict.plan is not None:
+        yield titled("What would help (nothing is done by this card)")
+        yield preformatted([command for step in verdict.plan.steps for command in step.commands])
+    if verdict.lasting_fix and verdict.cause is not None:
+        yield footnote(f"Lasting fix: {verdict.lasting_fix}")
+
+
+def _details(verdict: Verdict) -> Iterator[Block]:
+    for one in verdict.evidence:
+        yield from _pieces([(one.probe, one.says)])
+        yield from _lines(one.source)
+    for title, rows in (
+        ("Ruled out", [(no.cause, no.because) for no in verdict.ruled_out]),
+        ("Not read", [(unread.probe, unread.reason) for unread in verdict.unread]),
+    ):
+        if rows:
+            yield titled(title)
+            yield from _pieces(rows)
+    if verdict.plan is not None:
+        yield titled(f"Plan {verdict.plan.digest[:16]}")
+        yield from _lines([command for step in verdict.plan.steps for command in step.commands])
+
+
+def _pieces(rows: Sequence[tuple[str, str]]) -> Iterator[Block]:
+    for word, sentence in rows:
+        cut = [sentence[at : at + PIECE] for at in range(0, len(sentence), PIECE)] or [""]
+        yield bullets([(clipped(word, LINE), cut[0])])
+        for more in cut[1:]:
+            yield bullets([("", more)])
+
+
+def _lines(lines: Sequence[str]) -> Iterator[Block]:
+    text = "\n".join(safe(line) for line in lines)
+    for at in range(0, len(text), PIECE):
+        yield preformatted(text[at : at + PIECE].split("\n"))
+
+
+def _asked_by(asked_by: str) -> Iterator[Block]:
+    if asked_by:
+        yield footnote(f"Asked by {asked_by}")
+
+
+def _table_card(underway: Sequence[Underway], verdicts: Sequence[Verdict], asked_by: str) -> Message:
+    """One line a node, worst first; what does not fit is counted, and stands in the thread in full."""
+    ordered = sorted(verdicts, key=lambda verdict: _WORST_FIRST.index(verdict.status))
+    counts: Mapping[Status, int] = {
+        status: sum(1 for verdict in verdicts if verdict.status is status) for status in _WORST_FIRST
+    }
+    told = [f"{count} {status.value}" for status, count in counts.items() if count]
+    if underway:
+        told.append(f"{len(underway)} still reading")
+    words = f"{len(underway) + len(verdicts)} nodes: " + ", ".join(told)
+    rows = [f"{_MARKS[verdict.status]} {_headline(verdict)}" for verdict in ordered]
+    rows += [f"… {one.node}: {one.words}" for one in underway]
+    blocks: list[Block] = [header(words)]
+    room = ALL_TEXT - 500
+    shown = 0
+    for at in range(0, len(rows), 20):
+        block = preformatted([clipped(row, LINE) for row in rows[at : at + 20]])
+        room -= text_length(block)
+        if room < 0 or len(blocks) > 40:
+            break
+        blocks.append(block)
+        shown += len(rows[at : at + 20])
+    if shown < len(rows):
+        blocks.append(footnote(f"And {len(rows) - shown} more."))
+    worst = "; ".join(_headline(verdict) for verdict in ordered[:3] if verdict.status is not Status.HEALTHY)
+    return Message(clipped(escaped(f"{words}. {worst}".rstrip(". ")), TEXT), (*blocks, *_asked_by(asked_by)))

@@ -1,0 +1,142 @@
+"""A Slack message as a value, and the limits that every message keeps.
+
+Limits: the Block Kit reference, and what Slack is known to refuse beyond it (13,000 characters in all).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+from bot.domain.safe_text import safe
+
+Block: TypeAlias = Mapping[str, Any]
+
+BLOCKS = 50
+TEXT = 3000  # the `text` of a message: screen readers and phones take it whole, Slack cuts it near 4,000
+HEADER = 150
+SECTION = 3000
+CONTEXT_ELEMENTS = 10
+CONTEXT_TEXT = 2000
+ALL_TEXT = 12_000  # of all blocks together; Slack answers msg_blocks_too_long at about 13,200
+FIRST_WORDS = 140  # what a locked phone shows
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What is posted: the whole story in `text`, and the blocks that show it."""
+
+    text: str
+    blocks: tuple[Block, ...] = ()
+
+
+def escaped(text: str) -> str:
+    """Return text in which nothing is a mention, a link or an entity to Slack.
+
+    Example:
+    >>> escaped("<!channel> & <@U1>")
+    '&lt;!channel&gt; &amp; &lt;@U1&gt;'
+    """
+    return safe(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
+
+
+def clipped(text: str, limit: int) -> str:
+    """Return text of at most `limit` characters, with an ellipsis where it was longer."""
+    return text if len(text) <= limit else text[: max(0, limit - 1)] + "…"
+
+
+def header(text: str) -> Block:
+    """One large line; plain text, so nothing in it is markup."""
+    return {"type": "header", "text": {"type": "plain_text", "text": clipped(safe(text), HEADER), "emoji": False}}
+
+
+def paragraph(text: str) -> Block:
+    """Words of ours or of a node, never interpreted."""
+    return {"type": "section", "text": {"type": "plain_text", "text": clipped(safe(text), SECTION), "emoji": False}}
+
+
+def footnote(text: str) -> Block:
+    """Small print."""
+    return {
+        "type": "context",
+        "elements": [{"type": "plain_text", "text": clipped(safe(text), CONTEXT_TEXT), "emoji": False}],
+    }
+
+
+def bullets(items: Sequence[tuple[str, str]]) -> Block:
+    """A list of (bold word, sentence). Rich text is never parsed, so a node's words stay words."""
+    return {
+        "type": "rich_text",
+        "elements": [
+            {
+                "type": "rich_text_list",
+                "style": "bullet",
+                "elements": [
+                    {"type": "rich_text_section", "elements": _bold_then(word, sentence)} for word, sentence in items
+                ],
+            }
+        ],
+    }
+
+
+def _bold_then(word: str, sentence: str) -> list[dict[str, Any]]:
+    elements: list[dict[str, Any]] = []
+    if word:
+        elements.append({"type": "text", "text": safe(f"{word}: "), "style": {"bold": True}})
+    elements.append({"type": "text", "text": safe(sentence) or " "})
+    return elements
+
+
+def titled(title: str) -> Block:
+    """A bold line of ours."""
+    return {
+        "type": "rich_text",
+        "elements": [
+            {
+                "type": "rich_text_section",
+                "elements": [{"type": "text", "text": safe(title), "style": {"bold": True}}],
+            }
+        ],
+    }
+
+
+def preformatted(lines: Sequence[str]) -> Block:
+    """A node's own lines, or commands, as they are."""
+    text = "\n".join(safe(line).replace("\n", " ") for line in lines)
+    return {
+        "type": "rich_text",
+        "elements": [{"type": "rich_text_preformatted", "elements": [{"type": "text", "text": text or " "}]}],
+    }
+
+
+def divider() -> Block:
+    """A thin line."""
+    return {"type": "divider"}
+
+
+def text_length(block: Any) -> int:
+    """Count the characters that a block shows."""
+    if isinstance(block, Mapping):
+        return sum(
+            len(value) if key == "text" and isinstance(value, str) else text_length(value)
+            for key, value in block.items()
+        )
+    if isinstance(block, list | tuple):
+        return sum(text_length(one) for one in block)
+    return 0
+
+
+def paged(blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
+    """Split blocks into messages that each keep the limits on number and length; nothing is left out."""
+    page: list[Block] = []
+    length = 0
+    for block in blocks:
+        size = text_length(block)
+        if page and (len(page) >= BLOCKS or length + size > ALL_TEXT):
+            yield tuple(page)
+            page, length = [], 0
+        page.append(block)
+        length += size
+    if page:
+        yield tuple(page)
