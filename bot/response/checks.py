@@ -1,4 +1,4 @@
-"""Checks that people ask for: bounded for each person and in all, and shared where two ask for the same node at once."""
+"""Checks that people ask for: bounded for each person and in all, shared where two ask for the same node at once."""
 
 from __future__ import annotations
 

@@ -57,7 +57,10 @@ class Underway:
 
 
 def card(underway: Sequence[Underway], verdicts: Sequence[Verdict], asked_by: str = "") -> Message:
-    """Return the card of a check: of one node its verdict, of several a table with the worst first."""
+    """Return the card of a check: of one node its verdict, of several a table with the worst first.
+
+    `asked_by` is a Slack user id.
+    """
     if not underway and len(verdicts) == 1:
         return verdict_card(verdicts[0], asked_by)
     if len(underway) == 1 and not verdicts:
@@ -81,10 +84,8 @@ def verdict_card(verdict: Verdict, asked_by: str = "") -> Message:
     if verdict.unread:
         names = ", ".join(unread.probe for unread in verdict.unread)
         blocks.append(footnote(f"Not read: {names}. The reasons are in the thread."))
-    about = " · ".join(
-        part for part in (facts(verdict.snapshot), f"read in {verdict.took.total_seconds():.1f} s") if part
-    )
-    blocks += [footnote(about), *_asked_by(asked_by)]
+    about = [facts(verdict.snapshot), f"read in {verdict.took.total_seconds():.1f} s"]
+    blocks += [footnote(" · ".join(part for part in about if part)), *_asked_by(asked_by)]
     return Message(message_text(verdict), tuple(blocks))
 
 
@@ -169,9 +170,14 @@ def _lines(lines: Sequence[str]) -> Iterator[Block]:
         yield preformatted(text[at : at + PIECE].split("\n"))
 
 
-def _asked_by(asked_by: str) -> Iterator[Block]:
-    if asked_by:
-        yield footnote(f"Asked by {asked_by}")
+def _asked_by(user: str) -> Iterator[Block]:
+    if user:
+        section = {"type": "rich_text_section", "elements": [_text("Asked by "), {"type": "user", "user_id": user}]}
+        yield {"type": "rich_text", "elements": [section]}
+
+
+def _text(text: str) -> Block:
+    return {"type": "text", "text": text}
 
 
 def _table_card(underway: Sequence[Underway], verdicts: Sequence[Verdict], asked_by: str) -> Message:
