@@ -1,0 +1,1 @@
+"""A simulated Slack workspace over real HTTP and WebSockets: the demo's room and the tests' bed."""

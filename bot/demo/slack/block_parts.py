@@ -1,0 +1,57 @@
+"""What lies in blocks: the parts a person can click, choose or fill in, found and given the ids Slack gives them."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, TypeAlias
+
+Block: TypeAlias = dict[str, Any]
+Blocks: TypeAlias = tuple[Block, ...]
+
+
+def interactive(block: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield what a person can click, choose or fill in, with where it stands in the block.
+
+    Example: `list(interactive({"type": "section", "accessory": {"type": "button"}}))` is
+    `[("accessory", {"type": "button"})]`
+    """
+    for name in ("accessory", "element"):
+        if isinstance(block.get(name), Mapping) and block[name].get("type") != "image":
+            yield name, block[name]
+    if block.get("type") == "actions":
+        for index, element in enumerate(block["elements"]):
+            yield f"elements/{index}", element
+
+
+def as_kept(blocks: Sequence[Block], next_id: Callable[[], str]) -> Blocks:
+    """Return the blocks as Slack keeps them: every block has a `block_id`, every element in use an `action_id`."""
+    kept = copy.deepcopy(list(blocks))
+    for block in kept:
+        if not block.get("block_id"):
+            block["block_id"] = next_id()
+        for _, element in interactive(block):
+            element.setdefault("action_id", next_id())
+    return tuple(kept)
+
+
+def find_element(blocks: Sequence[Block], action_id: str, block_id: str | None = None) -> tuple[Block, Block]:
+    """Return the block and the element with this action id.
+
+    Raises: LookupError naming what can be used, when there is no such element.
+    """
+    seen = []
+    for block in blocks:
+        for _, element in interactive(block):
+            if element.get("action_id") == action_id and block_id in (None, block.get("block_id")):
+                return block, element
+            seen.append(element.get("action_id"))
+    raise LookupError(f"no element {action_id!r} here; there are {', '.join(map(str, seen)) or 'none'}")
+
+
+def choices(element: Mapping[str, Any]) -> list[Block]:
+    """Return a menu's options, also those in groups."""
+    return [
+        *element.get("options", ()),
+        *(option for group in element.get("option_groups", ()) for option in group["options"]),
+    ]

@@ -1,0 +1,33 @@
+"""Slack's no: one of its error strings, with the details it sends along."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+class SlackRefused(Exception):
+    """A call was understood and refused; Slack answers 200 with `{"ok": false, "error": …}`.
+
+    Example: `SlackRefused("no_text").body() == {"ok": False, "error": "no_text"}`
+    """
+
+    def __init__(self, error: str, **details: Any) -> None:
+        super().__init__(error)
+        self.error = error
+        self.details = details
+
+    @classmethod
+    def listing(cls, error: str, problems: Iterable[str]) -> SlackRefused:
+        """Refuse with the problems listed twice, as Slack does for blocks: plain, and as messages for developers."""
+        found = list(problems)
+        return cls(error, errors=found, response_metadata={"messages": [f"[ERROR] {each}" for each in found]})
+
+    @classmethod
+    def arguments(cls, *problems: str) -> SlackRefused:
+        """Refuse the arguments: `invalid_arguments`, with the reasons in the metadata only."""
+        return cls("invalid_arguments", response_metadata={"messages": [f"[ERROR] {each}" for each in problems]})
+
+    def body(self) -> dict[str, Any]:
+        """Return what Slack answers."""
+        return {"ok": False, "error": self.error, **self.details}
