@@ -185,6 +185,18 @@ def root_argv(argv: tuple[str, ...], seconds: float) -> tuple[str, ...]:
     return ("sudo", "-n", "timeout", "-k", "1", f"{seconds:g}", *argv)
 
 
+def root_ways(command: Command) -> tuple[tuple[str, ...], ...]:
+    """Return every argument list that a command runs as root where a node allows it.
+
+    Example:
+    >>> root_ways(Command("log", ("sh", "-c", "sudo -n timeout -k 1 4 dmesg | tail"), sudo=(("dmesg",),)))
+    (('sudo', '-n', 'timeout', '-k', '1', '4', 'dmesg'),)
+    """
+    seconds = command.limit.total_seconds()
+    ways = (*((command.argv,) if command.as_root else ()), *command.sudo)
+    return tuple(root_argv(argv, seconds) for argv in ways)
+
+
 def launch_command(script: str) -> str:
     """Return the command line that reads the script from the first bytes of its stdin and runs it.
 

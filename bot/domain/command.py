@@ -25,7 +25,8 @@ class Command:
     Shape: `alternatives` are tried in order, each only when the one before printed nothing. `as_root` adds
     `sudo -n timeout …` before the same arguments as a last alternative. In a THROUGHOUT command `{samples}` inside an
     argument becomes the window's length in whole seconds and `{rest}` the moment of the second look.
-    Commands of one `lane` run one after another, lanes run side by side.
+    Commands of one `lane` run one after another, lanes run side by side. `sudo` names what a fragment among the
+    arguments runs as root by itself, so that the sudoers lines can be written from the commands alone.
     """
 
     name: str
@@ -36,6 +37,7 @@ class Command:
     lane: str = "files"
     limit: timedelta = timedelta(seconds=4)
     output_limit_bytes: int = 256 * 1024
+    sudo: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
         if any("\n" in word for argv in (self.argv, *self.alternatives) for word in argv):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from bot.domain.batch import root_argv
+from bot.domain.batch import root_ways
 from bot.domain.errors import UsageError
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
@@ -28,10 +28,10 @@ def reading_lines(user: str, probes: Iterable[Probe]) -> str:
         raise UsageError(f"{one_line(user, 40)!r} is not a login name.", "Use lower-case letters, digits, - and _.")
     commands = sorted(
         {
-            (probe.name, root_argv(command.argv, command.limit.total_seconds())[3:])
+            (probe.name, argv[3:])
             for probe in probes
             for command in probe.commands
-            if command.as_root
+            for argv in root_ways(command)
         }
     )
     lines = [f"# Reading only: what {user} may run as root, exactly as written. Check with: visudo -cf FILE"]
