@@ -1,0 +1,84 @@
+"""What a Web API call was asked with: form or JSON or query, in one form; texts are texts and JSON is read.
+
+The rules: https://docs.slack.dev/apis/web-api/#post-bodies
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+from urllib.parse import parse_qsl
+
+from bot.demo.slack.refusal import SlackRefused
+
+FORM = "application/x-www-form-urlencoded"
+JSON = "application/json"
+
+
+def read_arguments(content_type: str, body: bytes, query: Mapping[str, str]) -> dict[str, Any]:
+    """Return a call's arguments.
+
+    Raises: SlackRefused with `invalid_post_type`, `invalid_json`, `json_not_object` or `invalid_charset`.
+    """
+    kind = content_type.partition(";")[0].strip().lower()
+    if kind not in (FORM, JSON, "") and body:
+        raise SlackRefused("invalid_post_type")
+    try:
+        text = body.decode()
+    except UnicodeDecodeError as error:
+        raise SlackRefused("invalid_charset") from error
+    if kind == JSON and text:
+        try:
+            given = json.loads(text)
+        except ValueError as error:
+            raise SlackRefused("invalid_json") from error
+        if not isinstance(given, dict):
+            raise SlackRefused("json_not_object")
+        return {**query, **given}
+    return {**query, **dict(parse_qsl(text, keep_blank_values=True))}
+
+
+class Arguments:
+    """A call's arguments, each asked for as what it has to be."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self.given = given
+
+    def text(self, name: str, default: str | None = None) -> str:
+        """Return a text argument. Raises: SlackRefused, when it is missing and has no default, or is no text."""
+        value = self.given.get(name)
+        if value is None:
+            if default is None:
+                raise SlackRefused.arguments(f"missing required field: {name}")
+            return default
+        if isinstance(value, (dict, list)):
+            raise SlackRefused.arguments(f"must provide a string [json-pointer:/{name}]")
+        return value if isinstance(value, str) else json.dumps(value)
+
+    def number(self, name: str) -> int:
+        """Return a whole number. Raises: SlackRefused."""
+        value = self.text(name)
+        if not value.isascii() or not value.isdigit():
+            raise SlackRefused.arguments(f"must provide an integer [json-pointer:/{name}]")
+        return int(value)
+
+    def switch(self, name: str) -> bool:
+        """Return whether a switch is on, in any of the forms a form or JSON can say it."""
+        return self.text(name, "false").lower() in ("true", "1")
+
+    def structure(self, name: str, malformed: str) -> Any:
+        """Return a JSON argument, which may also come as text; None when it is missing.
+
+        Raises: SlackRefused with the error `malformed`.
+        """
+        value = self.given.get(name)
+        if not isinstance(value, str):
+            return value
+        try:
+            return json.loads(value) if value else None
+        except ValueError as error:
+            raise SlackRefused(malformed) from error
+
+    def __contains__(self, name: str) -> bool:
+        return self.given.get(name) is not None

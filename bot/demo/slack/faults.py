@@ -1,0 +1,83 @@
+"""What goes wrong on purpose: a test switches it on, the next calls suffer it.
+
+A method is one of the Web API's, `response_url`, `upload`, or `*` for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+EVERYTHING = "*"
+RESPONSE_URL = "response_url"
+UPLOAD = "upload"
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """What one call suffers."""
+
+    status: int = 200
+    error: str = ""
+    retry_after_seconds: int = 0
+    wait: timedelta = timedelta(0)
+    is_silent: bool = False  # after the wait the connection is cut without an answer
+    is_after_effect: bool = False  # what was asked is done all the same; only the answer is lost
+
+
+class Faults:
+    """The faults that wait for a call; each call takes the first one that is for it."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[str, Fault, int]] = []
+        self.duplicates = 0  # how many of the next envelopes arrive twice
+
+    def rate_limit(self, method: str, retry_after_seconds: int = 1, times: int = 1) -> None:
+        """Answer 429 with Retry-After."""
+        self._add(method, Fault(status=429, retry_after_seconds=retry_after_seconds), times)
+
+    def status(self, method: str, status: int = 500, times: int = 1) -> None:
+        """Answer with an HTTP status and no JSON."""
+        self._add(method, Fault(status=status), times)
+
+    def error(self, method: str, error: str, times: int = 1) -> None:
+        """Answer `{"ok": false, "error": …}`."""
+        self._add(method, Fault(error=error), times)
+
+    def slow(self, method: str, wait: timedelta, times: int = 1) -> None:
+        """Do what was asked, but only after a while."""
+        self._add(method, Fault(wait=wait), times)
+
+    def silent(self, method: str, wait: timedelta = timedelta(minutes=1), times: int = 1) -> None:
+        """Do nothing, answer nothing, and cut the connection after a while."""
+        self._add(method, Fault(wait=wait, is_silent=True), times)
+
+    def lose_answer(self, method: str, times: int = 1) -> None:
+        """Do what was asked and cut the connection in place of answering."""
+        self._add(method, Fault(is_silent=True, is_after_effect=True), times)
+
+    def clear(self) -> None:
+        """Let everything go well again."""
+        self._waiting.clear()
+        self.duplicates = 0
+
+    def take(self, method: str) -> Fault | None:
+        """Return the next fault for this method, which is spent by it."""
+        for index, (wanted, fault, times) in enumerate(self._waiting):
+            if wanted in (method, EVERYTHING):
+                if times == 1:
+                    del self._waiting[index]
+                else:
+                    self._waiting[index] = (wanted, fault, times - 1)
+                return fault
+        return None
+
+    def take_duplicate(self) -> bool:
+        """Whether this envelope is to arrive twice."""
+        if self.duplicates:
+            self.duplicates -= 1
+            return True
+        return False
+
+    def _add(self, method: str, fault: Fault, times: int) -> None:
+        self._waiting.append((method, fault, times))

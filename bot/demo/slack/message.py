@@ -1,0 +1,109 @@
+"""A message as the workspace keeps it, and the file that may hang on it, in Slack's own shapes.
+
+Shapes: https://docs.slack.dev/messaging and https://docs.slack.dev/reference/objects/file-object
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.demo.slack.block_parts import Block, Blocks
+from bot.demo.slack.people import APP_ID, BOT_ID, BOT_USER, TEAM_ID
+
+
+@dataclass(frozen=True, slots=True)
+class File:
+    """An uploaded file; it is in nobody's sight before its upload was completed."""
+
+    id: str
+    name: str
+    content_type: str
+    content: bytes
+    title: str
+    alt_text: str
+    at_seconds: int
+
+    def as_slack(self, address: str) -> dict[str, Any]:
+        """Return the file as Slack shows it; `address` is where its content is."""
+        return {
+            "id": self.id,
+            "created": self.at_seconds,
+            "name": self.name,
+            "title": self.title,
+            "mimetype": self.content_type,
+            "filetype": self.name.rpartition(".")[2],
+            "size": len(self.content),
+            "user": BOT_USER,
+            "alt_txt": self.alt_text,
+            "url_private": address,
+            "permalink": address,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One message; `thread_ts` is its parent's where it is a reply, `only_for` the one person who sees it."""
+
+    ts: str
+    channel: str
+    user: str
+    text: str
+    blocks: Blocks = ()
+    attachments: tuple[Block, ...] = ()
+    thread_ts: str | None = None
+    edited_ts: str | None = None
+    only_for: str | None = None
+    is_broadcast: bool = False
+    is_deleted: bool = False
+    files: tuple[File, ...] = ()
+    metadata: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_reply(self) -> bool:
+        """Whether it stands in somebody else's thread."""
+        return self.thread_ts not in (None, self.ts)
+
+    @property
+    def all_blocks(self) -> Blocks:
+        """Its blocks, also those of its attachments."""
+        return (*self.blocks, *(block for part in self.attachments for block in part.get("blocks", ())))
+
+    def seen_by(self, user: str) -> bool:
+        """Whether this person sees it, being in its channel."""
+        return self.only_for in (None, user)
+
+    def as_slack(self, *, replies: int = 0, file_address: str = "") -> dict[str, Any]:
+        """Return the message as the Web API and interaction payloads show it."""
+        found: dict[str, Any] = {
+            "type": "message",
+            "user": self.user,
+            "ts": self.ts,
+            "text": self.text,
+            "team": TEAM_ID,
+        }
+        if self.user == BOT_USER:
+            found |= {"bot_id": BOT_ID, "app_id": APP_ID}
+        if self.is_deleted:
+            found |= {"subtype": "tombstone", "hidden": True}
+        elif self.is_broadcast:
+            found["subtype"] = "thread_broadcast"
+        if self.blocks:
+            found["blocks"] = list(self.blocks)
+        if self.attachments:
+            found["attachments"] = [
+                {"id": number, **attachment} for number, attachment in enumerate(self.attachments, start=1)
+            ]
+        if self.thread_ts:
+            found["thread_ts"] = self.thread_ts
+            if self.is_reply:
+                found["parent_user_id"] = self.metadata.get("parent_user_id", BOT_USER)
+            else:
+                found["reply_count"] = replies
+        if self.edited_ts:
+            found["edited"] = {"user": self.user, "ts": self.edited_ts}
+        if self.only_for:
+            found["is_ephemeral"] = True
+        if self.files:
+            found["files"] = [each.as_slack(f"{file_address}/{each.id}") for each in self.files]
+        return found

@@ -1,0 +1,139 @@
+"""Who and what is in the workspace: its team, people, bot, user groups and channels, in Slack's own shapes.
+
+Shapes: https://docs.slack.dev/reference/objects/user-object and …/conversation-object
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+TEAM_ID = "T0DEMO0001"
+TEAM_NAME = "Demo"
+TEAM_DOMAIN = "demo"
+APP_ID = "A0ZOMBIE01"
+BOT_ID = "B0ZOMBIE01"
+BOT_USER = "U0ZOMBIE01"
+SLACKBOT = "USLACKBOT"
+
+
+@dataclass(frozen=True, slots=True)
+class User:
+    """One member: a person, a guest, somebody of another workspace, or a bot."""
+
+    id: str
+    name: str
+    real_name: str
+    is_bot: bool = False
+    is_guest: bool = False
+    is_stranger: bool = False
+    is_deleted: bool = False
+    is_email_confirmed: bool = True
+    timezone: str = "Etc/UTC"
+
+    def as_slack(self, *, with_email: bool = False) -> dict[str, Any]:
+        """Return the user as `users.info` shows it; the e-mail address is only for those with a scope of its own."""
+        profile = {"real_name": self.real_name, "display_name": self.name, "team": TEAM_ID}
+        if with_email and not self.is_bot:
+            profile["email"] = f"{self.name}@{TEAM_DOMAIN}.example"
+        found = {
+            "id": self.id,
+            "team_id": TEAM_ID,
+            "name": self.name,
+            "deleted": self.is_deleted,
+            "real_name": self.real_name,
+            "tz": self.timezone,
+            "profile": profile,
+            "is_admin": False,
+            "is_owner": False,
+            "is_restricted": self.is_guest,
+            "is_ultra_restricted": False,
+            "is_bot": self.is_bot,
+            "is_app_user": False,
+            "is_email_confirmed": self.is_email_confirmed,
+        }
+        return {**found, "is_stranger": True} if self.is_stranger else found
+
+
+@dataclass(frozen=True, slots=True)
+class UserGroup:
+    """A named group of people, such as the on-call ones."""
+
+    id: str
+    handle: str
+    name: str
+    members: tuple[str, ...]
+
+    def as_slack(self) -> dict[str, Any]:
+        """Return the group as `usergroups.list` shows it."""
+        return {
+            "id": self.id,
+            "team_id": TEAM_ID,
+            "is_usergroup": True,
+            "name": self.name,
+            "handle": self.handle,
+            "description": "",
+            "date_delete": 0,
+            "user_count": len(self.members),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Channel:
+    """One conversation: a channel, or a direct message of a person with the bot (then `person` says whose)."""
+
+    id: str
+    name: str
+    members: tuple[str, ...]
+    is_private: bool = False
+    is_archived: bool = False
+    person: str | None = None
+    topic: str = ""
+
+    @property
+    def is_direct(self) -> bool:
+        """Whether this is a person's conversation with the bot."""
+        return self.person is not None
+
+    @property
+    def name_in_payloads(self) -> str:
+        """What Slack calls the conversation in a command or a click."""
+        return "directmessage" if self.is_direct else ("privategroup" if self.is_private else self.name)
+
+    def as_slack(self) -> dict[str, Any]:
+        """Return the conversation as `conversations.info` shows it to the bot."""
+        if self.is_direct:
+            return {"id": self.id, "is_im": True, "user": self.person, "is_archived": False}
+        return {
+            "id": self.id,
+            "name": self.name,
+            "is_channel": not self.is_private,
+            "is_group": False,
+            "is_im": False,
+            "is_mpim": False,
+            "is_private": self.is_private,
+            "is_archived": self.is_archived,
+            "is_member": BOT_USER in self.members,
+            "is_shared": False,
+            "is_ext_shared": False,
+            "topic": {"value": self.topic, "creator": "", "last_set": 0},
+            "num_members": len(self.members),
+        }
+
+
+ALICE = User("U0ALICE001", "alice", "Alice Moreau")
+BOB = User("U0BOB00001", "bob", "Bob Okafor")
+GUEST = User("U0GUEST001", "gina", "Gina Park", is_guest=True)
+BOT = User(BOT_USER, "zombie", "Zombie", is_bot=True)
+SLACKBOT_USER = User(SLACKBOT, "slackbot", "Slackbot", is_bot=True)
+
+USERS = (ALICE, BOB, GUEST, BOT, SLACKBOT_USER)
+GROUPS = (UserGroup("S0SRE00001", "sre-oncall", "SRE on call", (ALICE.id, BOB.id)),)
+CHANNELS = (
+    Channel("C0ONCALL01", "oncall-gpu", (ALICE.id, BOB.id, GUEST.id, BOT.id), topic="GPU fleet, day and night"),
+    Channel("C0ALERTS01", "alerts", (ALICE.id, BOB.id, BOT.id), topic="What the monitoring says"),
+    Channel("C0GENERAL1", "general", (ALICE.id, BOB.id), topic="Everything else; the bot is no member here"),
+    Channel("D0ALICE001", "alice", (ALICE.id, BOT.id), person=ALICE.id),
+    Channel("D0BOB00001", "bob", (BOB.id, BOT.id), person=BOB.id),
+    Channel("D0GUEST001", "gina", (GUEST.id, BOT.id), person=GUEST.id),
+)

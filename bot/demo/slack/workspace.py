@@ -1,0 +1,156 @@
+"""The workspace's whole state: people, channels, messages, files and views, in memory."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from typing import Any
+
+from bot.demo.slack.block_parts import as_kept
+from bot.demo.slack.changes import Change, Changes
+from bot.demo.slack.message import File, Message
+from bot.demo.slack.names import Names
+from bot.demo.slack.people import BOT, CHANNELS, GROUPS, USERS, Channel, User, UserGroup
+from bot.demo.slack.view import View
+
+
+class Workspace:
+    """What is in the workspace; every change is told to whoever listens.
+
+    Who may do what is not decided here: the Web API refuses, a person's hands are bound by what the client offers.
+    """
+
+    def __init__(self, names: Names) -> None:
+        self.names = names
+        self.changes = Changes()
+        self.users: dict[str, User] = {user.id: user for user in USERS}
+        self.groups: dict[str, UserGroup] = {group.id: group for group in GROUPS}
+        self.channels: dict[str, Channel] = {channel.id: channel for channel in CHANNELS}
+        self.files: dict[str, File] = {}
+        self.homes: dict[str, View] = {}
+        self.modals: dict[str, list[View]] = {}  # of each person, the one in sight last
+        self._messages: dict[str, dict[str, Message]] = {channel.id: {} for channel in CHANNELS}
+
+    # --- people and channels
+
+    def user(self, name: str) -> User:
+        """Return a member by id or name. Raises: LookupError."""
+        for user in self.users.values():
+            if name.removeprefix("@") in (user.id, user.name):
+                return user
+        raise LookupError(f"nobody here is called {name!r}; there are {', '.join(u.name for u in self.users.values())}")
+
+    def channel(self, name: str) -> Channel:
+        """Return a conversation by id or `#name`. Raises: LookupError."""
+        for channel in self.channels.values():
+            if name == channel.id or (not channel.is_direct and name.removeprefix("#") == channel.name):
+                return channel
+        raise LookupError(f"no channel {name!r} here")
+
+    def direct(self, user: str) -> Channel:
+        """Return a person's conversation with the bot, opening it where there is none yet."""
+        person = self.user(user)
+        for channel in self.channels.values():
+            if channel.person == person.id:
+                return channel
+        return self.add_channel(Channel(self.names.id("D"), person.name, (person.id, BOT.id), person=person.id))
+
+    def add_channel(self, channel: Channel) -> Channel:
+        """Open a conversation, or put a changed one in its place."""
+        self.channels[channel.id] = channel
+        self._messages.setdefault(channel.id, {})
+        self.changes.tell(Change("roster"))
+        return channel
+
+    def add_user(self, user: User) -> User:
+        """Let somebody in, or put a changed member in their place."""
+        self.users[user.id] = user
+        self.changes.tell(Change("roster"))
+        return user
+
+    def set_member(self, channel: str, user: str, *, member: bool) -> Channel:
+        """Let somebody into a channel, or out of it."""
+        found = self.channel(channel)
+        others = tuple(each for each in found.members if each != self.user(user).id)
+        return self.add_channel(replace(found, members=(*others, self.user(user).id) if member else others))
+
+    # --- messages
+
+    def post(self, channel: str, user: str, text: str, **parts: Any) -> Message:
+        """Put a new message into a channel; `parts` are further fields of `Message`."""
+        parts["blocks"] = as_kept(parts.get("blocks") or (), self.names.short)
+        parts["attachments"] = tuple(
+            {**part, **({"blocks": list(as_kept(part["blocks"], self.names.short))} if part.get("blocks") else {})}
+            for part in parts.get("attachments") or ()
+        )
+        message = Message(ts=self.names.ts(), channel=channel, user=user, text=text, **parts)
+        parent = self._messages[channel].get(message.thread_ts or "")
+        if parent is not None and parent.thread_ts is None:
+            self._keep(replace(parent, thread_ts=parent.ts))
+        return self._keep(message)
+
+    def edit(self, message: Message, **parts: Any) -> Message:
+        """Change a message's content and mark it as edited."""
+        if parts.get("blocks"):
+            parts["blocks"] = as_kept(parts["blocks"], self.names.short)
+        return self._keep(replace(message, edited_ts=self.names.ts(), **parts))
+
+    def delete(self, message: Message) -> None:
+        """Take a message away; where a thread hangs on it, a tombstone stays."""
+        if self.thread(message.channel, message.ts)[1:]:
+            gone = replace(
+                message, text="This message was deleted.", blocks=(), attachments=(), files=(), is_deleted=True
+            )
+            self._keep(gone)
+            return
+        del self._messages[message.channel][message.ts]
+        self.changes.tell(Change("message", replace(message, is_deleted=True)))
+
+    def _keep(self, message: Message) -> Message:
+        self._messages[message.channel][message.ts] = message
+        self.changes.tell(Change("message", message))
+        return message
+
+    def find(self, channel: str, ts: str) -> Message | None:
+        """Return one message, or None when there is none of that name."""
+        return self._messages.get(channel, {}).get(ts)
+
+    def messages(self, channel: str, user: str | None = None) -> list[Message]:
+        """Return a conversation's messages in their order; of those for one person alone only this `user`'s."""
+        everything = self._messages[self.channel(channel).id].values()
+        person = self.user(user).id if user else None
+        return [each for each in everything if each.only_for in (None, person)]
+
+    def thread(self, channel: str, ts: str) -> list[Message]:
+        """Return a message and the replies to it."""
+        everything: Iterable[Message] = self._messages[channel].values()
+        return [each for each in everything if ts in (each.ts, each.thread_ts)]
+
+    # --- views
+
+    def publish(self, view: View) -> View:
+        """Show a person's App Home."""
+        self.homes[view.user] = view
+        self.changes.tell(Change("home", view, view.user))
+        return view
+
+    def set_modals(self, user: str, stack: list[View]) -> None:
+        """Show a person these modals, the last on top; an empty list closes all."""
+        self.modals[user] = stack
+        self.changes.tell(Change("modals", stack, user))
+
+    def replace_view(self, view: View) -> View:
+        """Put a changed view in the place of its former version."""
+        if self.homes.get(view.user, view).id == view.id and view.kind == "home":
+            return self.publish(view)
+        stack = [view if each.id == view.id else each for each in self.modals.get(view.user, [])]
+        self.set_modals(view.user, stack)
+        return view
+
+    def view(self, view_id: str = "", external_id: str = "") -> View | None:
+        """Return an open modal or an App Home by its id, or by the app's own."""
+        everything = [*self.homes.values(), *(view for stack in self.modals.values() for view in stack)]
+        for view in everything:
+            if view.id == view_id or (external_id and view.fields.get("external_id") == external_id):
+                return view
+        return None
