@@ -29,6 +29,16 @@ class Node:
     labels: Mapping[str, str] = field(default_factory=dict)
 
 
+def is_name(text: str) -> bool:
+    """True when `text` can be a node's name.
+
+    Example:
+    >>> is_name("node-123"), is_name("-oProxyCommand=x")
+    (True, False)
+    """
+    return _NAME.match(text) is not None
+
+
 def valid_name(text: str) -> str:
     """Return `text` when it can be a node's name; names are checked before anything else sees them.
 
@@ -39,7 +49,7 @@ def valid_name(text: str) -> str:
     >>> valid_name("node-123")
     'node-123'
     """
-    if not _NAME.match(text):
+    if not is_name(text):
         raise InventoryError(
             f"{one_line(text, 60)!r} is not a node name.",
             "A name is letters, digits, dots, dashes and underscores, and starts with a letter or digit.",

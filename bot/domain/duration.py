@@ -1,0 +1,45 @@
+"""Durations as people write them in files and on command lines: `5s`, `250ms`, `15m`, `2h`, `1d`, or bare seconds."""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+_WRITTEN = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)\Z", re.ASCII)
+_SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
+_LONGEST_SECONDS = 366 * 86400.0
+
+
+def parse_duration(written: object) -> timedelta:
+    """Return the duration that text like `5s` or a bare number of seconds stands for.
+
+    Raises: ValueError, with a sentence for a person, when it is neither, is negative or is longer than a year.
+
+    Example:
+    >>> parse_duration("15m"), parse_duration(1.5)
+    (datetime.timedelta(seconds=900), datetime.timedelta(seconds=1, microseconds=500000))
+    """
+    seconds: float | None = None
+    if isinstance(written, int | float) and not isinstance(written, bool):
+        # Compared before anything is computed with it: an int may be too long for a float, a float may be nan.
+        seconds = float(written) if 0 <= written <= _LONGEST_SECONDS else None
+    elif isinstance(written, str) and (found := _WRITTEN.match(written)):
+        seconds = float(found.group(1)) * _SECONDS[found.group(2)]
+    if seconds is None or seconds > _LONGEST_SECONDS:
+        raise ValueError('a duration is written like "5s", "250ms", "15m" or "2h"')
+    return timedelta(seconds=seconds)
+
+
+def written(duration: timedelta) -> str:
+    """Return a duration as `parse_duration` reads it, in the largest unit that keeps it whole.
+
+    Example:
+    >>> written(timedelta(minutes=15)), written(timedelta(seconds=90)), written(timedelta(milliseconds=1500))
+    ('15m', '90s', '1500ms')
+    """
+    milliseconds = round(duration.total_seconds() * 1000)
+    for unit in ("d", "h", "m", "s"):
+        whole, rest = divmod(milliseconds, round(_SECONDS[unit] * 1000))
+        if whole and not rest:
+            return f"{whole}{unit}"
+    return f"{milliseconds}ms" if milliseconds else "0s"

@@ -1,0 +1,76 @@
+"""What is wrong with one file of a person's: every fault with its line, gathered so that all are seen at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import NoReturn
+
+from bot.domain.errors import UsageError
+from bot.domain.nearest import did_you_mean
+from bot.domain.safe_text import one_line
+
+_MOST_SHOWN = 12
+_LONGEST = 400
+
+
+class Problems:
+    """The faults of one file, each as `file:line: what is wrong and what would be right`.
+
+    Shape: line 0 means the file as a whole. `error` is what is raised.
+    """
+
+    __slots__ = ("_error", "_file", "_found")
+
+    def __init__(self, file: str, error: type[UsageError]) -> None:
+        self._file = one_line(file, 300)
+        self._error = error
+        self._found: dict[tuple[int, str], None] = {}
+
+    def __len__(self) -> int:
+        return len(self._found)
+
+    def add(self, line: int, says: str) -> None:
+        """Note one fault."""
+        self._found[line, one_line(says, _LONGEST)] = None
+
+    def unknown(self, line: int, what: str, name: str, known: Iterable[str], where: str = "") -> None:
+        """Note a name that is not among the known ones, with the nearest right ones.
+
+        Example: `problems.unknown(3, "key", "prot", ["port"])` says `unknown key "prot". Did you mean port?`
+        """
+        place = f" in {one_line(where, 80)}" if where else ""
+        self.add(line, f'unknown {what} "{one_line(name, 60)}"{place}. {did_you_mean(name, known)}')
+
+    def fail(self, line: int, says: str) -> NoReturn:
+        """Note a last fault, behind which nothing can be checked.
+
+        Raises: the error, with everything that was noted.
+        """
+        self.add(line, says)
+        raise self.error()
+
+    def stop_if_any(self) -> None:
+        """Raise the error when anything was noted."""
+        if self._found:
+            raise self.error()
+
+    def error(self) -> UsageError:
+        """Return the error that says everything that was noted, by line."""
+        lines = [f"{self._file}{f':{line}' if line else ''}: {says}" for line, says in sorted(self._found)]
+        hidden = len(lines) - _MOST_SHOWN
+        shown = lines[:_MOST_SHOWN] + ([f"{self._file}: … and {hidden} more"] if hidden > 0 else [])
+        return self._error("\n".join(shown))
+
+
+def decode_file(raw: bytes, limit_bytes: int, problems: Problems) -> str:
+    """Return a file's bytes as text.
+
+    Raises: the problems' error when there are more than `limit_bytes`, or they are not UTF-8 (with the line).
+    """
+    if len(raw) > limit_bytes:
+        problems.fail(0, f"the file is larger than {limit_bytes // 1024} kB, which is the most that is read")
+    try:
+        return raw.decode("utf-8-sig")
+    except UnicodeDecodeError as no:
+        line = no.object.count(b"\n", 0, no.start) + 1
+        problems.fail(line, f"the byte 0x{no.object[no.start]:02x} is not UTF-8; save the file as UTF-8")

@@ -1,0 +1,164 @@
+"""One table of a person's TOML file, read key by key; what is wrong is noted with its line and read as absent."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from typing import Any
+
+from bot.domain.duration import parse_duration
+from bot.domain.problems import Problems
+from bot.domain.safe_text import one_line, safe
+from bot.domain.toml_text import KeyPath, TomlText
+
+_LONGEST_TEXT = 4096
+
+
+class TomlTable:
+    """A table and where it stands; every method returns None where the key is absent or its value is wrong."""
+
+    __slots__ = ("_data", "_path", "_problems", "_toml")
+
+    def __init__(self, toml: TomlText, path: KeyPath, problems: Problems) -> None:
+        data: Any = toml.data
+        for part in path:
+            data = data[part]
+        self._toml = toml
+        self._path = path
+        self._problems = problems
+        self._data: dict[str, Any] = data
+
+    def __contains__(self, key: str) -> bool:
+        return key in self._data
+
+    @property
+    def line(self) -> int:
+        """Where the table begins."""
+        return self._toml.line_of(*self._path)
+
+    def line_of(self, key: str) -> int:
+        """Where the key stands, or else the table."""
+        return self._toml.line_of(*self._path, key)
+
+    def wrong(self, key: str, says: str) -> None:
+        """Note what is wrong with a key's value."""
+        self._problems.add(self.line_of(key), f"{self._named(key)} {says}")
+
+    def only(self, known: Iterable[str]) -> None:
+        """Note every key that is not among the known ones, with the nearest right one."""
+        names = tuple(known)
+        for key in self._data:
+            if key not in names:
+                where = f"[{self._named()}]" if self._path else ""
+                self._problems.unknown(self.line_of(key), "key", key, names, where)
+
+    def text(self, key: str) -> str | None:
+        """The key's text, which holds something, and no control characters."""
+        value = self._data.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, str):
+            self.wrong(key, f'is {_kind(value)}; it should be text: {one_line(key, 40)} = "…"')
+        elif not value.strip():
+            self.wrong(key, "is empty")
+        elif len(value) > _LONGEST_TEXT or safe(value) != value or "\n" in value:
+            self.wrong(key, "holds control characters, several lines or too much text")
+        else:
+            return value
+        return None
+
+    def integer(self, key: str, low: int, high: int) -> int | None:
+        """The key's whole number, from `low` to `high`."""
+        value = self._data.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, int) or isinstance(value, bool):
+            self.wrong(key, f"is {_kind(value)}; it should be a whole number without quotes")
+        elif not low <= value <= high:
+            self.wrong(key, f"is {one_line(str(value), 20)}; it should be from {low} to {high}")
+        else:
+            return value
+        return None
+
+    def flag(self, key: str) -> bool | None:
+        """The key's true or false."""
+        value = self._data.get(key)
+        if value is not None and not isinstance(value, bool):
+            self.wrong(key, f"is {_kind(value)}; it should be true or false, without quotes")
+            return None
+        return value
+
+    def duration(self, key: str) -> timedelta | None:
+        """The key's duration, text like `5s` or a bare number of seconds."""
+        value = self._data.get(key)
+        if value is None:
+            return None
+        try:
+            return parse_duration(value)
+        except ValueError as no:
+            self.wrong(key, f"is {_shown(value)}; {no}")
+            return None
+
+    def texts(self, key: str) -> tuple[str, ...] | None:
+        """The key's list of texts."""
+        value = self._data.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
+            self.wrong(key, f'should be a list of texts: {one_line(key, 40)} = ["…"]')
+            return None
+        return tuple(value)
+
+    def table(self, key: str) -> TomlTable | None:
+        """The table of that name."""
+        value = self._data.get(key)
+        if value is None:
+            return None
+        if not isinstance(value, dict):
+            self.wrong(key, f"is {_kind(value)}; it should be a table: [{self._named(key)}]")
+            return None
+        return TomlTable(self._toml, (*self._path, key), self._problems)
+
+    def array(self, key: str) -> Iterator[TomlTable]:
+        """The tables of that name, each written under a `[[…]]` of its own."""
+        value = self._data.get(key, [])
+        if not isinstance(value, list) or not all(isinstance(item, dict) for item in value):
+            self.wrong(key, f"should be tables, each under its own [[{self._named(key)}]]")
+            return
+        for index in range(len(value)):
+            yield TomlTable(self._toml, (*self._path, key, index), self._problems)
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The keys, in the file's order."""
+        return tuple(self._data)
+
+    def is_table(self, key: str) -> bool:
+        """True when the key's value is a table itself."""
+        return isinstance(self._data.get(key), dict)
+
+    def value(self, key: str) -> object:
+        """The key's value as TOML has it, whatever its type."""
+        return self._data.get(key)
+
+    def _named(self, *key: str) -> str:
+        return ".".join(one_line(part, 60) for part in (*self._path, *key) if isinstance(part, str))
+
+
+def _kind(value: object) -> str:
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case str():
+            return "text"
+        case int() | float():
+            return "a number"
+        case dict():
+            return "a table"
+        case list():
+            return "a list"
+    return "a date or time"
+
+
+def _shown(value: object) -> str:
+    return f'"{one_line(value, 30)}"' if isinstance(value, str) else _kind(value)

@@ -1,0 +1,176 @@
+"""The names under which an OpenSSH client configuration knows hosts (ssh_config(5): Host, Match, Include).
+
+Only names are read here. What a `Host` block says of its hosts (HostName, ProxyJump, IdentityFile, …) is for the SSH
+library, which reads the same file.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.domain.errors import InventoryError
+from bot.domain.node import is_name
+from bot.domain.problems import Problems, decode_file
+
+_LIMIT_BYTES = 1024 * 1024
+_MOST_FILES = 500
+_DEEPEST_INCLUDE = 16  # as OpenSSH
+_WILD = re.compile(r"[*?]")
+_LITERAL = re.compile(r"[A-Za-z0-9]")
+
+
+@dataclass(frozen=True, slots=True)
+class _Block:
+    """The patterns of one `Host` line, and those of the `Host` blocks whose Include led here."""
+
+    patterns: tuple[str, ...]
+    within: tuple[tuple[str, ...], ...] = ()
+
+    def matches(self, name: str) -> bool:
+        return all(_matches(patterns, name) for patterns in (self.patterns, *self.within))
+
+
+@dataclass(frozen=True, slots=True)
+class SshHosts:
+    """Which names the configuration gives to hosts.
+
+    Shape: a `Host *` names nobody, it only sets defaults: a pattern counts as naming hosts when it holds at least one
+    letter or digit, like `gpu-*`.
+    """
+
+    blocks: tuple[_Block, ...]
+
+    @classmethod
+    def read(cls, path: Path, home: Path | None) -> SshHosts:
+        """Read the file and everything that it includes.
+
+        Raises: InventoryError, with file and line, when a file cannot be read or understood.
+        """
+        return cls(tuple(_Reader(home).blocks(path, (), 0)))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The hosts that are named in full, in the file's order."""
+        literal = ((block, word) for block in self.blocks for word in block.patterns if is_name(word))
+        return tuple(dict.fromkeys(word for block, word in literal if block.matches(word)))
+
+    @property
+    def patterns(self) -> tuple[str, ...]:
+        """The patterns that name hosts, for a person to read."""
+        words = (word for block in self.blocks for word in block.patterns if _names_hosts(word) and _WILD.search(word))
+        return tuple(dict.fromkeys(words))
+
+    def allows(self, name: str) -> bool:
+        """True when some `Host` line names this host, in full or by a pattern."""
+        return any(
+            block.matches(name) and any(_names_hosts(word) and _matches((word,), name) for word in block.patterns)
+            for block in self.blocks
+        )
+
+
+def _names_hosts(pattern: str) -> bool:
+    return not pattern.startswith("!") and _LITERAL.search(pattern) is not None
+
+
+def _matches(patterns: tuple[str, ...], name: str) -> bool:
+    """One must match, and no negated one may: the rule of ssh_config(5)."""
+    if any(word.startswith("!") and _like(word[1:], name) for word in patterns):
+        return False
+    return any(not word.startswith("!") and _like(word, name) for word in patterns)
+
+
+def _like(pattern: str, name: str) -> bool:
+    """Whether the name fits a pattern of `*` and `?`: only the latest star is ever tried again, so that it is quick."""
+    at, place, star, mark = 0, 0, -1, 0
+    while at < len(name):
+        if place < len(pattern) and pattern[place] == "*":
+            star, mark, place = place, at, place + 1
+        elif place < len(pattern) and pattern[place] in ("?", name[at]):
+            place, at = place + 1, at + 1
+        elif star >= 0:
+            mark += 1
+            place, at = star + 1, mark
+        else:
+            return False
+    return not pattern[place:].strip("*")
+
+
+class _Reader:
+    """Follows one configuration through its Includes."""
+
+    def __init__(self, home: Path | None) -> None:
+        self._home = home
+        self._files = 0
+
+    def blocks(self, path: Path, within: tuple[tuple[str, ...], ...], depth: int) -> Iterator[_Block]:
+        problems = Problems(str(path), InventoryError)
+        self._files += 1
+        if depth > _DEEPEST_INCLUDE or self._files > _MOST_FILES:
+            problems.fail(0, "too many Includes; does one include itself?")
+        try:
+            with path.open("rb") as file:
+                raw = file.read(_LIMIT_BYTES + 1)
+        except OSError as no:
+            problems.fail(0, f"cannot be read: {no.strerror}")
+        here: tuple[tuple[str, ...], ...] | None = within  # None: inside a Match, whose Includes name nobody
+        for number, line in enumerate(decode_file(raw, _LIMIT_BYTES, problems).splitlines(), 1):
+            keyword, words = _words(line, number, problems)
+            if keyword == "host":
+                patterns = tuple(word for argument in words for word in argument.split(",") if word)
+                here = (*within, patterns)
+                yield _Block(patterns, within)
+            elif keyword == "match":
+                here = None
+            elif keyword == "include" and here is not None:
+                for pattern in words:
+                    for included in self._included(pattern, path, number, problems):
+                        yield from self.blocks(included, here, depth + 1)
+
+    def _included(self, pattern: str, path: Path, number: int, problems: Problems) -> list[Path]:
+        if pattern.startswith("~/") and self._home is not None:
+            pattern = str(self._home / pattern[2:])
+        if Path(pattern).is_absolute():
+            return _glob(Path("/"), pattern.lstrip("/"))
+        # OpenSSH, and the SSH library with it, looks for these in ~/.ssh and nowhere else.
+        if self._home is not None and (found := _glob(self._home / ".ssh", pattern)):
+            return found
+        if beside := _glob(path.parent, pattern):
+            problems.fail(
+                number,
+                f"Include {pattern}: OpenSSH looks for this in ~/.ssh, not beside this file. "
+                f"Write Include {path.parent.absolute() / pattern}"
+                + (f" ({len(beside)} files)" if len(beside) > 1 else ""),
+            )
+        return []
+
+
+def _glob(folder: Path, pattern: str) -> list[Path]:
+    try:
+        return sorted(path for path in folder.glob(pattern) if path.is_file())
+    except (OSError, ValueError, NotImplementedError, RuntimeError):
+        return []  # a pattern that cannot name a file names none
+
+
+def _words(line: str, number: int, problems: Problems) -> tuple[str, list[str]]:
+    """Return a line's keyword in lower case and its arguments; only lines that bear on names are taken apart."""
+    text = line.strip()
+    keyword = re.split(r"[\s=]", text, maxsplit=1)[0].strip('"').lower()
+    if keyword not in ("host", "match", "include"):
+        return "", []
+    try:
+        words = shlex.split(text, comments=False)
+    except ValueError as no:
+        problems.fail(number, f"cannot be understood: {no}")
+    # `Host=a` and `Host = a` are allowed beside `Host a`; a word that begins with # ends the line.
+    words = [word for word in " ".join(words[:1]).split("=", 1) if word] + words[1:]
+    words = words[1:]
+    if words and words[0] == "=":
+        words = words[1:]
+    elif words and words[0].startswith("="):
+        words = [words[0][1:], *words[1:]]
+    comment = next((index for index, word in enumerate(words) if word.startswith("#")), len(words))
+    return keyword, words[:comment]
