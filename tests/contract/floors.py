@@ -49,6 +49,7 @@ MAY_USE: dict[str, list[str]] = {
     "slack_sdk": SLACK,
     "aiohttp": [*SLACK, "bot/surfaces/web.py", "bot/surfaces/web/*", "bot/demo/*"],
     "httpx": EDGES,
+    "sqlalchemy": ["bot/ledger/*"],
 }
 
 # What enters at the top and is handed down, so that a test can hand in another.
