@@ -1,0 +1,85 @@
+"""One core's shares of one sample, checked before anything believes them."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+
+from bot.domain.errors import CannotRead
+from bot.domain.readings.cpu import CoreSecond
+from bot.probes.formats.core_list import MOST_CORES
+
+# The shares of a sample add up to 100. Printed without decimals ten of them may be 5 off, and mpstat counts idle or
+# iowait ticks that went back as nothing, which moves the others up a little.
+_SUM_MAY_BE_OFF_BY = 10.0
+_LONGEST_SAMPLE_SECONDS = 60  # beyond that the node's clock was set, or this is no sampling of ours
+
+_NUMBER = re.compile(r"\d+")
+
+
+def core_second(core: int, shares: Mapping[str, float], raw: str, span_seconds: float) -> CoreSecond | None:
+    """Return the core's sample from shares named as in mpstat (`usr`, `nice`, `sys` …); None for an offline core.
+
+    Raises: CannotRead when a share is no percentage, or they do not add up.
+    """
+    if not 0 <= core < MOST_CORES:
+        raise CannotRead(f"cpu: there is no core {core}")
+    if not any(shares.values()):
+        return None  # sysstat before 12 shows cores that are offline as a row of zeros
+    if not all(0 <= share <= 100.5 for share in shares.values()):  # also refuses nan
+        raise CannotRead(f"cpu: a share of core {core} is not between 0 and 100 percent")
+    total = sum(shares.values())
+    if abs(total - 100) > _SUM_MAY_BE_OFF_BY:
+        raise CannotRead(f"cpu: the shares of core {core} add up to {total:.0f} percent")
+    share = {name: min(100.0, value) for name, value in shares.items()}
+    return CoreSecond(
+        core=core,
+        usr_percent=share["usr"],
+        sys_percent=share["sys"],
+        iowait_percent=share["iowait"],
+        irq_percent=share["irq"],
+        soft_percent=share["soft"],
+        steal_percent=share["steal"],
+        idle_percent=share["idle"],
+        raw=raw,
+        nice_percent=share["nice"],
+        guest_percent=min(100.0, share.get("guest", 0.0) + share.get("gnice", 0.0)),
+        span_seconds=span_seconds,
+    )
+
+
+def clock_seconds(shown: str) -> int | None:
+    """Return the seconds that a clock shows, in any language's way of writing them; None when it is not a clock.
+
+    Example:
+    >>> clock_seconds("03:28:25 AM"), clock_seconds("03时28分31秒"), clock_seconds("1591016001"), clock_seconds("noon")
+    (12505, 12511, 1591016001, None)
+    """
+    numbers = [int(digits) for digits in _NUMBER.findall(shown) if len(digits) <= 12]
+    match numbers:
+        case [seconds]:
+            return seconds
+        case [hours, minutes, seconds] if hours < 25 and minutes < 60 and seconds <= 60:
+            return hours * 3600 + minutes * 60 + seconds
+    return None
+
+
+def sample_seconds(clocks: Sequence[str]) -> float:
+    """Return how long one sample lasted, from the clocks at the samples' ends: one second where they do not tell.
+
+    The clocks show whole seconds, so that a single difference may be one too many.
+
+    Raises: CannotRead when they are no clocks, or jump.
+    """
+    total = 0
+    shown = [clock_seconds(clock) for clock in clocks]
+    for before, after in itertools.pairwise(shown):
+        if before is None or after is None:
+            raise CannotRead("cpu: the samples carry no clock that can be read")
+        total += (after - before) % 43200  # over noon and midnight, also on a clock of twelve hours
+    intervals = max(1, len(shown) - 1)
+    seconds = max(1, round((total - 0.6) / intervals))
+    if seconds > _LONGEST_SAMPLE_SECONDS:
+        raise CannotRead("cpu: the samples lie too far apart, or the node's clock was set between them")
+    return float(seconds)

@@ -1,0 +1,20 @@
+"""Constant sh and awk fragments, written over several lines and sent as one."""
+
+from __future__ import annotations
+
+
+def fragment(text: str) -> str:
+    """Return the fragment on one line, as an argument must be, without its comment lines.
+
+    Shape: every statement ends in `;` or `{` itself; `#` opens a comment only at the start of a line.
+
+    Example:
+    >>> fragment('''
+    ...     # say hello
+    ...     for i in 1 2; do
+    ...         echo "$i"; done
+    ... ''')
+    'for i in 1 2; do echo "$i"; done'
+    """
+    lines = (line.strip() for line in text.splitlines())
+    return " ".join(line for line in lines if line and not line.startswith("#"))

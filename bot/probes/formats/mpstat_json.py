@@ -1,0 +1,107 @@
+"""The document that `mpstat -P ALL -o JSON 1 N` prints since sysstat 11.5.1.
+
+Defined in: sysstat, mpstat(1) and json_stats.c; the clock in it follows the locale, the decimals since 11.5.2 do not.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from bot.domain.errors import CannotRead
+from bot.domain.readings.cpu import CoreSecond
+from bot.domain.safe_text import one_line, safe
+from bot.probes.formats.core_second import core_second, sample_seconds
+
+_ALL = ("all", "-1")  # the row of averages over cores; "-1" before 12.0.4
+_NEEDED = ("usr", "nice", "sys", "iowait", "irq", "soft", "steal", "idle")
+_LATER = ("guest", "gnice")  # absent on old kernels and sysstats
+_STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
+
+
+def mpstat_json(text: str, took_seconds: float | None) -> tuple[tuple[CoreSecond, ...], ...]:
+    """Return the samples, oldest first.
+
+    Shape: of a document that ends too early (mpstat was terminated) the samples that are whole are returned. A single
+    sample may as well be the average since boot, which looks the same: it counts when mpstat took its time.
+
+    Raises: CannotRead when there is no sample, or a figure is not what it should be.
+    """
+    samples = _samples(text)
+    if not samples:
+        raise CannotRead("cpu: mpstat printed no sample")
+    if len(samples) == 1 and (took_seconds is None or took_seconds < 0.9):
+        raise CannotRead("cpu: mpstat printed one sample, which may be its average since boot")
+    clocks = [sample.get("timestamp") for sample in samples]
+    span = sample_seconds([clock if isinstance(clock, str) else "" for clock in clocks])
+    lines = [line.strip().rstrip(",") for line in text.split("\n")]
+    rows = iter([line for line in lines if line.startswith('{"cpu":') and '"usr":' in line])
+    read = tuple(_sample(sample, rows, span) for sample in samples)
+    if not any(read):
+        raise CannotRead("cpu: mpstat printed no row for a single core")
+    return read
+
+
+def _samples(text: str) -> list[dict[str, Any]]:
+    try:
+        document = json.loads(text)
+        hosts = document["sysstat"]["hosts"]
+        samples = hosts[0]["statistics"]
+    except json.JSONDecodeError as broken:
+        samples = _whole_samples(text, broken)
+    except (ValueError, RecursionError, LookupError, TypeError) as no:
+        raise CannotRead("cpu: mpstat's JSON is not a report of mpstat") from no
+    else:
+        if len(hosts) != 1:
+            raise CannotRead("cpu: mpstat's JSON speaks of more than one host")
+    if not isinstance(samples, list) or not all(isinstance(sample, dict) for sample in samples):
+        raise CannotRead("cpu: mpstat's JSON holds no list of samples")
+    return samples
+
+
+def _whole_samples(text: str, broken: json.JSONDecodeError) -> list[dict[str, Any]]:
+    """Return the samples before the place where the document stops; text that is wrong elsewhere is refused."""
+    start = _STATISTICS.search(text)
+    if start is None or "\n" in text[broken.pos :].strip():
+        raise CannotRead(f"cpu: mpstat's JSON cannot be read ({one_line(str(broken), 80)})") from broken
+    samples: list[dict[str, Any]] = []
+    decoder = json.JSONDecoder()
+    at = start.end()
+    while True:
+        while at < len(text) and text[at] in " \t\r\n,":
+            at += 1
+        try:
+            sample, at = decoder.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            break
+        samples.append(sample)
+    if not samples:
+        raise CannotRead("cpu: mpstat's JSON was cut short before its first sample was whole")
+    return samples
+
+
+def _sample(sample: dict[str, Any], rows: Any, span: float) -> tuple[CoreSecond, ...]:
+    load = sample.get("cpu-load")
+    if not isinstance(load, list):
+        raise CannotRead("cpu: a sample in mpstat's JSON has no cpu-load")
+    cores: dict[int, CoreSecond | None] = {}
+    for row in load:
+        name = row.get("cpu") if isinstance(row, dict) else None
+        raw = next(rows, "")
+        if name in _ALL:
+            continue
+        if not isinstance(name, str) or not re.fullmatch(r"[0-9]{1,5}", name) or int(name) in cores:
+            raise CannotRead("cpu: mpstat's JSON names a core that cannot be one")
+        if f'"{name}"' not in raw:  # not printed one core a line
+            raw = safe(json.dumps(row))
+        shares = {key: _share(row, key) for key in (*_NEEDED, *(key for key in _LATER if key in row))}
+        cores[int(name)] = core_second(int(name), shares, raw, span)
+    return tuple(core for _, core in sorted(cores.items()) if core is not None)
+
+
+def _share(row: dict[str, Any], key: str) -> float:
+    value = row.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -1e6 < value < 1e6:
+        raise CannotRead(f"cpu: mpstat's JSON has no figure for {key}")
+    return float(value)

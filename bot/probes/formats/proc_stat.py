@@ -1,0 +1,80 @@
+"""Several looks at the cpu rows of /proc/stat, each under the node's uptime.
+
+Defined in: Linux, Documentation/filesystems/proc.rst, "/proc/stat"; ticks since boot, guests counted in user and nice.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from dataclasses import dataclass
+
+from bot.domain.errors import CannotRead
+from bot.domain.readings.cpu import CoreSecond
+from bot.domain.safe_text import one_line
+from bot.probes.formats.core_second import core_second
+
+_UPTIME = re.compile(r"uptime ([0-9]{1,12}\.[0-9]{1,3})", re.ASCII)
+_CORE = re.compile(r"cpu([0-9]{1,5})((?: [0-9]{1,20}){7,})", re.ASCII)
+_ALL = re.compile(r"cpu +[0-9 ]+", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    uptime: float
+    ticks: dict[int, tuple[int, ...]]
+    lines: dict[int, str]
+
+
+def proc_stat(text: str) -> tuple[tuple[CoreSecond, ...], ...]:
+    """Return the samples between the looks, oldest first; a look that came late makes a sample of more than a second.
+
+    Raises: CannotRead when there are fewer than two looks, or a row is malformed.
+    """
+    looks = _looks(text)
+    if len(looks) < 2:
+        raise CannotRead("cpu: one look at /proc/stat is no sample")
+    samples = tuple(_between(before, after) for before, after in itertools.pairwise(looks))
+    if not any(samples):
+        raise CannotRead("cpu: no core of /proc/stat moved between the looks")
+    return samples
+
+
+def _looks(text: str) -> list[_Look]:
+    looks: list[_Look] = []
+    for line in text.split("\n"):
+        if uptime := _UPTIME.fullmatch(line):
+            looks.append(_Look(float(uptime.group(1)), {}, {}))
+        elif line and not looks:
+            raise CannotRead("cpu: /proc/stat without the uptime of every look is no sample")
+        elif row := _CORE.fullmatch(line):
+            core = int(row.group(1))
+            if core in looks[-1].ticks:
+                raise CannotRead(f"cpu: a look at /proc/stat shows core {core} twice")
+            ticks = tuple(int(number) for number in row.group(2).split())[:10]
+            looks[-1].ticks[core] = ticks + (0,) * (10 - len(ticks))
+            looks[-1].lines[core] = line
+        elif line and not _ALL.fullmatch(line):
+            raise CannotRead(f"cpu: a row of /proc/stat is malformed ({one_line(line, 60)})")
+    return looks
+
+
+def _between(before: _Look, after: _Look) -> tuple[CoreSecond, ...]:
+    span = after.uptime - before.uptime
+    if not 0.2 <= span <= 60:
+        raise CannotRead("cpu: the looks at /proc/stat do not lie about a second apart")
+    cores = []
+    for core in sorted(before.ticks.keys() & after.ticks.keys()):
+        # idle and iowait may go back; nothing is spent in less than no time
+        rise = [max(0, now - then) for then, now in zip(before.ticks[core], after.ticks[core], strict=True)]
+        user, nice, system, idle, iowait, irq, soft, steal, guest, guest_nice = rise
+        spent = {"usr": max(0, user - guest), "nice": max(0, nice - guest_nice), "sys": system, "idle": idle}
+        spent |= {"iowait": iowait, "irq": irq, "soft": soft, "steal": steal, "guest": guest, "gnice": guest_nice}
+        total = sum(spent.values())
+        if total == 0:
+            continue  # offline meanwhile, or its ticks are not counted: nothing was seen of it
+        shares = {name: 100 * ticks / total for name, ticks in spent.items()}
+        second = core_second(core, shares, f"{before.lines[core]} -> {after.lines[core]}", span)
+        if second is not None:
+            cores.append(second)
+    return tuple(cores)

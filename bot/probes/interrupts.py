@@ -1,0 +1,158 @@
+"""Which cores take the network devices' interrupts: /proc/interrupts twice, filtered on the node.
+
+Defined in: Linux, Documentation/filesystems/proc.rst and core-api/irq/irq-affinity.rst; names are each driver's own.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+
+from bot.domain.command import Command, Looks, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.readings.interrupts import InterruptLine, InterruptsReading
+from bot.domain.safe_text import one_line
+from bot.probes.formats.core_list import MOST_CORES, core_list
+from bot.probes.formats.counter import risen
+
+# Names by which a row is known for a network device's even where sysfs does not say so: ENA, Intel, Broadcom,
+# vmxnet3, Mellanox, virtio. An extended regular expression that Python and awk read alike.
+_NAMES = r"([Tt]x-?[Rr]x|rxtx)-[0-9]|mlx5_(comp|async)[0-9]|ena-mgmnt@|virtio[0-9]+-(input|output)\.[0-9]"
+
+_HEADER = re.compile(r"CPU[0-9]{1,5}(?: CPU[0-9]{1,5})*", re.ASCII)
+_ROW = re.compile(r"([0-9]{1,6}): (.*)", re.ASCII)
+_COUNT = re.compile(r"[0-9]{1,20}", re.ASCII)
+_QUEUE = re.compile(
+    r"(?:^|[-_.])(?:tx-?rx|rxtx|rx|tx|fp|input|output|comp|ntfy-bl(?:oc)?k|q)[-.]?([0-9]{1,4})(?![0-9a-z])"
+)
+
+
+@dataclass(slots=True)
+class _Look:
+    """One look: interrupts by number, and the devices they belong to."""
+
+    rows: dict[str, tuple[dict[int, int], str, str]] = field(default_factory=dict)  # counts by core, name, raw
+    devices: dict[str, frozenset[str]] = field(default_factory=dict)
+    cores: dict[str, tuple[int, ...]] = field(default_factory=dict)
+
+
+def parse(outputs: Outputs) -> InterruptsReading:
+    """Read both looks. Interrupts that a device asked for anew inside the window are counted from zero.
+
+    Unread when: the table has no header, or a row is malformed.
+    """
+    before, after = _look(outputs.text("interrupts", 0)), _look(outputs.text("interrupts", 1))
+    lines = []
+    for irq, (counts, name, raw) in sorted(after.rows.items(), key=lambda row: int(row[0])):
+        if not _is_network(irq, name, after.devices):
+            continue
+        earlier, earlier_name, _ = before.rows.get(irq, ({}, name, ""))
+        rises = {core: _risen(earlier.get(core, 0) if earlier_name == name else 0, counts[core]) for core in counts}
+        rises = {core: rise for core, rise in rises.items() if rise}
+        lines.append(InterruptLine(irq, name, rises, after.cores.get(irq, ()), queue_of(name), raw))
+    runs = {"yes": True, "no": False}.get((outputs.text_or_none("irqbalance") or "").strip())
+    return InterruptsReading(tuple(lines), outputs.seconds_between("interrupts"), runs)
+
+
+def queue_of(name: str) -> int | None:
+    """Return the queue that an interrupt of this name serves, None for one that serves no queue.
+
+    Example:
+    >>> [queue_of(name) for name in ("eth0-Tx-Rx-5", "ena-mgmnt@pci:0000:00:05.0", "mlx5_comp12@pci:0000:07:00.0")]
+    [5, None, 12]
+    """
+    found = _QUEUE.search(name.partition("@")[0].lower())
+    return int(found.group(1)) if found else None
+
+
+def _look(text: str) -> _Look:
+    look = _Look()
+    header: list[int] | None = None
+    for line in text.split("\n"):
+        words = line.split()
+        flat = " ".join(words)
+        if header is None and _HEADER.fullmatch(flat):
+            header = [int(word.removeprefix("CPU")) for word in words]
+        elif words[:1] == ["net"] and header is None and len(words) > 1:
+            look.devices[words[1]] = frozenset(words[2:])
+        elif words[:1] == ["cores"] and len(words) == 3:
+            look.cores[words[1]] = core_list(words[2])
+        elif row := _ROW.fullmatch(flat):
+            irq, rest = row.group(1), row.group(2).split()
+            if header is None:
+                break
+            counts = rest[: len(header)]
+            if len(counts) < len(header) or not all(map(_COUNT.fullmatch, counts)) or irq in look.rows:
+                raise CannotRead(f"interrupts: a row of /proc/interrupts is malformed ({one_line(flat, 60)})")
+            by_core = dict(zip(header, map(int, counts), strict=True))
+            look.rows[irq] = (by_core, _name(rest[len(header) :]), flat)
+    if not header or len(set(header)) != len(header) or max(header) >= MOST_CORES:
+        raise CannotRead("interrupts: /proc/interrupts has no header that names the cores")
+    return look
+
+
+def _name(words: list[str]) -> str:
+    """Return what stands after the chip and the kind of a row: one name, or those that share the interrupt."""
+    if len(words) < 2:
+        return ""
+    start = len(words) - 1
+    while start > 1 and words[start - 1].endswith(","):
+        start -= 1
+    return " ".join(words[start:])
+
+
+def _is_network(irq: str, name: str, devices: dict[str, frozenset[str]]) -> bool:
+    if re.search(_NAMES, name) or any(irq in irqs for irqs in devices.values()):
+        return True
+    return any(re.search(rf"(^|[-, ]){re.escape(device)}($|[-@:, ])", name) for device in devices)
+
+
+def _risen(before: int, after: int) -> int:
+    try:
+        return risen(before, after, "interrupts")
+    except CannotRead:  # freed and asked for again, as in a reset of the device: the counter began at zero
+        return after
+
+
+# Interrupts of a network device by sysfs (MSI: the device's own, or its parent's for virtio), else by name. A row
+# holds mostly blanks and zeros: with one blank between columns 192 cores take 0.5 kB a row. The effective affinity
+# is where the interrupt goes; kernels without it have only where it may go.
+_DEVICES = (
+    "for d in /sys/class/net/*/device; do "
+    '[ -d "$d" ] || continue; n=${d%/device}; m=$d/msi_irqs; [ -d "$m" ] || m=$d/../msi_irqs; '
+    'l=; for f in "$m"/*; do [ -e "$f" ] && l="$l ${f##*/}"; done; echo "net ${n##*/}$l"; done'
+)
+_ROWS = (
+    'FNR == NR && $1 == "net" { print; dev[$2]; for (i = 3; i <= NF; i++) mine[$i]; next } '
+    "/^ *CPU[0-9]/ { $1 = $1; print; next } "
+    "/^ *[0-9]+:/ { "
+    'irq = substr($0, 1, index($0, ":") - 1); gsub(/ /, "", irq); '
+    f"keep = (irq in mine) || $0 ~ /{_NAMES}/; "
+    "if (!keep) for (name in dev) if (index($0, name)) keep = 1; "
+    "if (!keep) next; "
+    "$1 = $1; print; "
+    'p = "/proc/irq/" irq "/"; a = ""; f = p "effective_affinity_list"; getline a < f; close(f); '
+    'if (a == "") { f = p "smp_affinity_list"; getline a < f; close(f) } '
+    'if (a != "") print "cores", irq, a }'
+)
+_IRQBALANCE = (
+    "u=system.slice/irqbalance.service; cd /sys/fs/cgroup || exit; "
+    'if [ -d "$u" ] || [ -d "systemd/$u" ] || [ -d "unified/$u" ]; then echo yes; '
+    "elif command -v pidof >/dev/null; then if pidof irqbalance >/dev/null; then echo yes; else echo no; fi; fi"
+)
+
+PROBE = Probe(
+    name="interrupts",
+    title="network interrupts and the cores that take them",
+    commands=(
+        Command(
+            "interrupts",
+            ("sh", "-c", f'{{ {_DEVICES}; }} | awk "$1" - /proc/interrupts', "sh", _ROWS),
+            looks=Looks.TWICE,
+            output_limit_bytes=512 * 1024,
+        ),
+        Command("irqbalance", ("sh", "-c", _IRQBALANCE)),
+    ),
+    parse=parse,
+)

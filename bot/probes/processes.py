@@ -1,0 +1,148 @@
+"""Who burns CPU now, and on which core: two looks at every /proc/PID/stat, compared on the node.
+
+Defined in: Linux, proc_pid_stat(5) and include/linux/sched.h (flags).
+"""
+
+from __future__ import annotations
+
+import re
+
+from bot.domain.command import Command, Looks, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.readings.processes import ProcessesReading, ProcessUse, ThreadUse
+from bot.domain.safe_text import one_line
+from bot.probes.formats.core_list import MOST_CORES
+from bot.probes.formats.fragment import fragment
+
+_KERNEL_THREAD = 0x00200000  # PF_KTHREAD
+_REALTIME = ("1", "2", "6")  # SCHED_FIFO, SCHED_RR, SCHED_DEADLINE
+
+_LOOKS = re.compile(r"looks ([0-9]{1,10}\.[0-9]{1,3}) ([0-9]{1,10}\.[0-9]{1,3}) ([0-9]{1,8})", re.ASCII)
+_HZ = re.compile(r"hz ([1-9][0-9]{1,4})", re.ASCII)
+_PROCESS = re.compile(r"p ([0-9]{1,9}) ([0-9]{1,9}) (([0-9]{1,9}) \((.*)\) ([A-Za-z]) ([-0-9 ]+))", re.ASCII)
+_THREAD = re.compile(r"t ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,5}) ([0-9]{1,9}) ([0-9]{1,9})", re.ASCII)
+
+# Fields of a stat line, counted from the state's on: what stands before holds a name that may hold anything.
+_FLAGS, _THREADS, _CORE, _POLICY = 6, 17, 36, 38
+
+
+def parse(outputs: Outputs) -> ProcessesReading:
+    """Read what the node found: the busiest processes, those that wait uninterruptibly, the busiest ones' threads.
+
+    Unread when: processes of others are hidden (hidepid), or the answer is not whole.
+    """
+    lines = [line for line in outputs.text("processes").split("\n") if line]
+    if "hidden" in lines:
+        raise CannotRead("processes: /proc shows no processes of other users (mounted with hidepid)")
+    hz = next((int(found.group(1)) for line in lines if (found := _HZ.fullmatch(line))), 0)
+    looks = next((found for line in lines if (found := _LOOKS.fullmatch(line))), None)
+    if not hz or looks is None or lines[-1] != "end":
+        raise CannotRead("processes: the answer is not whole")
+    seconds = float(looks.group(2)) - float(looks.group(1))
+    if not 0 < seconds <= 3600:
+        raise CannotRead("processes: the looks are not a while apart")
+    threads: dict[int, list[ThreadUse]] = {}
+    rows: list[re.Match[str]] = []
+    waiting: list[str] = []
+    for line in lines:
+        if row := _PROCESS.fullmatch(line):
+            rows.append(row)
+        elif thread := _THREAD.fullmatch(line):
+            pid, tid, core, usr, system = map(int, thread.groups())
+            threads.setdefault(pid, []).append(ThreadUse(tid, _core(core), usr / hz, system / hz))
+        elif line.startswith("d "):
+            waiting.append(one_line(line[2:], 64))
+        elif line[:2] in ("p ", "t "):
+            raise CannotRead(f"processes: a line is malformed ({one_line(line, 60)})")
+    busiest = [_process(row, hz, tuple(threads.get(int(row.group(4)), ()))) for row in rows]
+    busiest.sort(key=lambda process: (-process.sys_seconds, -process.usr_seconds, process.pid))
+    return ProcessesReading(tuple(busiest), seconds, tuple(waiting), int(looks.group(3)))
+
+
+def _process(row: re.Match[str], hz: int, threads: tuple[ThreadUse, ...]) -> ProcessUse:
+    usr, system, raw, pid, name, state, rest = row.groups()
+    fields = [state, *rest.split()]
+    if len(fields) <= _POLICY or not all(fields[at].isdigit() for at in (_FLAGS, _THREADS, _CORE, _POLICY)):
+        raise CannotRead(f"processes: a line of /proc/PID/stat is malformed ({one_line(raw, 60)})")
+    # Where a program of many threads works is told by its threads alone: the first one mostly sleeps elsewhere.
+    alone = int(fields[_THREADS]) <= 1
+    return ProcessUse(
+        pid=int(pid),
+        name=one_line(name, 64),
+        usr_seconds=int(usr) / hz,
+        sys_seconds=int(system) / hz,
+        state=state,
+        core=_core(int(fields[_CORE])) if alone or threads else None,
+        realtime=fields[_POLICY] in _REALTIME,
+        kernel_thread=bool(int(fields[_FLAGS]) & _KERNEL_THREAD),
+        threads=tuple(sorted(threads, key=lambda thread: (-thread.sys_seconds, -thread.usr_seconds, thread.tid))),
+        raw=raw,
+    )
+
+
+def _core(core: int) -> int:
+    if core >= MOST_CORES:
+        raise CannotRead(f"processes: there is no core {core}")
+    return core
+
+
+# Files are read one by one, for a name may hold a newline and forge a line of another process. Left out is what
+# diagnoses: our own session, and the sshd that carries it. A process born between the looks counts whole.
+_AWK = fragment(
+    r"""
+    function read(f,  l, s) { s = ""; while ((getline l < f) > 0) s = (s == "" ? l : s "\n" l); close(f); return s }
+    # the fields of a stat line from the state on, in a: what stands before is the name
+    function rest(s) { if (!match(s, /.*\)/)) return 0; return split(substr(s, RLENGTH + 2), a, " ") > 38 }
+    function visible(s) { gsub(/\n/, "?", s); return s }
+    function uptime(  l, w) { getline l < "/proc/uptime"; close("/proc/uptime"); split(l, w, " "); return w[1] }
+    # the busiest one not told yet, by kernel time alone or by all time
+    function busiest(alone,  j, b) { b = 0; for (j = 1; j <= n; j++)
+        if (!(j in told) && kern[j] + (alone ? 0 : user[j]) > kern[b] + (alone ? 0 : user[b])) b = j;
+        return b }
+    function tell(b) { told[b]; print "p", user[b], kern[b], line[b] }
+    BEGIN {
+        all = "printf '%s\\n' /proc/[0-9]*/stat"; up = uptime();
+        if (read("/proc/1/stat") == "") print "hidden";
+        hz = 100; "getconf CLK_TCK 2>/dev/null" | getline hz; print "hz", hz;
+        # above our session stand one or two sshd of this connection; the one that listens, a child of PID 1, does not
+        own = rest(read("/proc/self/stat")) ? a[4] : 0; pid = own;
+        for (i = 0; i < 3 && pid > 1; i++) {
+            s = read("/proc/" pid "/stat"); if (!rest(s)) break;
+            if (i > 0) { if (s !~ /^[0-9]+ \(sshd/ || (i > 1 && a[2] <= 1)) break; ours[pid] }
+            pid = a[2] }
+        while ((all | getline f) > 0) if (rest(read(f))) {
+            u[f] = a[12]; k[f] = a[13]; born[f] = a[20]; waited[f] = a[1] == "D" }
+        close(all);
+        t = up + gap - 0.25 - uptime(); if (t > 0) system("sleep " t);
+        up2 = uptime();
+        while ((all | getline f) > 0) {
+            s = read(f); if (!rest(s)) continue;
+            seen++; pid = s + 0; if ((own > 0 && a[4] == own) || (pid in ours)) continue;
+            same = (f in born) && born[f] == a[20];
+            du = a[12] - (same ? u[f] : 0); dk = a[13] - (same ? k[f] : 0);
+            if (same && waited[f] && a[1] == "D" && ++waits <= 500) print "d", visible(s);
+            if (du + dk > 0) { n++; line[n] = visible(s); id[n] = pid; user[n] = du; kern[n] = dk; many[n] = a[18] } }
+        close(all);
+        print "looks", up, up2, seen + 0;
+        # the threads of the five busiest in the kernel, unless there are hundreds
+        for (i = 0; i < 15 && (b = busiest(1)); i++) { tell(b);
+            if (i < 5 && many[b] > 1 && many[b] <= 400) want = want " /proc/" id[b] "/task/[0-9]*/stat" }
+        for (; i < 25 && (b = busiest(0)); i++) tell(b);
+        if (want != "") {
+            tasks = "printf '%s\\n'" want;
+            while ((tasks | getline f) > 0) if (rest(read(f))) { tu[f] = a[12]; tk[f] = a[13] }
+            system("sleep 0.3");
+            for (f in tu) { s = read(f); if (!rest(s)) continue;
+                du = a[12] - tu[f]; dk = a[13] - tk[f];
+                if (du + dk > 0) { split(f, part, "/"); print "t", part[3], s + 0, a[37], du, dk } } }
+        print "end" }
+    """
+)
+
+PROBE = Probe(
+    name="processes",
+    title="busiest processes",
+    commands=(Command("processes", ("awk", "-v", "gap={rest}", _AWK), looks=Looks.THROUGHOUT, lane="processes"),),
+    parse=parse,
+)

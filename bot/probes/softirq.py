@@ -1,0 +1,107 @@
+"""Soft interrupts and the network backlog of every core: /proc/softirqs and /proc/net/softnet_stat, twice.
+
+Defined in: Linux, Documentation/filesystems/proc.rst; net/core/net-procfs.c (softnet_seq_show, 32-bit hexadecimal).
+"""
+
+from __future__ import annotations
+
+import re
+
+from bot.domain.command import Command, Looks, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.readings.softirq import SoftirqReading, SoftnetCore
+from bot.domain.safe_text import one_line
+from bot.probes.formats.core_list import MOST_CORES, core_list
+from bot.probes.formats.counter import risen
+from bot.probes.formats.sections import sections
+
+_SOFTIRQS = "/proc/softirqs"
+_SOFTNET = "/proc/net/softnet_stat"
+_ONLINE = "/sys/devices/system/cpu/online"
+
+_HEADER = re.compile(r"CPU([0-9]{1,5})", re.ASCII)
+_NAME = re.compile(r"(\w{1,32}):", re.ASCII)
+_COUNT = re.compile(r"[0-9]{1,20}", re.ASCII)
+_HEX = re.compile(r"[0-9a-f]{8}", re.ASCII)
+
+# Columns of softnet_stat: processed, dropped and time_squeeze lead in every kernel; Linux 5.14 added the core at 12.
+_CORE_AT = 12
+_FEWEST_COLUMNS = 9
+
+_Counts = dict[str, dict[int, int]]
+
+
+def parse(outputs: Outputs) -> SoftirqReading:
+    """Read both looks; a core that was online in one of them only is left out.
+
+    Unread when: a row is malformed, a counter went back, or the rows of softnet_stat cannot be told apart by core.
+    """
+    first, later = sections(outputs.text("softirqs", 0)), sections(outputs.text("softirqs", 1))
+    before, _ = _softirqs(first)
+    after, lines = _softirqs(later)
+    rises: dict[str, dict[int, int]] = {}
+    for name in after:
+        cores = sorted(before.get(name, {}).keys() & after[name].keys())
+        all_rises = {core: risen(before[name][core], after[name][core], f"softirq: {name}") for core in cores}
+        rises[name] = {core: rise for core, rise in all_rises.items() if rise}
+    return SoftirqReading(rises, _softnet_rises(first, later), outputs.seconds_between("softirqs"), lines)
+
+
+def _softirqs(files: dict[str, tuple[str, ...]]) -> tuple[_Counts, dict[str, str]]:
+    rows = files.get(_SOFTIRQS, ())
+    header = [_HEADER.fullmatch(word) for word in rows[0].split()] if rows else []
+    cores = [int(found.group(1)) for found in header if found]
+    if not cores or len(cores) != len(header) or len(set(cores)) != len(cores):
+        raise CannotRead(f"softirq: {_SOFTIRQS} could not be read")
+    counts: _Counts = {}
+    lines: dict[str, str] = {}
+    for row in rows[1:]:
+        words = row.split()
+        if not words:
+            continue
+        name = _NAME.fullmatch(words[0])
+        if name is None or len(words) != 1 + len(cores) or not all(_COUNT.fullmatch(word) for word in words[1:]):
+            raise CannotRead(f"softirq: a row of {_SOFTIRQS} is malformed ({one_line(row, 60)})")
+        counts[name.group(1)] = dict(zip(cores, map(int, words[1:]), strict=True))
+        lines[name.group(1)] = " ".join(words)
+    if "NET_RX" not in counts:
+        raise CannotRead(f"softirq: {_SOFTIRQS} has no row NET_RX")
+    return counts, lines
+
+
+def _softnet_rises(first: dict[str, tuple[str, ...]], later: dict[str, tuple[str, ...]]) -> tuple[SoftnetCore, ...]:
+    before, after = _softnet(first), _softnet(later)
+    cores = []
+    for core in sorted(before.keys() & after.keys()):
+        (then, _), (now, raw) = before[core], after[core]
+        what = f"softirq: softnet_stat of core {core}"
+        processed, dropped, squeezed = (risen(then[at], now[at], what) for at in range(3))
+        cores.append(SoftnetCore(core, processed, dropped, squeezed, raw))
+    return tuple(cores)
+
+
+def _softnet(files: dict[str, tuple[str, ...]]) -> dict[int, tuple[tuple[int, ...], str]]:
+    rows = [row.split() for row in files.get(_SOFTNET, ()) if row.strip()]
+    if not rows:
+        raise CannotRead(f"softirq: {_SOFTNET} could not be read")
+    width = len(rows[0])
+    if width < _FEWEST_COLUMNS or any(len(row) != width or not all(map(_HEX.fullmatch, row)) for row in rows):
+        raise CannotRead(f"softirq: the rows of {_SOFTNET} are malformed")
+    if width > _CORE_AT:
+        cores = tuple(int(row[_CORE_AT], 16) for row in rows)
+    else:
+        cores = core_list(" ".join(files.get(_ONLINE, ())))
+    if len(cores) != len(rows) or len(set(cores)) != len(cores) or max(cores) >= MOST_CORES:
+        raise CannotRead(f"softirq: the rows of {_SOFTNET} cannot be told apart by core")
+    return {
+        core: (tuple(int(word, 16) for word in row[:3]), " ".join(row)) for core, row in zip(cores, rows, strict=True)
+    }
+
+
+PROBE = Probe(
+    name="softirq",
+    title="soft interrupts and network backlog",
+    commands=(Command("softirqs", ("tail", "-v", "-n", "+1", _SOFTIRQS, _SOFTNET, _ONLINE), looks=Looks.TWICE),),
+    parse=parse,
+)
