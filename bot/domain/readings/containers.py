@@ -32,6 +32,8 @@ class ContainersReading:
     containers_later: tuple[Container, ...] | None = None
     exits_by_image: Mapping[str, int] = field(default_factory=dict)  # in `exits_over`
     exits_over: timedelta | None = None  # None: the runtime does not tell of past exits
+    refused: Mapping[str, str] = field(default_factory=dict)  # runtimes that are there and could not be read, and why
+    count_is_at_least: bool = False  # only the newest containers were listed
 
     @property
     def replaced(self) -> tuple[Container, ...]:

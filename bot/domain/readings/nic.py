@@ -20,7 +20,11 @@ ALLOWANCE_COUNTERS = (
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """One interface. Counters are cumulative since the driver was loaded; a name that is absent is not zero."""
+    """One interface. Counters are cumulative since the driver was loaded; a name that is absent is not zero.
+
+    Shape: a counter of each queue stands under its own name (`queue_5_tx_missed_tx`) where it is not zero, and as the
+    sum over the queues under its bare name (`missed_tx`). `origin` says which counters a name can be found among.
+    """
 
     name: str
     driver: str
@@ -29,6 +33,7 @@ class Nic:
     counters: Mapping[str, int] = field(default_factory=dict)
     counters_later: Mapping[str, int] = field(default_factory=dict)
     lines: Mapping[str, str] = field(default_factory=dict)  # counter -> its line, second look where there is one
+    origin: str = "ethtool -S"  # or "/sys/class/net", which every driver has and which knows no resets
 
     @property
     def is_ena(self) -> bool:

@@ -1,0 +1,136 @@
+"""How many memory cgroups live, and how many are removed but not freed.
+
+Defined in: Linux, Documentation/admin-guide/cgroup-v1/cgroups.rst (/proc/cgroups) and cgroup-v2.rst (cgroup.stat since
+4.14, `nr_dying_subsys_memory` since 6.12).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bot.domain.command import Command, Looks, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.readings.cgroups import CgroupsReading
+from bot.probes.formats.cgroup_look import END, Look, Row, read_look
+
+# More than this many directories are not walked: the walk takes kernfs locks that kubelet and systemd need.
+MOST_DIRECTORIES = 2000
+
+# The first memory hierarchy that is mounted whole, or any that is; its path comes with octal escapes.
+_MEMORY_MOUNT = (
+    'm=$(awk \'{ for (i = 7; i < NF; i++) if ($i == "-") break; '
+    'if ($(i + 1) == "cgroup" && index("," $NF ",", ",memory,")) { if ($4 == "/") { w = $5; exit } p = $5 } } '
+    "END { print w ? w : p }' /proc/self/mountinfo); "
+    'm=$(printf %b "$(printf %s "$m" | sed \'s/\\\\\\([0-7][0-7][0-7]\\)/\\\\0\\1/g\')"); export m'
+)
+# Hard links tell how many directories the first two levels hold, before anything is walked.
+_WALK = (
+    f't=$(stat -c %h "$m"); [ "${{t:-0}}" -lt {MOST_DIRECTORIES} ] && '
+    "t=$(stat -c %h \"$m\"/*/ 2>/dev/null | awk '{ s += $1 - 1 } END { print s + 1 }'); "
+    f'if [ "$t" -ge {MOST_DIRECTORIES} ]; then echo "directories at least $t in $m"; else '
+    f'find "$m" -type d 2>&1 | head -n {MOST_DIRECTORIES} | '
+    "awk '/^find: / { e += /denied/; next } { n++ } END { "
+    f'print "directories", (e || n >= {MOST_DIRECTORIES} ? "at least " : "") n + 0, "in", ENVIRON["m"] }}\'; fi'
+)
+# One fragment, so that both figures of a difference are of one moment. On a pure v2 node /proc/cgroups is not touched:
+# it tells nothing there, and kernels since 6.17 log that somebody read it.
+_FRAGMENT = (
+    "echo filesystem $(stat -fc %T /sys/fs/cgroup); echo namespace $(readlink /proc/self/ns/cgroup); "
+    "echo '==> /proc/self/mountinfo <=='; grep -a ' - cgroup' /proc/self/mountinfo; "
+    f"{_MEMORY_MOUNT}; "
+    "for u in /sys/fs/cgroup /sys/fs/cgroup/unified; do [ -e $u/cgroup.controllers ] && "
+    "tail -v -n +1 $u/cgroup.controllers $u/cgroup.stat; done; "
+    'if [ -n "$m" ] || [ ! -e /sys/fs/cgroup/cgroup.controllers ]; then tail -v -n +1 /proc/cgroups; fi; '
+    f"if [ -n \"$m\" ]; then echo '==> /walk <=='; {_WALK}; fi; echo '{END}'"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Counted:
+    mode: str
+    dying: int
+    alive: int
+    counter: str
+    source: tuple[str, ...]
+    alive_is_at_least: bool = False
+    siblings: Mapping[str, int] = field(default_factory=dict)
+
+
+def parse(outputs: Outputs) -> CgroupsReading:
+    """Count dying and living memory cgroups, at both looks where there are two.
+
+    Unread when: the memory controller's counts are missing or cut short; a count of other controllers is no answer.
+    """
+    first = _counted(read_look(outputs.text("look", 0)))
+    again = outputs.text_or_none("look", 1)
+    try:
+        later = None if again is None else _counted(read_look(again))
+    except CannotRead:
+        later = None
+    if later is not None and (later.mode, later.counter) != (first.mode, first.counter):
+        later = None  # the two figures would not be of one kind, and their difference would be no growth
+    return CgroupsReading(
+        mode=first.mode,
+        dying=first.dying,
+        alive=first.alive,
+        counter=first.counter,
+        dying_later=later.dying if later else None,
+        alive_later=later.alive if later else None,
+        seconds_between=outputs.seconds_between("look") if later else None,
+        alive_is_at_least=first.alive_is_at_least,
+        siblings=first.siblings,
+        source=first.source,
+        source_later=later.source if later else (),
+    )
+
+
+def _counted(look: Look) -> _Counted:
+    row = look.rows.get("memory")
+    if row is not None and not row.enabled:
+        return _Counted("v1", 0, 0, "the memory controller is switched off", (row.line,))
+    if row is not None and row.hierarchy:
+        return _on_v1(look, row)
+    for path, counters in look.counters.items():
+        if "memory" in look.controllers.get(path, ()) or "nr_dying_subsys_memory" in counters:
+            return _on_v2(f"{path}/cgroup.stat", counters)
+    here = look.controllers.get("/sys/fs/cgroup", ())
+    if look.pure_v2 and here and not look.rows and not look.inside_namespace:
+        line = f"/sys/fs/cgroup/cgroup.controllers: {' '.join(here)}"
+        return _Counted("v2", 0, 0, "the memory controller is switched off", (line,))
+    raise CannotRead("cgroups: neither /proc/cgroups nor cgroup.stat counts memory cgroups here")
+
+
+def _on_v1(look: Look, row: Row) -> _Counted:
+    mode = "hybrid" if any(mount.kind == "cgroup2" for mount in look.mounts) else "v1"
+    siblings = {name: other.cgroups for name, other in look.rows.items() if other.hierarchy not in (0, row.hierarchy)}
+    source = tuple(line for line in (row.line, look.walked) if line)
+    if look.directories is not None and not look.directories_are_at_least and not look.sees_a_part:
+        dying = max(0, row.cgroups - look.directories)
+        counter = "num_cgroups of memory less its directories"
+        return _Counted(mode, dying, look.directories, counter, source, False, siblings)
+    # Other controllers have about as many directories, and dying cgroups pile up in memory only.
+    known = [*siblings.values(), *([] if look.directories is None else [look.directories])]
+    if not known:
+        raise CannotRead("cgroups: the memory hierarchy is not mounted here, so its living cgroups cannot be counted")
+    counter = "num_cgroups of memory less the most that another controller has"
+    return _Counted(mode, max(0, row.cgroups - max(known)), max(known), counter, source, True, siblings)
+
+
+def _on_v2(path: str, counters: Mapping[str, int]) -> _Counted:
+    dying, alive = "nr_dying_subsys_memory", "nr_subsys_memory"
+    if dying not in counters and alive not in counters:
+        dying, alive = "nr_dying_descendants", "nr_descendants"
+    if dying not in counters or alive not in counters:
+        raise CannotRead(f"cgroups: {path} is cut short, or the kernel is too old to count (before 4.14)")
+    source = tuple(f"{path}: {name} {counters[name]}" for name in (alive, dying))
+    return _Counted("v2", counters[dying], counters[alive], dying, source)
+
+
+PROBE = Probe(
+    name="cgroups",
+    title="memory cgroups, alive and dying",
+    commands=(Command("look", ("sh", "-c", _FRAGMENT), looks=Looks.TWICE, output_limit_bytes=64 * 1024),),
+    parse=parse,
+)

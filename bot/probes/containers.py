@@ -1,0 +1,183 @@
+"""The containers of a node by docker and by its Kubernetes runtime, looked at twice, and who exited lately.
+
+Defined in: docker(1), crictl (kubernetes-sigs/cri-tools), ctr (containerd).
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bot.domain.batch import root_argv
+from bot.domain.command import Command, Looks, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.readings.containers import Container, ContainersReading
+from bot.domain.safe_text import one_line
+from bot.probes.formats.container_lists import DOCKER_ROW, crictl_rows, ctr_rows, docker_rows
+
+MOST_CONTAINERS = 300  # the newest; a node may keep thousands of dead ones
+EXITS_OVER = timedelta(minutes=10)
+
+_LIMIT = timedelta(seconds=4)
+_ABSENT, _NO_CLIENT, _TASKS = "-- absent --", "-- no client --", "-- tasks --"
+_ENDED = 'echo "-- end $(date -u +%s) --"'
+_END = re.compile(r"-- end ([0-9]{1,11}) --")
+
+_DOCKER_PS = ("docker", "ps", "-a", "-n", str(MOST_CONTAINERS), "--no-trunc", "--format", DOCKER_ROW)
+_DOCKER_EVENTS = (
+    "docker", "events", "--since", "10m", "--until", "0s", "--filter", "type=container", "--filter", "event=die",
+    "--format", "{{.Actor.Attributes.image}}|{{.Actor.Attributes.exitCode}}",
+)  # fmt: skip
+_CRICTL = ("crictl", "ps", "-a", "-n", str(MOST_CONTAINERS), "-o", "json")
+_CTR_CONTAINERS = ("ctr", "-n", "k8s.io", "containers", "ls")
+_CTR_TASKS = ("ctr", "-n", "k8s.io", "tasks", "ls")
+
+_DOCKER_SOCKET = "/var/run/docker.sock"
+_ONLY_WITH_DOCKER = (
+    f"[ -S {_DOCKER_SOCKET} ] || {{ echo '{_ABSENT}'; exit; }}; "
+    f"command -v docker >/dev/null || {{ echo '{_NO_CLIENT}'; exit; }}"
+)
+# A directory that we may not enter may hide a socket: then the client is asked.
+_ONLY_WITH_CRI = (
+    "s=; for f in /run/containerd/containerd.sock /run/crio/crio.sock /run/k3s/containerd/containerd.sock "
+    "/run/cri-dockerd.sock /var/run/dockershim.sock; do d=${f%/*}; "
+    "[ -S $f ] || { [ -d $d ] && [ ! -x $d ]; } && { s=$f; break; }; done; "
+    f"[ -n \"$s\" ] || {{ echo '{_ABSENT}'; exit; }}; "
+    # Docker brings a containerd of its own, whose containers docker itself lists.
+    f"[ -d /var/lib/kubelet ] || [ ! -S {_DOCKER_SOCKET} ] || {{ echo '{_ABSENT}'; exit; }}; "
+    f"command -v crictl >/dev/null || command -v ctr >/dev/null || {{ echo '{_NO_CLIENT}'; exit; }}"
+)
+
+
+def _as_root(argv: tuple[str, ...]) -> str:
+    return shlex.join(root_argv(argv, _LIMIT.total_seconds()))
+
+
+def _cri(said: Callable[[tuple[str, ...]], str]) -> str:
+    return (
+        f"if command -v crictl >/dev/null; then {said(_CRICTL)} && {_ENDED}; "
+        f"else c=$({said(_CTR_CONTAINERS)}) && t=$({said(_CTR_TASKS)}) && "
+        f"printf '%s\\n' \"$c\" '{_TASKS}' \"$t\" && {_ENDED}; fi"
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Listed:
+    runtime: str
+    containers: tuple[Container, ...]
+
+
+def parse(outputs: Outputs) -> ContainersReading:
+    """Read every runtime's list, of both looks, and docker's recent exits.
+
+    Unread when: a runtime is there and none could be read. No runtime's socket at all is an answer.
+    """
+    looks: list[list[_Listed]] = []
+    refused: dict[str, str] = {}
+    for look in (0, 1):
+        looks.append([])
+        for command, read in (("docker", _docker), ("cri", _cri_list)):
+            try:
+                listed = read(outputs.text(command, look))
+            except CannotRead as no:
+                if look == 0:
+                    refused[command] = no.sentence.removeprefix(f"{command}: ").removeprefix("containers: ")
+                continue
+            if listed is not None:
+                looks[look].append(listed)
+    first, later = looks
+    if refused and not first:
+        said = "; ".join(f"{runtime}: {reason}" for runtime, reason in refused.items())
+        raise CannotRead(f"containers: {said}")
+    exits = _exits(outputs.text_or_none("exits")) if any(one.runtime == "docker" for one in first) else None
+    both = [one.runtime for one in first] == [one.runtime for one in later]
+    return ContainersReading(
+        runtimes=tuple(one.runtime for one in first),
+        containers=tuple(container for one in first for container in one.containers),
+        containers_later=tuple(container for one in later for container in one.containers) if both else None,
+        exits_by_image=exits or {},
+        exits_over=None if exits is None else EXITS_OVER,
+        refused=refused,
+        count_is_at_least=any(len(one.containers) >= MOST_CONTAINERS for one in first),
+    )
+
+
+def _ended(text: str) -> tuple[list[str], datetime] | None:
+    """Return the lines and the node's time, None where the runtime is absent."""
+    lines = text.rstrip("\n").split("\n")
+    if lines == [_ABSENT]:
+        return None
+    if lines == [_NO_CLIENT]:
+        raise CannotRead("containers: its socket is there, and no client to ask it with")
+    end = _END.fullmatch(lines[-1])
+    if end is None:
+        raise CannotRead(f"containers: the list is cut short ({one_line(lines[-1], 60)})")
+    return lines[:-1], datetime.fromtimestamp(int(end.group(1)), UTC)
+
+
+def _docker(text: str) -> _Listed | None:
+    ended = _ended(text)
+    if ended is None:
+        return None
+    lines, now = ended
+    return _Listed("docker", tuple(docker_rows([line for line in lines if line], now)))
+
+
+def _cri_list(text: str) -> _Listed | None:
+    ended = _ended(text)
+    if ended is None:
+        return None
+    lines, now = ended
+    if _TASKS in lines:
+        at = lines.index(_TASKS)
+        return _Listed("containerd", tuple(ctr_rows(lines[:at], lines[at + 1 :])))
+    return _Listed("cri", tuple(crictl_rows("\n".join(lines), now)))
+
+
+def _exits(text: str | None) -> Counter[str] | None:
+    try:
+        ended = _ended(text or "")
+    except CannotRead:
+        return None
+    return None if ended is None else Counter(line.rpartition("|")[0] for line in ended[0] if "|" in line)
+
+
+PROBE = Probe(
+    name="containers",
+    title="containers",
+    commands=(
+        Command(
+            "docker",
+            ("sh", "-c", f"{_ONLY_WITH_DOCKER}; {shlex.join(_DOCKER_PS)} && {_ENDED}"),
+            alternatives=(("sh", "-c", f"{_as_root(_DOCKER_PS)} && {_ENDED}"),),
+            looks=Looks.TWICE,
+            lane="containers",
+            limit=_LIMIT,
+            sudo=(_DOCKER_PS,),
+        ),
+        Command(
+            "cri",
+            ("sh", "-c", f'{_ONLY_WITH_CRI}; [ -w "$s" ] || exit; {_cri(shlex.join)}'),
+            alternatives=(("sh", "-c", _cri(_as_root)),),
+            looks=Looks.TWICE,
+            lane="containers",
+            limit=_LIMIT,
+            output_limit_bytes=2 * 1024 * 1024,
+            sudo=(_CRICTL, _CTR_CONTAINERS, _CTR_TASKS),
+        ),
+        Command(
+            "exits",
+            ("sh", "-c", f"{_ONLY_WITH_DOCKER}; {shlex.join(_DOCKER_EVENTS)} && {_ENDED}"),
+            alternatives=(("sh", "-c", f"{_as_root(_DOCKER_EVENTS)} && {_ENDED}"),),
+            lane="containers",
+            limit=_LIMIT,
+            sudo=(_DOCKER_EVENTS,),
+        ),
+    ),
+    parse=parse,
+)

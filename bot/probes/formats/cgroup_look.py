@@ -1,0 +1,135 @@
+"""One look at a node's cgroups: where they are mounted, what the kernel counts, how many directories there are.
+
+Defined in: proc(5) (mountinfo), Linux, Documentation/admin-guide/cgroup-v1/cgroups.rst and cgroup-v2.rst.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bot.domain.errors import CannotRead
+from bot.domain.safe_text import one_line
+from bot.probes.formats.sections import sections
+
+END = "-- end of look --"
+INITIAL_NAMESPACE = "cgroup:[4026531835]"  # PROC_CGROUP_INIT_INO: the same number on every Linux
+MOUNTINFO, PROC_CGROUPS, WALK = "/proc/self/mountinfo", "/proc/cgroups", "/walk"
+
+_MOUNT = re.compile(r"\S+ \S+ \S+ (?P<root>\S+) (?P<point>\S+) .*?- (?P<kind>cgroup2?) \S+ (?P<options>\S+)")
+_ROW = re.compile(r"(\S+)\s+([0-9]{1,10})\s+([0-9]{1,10})\s+([01])\s*")
+_COUNTER = re.compile(r"([a-z_][a-z0-9_]{0,80}) ([0-9]{1,10})\s*")
+_WALKED = re.compile(r"directories (at least )?([0-9]{1,10}) in /.*")
+_CGROUP2 = ("cgroup2fs", "63677270")  # the second: how coreutils too old for the name print the magic number
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """A mounted cgroup hierarchy, with octal escapes resolved; `root` is what part of it is mounted."""
+
+    root: str
+    point: str
+    kind: str  # "cgroup" or "cgroup2"
+    options: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One controller's row of /proc/cgroups; hierarchy 0: it is on no v1 hierarchy."""
+
+    hierarchy: int
+    cgroups: int
+    enabled: bool
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look saw. `directories` None: the memory hierarchy is not mounted where we look."""
+
+    pure_v2: bool
+    namespace: str
+    mounts: tuple[Mount, ...]
+    rows: Mapping[str, Row]
+    controllers: Mapping[str, tuple[str, ...]]  # of each cgroup2 root, by its path
+    counters: Mapping[str, Mapping[str, int]]  # cgroup.stat of each cgroup2 root, by its path
+    directories: int | None = None
+    directories_are_at_least: bool = False
+    walked: str = ""
+
+    @property
+    def inside_namespace(self) -> bool:
+        """True inside a container, where the root that we see is not the machine's."""
+        return self.namespace not in ("", INITIAL_NAMESPACE)
+
+    @property
+    def sees_a_part(self) -> bool:
+        """True when the directories that we see are not all that the kernel counts."""
+        memory = [mount for mount in self.mounts if mount.kind == "cgroup" and "memory" in mount.options]
+        return self.inside_namespace or not any(mount.root == "/" for mount in memory)
+
+
+def read_look(text: str) -> Look:
+    """Read the answer of the cgroups fragment.
+
+    Raises: CannotRead when it is cut short or a row of it is malformed.
+    """
+    if text.rstrip("\n").rpartition("\n")[2] != END:
+        raise CannotRead("cgroups: the look is cut short")
+    files = sections(text.replace(END, ""))
+    said = dict(line.split(" ", 1) for line in text.split("\n")[:2] if " " in line)
+    walked = next((found for line in files.get(WALK, ()) if (found := _WALKED.fullmatch(line))), None)
+    return Look(
+        pure_v2=any(name in said.get("filesystem", "") for name in _CGROUP2),
+        namespace=said.get("namespace", "").strip(),
+        mounts=tuple(_mounts(files.get(MOUNTINFO, ()))),
+        rows=dict(_row(line) for line in files.get(PROC_CGROUPS, ()) if line.strip() and not line.startswith("#")),
+        controllers={
+            path.removesuffix("/cgroup.controllers"): tuple(" ".join(lines).split())
+            for path, lines in files.items()
+            if path.endswith("/cgroup.controllers")
+        },
+        counters={
+            path.removesuffix("/cgroup.stat"): dict(_counter(line) for line in lines if line.strip())
+            for path, lines in files.items()
+            if path.endswith("/cgroup.stat")
+        },
+        directories=int(walked.group(2)) if walked else None,
+        directories_are_at_least=walked is not None and walked.group(1) is not None,
+        walked=walked.group() if walked else "",
+    )
+
+
+def _mounts(lines: tuple[str, ...]) -> list[Mount]:
+    found = [_MOUNT.fullmatch(line) for line in lines]
+    return [
+        Mount(unescaped(one["root"]), unescaped(one["point"]), one["kind"], tuple(one["options"].split(",")))
+        for one in found
+        if one is not None
+    ]
+
+
+def unescaped(path: str) -> str:
+    r"""Return a path of mountinfo with its octal escapes resolved.
+
+    Example:
+    >>> unescaped(r"/mnt/with\040blank")
+    '/mnt/with blank'
+    """
+    return re.sub(r"\\([0-3][0-7]{2})", lambda found: chr(int(found.group(1), 8)), path)
+
+
+def _row(line: str) -> tuple[str, Row]:
+    found = _ROW.fullmatch(line)
+    if found is None:
+        raise CannotRead(f"cgroups: a row of {PROC_CGROUPS} is cut short ({one_line(line, 60)})")
+    name, hierarchy, cgroups, enabled = found.groups()
+    return name, Row(int(hierarchy), int(cgroups), enabled == "1", line)
+
+
+def _counter(line: str) -> tuple[str, int]:
+    found = _COUNTER.fullmatch(line)
+    if found is None:
+        raise CannotRead(f"cgroups: a row of cgroup.stat is cut short ({one_line(line, 60)})")
+    return found.group(1), int(found.group(2))

@@ -1,0 +1,60 @@
+"""What systemctl prints: properties of units, and lists of units.
+
+Defined in: systemctl(1) (`show`, `list-units`); JSON since systemd 246, text on every version.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+
+from bot.domain.errors import CannotRead
+from bot.domain.readings.units import FailedUnit
+from bot.domain.safe_text import one_line, safe
+
+_LOADS = "loaded|not-found|bad-setting|error|masked|merged|stub"
+# A name may hold what no unit's name should: only the load state ends it.
+_LISTED = re.compile(rf"(?:[●○↻×x*]\s+)?(?P<name>\S.*?)\s+(?:{_LOADS})\s+(?P<active>\S+)\s+\S+(?:\s+(?P<says>.*))?")
+
+
+def shown_units(text: str) -> Iterator[Mapping[str, str]]:
+    """Yield each unit's properties from `systemctl show`: KEY=VALUE lines, an empty line between two units."""
+    for block in text.split("\n\n"):
+        properties = dict(line.split("=", 1) for line in block.split("\n") if "=" in line)
+        if properties:
+            yield properties
+
+
+def failed_units(text: str) -> tuple[FailedUnit, ...]:
+    """Read `systemctl list-units --state=failed`, as text or as JSON; units that are not failed are passed over.
+
+    Raises: CannotRead when a line is none of a list's, or the JSON is cut short.
+    """
+    if text.lstrip().startswith("["):
+        return tuple(_from_json(text))
+    found = []
+    for line in text.splitlines():
+        if not line.strip() or re.match(r"\s*UNIT\s+LOAD\s+ACTIVE\s", line):
+            continue
+        if re.match(r"(?:LOAD|ACTIVE|SUB|JOB)\s+=|\d+ loaded units listed|To show all installed|Legend:", line):
+            break
+        row = _LISTED.fullmatch(line.strip())
+        if row is None:
+            raise CannotRead(f"units: a line of the list of failed units is malformed ({one_line(line, 60)})")
+        if row["active"] == "failed":
+            found.append(FailedUnit(row["name"], (row["says"] or "").strip(), line.strip()))
+    return tuple(found)
+
+
+def _from_json(text: str) -> Iterator[FailedUnit]:
+    try:
+        rows = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise CannotRead("units: the list of failed units is cut short") from error
+    for row in rows if isinstance(rows, list) else ():
+        if not isinstance(row, dict) or not isinstance(row.get("unit"), str):
+            raise CannotRead("units: the list of failed units is malformed")
+        if row.get("active") == "failed":
+            name, says = safe(row["unit"]), one_line(str(row.get("description", "")), 400)
+            yield FailedUnit(name, says, one_line(f"{name} {row.get('load')} failed {row.get('sub')} {says}", 400))

@@ -1,0 +1,108 @@
+"""What machine and system this is: kernel, boot, distribution, virtualisation, cores, clock.
+
+Defined in: proc(5), os-release(5), machine-id(5), systemd-detect-virt(1), Linux, Documentation/ABI/testing/sysfs-*.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import UTC, datetime, timedelta
+
+from bot.domain.command import Command, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.readings.host import HostReading
+from bot.domain.safe_text import one_line
+from bot.probes.formats.core_list import core_list
+from bot.probes.formats.sections import sections
+
+_KERNEL, _UPTIME, _HOSTNAME = "/proc/sys/kernel/osrelease", "/proc/uptime", "/proc/sys/kernel/hostname"
+_BOOT_ID, _MACHINE_ID = "/proc/sys/kernel/random/boot_id", "/etc/machine-id"
+_ETC_RELEASE, _LIB_RELEASE = "/etc/os-release", "/usr/lib/os-release"
+_CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
+_ONLINE = "/sys/devices/system/cpu/online"
+_VENDOR, _PRODUCT = "/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"
+_HYPERVISOR = "/sys/hypervisor/type"
+
+# Where systemd-detect-virt is missing: what the machine says of its maker, by the names that tool would print.
+_MAKERS = (
+    ("amazon ec2", "amazon"), ("qemu", "qemu"), ("xen", "xen"), ("vmware", "vmware"), ("innotek", "oracle"),
+    ("google", "google"), ("openstack", "kvm"), ("alibaba", "kvm"), ("bochs", "bochs"), ("parallels", "parallels"),
+)  # fmt: skip
+_SAYS = re.compile(r"(time|cgroup|virt)=(.*)")
+
+
+def parse(outputs: Outputs) -> HostReading:
+    """Read the files and the few commands beside them; what a node lacks stays empty.
+
+    Unread when: the kernel's release, the boot's id or the uptime is missing, for a verdict hangs on them.
+    """
+    files = sections(outputs.text("files"))
+    kernel, boot_id = _first(files, _KERNEL), _first(files, _BOOT_ID)
+    uptime = re.match(r"([0-9]{1,12}(?:\.[0-9]{1,6})?) ", _first(files, _UPTIME))
+    if not kernel or not re.fullmatch(r"[0-9a-fA-F-]{32,36}", boot_id) or uptime is None:
+        raise CannotRead("host: the kernel's release, boot id or uptime is missing")
+    said = {
+        found.group(1): found.group(2).strip()
+        for line in (outputs.text_or_none("said") or "").splitlines()
+        if (found := _SAYS.fullmatch(line))
+    }
+    try:
+        cores = len(core_list(_first(files, _ONLINE)))
+    except CannotRead:
+        cores = 0
+    return HostReading(
+        kernel=one_line(kernel),
+        boot_id=boot_id.lower(),
+        uptime=timedelta(seconds=min(float(uptime.group(1)), 1e9)),
+        machine_id=_first(files, _MACHINE_ID),
+        distribution=_distribution(files),
+        virtualisation=_virtualisation(said.get("virt", ""), files),
+        cgroup_filesystem="cgroup2fs" if "63677270" in said.get("cgroup", "") else said.get("cgroup", ""),
+        clocksource=_first(files, _CLOCKSOURCE),
+        cores_online=cores,
+        hostname=_first(files, _HOSTNAME),
+        node_time_at=_instant(said.get("time", "")),
+    )
+
+
+def _first(files: dict[str, tuple[str, ...]], path: str) -> str:
+    return one_line(files.get(path, ("",))[0]) if files.get(path) else ""
+
+
+def _distribution(files: dict[str, tuple[str, ...]]) -> str:
+    lines = files.get(_ETC_RELEASE) or files.get(_LIB_RELEASE) or ()
+    named = dict(line.split("=", 1) for line in lines if "=" in line)
+    name = named.get("PRETTY_NAME") or " ".join(named[key] for key in ("NAME", "VERSION") if key in named)
+    return one_line(name.replace('"', "").strip("'"))
+
+
+def _virtualisation(told: str, files: dict[str, tuple[str, ...]]) -> str:
+    if told:
+        return one_line(told, 40)
+    maker = f"{_first(files, _VENDOR)} {_first(files, _PRODUCT)} {_first(files, _HYPERVISOR)}".lower()
+    return next((name for sign, name in _MAKERS if sign in maker), "")
+
+
+def _instant(seconds: str) -> datetime | None:
+    return datetime.fromtimestamp(int(seconds), UTC) if re.fullmatch(r"[0-9]{1,11}", seconds) else None
+
+
+_FILES = (
+    _KERNEL, _BOOT_ID, _MACHINE_ID, _UPTIME, _ETC_RELEASE, _LIB_RELEASE, _CLOCKSOURCE, _ONLINE, _HOSTNAME, _VENDOR,
+    _PRODUCT, _HYPERVISOR,
+)  # fmt: skip
+_FRAGMENT = (
+    "echo time=$(date -u +%s); echo cgroup=$(stat -fc %T /sys/fs/cgroup 2>/dev/null); "
+    "echo virt=$(systemd-detect-virt 2>/dev/null)"
+)
+
+PROBE = Probe(
+    name="host",
+    title="kernel, boot and machine",
+    commands=(
+        Command("files", ("tail", "-v", "-n", "+1", *_FILES), output_limit_bytes=32 * 1024),
+        Command("said", ("sh", "-c", _FRAGMENT), output_limit_bytes=4096),
+    ),
+    parse=parse,
+)

@@ -1,0 +1,130 @@
+"""Network interfaces with a device behind them: driver, version, and the counters that tell of trouble, twice.
+
+Defined in: ethtool(8); counter names in each driver's source (ENA: ena_ethtool.c); Linux,
+Documentation/ABI/testing/sysfs-class-net-statistics.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from bot.domain.command import Command, Looks, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.readings.nic import Nic, NicReading
+from bot.domain.safe_text import one_line
+
+END = "-- end of look --"
+
+# A machine of 96 queues has four thousand counters. All of ENA's that count the device are kept; those that count a
+# queue are summed over the queues where they tell of trouble, and kept by queue where they are not zero. Of other
+# drivers' counters those are kept whose names tell of trouble, and of these the ones of a queue only when not zero.
+_QUEUE_TROUBLE = (
+    "queue_stop|missed_tx|lost_interrupt|pending_timedout_pkts|dma_mapping_err|linearize_failed|prepare_ctx_err|"
+    "bad_req_id|bad_desc_num|page_alloc_fail|skb_alloc_fail|empty_rx_ring|refil_partial"
+)
+_TROUBLE = (
+    "err|drop|discard|timeout|timed|miss|fail|reset|abort|bad|lost|overrun|over_|fifo|collision|carrier|crc|"
+    "no_buf|nobuf|out_of_buf|no_rx_|stall|hang|exceed|starv|wd_|pause"
+)
+COUNTERS = (
+    "/^NIC statistics/ || !/: *[0-9]+ *$/ { next } "
+    f'/^ *queue_[0-9]+_(xdp_)?[rt]x_/ {{ n = $1; sub(/^queue_[0-9]+_(xdp_)?[rt]x_/, "", n); sub(/:$/, "", n); '
+    f"if (n !~ /^({_QUEUE_TROUBLE})$/) next; if (!(n in s)) o[++k] = n; s[n] += $NF; if ($NF > 0) print; next }} "
+    f'd == "ena" || (tolower($0) ~ /{_TROUBLE}/ && ($NF > 0 || !/[0-9].*:/)) {{ print }} '
+    'END { for (i = 1; i <= k; i++) printf "queue_*_%s: %.0f\\n", o[i], s[o[i]] }'
+)
+_FRAGMENT = (
+    'for p in /sys/class/net/*; do [ -e "$p/device" ] || continue; n=${p##*/}; echo "==> $n <=="; '
+    'd=$(readlink "$p/device/driver"); d=${d##*/}; echo "driver: $d"; c=; '
+    "if command -v ethtool >/dev/null; then "
+    "ethtool -i \"$n\" 2>/dev/null | grep -a -e '^driver:' -e '^version:' -e '^bus-info:'; "
+    f'c=$(ethtool -S "$n" 2>/dev/null | awk -v d="$d" \'{COUNTERS}\'); fi; '
+    'if [ -n "$c" ]; then echo "-- ethtool -S --"; printf "%s\\n" "$c"; else echo "-- /sys/class/net --"; '
+    'for f in "$p"/statistics/*errors "$p"/statistics/*dropped "$p"/statistics/collisions; do '
+    'read -r v <"$f" && echo "${f##*/}: $v"; done; fi; '
+    f"done; echo '{END}'"
+)
+
+_HEADING = re.compile(r"==> (\S{1,64}) <==")
+_ORIGIN = re.compile(r"-- (ethtool -S|/sys/class/net) --")
+_COUNTER = re.compile(r"\s*(?P<name>\S.{0,120}?): *(?P<value>[0-9]{1,20})\s*")
+_FACT = re.compile(r"(driver|version|bus-info): ?(.*)")
+
+
+@dataclass(slots=True)
+class _Seen:
+    facts: dict[str, str] = field(default_factory=dict)
+    counters: dict[str, int] = field(default_factory=dict)
+    lines: dict[str, str] = field(default_factory=dict)
+    origin: str = ""
+
+
+def parse(outputs: Outputs) -> NicReading:
+    """Read every interface of both looks; no interface with a device is an answer.
+
+    Unread when: the first look is cut short or a counter is malformed. A second look that is missing leaves no rises.
+    """
+    first = read_look(outputs.text("look", 0))
+    later: Mapping[str, _Seen] = {}
+    with contextlib.suppress(CannotRead):
+        later = read_look(outputs.text("look", 1))
+    return NicReading(
+        nics=tuple(_nic(name, seen, later.get(name)) for name, seen in first.items()),
+        seconds_between=outputs.seconds_between("look") if later else None,
+    )
+
+
+def _nic(name: str, seen: _Seen, later: _Seen | None) -> Nic:
+    if later is not None and (later.origin != seen.origin or later.facts.get("driver") != seen.facts.get("driver")):
+        later = None  # counters of another origin say nothing about these
+    return Nic(
+        name=name,
+        driver=seen.facts.get("driver", ""),
+        version=seen.facts.get("version", ""),
+        bus=seen.facts.get("bus-info", ""),
+        counters=seen.counters,
+        counters_later=later.counters if later else {},
+        lines={**seen.lines, **(later.lines if later else {})},
+        origin=seen.origin,
+    )
+
+
+def read_look(text: str) -> dict[str, _Seen]:
+    """Read one look: headings, the driver's facts, an origin and its counters.
+
+    Raises: CannotRead when it is cut short or a line is none of these.
+    """
+    lines = text.rstrip("\n").split("\n")
+    if lines[-1] != END:
+        raise CannotRead("nic: the look is cut short")
+    found: dict[str, _Seen] = {}
+    nic = _Seen()
+    for line in lines[:-1]:
+        if heading := _HEADING.fullmatch(line):
+            nic = found.setdefault(heading.group(1), _Seen())
+        elif origin := _ORIGIN.fullmatch(line):
+            nic.origin = origin.group(1)
+        elif nic.origin and (counter := _COUNTER.fullmatch(line)):
+            name = counter["name"].removeprefix("queue_*_")
+            nic.counters[name] = int(counter["value"])
+            nic.lines[name] = line.strip()
+        elif not nic.origin and (fact := _FACT.fullmatch(line)):
+            if fact.group(2).strip():
+                nic.facts[fact.group(1)] = fact.group(2).strip()
+        elif line.strip():
+            raise CannotRead(f"nic: a counter is malformed ({one_line(line, 60)})")
+    return found
+
+
+PROBE = Probe(
+    name="nic",
+    title="network interfaces and their drivers' counters",
+    commands=(
+        Command("look", ("sh", "-c", _FRAGMENT), looks=Looks.TWICE, lane="network", output_limit_bytes=512 * 1024),
+    ),
+    parse=parse,
+)

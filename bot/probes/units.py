@@ -1,0 +1,185 @@
+"""The systemd services that run, start, stop or failed, looked at twice, and every failed unit.
+
+Defined in: systemctl(1), org.freedesktop.systemd1(5); messages in systemd's src/systemd/sd-messages.h.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import timedelta
+
+from bot.domain.batch import root_argv
+from bot.domain.command import Command, Looks, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.protected import is_protected
+from bot.domain.readings.units import FailedUnit, Unit, UnitsReading
+from bot.probes.formats.systemctl import failed_units, shown_units
+from bot.probes.formats.systemd_span import systemd_span
+
+PROPERTIES = (
+    "Id", "Names", "Description", "LoadState", "ActiveState", "SubState", "Result", "NRestarts", "ExecMainCode",
+    "ExecMainStatus", "ExecMainStartTimestampMonotonic", "StateChangeTimestampMonotonic", "UnitFileState",
+    "FragmentPath", "Restart", "RestartUSec", "TriggeredBy", "RequiredBy", "WantedBy", "PartOf", "ControlGroup",
+)  # fmt: skip
+_TELLING = ("ActiveState", "SubState", "Result", "ExecMainStatus", "NRestarts", "Restart", "RestartUSec")
+# Each unit costs PID 1 half a millisecond whatever is asked of it, so units at rest are not asked.
+_STATES = "running,failed,activating,deactivating,reloading"
+_MANY = 2 * 1024 * 1024
+
+_NO_SYSTEMD = "no /run/systemd/system"
+_ONLY_WITH_SYSTEMD = f"[ -d /run/systemd/system ] || {{ echo '{_NO_SYSTEMD}'; exit; }}"
+_READ = "-- read --"
+_JOURNAL = ("journalctl", "-b", "-q", "--no-pager", "-o", "short-monotonic", "--since=-1h")
+_BY_ID = (*_JOURNAL, "-n", "2000", "_PID=1", "MESSAGE_ID=5eb03494b6584870a536b337290809b3")
+# systemd before 236 gives the message no id; then PID 1's messages are searched for its words.
+_BY_WORDS = (*_JOURNAL, "-n", "5000", "_PID=1")
+_LIMIT = timedelta(seconds=4)
+
+
+def _restarts(*before: str) -> str:
+    by_id, by_words = (shlex.join((*before, *argv)) for argv in (_BY_ID, _BY_WORDS))
+    return (
+        "case $(systemctl --version) in "
+        f"'systemd 2'[0-2]?[!0-9]*|'systemd 23'[0-5][!0-9]*) {by_words} && echo '{_READ}';; "
+        f"*) {by_id} && echo '{_READ}';; "
+        f"esac | grep -a -e '^{_READ}' -e 'Scheduled restart job' -e 'scheduling restart'"
+    )
+
+
+# Who may not read the journal is told nothing and no error, so the file's own permission is asked first.
+_OWN_WAY = (
+    "for f in /run/log/journal/*/system.journal /var/log/journal/*/system.journal; do "
+    f'[ -r "$f" ] && {{ {_restarts()}; break; }}; done'
+)
+_ROOTS_WAY = f"[ -d /run/systemd/system ] && {_restarts(*root_argv((), _LIMIT.total_seconds()))}"
+
+_SCHEDULED = re.compile(
+    r"\[\s*(?P<at>[0-9]{1,12}(?:\.[0-9]{1,9})?)\] \S+ systemd\[1\]: (?P<unit>\S.*?)(?:"
+    r": Scheduled restart job|: Service [^:]{1,80}, scheduling restart| holdoff time over, scheduling restart)"
+)
+_STATUS = re.compile(r"-- status ([0-9]{1,3}) --")
+
+
+def parse(outputs: Outputs) -> UnitsReading:
+    """Read the services of both looks, the failed units, and how often the journal tells of restarts.
+
+    Unread when: systemd runs and does not answer. Without systemd there is an answer: `systemd` is False.
+    """
+    shown = outputs.text("show", 0)
+    if shown.strip() == _NO_SYSTEMD:
+        return UnitsReading(systemd=False)
+    first, later = _by_name(shown), _by_name(outputs.text_or_none("show", 1) or "")
+    if not first:
+        raise CannotRead("units: systemctl named no unit")
+    version, failed = _failed(outputs)
+    journal = outputs.text_or_none("restarts")
+    logged = _logged(journal or "")
+    services = (_unit(name, first.get(name) or later[name], later.get(name)) for name in {**first, **later})
+    return UnitsReading(
+        systemd=True,
+        services=tuple(_with_log(unit, logged.get(unit.name, [])) for unit in services),
+        failed_units=failed,
+        systemd_version=version,
+        journal_read=journal is not None and _READ in journal.splitlines(),
+    )
+
+
+def _by_name(text: str) -> dict[str, Mapping[str, str]]:
+    named = ((properties.get("Id") or properties.get("Names", ""), properties) for properties in shown_units(text))
+    return {name: properties for name, properties in named if name}
+
+
+def _unit(name: str, told: Mapping[str, str], later: Mapping[str, str] | None) -> Unit:
+    later = later or {}
+    aliases = tuple(alias for alias in told.get("Names", "").split() if alias != name)
+    telling = [f"Id={name}", *(f"{key}={told[key]}" for key in _TELLING if key in told)]
+    telling += [f"{key}={later[key]}" for key in _TELLING if key in later and later[key] != told.get(key)]
+    return Unit(
+        name=name,
+        aliases=aliases,
+        description=told.get("Description", ""),
+        load=told.get("LoadState", ""),
+        active=told.get("ActiveState", ""),
+        sub=told.get("SubState", ""),
+        active_later=later.get("ActiveState"),
+        sub_later=later.get("SubState"),
+        result=told.get("Result", ""),
+        restarts=_whole(told, "NRestarts"),
+        restarts_later=_whole(later, "NRestarts"),
+        started_usec=_whole(told, "ExecMainStartTimestampMonotonic"),
+        started_usec_later=_whole(later, "ExecMainStartTimestampMonotonic"),
+        state_changed_usec=_whole(told, "StateChangeTimestampMonotonic"),
+        enabled=told.get("UnitFileState", ""),
+        restart=told.get("Restart", ""),
+        restart_after=systemd_span(told.get("RestartUSec", "")),
+        exit_code=_whole(told, "ExecMainCode"),
+        exit_status=_whole(told, "ExecMainStatus"),
+        fragment=told.get("FragmentPath", ""),
+        triggered_by=tuple(told.get("TriggeredBy", "").split()),
+        wanted_by=tuple(told.get("WantedBy", "").split()),
+        required_by=tuple(told.get("RequiredBy", "").split()),
+        part_of=tuple(told.get("PartOf", "").split()),
+        control_group=told.get("ControlGroup", ""),
+        protected=is_protected((name, *aliases)),
+        source=tuple(telling),
+    )
+
+
+def _whole(told: Mapping[str, str], key: str) -> int | None:
+    return int(told[key]) if re.fullmatch(r"[0-9]{1,20}", told.get(key, "")) else None
+
+
+def _failed(outputs: Outputs) -> tuple[str, tuple[FailedUnit, ...]]:
+    lines = outputs.text("failed").splitlines()
+    status = _STATUS.fullmatch(lines[-1]) if len(lines) > 1 else None
+    if status is None or int(status.group(1)):
+        raise CannotRead("units: the list of failed units never ended")
+    version = re.match(r"systemd ([0-9]{1,4})", lines[0])
+    return version.group(1) if version else "", failed_units("\n".join(lines[1:-1]))
+
+
+def _logged(journal: str) -> dict[str, list[tuple[float, str]]]:
+    logged: dict[str, list[tuple[float, str]]] = {}
+    for line in journal.splitlines():
+        found = _SCHEDULED.match(line)
+        if found:
+            logged.setdefault(found["unit"], []).append((float(found["at"]), line))
+    return logged
+
+
+def _with_log(unit: Unit, logged: list[tuple[float, str]]) -> Unit:
+    if not logged:
+        return unit
+    over = timedelta(seconds=max(0.0, logged[-1][0] - logged[0][0]))
+    source = (*unit.source, logged[-1][1])
+    return replace(unit, restarts_logged=len(logged), restarts_logged_over=over, source=source)
+
+
+_SHOW = f"{_ONLY_WITH_SYSTEMD}; exec systemctl show --no-pager --state={_STATES} -p {','.join(PROPERTIES)} '*.service'"
+_FAILED = (
+    f"{_ONLY_WITH_SYSTEMD}; systemctl --version | head -n 1; "
+    'systemctl list-units --all --state=failed --plain --no-legend --no-pager --full; echo "-- status $? --"'
+)
+
+PROBE = Probe(
+    name="units",
+    title="systemd services",
+    commands=(
+        Command("show", ("sh", "-c", _SHOW), looks=Looks.TWICE, lane="systemd", output_limit_bytes=_MANY),
+        Command("failed", ("sh", "-c", _FAILED), lane="systemd", limit=_LIMIT),
+        Command(
+            "restarts",
+            ("sh", "-c", _OWN_WAY),
+            alternatives=(("sh", "-c", _ROOTS_WAY),),
+            lane="journal",
+            limit=_LIMIT,
+            output_limit_bytes=512 * 1024,
+            sudo=(_BY_ID, _BY_WORDS),
+        ),
+    ),
+    parse=parse,
+)
