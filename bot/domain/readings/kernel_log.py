@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 from datetime import timedelta
+from math import inf
 from typing import ClassVar
 
 
@@ -67,6 +68,14 @@ class KernelLogReading:
     def nic_resets(self) -> int:
         """How many device resets the log tells of."""
         return len(self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED))
+
+    @property
+    def last_nic_reset_seconds(self) -> float | None:
+        """Seconds after boot of the last device reset; infinite where the log gives it no time: it may be now."""
+        resets = self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
+        if not resets:
+            return None
+        return max(inf if reset.since_boot is None else reset.since_boot.total_seconds() for reset in resets)
 
     @property
     def lockups(self) -> int:

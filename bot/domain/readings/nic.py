@@ -72,6 +72,12 @@ class NicReading:
         return sum(totals) if totals else None
 
     @property
+    def resets_rise(self) -> int | None:
+        """Device resets inside the window, over all ENA interfaces; None where no driver counts them."""
+        rises = [rise for nic in self.ena if (rise := nic.rise("total_resets")) is not None]
+        return sum(rises) if rises else None
+
+    @property
     def allowance_exceeded_rise(self) -> int | None:
         """How far the instance's allowance counters rose in the window; None where there are none."""
         rises = [rise for nic in self.ena for name in ALLOWANCE_COUNTERS if (rise := nic.rise(name)) is not None]

@@ -1,0 +1,38 @@
+"""The named faults: one pure file a cause, and this visible table of them."""
+
+from __future__ import annotations
+
+from bot.causes.cfs_throttling import CAUSE as CFS_THROTTLING
+from bot.causes.conntrack_full import CAUSE as CONNTRACK_FULL
+from bot.causes.cpu_steal import CAUSE as CPU_STEAL
+from bot.causes.crash_looping_unit import CAUSE as CRASH_LOOPING_UNIT
+from bot.causes.failed_units import CAUSE as FAILED_UNITS
+from bot.causes.instance_allowance_exceeded import CAUSE as INSTANCE_ALLOWANCE_EXCEEDED
+from bot.causes.io_stall import CAUSE as IO_STALL
+from bot.causes.irq_affinity import CAUSE as IRQ_AFFINITY
+from bot.causes.leaked_memory_cgroups import CAUSE as LEAKED_MEMORY_CGROUPS
+from bot.causes.lockup import CAUSE as LOCKUP
+from bot.causes.memory_reclaim import CAUSE as MEMORY_RECLAIM
+from bot.causes.nic_device_fault import CAUSE as NIC_DEVICE_FAULT
+from bot.causes.softirq_storm import CAUSE as SOFTIRQ_STORM
+from bot.causes.too_many_live_cgroups import CAUSE as TOO_MANY_LIVE_CGROUPS
+
+CAUSES = {
+    cause.name: cause
+    for cause in (
+        LEAKED_MEMORY_CGROUPS,
+        TOO_MANY_LIVE_CGROUPS,
+        CRASH_LOOPING_UNIT,
+        FAILED_UNITS,
+        IRQ_AFFINITY,
+        SOFTIRQ_STORM,
+        INSTANCE_ALLOWANCE_EXCEEDED,
+        CPU_STEAL,
+        CFS_THROTTLING,
+        MEMORY_RECLAIM,
+        CONNTRACK_FULL,
+        LOCKUP,
+        IO_STALL,
+        NIC_DEVICE_FAULT,
+    )
+}

@@ -1,0 +1,159 @@
+"""Containers that come and go: an image whose container is new at every look, and the unit that hides such a loop."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.causes._figures import count, span
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.agents import Agent, AgentsReading
+from bot.domain.readings.containers import Container, ContainersReading
+from bot.domain.readings.host import HostReading
+
+
+@dataclass(frozen=True, slots=True)
+class Churn:
+    """One image, or one agent without a container to be seen, that starts again and again.
+
+    Shape: `unit` owns it, "" where no unit is known; `turns_scaled` are its exits at their pace over the whole uptime;
+    `newest_age` is set where every container of the image was seconds old at every look; `log_exits` are failed runs
+    in the agent's own log.
+    """
+
+    image: str
+    unit: str = ""
+    agent: Agent | None = None
+    replaced: bool = False
+    newest_age: timedelta | None = None
+    runs_steadily: bool = False
+    exits: int = 0
+    exits_over: timedelta | None = None
+    turns_scaled: int = 0
+    log_exits: int = 0
+    log_last_at: str = ""
+    source: tuple[str, ...] = ()
+
+    @property
+    def suspect(self) -> str:
+        """The unit that runs it, else the image."""
+        return self.unit or self.image
+
+    @property
+    def exits_per_minute(self) -> float:
+        """How often it ends, 0 where the runtime does not tell."""
+        return self.exits * 60 / self.exits_over.total_seconds() if self.exits and self.exits_over else 0.0
+
+    @property
+    def goes_on(self) -> bool:
+        """True when a container of it was replaced, or was seconds old, inside the window."""
+        return self.replaced or self.newest_age is not None
+
+
+def repository(image: str) -> str:
+    """Return an image's name without tag and digest.
+
+    Example:
+    >>> repository("amazon/amazon-ecs-agent:latest"), repository("localhost:5000/a/b@sha256:00")
+    ('amazon/amazon-ecs-agent', 'localhost:5000/a/b')
+    """
+    name = image.partition("@")[0]
+    head, slash, last = name.rpartition("/")
+    return head + slash + last.partition(":")[0]
+
+
+def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
+    """Return the images and agents that start again and again, as far as containers and agents were read."""
+    containers, agents = snapshot.get(ContainersReading), snapshot.get(AgentsReading)
+    host = snapshot.get(HostReading)
+    known = () if isinstance(agents, Unread) else agents.agents
+    uptime = None if isinstance(host, Unread) else host.uptime
+    found: list[Churn] = []
+    if not isinstance(containers, Unread):
+        seen = (*containers.containers, *(containers.containers_later or ()))
+        images = sorted({container.image for container in seen} | set(containers.exits_by_image))
+        found += [_churn(image, containers, _owner(image, known), uptime, young_seconds) for image in images]
+    owned = {churn.unit for churn in found}
+    found += [_by_log(agent) for agent in known if agent.log_exits and agent.unit not in owned]
+    return tuple(churn for churn in found if churn.goes_on or churn.exits or churn.log_exits)
+
+
+def _churn(
+    image: str, reading: ContainersReading, agent: Agent | None, uptime: timedelta | None, young_seconds: float
+) -> Churn:
+    looks = [reading.containers]
+    if reading.containers_later is not None:
+        looks.append(reading.containers_later)
+    mine = [[container for container in look if container.image == image] for look in looks]
+    exits = reading.exits_by_image.get(image, 0)
+    turns = 0
+    if exits and reading.exits_over and uptime is not None:
+        turns = round(exits * (uptime / reading.exits_over))
+    present = [container for look in mine for container in look]
+    # The newest of each look: what ended long ago may still be listed.
+    ages = [min(c.age for c in look if c.age is not None) for look in mine if any(c.age is not None for c in look)]
+    all_young = bool(ages) and max(ages).total_seconds() <= young_seconds
+    replaced = _was_replaced(*mine) if len(mine) == 2 else False
+    return Churn(
+        image=image,
+        unit=agent.unit if agent else "",
+        agent=agent,
+        replaced=replaced,
+        newest_age=min(ages) if all_young and agent is not None else None,
+        runs_steadily=bool(ages) and not all_young and not replaced and any(c.running for c in mine[-1]),
+        exits=exits,
+        exits_over=reading.exits_over,
+        turns_scaled=turns,
+        log_exits=agent.log_exits if agent else 0,
+        log_last_at=agent.log_last_at if agent else "",
+        source=_source(present, agent),
+    )
+
+
+def _by_log(agent: Agent) -> Churn:
+    return Churn(
+        image=repository(agent.image),
+        unit=agent.unit,
+        agent=agent,
+        log_exits=agent.log_exits,
+        log_last_at=agent.log_last_at,
+        source=agent.source[-4:],
+    )
+
+
+def _was_replaced(before: list[Container], later: list[Container]) -> bool:
+    """True when one went and another of its image came; one that only came is a new pod, not a loop."""
+    still = {container.id for container in later if container.running}
+    went = any(container.id not in still for container in before)
+    return went and bool({container.id for container in later} - {container.id for container in before})
+
+
+def _owner(image: str, agents: tuple[Agent, ...]) -> Agent | None:
+    name = repository(image)
+    for agent in agents:
+        own = repository(agent.image)
+        if own and (name == own or name.endswith("/" + own)):
+            return agent
+    return None
+
+
+def _source(containers: list[Container], agent: Agent | None) -> tuple[str, ...]:
+    rows = tuple(dict.fromkeys(container.source for container in containers if container.source))
+    return (*rows[:4], *(agent.source[-3:] if agent else ()))
+
+
+def says(churn: Churn) -> str:
+    """Return what the container does, in words."""
+    parts = []
+    if churn.replaced:
+        parts.append("its container was replaced between the looks")
+    if churn.newest_age is not None:
+        parts.append(f"its container is only {span(churn.newest_age)} old")
+    if churn.exits and churn.exits_over:
+        parts.append(f"{count(churn.exits, 'container')} of it ended within {span(churn.exits_over)}")
+    if churn.log_exits:
+        last = f", the last at {churn.log_last_at}" if churn.log_last_at else ""
+        parts.append(f"its own log tells of {count(churn.log_exits, 'failed run')}{last}")
+    name = churn.image or churn.unit
+    by = f" (run by {churn.unit})" if churn.unit and churn.image else ""
+    return f"{name}{by}: " + ("; ".join(parts) or "runs")

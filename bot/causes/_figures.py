@@ -1,0 +1,69 @@
+"""Figures as people read them: counts, memory, spans of time."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+_MINUTE, _HOUR, _DAY = 60, 3600, 86400
+
+
+def count(number: int, noun: str, plural: str = "") -> str:
+    """Return a number with its noun.
+
+    Example:
+    >>> count(68440, "cgroup"), count(1, "reset")
+    ('68,440 cgroups', '1 reset')
+    """
+    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
+
+
+def memory(kib: int) -> str:
+    """Return an amount of memory in the unit a person would choose.
+
+    Example:
+    >>> memory(1_700_000), memory(61_000)
+    ('1.6 GiB', '60 MiB')
+    """
+    return f"{kib / 1048576:.1f} GiB" if kib >= 1048576 else f"{kib / 1024:.0f} MiB"
+
+
+def span(time: timedelta) -> str:
+    """Return a span of time with one unit.
+
+    Example:
+    >>> span(timedelta(days=11.25)), span(timedelta(seconds=14.06)), span(timedelta(hours=3))
+    ('11.2 days', '14.1 s', '3 hours')
+    """
+    seconds = time.total_seconds()
+    if seconds < 2 * _MINUTE:
+        return f"{_short(seconds)} s"
+    if seconds < 2 * _HOUR:
+        return f"{seconds / _MINUTE:.0f} minutes"
+    if seconds < 2 * _DAY:
+        return f"{seconds / _HOUR:.0f} hours"
+    return f"{_short(seconds / _DAY)} days"
+
+
+def percent(share: float) -> str:
+    """Return a share in percent, with a decimal only where it matters.
+
+    Example:
+    >>> percent(99.97), percent(8.25)
+    ('100 %', '8.2 %')
+    """
+    return f"{share:.1f} %" if share < 10 else f"{share:.0f} %"
+
+
+def _short(value: float) -> str:
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def sentence(*parts: str) -> str:
+    """Join what was seen into one line that begins with a capital.
+
+    Example:
+    >>> sentence("core 3 is full", "12 packets dropped")
+    'Core 3 is full; 12 packets dropped'
+    """
+    whole = "; ".join(part for part in parts if part)
+    return whole[:1].upper() + whole[1:]

@@ -1,0 +1,190 @@
+"""What dying cgroups do to their node: a core held, resets, memory gone, ids spent; each only where it is theirs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.causes import _recent
+from bot.causes._figures import memory, percent
+from bot.causes._held_core import STATISTICS_WALKERS, Hold, hold
+from bot.causes._starvation import starvation
+from bot.domain.cause import Tuning
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.cgroups import CgroupsReading
+from bot.domain.readings.cpu import CpuReading
+from bot.domain.readings.host import HostReading
+from bot.domain.readings.kernel_log import KernelEvent, KernelEventKind, KernelLogReading
+from bot.domain.readings.processes import ProcessesReading
+from bot.domain.readings.reclaim import ReclaimReading
+from bot.domain.verdict import Confidence, Evidence
+
+# Until 5.8 each read of v1 memory.numa_stat summed per-CPU counters over the whole tree, dying cgroups included.
+CHEAP_WALK_SINCE = (5, 8)
+_LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
+_BYSTANDERS = ("swapper", "ksoftirqd", "migration", "watchdog")  # what a stall names when it says who waited
+
+
+@dataclass(frozen=True, slots=True)
+class Walk:
+    """What a read of the memory statistics costs on this kernel; `dear` None: the kernel is not known."""
+
+    dear: bool | None
+    says: str
+    source: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Harm:
+    """One harm that is the cgroups' doing, and how surely."""
+
+    short: str
+    confidence: Confidence
+    evidence: Evidence
+
+
+@dataclass(frozen=True, slots=True)
+class Harms:
+    """All harm that is theirs, what looks like it and is not theirs, and what was not read."""
+
+    seen: tuple[Harm, ...]
+    not_theirs: tuple[Evidence, ...]
+    walk: Walk
+    unread: tuple[Unread, ...]
+
+    @property
+    def confidence(self) -> Confidence:
+        """The surest of them; possible where there is none."""
+        return max((harm.confidence for harm in self.seen), key=lambda c: c.rank, default=Confidence.POSSIBLE)
+
+    @property
+    def by_stack(self) -> bool:
+        """True when a call trace names the walk."""
+        return any(harm.evidence.finding == "memcg-walk-stack" for harm in self.seen)
+
+
+def walk_of(snapshot: Snapshot, mode: str) -> Walk:
+    """Return what this kernel makes of a read of the memory statistics."""
+    host = snapshot.get(HostReading)
+    if isinstance(host, Unread) or host.kernel_version == (0, 0):
+        return Walk(None, "the kernel's version was not read, so what a statistics walk costs here is not known")
+    where = f"kernel {host.kernel}, cgroup {mode}"
+    if host.kernel_version >= CHEAP_WALK_SINCE:
+        return Walk(False, f"{where}: since 5.8 reading the statistics does not walk dying cgroups", (host.kernel,))
+    if mode == "v2":
+        return Walk(False, f"{where}: the dear walk is that of cgroup v1's memory.numa_stat", (host.kernel,))
+    says = f"{where}: each read of memory.numa_stat walks every cgroup, dying ones too; since 5.8 it does not"
+    return Walk(True, says, (host.kernel,))
+
+
+def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, tuning: Tuning) -> Harms:
+    """Return the harm done by dying cgroups; `proven`: the leak itself is, with its leaker named."""
+    walk = walk_of(snapshot, cgroups.mode)
+    held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_cores"])
+    stacks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
+    judged = (
+        _by_stack(snapshot, stacks) if stacks else None,
+        _core(held, walk, bool(stacks)),
+        _resets(snapshot, held, walk, bool(stacks), proven, tuning),
+        _memory_gone(snapshot, dying, proven, tuning),
+        _ids_spent(snapshot, cgroups, tuning),
+    )
+    kinds = (CpuReading, ProcessesReading, KernelLogReading, ReclaimReading)
+    return Harms(
+        seen=tuple(one for one in judged if isinstance(one, Harm)),
+        not_theirs=tuple(one for one in judged if isinstance(one, Evidence)),
+        walk=walk,
+        unread=tuple(reading for kind in kinds if isinstance(reading := snapshot.get(kind), Unread)),
+    )
+
+
+def _events(snapshot: Snapshot, tuning: Tuning, *kinds: KernelEventKind) -> tuple[KernelEvent, ...]:
+    log = snapshot.get(KernelLogReading)
+    return () if isinstance(log, Unread) else _recent.recent(snapshot, log.of(*kinds), tuning["recent_hours"])
+
+
+def _by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...]) -> Harm:
+    says = f"a call trace in the kernel log, {_recent.ago(snapshot, stacks[-1])}, is in the walk over memory cgroups"
+    return Harm(
+        "the kernel was caught walking memory cgroups",
+        Confidence.CONFIRMED,
+        Evidence("memcg-walk-stack", "kernel_log", says, _recent.lines(stacks)),
+    )
+
+
+def _core(held: Hold, walk: Walk, stack: bool) -> Harm | Evidence | None:
+    if held.core is None or held.walker is None:
+        return Evidence("core-held", "cpu", held.says, held.source) if held.cores else None
+    if not (walk.dear or stack):
+        says = f"{held.says}; not laid to the dying cgroups: {walk.says}, and no call trace names the walk"
+        return Evidence("core-held", "cpu", says, held.source)
+    return Harm(
+        f"core {held.core.core} is held in the kernel by {held.walker.name}",
+        Confidence.CONFIRMED if stack else Confidence.LIKELY,
+        Evidence("core-held-by-walker", "cpu", held.says, held.source),
+    )
+
+
+def _resets(
+    snapshot: Snapshot, held: Hold, walk: Walk, stack: bool, proven: bool, tuning: Tuning
+) -> Harm | Evidence | None:
+    starved = starvation(snapshot, tuning["recent_hours"])
+    if starved is None:
+        return None
+    probe, says, source = "kernel_log" if starved.events else "nic", starved.says, starved.source
+    if not (walk.dear or stack):
+        says += f"; not laid to the dying cgroups: {walk.says}, and no call trace names the walk"
+        return Evidence("nic-starved", probe, says, source)
+    for core in (held.core,) if held.core else held.cores:
+        line = starved.place(snapshot, core.core)
+        if line is not None:
+            says += f"; core {core.core}, held in the kernel, is the one that serves this queue ({line.name})"
+            source = (*source, line.raw) if line.raw else source
+            break
+    sure = stack or (proven and starved.timed and not _others_lockup(snapshot, tuning))
+    return Harm(
+        "the network card is reset for want of CPU",
+        Confidence.CONFIRMED if sure else Confidence.LIKELY,
+        Evidence("nic-starved", probe, says, source),
+    )
+
+
+def _others_lockup(snapshot: Snapshot, tuning: Tuning) -> bool:
+    """True when the kernel names another program that locked a core up: the resets may be its doing."""
+    named = {event.process.partition(":")[0] for event in _events(snapshot, tuning, *_LOCKUPS)} - {""}
+    return any(name not in STATISTICS_WALKERS and not name.startswith(_BYSTANDERS) for name in named)
+
+
+def _memory_gone(snapshot: Snapshot, dying: int, proven: bool, tuning: Tuning) -> Harm | None:
+    reclaim = snapshot.get(ReclaimReading)
+    if isinstance(reclaim, Unread):
+        return None
+    held, available, total = reclaim.kernel_held_kib, reclaim.mem_available_kib, reclaim.mem_total_kib
+    if held is None or not total or not dying or held / dying > tuning["kib_per_cgroup_most"]:
+        return None
+    tenth = total * tuning["memory_gone_percent"] / 100
+    # A job may use nearly all memory by right: little left is theirs only where the kernel holds more than is left.
+    if held <= tenth and not (available is not None and available < tenth and held > available):
+        return None
+    left = "" if available is None else f", {memory(available)} ({percent(100 * available / total)}) are left"
+    says = f"the kernel itself holds {memory(held)} of {memory(total)} (Percpu + SUnreclaim){left}"
+    rows = ("MemTotal", "MemAvailable", "Percpu", "SUnreclaim")
+    source = tuple(reclaim.lines[row] for row in rows if row in reclaim.lines)
+    return Harm(
+        f"the kernel holds {memory(held)} of {memory(total)}",
+        Confidence.CONFIRMED if proven else Confidence.LIKELY,
+        Evidence("memory-gone", "reclaim", says, source),
+    )
+
+
+def _ids_spent(snapshot: Snapshot, cgroups: CgroupsReading, tuning: Tuning) -> Harm | None:
+    alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
+    refused = [e for e in _events(snapshot, tuning, KernelEventKind.CGROUP_EXHAUSTED) if "fork rejected" not in e.text]
+    if refused:
+        says = f"the kernel refused to make a cgroup, {_recent.ago(snapshot, refused[-1])}"
+        evidence = Evidence("cgroup-ids-spent", "kernel_log", says, _recent.lines(refused))
+    elif alive >= tuning["ids_live_many"]:
+        says = f"{alive:,} live memory cgroups are near the 65,535 that can have an id"
+        evidence = Evidence("cgroup-ids-spent", "cgroups", says, cgroups.source_later or cgroups.source)
+    else:
+        return None
+    return Harm("no more cgroups can be made", Confidence.LIKELY, evidence)

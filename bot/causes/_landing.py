@@ -1,0 +1,61 @@
+"""Where the network's interrupts land, and how much of their cores the packet work takes."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.domain.readings.cpu import CoreSecond, CpuReading
+from bot.domain.readings.interrupts import InterruptLine, InterruptsReading
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """The core on which most network interrupts landed in the window."""
+
+    core: int
+    share_percent: float
+    per_second: float
+    queues: tuple[InterruptLine, ...]  # those that rose on it
+
+
+def landing(interrupts: InterruptsReading) -> Landing | None:
+    """Return the busiest core's share, None where no network interrupt came or the looks' distance is not told."""
+    if not interrupts.total_rise or not interrupts.seconds_between:
+        return None
+    core, rise = max(interrupts.by_core.items(), key=lambda pair: (pair[1], -pair[0]))
+    lines = tuple(line for line in interrupts.lines if line.rises.get(core))
+    return Landing(core, interrupts.busiest_core_share_percent, rise / interrupts.seconds_between, lines)
+
+
+def is_one_core(land: Landing | None, share_percent: float, per_second: float) -> bool:
+    """True when several queues share one core although their interrupts could be spread, and it is many of them."""
+    return (
+        land is not None
+        and len(land.queues) > 1
+        and land.share_percent >= share_percent
+        and land.per_second >= per_second
+    )
+
+
+def packet_percent(cpu: CpuReading, core: int) -> float:
+    """Return a core's mean time in interrupts, hard and soft."""
+    return cpu.core_mean(core, "irq_percent") + cpu.core_mean(core, "soft_percent")
+
+
+def full_cores(cpu: CpuReading, at_least_percent: float, for_seconds: float) -> dict[int, float]:
+    """Return the cores whose time in interrupts stayed that high for seconds on end, with their means."""
+    needed = max(1, min(round(for_seconds), len(cpu.seconds)))
+    best: dict[int, int] = {}
+    running: dict[int, int] = {}
+    for second in cpu.seconds:
+        full = {core.core for core in second if core.irq_percent + core.soft_percent >= at_least_percent}
+        running = {core: running.get(core, 0) + 1 for core in full}
+        best |= {core: max(run, best.get(core, 0)) for core, run in running.items()}
+    return {core: packet_percent(cpu, core) for core, run in sorted(best.items()) if run >= needed}
+
+
+def rows(cpu: CpuReading, cores: tuple[int, ...], most: int = 4) -> tuple[str, ...]:
+    """Return the raw rows of these cores, their fullest seconds first."""
+    seen: list[CoreSecond] = [core for second in cpu.seconds for core in second if core.core in cores and core.raw]
+    seen.sort(key=lambda core: -(core.irq_percent + core.soft_percent))
+    return tuple(core.raw for core in seen[:most])

@@ -1,0 +1,224 @@
+"""Who leaks: what starts again and again, held against the count of dying cgroups and the time there was for it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from bot.causes import _churn, _loops
+from bot.causes._churn import Churn
+from bot.causes._figures import count, span
+from bot.causes._loops import Loop, LoopState
+from bot.causes._standing import Standing, standing
+from bot.domain.cause import Tuning
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.containers import ContainersReading
+from bot.domain.readings.host import HostReading
+from bot.domain.readings.units import Unit, UnitsReading
+from bot.domain.verdict import Confidence
+
+# An argument by pace (so many seconds a cgroup) knows no count, so a count that fits better than this beats it.
+_PACE_FIT = math.log(1.5)
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """One thing that could have left the cgroups behind.
+
+    Shape: `fit` is how far its turns are from one cgroup a turn (0: exactly one), None where they are out of
+    proportion; `goes_on`: it loops today; `steady`: it runs well today; `stopped` says since when it does not run.
+    """
+
+    name: str  # the unit, else the image
+    standing: Standing
+    goes_on: bool
+    says: str
+    probe: str
+    source: tuple[str, ...] = ()
+    turns: int = 0
+    fit: float | None = None
+    fits_because: str = ""
+    steady: bool = False
+    stopped: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspects:
+    """Everything that loops, best fit first, and what could not be asked."""
+
+    all: tuple[Suspect, ...]
+    unread: tuple[Unread, ...] = field(default=())
+
+    @property
+    def in_proportion(self) -> tuple[Suspect, ...]:
+        """Those whose turns account for the dying cgroups, best first."""
+        return tuple(suspect for suspect in self.all if suspect.fit is not None)
+
+    @property
+    def going_on(self) -> tuple[Suspect, ...]:
+        """Those that loop today."""
+        return tuple(suspect for suspect in self.all if suspect.goes_on)
+
+
+def find(snapshot: Snapshot, dying: int, tuning: Tuning) -> Suspects:
+    """Return what loops or looped, each held against the count of dying cgroups."""
+    host = snapshot.get(HostReading)
+    uptime = None if isinstance(host, Unread) else host.uptime
+    units, looping = snapshot.get(UnitsReading), _loops.loops(snapshot, tuning["loop_many"])
+    found = [] if isinstance(looping, Unread) else [_of_loop(snapshot, loop, dying, uptime, tuning) for loop in looping]
+    for churn in _churn.churns(snapshot, tuning["turn_seconds_high"]):
+        suspect = _of_churn(snapshot, churn, dying, uptime, tuning)
+        if suspect is not None:
+            found.append(suspect)
+    asked = (units, snapshot.get(ContainersReading))
+    unread = tuple(reading for reading in asked if isinstance(reading, Unread))
+    return Suspects(_one_each(sorted(found, key=_order)), unread)
+
+
+def _order(suspect: Suspect) -> tuple[bool, float, bool, int, str]:
+    return (suspect.fit is None, suspect.fit or 0.0, not suspect.goes_on, -suspect.turns, suspect.name)
+
+
+def _one_each(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
+    """One unit may be seen both as a service and by its container: the better argument stays."""
+    kept: dict[str, Suspect] = {}
+    for suspect in suspects:
+        first = kept.setdefault(suspect.name, suspect)
+        kept[suspect.name] = replace(first, goes_on=first.goes_on or suspect.goes_on)
+    return tuple(kept.values())
+
+
+def _of_loop(snapshot: Snapshot, loop: Loop, dying: int, uptime: timedelta | None, tuning: Tuning) -> Suspect:
+    turns, fit = loop.turns, _fit(dying, loop.turns, tuning)
+    if fit is None and loop.turns >= tuning["turns_few"]:
+        turns, fit = loop.turns_scaled, _fit(dying, loop.turns_scaled, tuning)
+    scaled = " at its journal's pace" if turns != loop.turns else ""
+    return Suspect(
+        name=loop.unit.name,
+        standing=standing(snapshot, loop.unit.name, loop.unit),
+        goes_on=loop.goes_on,
+        says=_loops.says(loop, uptime),
+        probe="units",
+        source=_loops.told(loop.unit),
+        turns=loop.turns,
+        fit=fit,
+        fits_because="" if fit is None else f"{count(turns, 'start')}{scaled} against {dying:,} dying",
+        steady=loop.state is LoopState.STEADY,
+        stopped=_loops.when_stopped(loop, uptime) if loop.state is LoopState.STOPPED else "",
+    )
+
+
+def _of_churn(
+    snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | None, tuning: Tuning
+) -> Suspect | None:
+    units, agent = snapshot.get(UnitsReading), churn.agent
+    unit = None if isinstance(units, Unread) or not churn.unit else units.get(churn.unit)
+    stands = standing(snapshot, churn.unit, unit, agent)
+    stopped = stands.active in ("failed", "inactive")
+    # An agent in use that failed now and then in the past is not what is looked for: its log alone says nothing.
+    log_tells = (
+        churn.log_exits >= tuning["agent_log_exits"]
+        and not churn.runs_steadily
+        and not (agent is not None and agent.used)
+    )
+    if not (churn.goes_on or log_tells or churn.exits >= tuning["loop_many"]):
+        return None
+    fit, because = None, ""
+    if churn.exits >= tuning["turns_few"] and (fit := _fit(dying, churn.turns_scaled, tuning)) is not None:
+        pace = f"{churn.exits_per_minute:.1f} ends a minute make {churn.turns_scaled:,} since boot"
+        because = f"{pace}, against {dying:,} dying"
+    if fit is None and agent is not None and uptime is not None and (churn.goes_on or log_tells):
+        because = _pace(dying, uptime, unit, stopped, tuning)
+        fit = _PACE_FIT if because else None
+    state = f"; {unit.name} itself is {stands.active}, NRestarts={unit.most_restarts}" if unit else ""
+    return Suspect(
+        name=churn.suspect,
+        standing=stands,
+        goes_on=churn.goes_on and not stopped,
+        says=_churn.says(churn) + state,
+        probe="containers" if churn.goes_on or churn.exits else "agents",
+        source=(*churn.source, *(_loops.told(unit) if unit else ())),
+        turns=churn.turns_scaled or churn.log_exits,
+        fit=fit,
+        fits_because=because,
+        steady=churn.runs_steadily and not stopped,
+        stopped=_when_stopped(unit, churn, uptime) if stopped else "",
+    )
+
+
+def _fit(dying: int, turns: int, tuning: Tuning) -> float | None:
+    if turns <= 0 or not tuning["ratio_low"] <= dying / turns <= tuning["ratio_high"]:
+        return None
+    return abs(math.log(dying / turns))
+
+
+def _pace(dying: int, uptime: timedelta, unit: Unit | None, stopped: bool, tuning: Tuning) -> str:
+    """Say how the time there was fits a loop of some seconds a turn, or nothing where it does not."""
+    seconds, since = uptime.total_seconds(), "the node's uptime"
+    stop_told = stopped and unit is not None and unit.state_changed_usec
+    if stop_told:
+        seconds, since = min(seconds, stop_told / 1e6), "the time until it stopped"
+    each = seconds / dying if dying else math.inf
+    if each < tuning["turn_seconds_low"]:
+        return ""  # there was no time for so many turns
+    if each > tuning["turn_seconds_high"]:
+        if stop_told or not stopped:
+            return ""  # a loop of this kind would have left many more
+        return f"{dying:,} dying are fewer than such a loop leaves in the node's uptime, and it stopped at some time"
+    return f"{dying:,} dying over {since} are one every {span(timedelta(seconds=each))}, the pace of such a loop"
+
+
+def _when_stopped(unit: Unit | None, churn: Churn, uptime: timedelta | None) -> str:
+    if unit is not None and unit.state_changed_usec:
+        after = timedelta(microseconds=unit.state_changed_usec)
+        return _loops.when_stopped(Loop(unit, LoopState.STOPPED, 0, 0, "", after), uptime)
+    return f"stopped at {churn.log_last_at}" if churn.log_last_at else "has stopped, when is not told"
+
+
+@dataclass(frozen=True, slots=True)
+class Blame:
+    """Who is named, how surely, and why; `looping` are the names to look at where none could be told from the rest."""
+
+    leaker: Suspect | None
+    confidence: Confidence
+    says: str
+    looping: tuple[str, ...] = ()
+
+
+def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
+    """Name the leaker: one whose turns are in proportion, or, while the count grows, the one that loops."""
+    fast = growth is not None and growth >= tuning["leak_growth"]
+    going, fits = suspects.going_on, suspects.in_proportion
+    if fast:
+        unused = [suspect for suspect in going if suspect.standing.unused]
+        fitting = [suspect for suspect in fits if suspect.goes_on]
+        for some in (fitting[:1], going, unused, fits[:1]):
+            if len(some) == 1:
+                return Blame(some[0], Confidence.CONFIRMED, _chosen(some[0], suspects))
+        if going:
+            names = ", ".join(suspect.name for suspect in going)
+            says = f"{names} loop, none in proportion to the count: which of them leaks cannot be told"
+            return Blame(None, Confidence.LIKELY, says, tuple(suspect.name for suspect in going))
+        return Blame(None, Confidence.LIKELY, "the leaker was not found" + _not_asked(suspects))
+    if fits:
+        return Blame(fits[0], Confidence.CONFIRMED, _chosen(fits[0], suspects))
+    says = "the leaker was not found" + _not_asked(suspects)
+    if suspects.all:
+        says += "; out of proportion to the count: " + "; ".join(suspect.says for suspect in suspects.all[:2])
+    return Blame(None, Confidence.POSSIBLE, says)
+
+
+def _chosen(leaker: Suspect, suspects: Suspects) -> str:
+    says = f"{leaker.says}: {leaker.fits_because}" if leaker.fits_because else leaker.says
+    others = [one for one in suspects.all if one is not leaker and (one.goes_on or one.fit is not None)]
+    if others:
+        names = ", ".join(one.name for one in others[:3])
+        better = "its turns fit the count best" if leaker.fit is not None else "it alone loops for nothing"
+        says += f". {names} started over too; {better}"
+    return says
+
+
+def _not_asked(suspects: Suspects) -> str:
+    return "".join(f"; {one.probe} were not read ({one.reason})" for one in suspects.unread)

@@ -1,0 +1,58 @@
+"""What may be done to a unit: whether the node needs it, and which step keeps it from coming back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.domain.plan import Step
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.protected import is_protected
+from bot.domain.readings.agents import Agent, AgentsReading
+from bot.domain.readings.units import Unit, UnitsReading
+
+# UnitFileStates that have no [Install] links to take away, or whose links are not what starts them.
+_NOT_DISABLED_USEFULLY = ("static", "generated", "indirect", "transient", "masked")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What a unit is to its node. `unit` "": none is known; `needed_because`: what on this node uses it."""
+
+    unit: str
+    enabled: str = ""
+    active: str = ""
+    protected: bool = False
+    needed_because: str = ""
+    unused: bool = False  # a known agent that nothing here needs
+    triggered_by: tuple[str, ...] = ()
+
+
+def standing(snapshot: Snapshot, name: str, unit: Unit | None = None, agent: Agent | None = None) -> Standing:
+    """Return what is known of a unit; a name alone is enough to know it protected."""
+    units, agents = snapshot.get(UnitsReading), snapshot.get(AgentsReading)
+    if unit is None and name and not isinstance(units, Unread):
+        unit = units.get(name)
+    names = [name, *((unit.name, *unit.aliases) if unit else ())]
+    if agent is None and name and not isinstance(agents, Unread):
+        agent = next((one for one in agents.agents if one.unit in names), None)
+    return Standing(
+        unit=unit.name if unit else name,
+        enabled=(unit.enabled if unit else "") or (agent.enabled if agent else ""),
+        active=(unit.active_later or unit.active) if unit else agent.active if agent else "",
+        protected=is_protected(names) or bool(unit and unit.protected),
+        needed_because=(agent.because or "it is in use") if agent and agent.used else "",
+        unused=agent is not None and agent.used is False,
+        triggered_by=unit.triggered_by if unit else (),
+    )
+
+
+def keep_from_starting(unit: Standing) -> tuple[tuple[Step, ...], str]:
+    """Return the step that stops a unit for good, or none and the reason."""
+    if not unit.unit:
+        return (), "No unit is known that starts it, so there is nothing to disable."
+    if unit.protected:
+        return (), f"{unit.unit} is protected: the node, or the way to it, would be lost without it."
+    if unit.needed_because:
+        return (), f"{unit.unit} is needed here ({unit.needed_because}): it wants mending, not disabling."
+    action = "mask_unit" if unit.enabled in _NOT_DISABLED_USEFULLY or unit.triggered_by else "disable_unit"
+    return (Step(action, {"unit": unit.unit}),), ""

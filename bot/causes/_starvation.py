@@ -1,0 +1,88 @@
+"""Signs that the network driver's poll did not get its core in time: it asks for a reset, and is not to blame."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.causes import _recent
+from bot.causes._figures import count
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.interrupts import InterruptLine, InterruptsReading
+from bot.domain.readings.kernel_log import KernelEvent, KernelEventKind, KernelLogReading
+from bot.domain.readings.nic import NicReading
+
+_COUNTER = "suspected_poll_starvation"
+_SAID = (KernelEventKind.NIC_STARVED, KernelEventKind.NIC_STALLED, KernelEventKind.NETDEV_WATCHDOG)
+_RESETS = (KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
+
+
+@dataclass(frozen=True, slots=True)
+class Starvation:
+    """Starved polls of the last hours.
+
+    Shape: `events` are the lines that say so, `resets` the resets of the same time; `counters` are the raw counter
+    lines where the counter rose, or where no log tells when it did (`timed` False).
+    """
+
+    events: tuple[KernelEvent, ...]
+    resets: tuple[KernelEvent, ...]
+    counters: tuple[str, ...]
+    says: str
+    timed: bool
+
+    @property
+    def source(self) -> tuple[str, ...]:
+        """The node's lines."""
+        return (*_recent.lines(self.events, 3), *_recent.lines(self.resets, 1), *self.counters)[:5]
+
+    def place(self, snapshot: Snapshot, core: int) -> InterruptLine | None:
+        """Return the interrupt by which this core serves a starved queue, where that can be told."""
+        interrupts = snapshot.get(InterruptsReading)
+        if isinstance(interrupts, Unread):
+            return None
+        queues = {event.queue for event in self.events if event.queue is not None}
+        named = any(event.core == core for event in self.events)
+        for line in interrupts.queues_on(core):
+            if line.queue in queues or (named and line.queue is not None):
+                return line
+        return None
+
+
+def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
+    """Return the starved polls of the last hours, None where nothing tells of any."""
+    log, nic = snapshot.get(KernelLogReading), snapshot.get(NicReading)
+    events: tuple[KernelEvent, ...] = ()
+    resets: tuple[KernelEvent, ...] = ()
+    if not isinstance(log, Unread):
+        said = (
+            e for e in log.of(*_SAID) if e.kind is KernelEventKind.NIC_STARVED or e.napi_scheduled is True
+        )
+        events = _recent.recent(snapshot, said, hours)
+        resets = _recent.recent(snapshot, log.of(*_RESETS), hours) if events else ()
+    rows, rose, total = [], 0, 0
+    for card in () if isinstance(nic, Unread) else nic.nics:
+        rise, all_time = card.rise(_COUNTER) or 0, card.total(_COUNTER) or 0
+        # The newest lines are the last that a log loses: one that was read and tells of none clears an old counter.
+        if rise or (all_time and isinstance(log, Unread)):
+            rows.append(card.lines.get(_COUNTER, f"{_COUNTER}: {all_time}"))
+            rose, total = rose + rise, total + all_time
+    if not events and not rows:
+        return None
+    return Starvation(
+        events, resets, tuple(rows), _says(snapshot, events, resets, rose, total), bool(events or rose)
+    )
+
+
+def _says(
+    snapshot: Snapshot, events: tuple[KernelEvent, ...], resets: tuple[KernelEvent, ...], rose: int, total: int
+) -> str:
+    if events:
+        device = f"{events[-1].device}: " if events[-1].device else ""
+        reset = f", {count(len(resets), 'reset')} beside" if resets else ""
+        return (
+            f"{device}the driver's poll was scheduled and did not run ({count(len(events), 'line')}{reset}, "
+            f"the last {_recent.ago(snapshot, events[-1])})"
+        )
+    if rose:
+        return f"{_COUNTER} rose by {rose:,} between the looks"
+    return f"{_COUNTER} stands at {total:,} since the driver was loaded; when, no log tells"

@@ -1,0 +1,60 @@
+"""The kernel's table of tracked connections is full, and it drops the packets of new ones.
+
+Confirms: `nf_conntrack: table full, dropping packet`, or entries at nine tenths of the limit and more.
+Refutes: a table with room; a kernel that tracks no connections.
+Remedy: none planned: the connections come back after a reboot; raise nf_conntrack_max or track fewer.
+"""
+
+from __future__ import annotations
+
+from bot.causes import _recent
+from bot.causes._figures import percent, sentence
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.conntrack import ConntrackReading
+from bot.domain.readings.kernel_log import KernelEventKind, KernelLogReading
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+
+NAME = "conntrack-full"
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether the table is full, or was within the last while."""
+    table, log = snapshot.get(ConntrackReading), snapshot.get(KernelLogReading)
+    dropped = (
+        ()
+        if isinstance(log, Unread)
+        else _recent.recent(snapshot, log.of(KernelEventKind.CONNTRACK_FULL), tuning["dropped_recent_hours"])
+    )
+    evidence = []
+    used = 0.0
+    if not isinstance(table, Unread) and table.loaded:
+        used = table.used_percent
+        if used >= tuning["used_percent"]:
+            says = f"{table.count:,} of {table.maximum:,} tracked connections ({percent(used)})"
+            evidence.append(Evidence("conntrack-used", "conntrack", says, table.source))
+    if dropped:
+        says = f"the table was full and packets were dropped, {_recent.ago(snapshot, dropped[-1])}"
+        evidence.append(Evidence("conntrack-dropped", "kernel_log", says, _recent.lines(dropped, 3)))
+    if evidence:
+        return Finding(
+            cause=NAME,
+            status=Status.CRITICAL if dropped or used >= tuning["full_percent"] else Status.DEGRADED,
+            confidence=Confidence.CONFIRMED,
+            summary=sentence(*(one.says for one in evidence)),
+            evidence=tuple(evidence),
+        )
+    if isinstance(table, Unread):
+        return Undecided(NAME, f"the table of connections was not read ({table.reason})")
+    if not table.loaded:
+        return RuledOut(NAME, "the kernel tracks no connections here")
+    return RuledOut(NAME, f"{table.count:,} of {table.maximum:,} tracked connections ({percent(used)})")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Conntrack table full",
+    probes=("conntrack", "kernel_log", "host"),
+    thresholds=("used_percent", "full_percent", "dropped_recent_hours"),
+    weigh=weigh,
+)

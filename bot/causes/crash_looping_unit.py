@@ -1,0 +1,133 @@
+"""A service or container ends and is started again, over and over.
+
+Confirms: systemd's restart counter rises between the looks, or the unit waits for its next try with tries behind it;
+an agent's container is replaced between the looks by the one unit that hides it.
+Supports: counter and journal against the unit's and the node's age; the agent's own log of failed runs.
+Refutes: no unit between tries, no counter that rose, no container that came and went.
+Remedy: disable the unit, unless it is protected or needed here.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from bot.causes import _churn, _loops
+from bot.causes._churn import Churn
+from bot.causes._loops import Loop, LoopState
+from bot.causes._standing import Standing, keep_from_starting, standing
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.containers import ContainersReading
+from bot.domain.readings.host import HostReading
+from bot.domain.readings.units import UnitsReading
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+
+NAME = "crash-looping-unit"
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell which service or container starts over and over."""
+    host = snapshot.get(HostReading)
+    uptime = None if isinstance(host, Unread) else host.uptime
+    looping = _loops.loops(snapshot, tuning["loop_many"])
+    found = [] if isinstance(looping, Unread) else [_of_loop(snapshot, o, uptime, tuning) for o in looping if o.goes_on]
+    named = {name for finding in found for name in finding.suspects}
+    for churn in _churn.churns(snapshot, tuning["young_seconds"]):
+        finding = _of_churn(snapshot, churn, tuning)
+        if finding is not None and not named & set(finding.suspects):
+            found.append(finding)
+    if found:
+        return _together(found)
+    return _none(snapshot, tuning)
+
+
+def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: Tuning) -> Finding:
+    stands = standing(snapshot, loop.unit.name, loop.unit)
+    if loop.state is LoopState.BY_HISTORY:
+        confidence = Confidence.LIKELY
+    elif _loops.restarted_by_systemd(loop.unit) or loop.turns >= tuning["tries_few"]:
+        confidence = Confidence.CONFIRMED
+    else:
+        # One try is no loop yet; where neither counter nor journal tells, it may have been many.
+        confidence = Confidence.LIKELY if loop.unit.restarts is None else Confidence.POSSIBLE
+    critical = _loops.is_essential(loop.unit) and confidence is not Confidence.POSSIBLE
+    return _finding(
+        stands,
+        loop.unit.name,
+        confidence,
+        _loops.says(loop, uptime),
+        Evidence("unit-restarts", "units", _loops.says(loop, uptime), _loops.told(loop.unit)),
+        Status.CRITICAL if critical else Status.DEGRADED,
+    )
+
+
+def _of_churn(snapshot: Snapshot, churn: Churn, tuning: Tuning) -> Finding | None:
+    often = churn.exits_per_minute >= tuning["exits_per_minute"]
+    failed = churn.log_exits >= tuning["agent_log_exits"] and churn.goes_on
+    stands = standing(snapshot, churn.unit, agent=churn.agent)
+    if stands.active in ("failed", "inactive"):
+        return None
+    if churn.agent is not None:
+        if not (churn.replaced or often or failed):
+            return None
+        confidence = Confidence.CONFIRMED if churn.replaced else Confidence.LIKELY
+    elif churn.replaced and often:
+        confidence = Confidence.LIKELY  # a job may end and begin by right: whether it fails is not seen
+    else:
+        return None
+    says = _churn.says(churn)
+    probe = "containers" if churn.image and (churn.goes_on or churn.exits) else "agents"
+    evidence = Evidence("container-restarts", probe, says, churn.source)
+    return _finding(stands, churn.suspect, confidence, says, evidence, Status.DEGRADED)
+
+
+def _finding(
+    stands: Standing, suspect: str, confidence: Confidence, says: str, evidence: Evidence, status: Status
+) -> Finding:
+    steps, why_not = keep_from_starting(stands)
+    surely = confidence is not Confidence.POSSIBLE
+    return Finding(
+        cause=NAME,
+        status=status,
+        confidence=confidence,
+        summary=says if steps or not surely else f"{says}. {why_not}",
+        evidence=(evidence,),
+        suspects=(suspect,),
+        remedy=steps if surely else (),
+    )
+
+
+def _together(found: list[Finding]) -> Finding:
+    """One finding: the gravest and surest names it, the rest stand in its evidence and are suspects too."""
+    found.sort(key=lambda f: (-f.status.rank, -(f.confidence or Confidence.POSSIBLE).rank))
+    first = found[0]
+    return Finding(
+        cause=NAME,
+        status=first.status,
+        confidence=first.confidence,
+        summary=first.summary + ("" if len(found) == 1 else f" (and {len(found) - 1} more that start over)"),
+        evidence=tuple(evidence for finding in found[:6] for evidence in finding.evidence),
+        suspects=tuple(dict.fromkeys(name for finding in found for name in finding.suspects)),
+        remedy=first.remedy,
+    )
+
+
+def _none(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    units, containers = snapshot.get(UnitsReading), snapshot.get(ContainersReading)
+    for reading in (units, containers):
+        if isinstance(reading, Unread):
+            return Undecided(NAME, f"the {reading.probe} were not read ({reading.reason})")
+    if not isinstance(units, Unread) and not units.systemd:
+        return RuledOut(NAME, "no systemd runs here, and no container came and went")
+    if not isinstance(units, Unread) and not units.journal_read and any(u.restarts is None for u in units.services):
+        return Undecided(NAME, "this systemd does not count restarts, and the journal was not read")
+    return RuledOut(NAME, "no service waits for another try, no restart counter rose, no container came and went")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Crash-looping unit",
+    probes=("units", "containers", "agents", "host"),
+    thresholds=("loop_many", "tries_few", "young_seconds", "exits_per_minute", "agent_log_exits"),
+    weigh=weigh,
+)

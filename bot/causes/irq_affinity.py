@@ -1,0 +1,102 @@
+"""The network card's interrupts all land on one core, and that core is full of them.
+
+Confirms: several queues' interrupts rise on one core, which spends its time in interrupts, hard and soft.
+Supports: irqbalance does not run; packets are dropped on that core; resets for want of CPU.
+Refutes: interrupts spread over cores, or a core that has time to spare.
+Remedy: none planned: spread the interrupts (irqbalance, effective affinity); a reboot would land them there again.
+"""
+
+from __future__ import annotations
+
+from bot.causes._figures import percent
+from bot.causes._landing import Landing, full_cores, is_one_core, landing, packet_percent, rows
+from bot.causes._starvation import starvation
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.cpu import CpuReading
+from bot.domain.readings.interrupts import InterruptsReading
+from bot.domain.readings.softirq import SoftirqReading
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+
+NAME = "irq-affinity"
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether the card's interrupts drown one core that could share them."""
+    cpu, interrupts = snapshot.get(CpuReading), snapshot.get(InterruptsReading)
+    if isinstance(interrupts, Unread):
+        full = {} if isinstance(cpu, Unread) else full_cores(cpu, tuning["core_full_percent"], tuning["held_seconds"])
+        because = f"the interrupts were not read ({interrupts.reason})"
+        if full:
+            because += f", and core {next(iter(full))} is full of them"
+        return Undecided(NAME, because, suspected=bool(full))
+    land = landing(interrupts)
+    one = is_one_core(land, tuning["one_core_share_percent"], tuning["interrupts_per_second"])
+    if land is None or not one:
+        if interrupts.lines and not interrupts.seconds_between:
+            return Undecided(NAME, "the interrupts were looked at only once")
+        return RuledOut(NAME, _spread(land))
+    said = (
+        f"{percent(land.share_percent)} of the network's interrupts ({land.per_second:,.0f}/s, {len(land.queues)} "
+        f"queues) land on core {land.core}"
+    )
+    if isinstance(cpu, Unread):
+        return Undecided(NAME, f"{said}; how full it is was not read ({cpu.reason})", suspected=True)
+    if land.core not in full_cores(cpu, tuning["core_full_percent"], tuning["held_seconds"]):
+        spent = packet_percent(cpu, land.core)
+        return RuledOut(NAME, f"{said}, which spends only {percent(spent)} of its time on them")
+    return _found(snapshot, land, said, cpu, interrupts, tuning)
+
+
+def _found(
+    snapshot: Snapshot, land: Landing, said: str, cpu: CpuReading, interrupts: InterruptsReading, tuning: Tuning
+) -> Finding:
+    spent = packet_percent(cpu, land.core)
+    full = f"core {land.core} spends {percent(spent)} of its time in interrupts"
+    evidence = [
+        Evidence("interrupts-on-one-core", "interrupts", said, tuple(line.raw for line in land.queues if line.raw)[:4]),
+        Evidence("core-full-of-interrupts", "cpu", full, rows(cpu, (land.core,))),
+    ]
+    if interrupts.irqbalance_runs is False:
+        evidence.append(Evidence("irqbalance", "interrupts", "irqbalance does not run"))
+    softirq = snapshot.get(SoftirqReading)
+    dropped = 0
+    if not isinstance(softirq, Unread):
+        mine = [core for core in softirq.softnet if core.core == land.core]
+        dropped = sum(core.dropped for core in mine)
+        if dropped:
+            says = f"{dropped:,} packets dropped on core {land.core} within the window"
+            evidence.append(Evidence("packets-dropped", "softirq", says, tuple(core.raw for core in mine if core.raw)))
+    starved = starvation(snapshot, tuning["recent_hours"])
+    if starved is not None:
+        evidence.append(Evidence("nic-starved", "kernel_log", starved.says, starved.source))
+    hurt = bool(dropped or starved)
+    return Finding(
+        cause=NAME,
+        status=Status.CRITICAL if hurt else Status.DEGRADED,
+        confidence=Confidence.CONFIRMED,
+        summary=f"{said}, and {full}",
+        evidence=tuple(evidence),
+    )
+
+
+def _spread(land: Landing | None) -> str:
+    if land is None:
+        return "no network interrupt came within the window"
+    if len(land.queues) == 1:
+        return f"core {land.core} serves one queue only: there is nothing to spread"
+    return (
+        f"core {land.core} takes the most network interrupts, {percent(land.share_percent)} of them "
+        f"({land.per_second:,.0f}/s)"
+    )
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Interrupts on one core",
+    probes=("interrupts", "cpu", "softirq", "kernel_log", "nic", "host"),
+    thresholds=(
+        "one_core_share_percent", "interrupts_per_second", "core_full_percent", "held_seconds", "recent_hours",
+    ),
+    weigh=weigh,
+)  # fmt: skip

@@ -1,0 +1,196 @@
+"""Something starts over and over, and each start leaves a memory cgroup that is removed and never freed.
+
+Confirms: a thousand dying cgroups and more, and a leaker named for them: growth between the looks while a unit or
+container loops; or turns, journal, an agent's container seconds old, or its log, in proportion to the count.
+Harm, kept apart: a core held in the kernel by a statistics walker, resets for want of CPU (both only where the walk is
+dear: before Linux 5.8 on cgroup v1, or where a call trace names it), memory gone, ids spent.
+Supports: the held core serves the starved queue; the walker's threads ran on it.
+Refutes: few dying cgroups; the held core runs something else.
+Remedy: disable the leaker; with harm, then reboot (what is dying is freed by nothing else); never a reboot alone.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from bot.causes import _churn, _harm, _leaker, _loops
+from bot.causes._figures import count, memory, span
+from bot.causes._harm import Harms
+from bot.causes._held_core import hold
+from bot.causes._leaker import Blame, Suspect, Suspects
+from bot.causes._standing import keep_from_starting
+from bot.causes._starvation import starvation
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.plan import Step
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.cgroups import CgroupsReading
+from bot.domain.readings.reclaim import ReclaimReading
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+
+NAME = "leaked-memory-cgroups"
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether memory cgroups are leaked, by whom, and what harm that does."""
+    cgroups = snapshot.get(CgroupsReading)
+    if isinstance(cgroups, Unread):
+        return _unread(snapshot, cgroups, tuning)
+    dying = cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
+    alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
+    if dying < tuning["dying_many"]:
+        few = f"{count(dying, 'dying memory cgroup')} beside {alive:,} alive; {tuning['dying_many']:,.0f} would be many"
+        return RuledOut(NAME, few)
+    if cgroups.alive_is_at_least:
+        # The live ones were not counted to the end, so `dying` is the most there can be. The other controllers'
+        # rows have about as many directories, and keep no dying ones.
+        dying = dying + alive - max(cgroups.siblings.values(), default=dying + alive)
+        if dying < tuning["dying_many"]:
+            return Undecided(NAME, f"more than {alive:,} memory cgroups are alive; how many are dying cannot be told")
+    suspects = _leaker.find(snapshot, dying, tuning)
+    blame = _leaker.blame(suspects, cgroups.growth, tuning)
+    proven = blame.leaker is not None and blame.confidence is Confidence.CONFIRMED
+    harms = _harm.find(snapshot, cgroups, dying, proven, tuning)
+    evidence = (
+        _count(cgroups, dying, alive),
+        _who(blame, suspects),
+        Evidence("kernel", "host", harms.walk.says, harms.walk.source),
+        *(harm.evidence for harm in harms.seen),
+        *harms.not_theirs,
+    )
+    said = f"{dying:,} dying memory cgroups beside {alive:,} alive"
+    if blame.leaker is None:
+        return _unnamed(said, cgroups.growth, blame, harms, evidence)
+    return _named(snapshot, blame.leaker, said, harms, evidence)
+
+
+def _count(cgroups: CgroupsReading, dying: int, alive: int) -> Evidence:
+    says = f"{dying:,} memory cgroups are removed and not freed, beside {alive:,} alive ({cgroups.counter})"
+    if cgroups.growth is not None:
+        within = f" {span(timedelta(seconds=cgroups.seconds_between))}" if cgroups.seconds_between else " the window"
+        says += f"; {cgroups.growth:+,} within{within}"
+    source = cgroups.source_later or cgroups.source
+    if cgroups.growth:
+        source = (*cgroups.source, *(line for line in cgroups.source_later if line not in cgroups.source))
+    return Evidence("dying-cgroups", "cgroups", says, source[:6])
+
+
+def _who(blame: Blame, suspects: Suspects) -> Evidence:
+    if blame.leaker is not None:
+        return Evidence("leaker", blame.leaker.probe, blame.says, blame.leaker.source[:8])
+    source = tuple(line for suspect in suspects.all[:2] for line in suspect.source[:4])
+    return Evidence("leaker-not-found", "units", blame.says, source)
+
+
+def _named(
+    snapshot: Snapshot, leaker: Suspect, said: str, harms: Harms, evidence: tuple[Evidence, ...]
+) -> Finding:
+    steps, why_not = keep_from_starting(leaker.standing)
+    if steps and leaker.steady and not leaker.standing.unused:
+        steps, why_not = (), f"{leaker.name} runs steadily now: disabling it would stop what works."
+    verb = f"leaked memory cgroups and {leaker.stopped}" if leaker.stopped else "leaks memory cgroups"
+    if leaker.steady:
+        verb = "leaked memory cgroups and runs steadily now"
+    summary = f"{leaker.name} {verb}: {said}"
+    if harms.seen:
+        done = "; ".join(harm.short for harm in harms.seen)
+        advice = (
+            "Disable it, then reboot: only a reboot clears what is left."
+            if steps
+            else f"{why_not} A reboot alone is not offered: the next boot would leak again."
+        )
+        return Finding(
+            cause=NAME,
+            status=Status.CRITICAL,
+            confidence=harms.confidence,
+            summary=f"{summary}. Harm: {done}. {advice}",
+            evidence=evidence,
+            suspects=(leaker.name,),
+            remedy=(*steps, Step("reboot")) if steps else (),
+        )
+    if steps and leaker.stopped and leaker.standing.enabled in ("disabled", "masked"):
+        steps, why_not = (), f"It is {leaker.standing.enabled} already."
+    advice = "Disabling it ends the leak." if steps else why_not
+    return Finding(
+        cause=NAME,
+        status=Status.DEGRADED,
+        confidence=Confidence.CONFIRMED,
+        summary=f"{summary}. {advice} A reboot would clear what is left{_held(snapshot)}; {_no_harm(harms)}.",
+        evidence=evidence,
+        suspects=(leaker.name,),
+        remedy=steps,
+    )
+
+
+def _unnamed(
+    said: str, growth: int | None, blame: Blame, harms: Harms, evidence: tuple[Evidence, ...]
+) -> Finding:
+    if harms.seen:
+        done = "; ".join(harm.short for harm in harms.seen)
+        no_plan = "No reboot is offered: with the leaker at large the next boot would leak again."
+        return Finding(
+            cause=NAME,
+            status=Status.CRITICAL,
+            confidence=Confidence.CONFIRMED if harms.by_stack else Confidence.LIKELY,
+            summary=f"{said}, and harm: {done}; but {blame.says}. {no_plan}",
+            evidence=evidence,
+            suspects=blame.looping,
+        )
+    grows = blame.confidence is Confidence.LIKELY
+    state = f"and {growth:,} more between the looks" if grows and growth else "present, not proven"
+    return Finding(
+        cause=NAME,
+        status=Status.DEGRADED,
+        confidence=blame.confidence,
+        summary=f"{said}, {state}; {blame.says}; {_no_harm(harms)}.",
+        evidence=evidence,
+        suspects=blame.looping,
+    )
+
+
+def _held(snapshot: Snapshot) -> str:
+    reclaim = snapshot.get(ReclaimReading)
+    held = None if isinstance(reclaim, Unread) else reclaim.kernel_held_kib
+    return "" if held is None else f" (the kernel holds {memory(held)} now)"
+
+
+def _no_harm(harms: Harms) -> str:
+    names = ", ".join(one.probe for one in harms.unread)
+    return f"no harm seen as far as read (unread: {names})" if names else "no harm seen on this kernel"
+
+
+def _unread(snapshot: Snapshot, unread: Unread, tuning: Tuning) -> Undecided:
+    """Nothing can be said of cgroups that were not counted, but other readings may point at them."""
+    points = []
+    held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_cores"])
+    if held.walker is not None:
+        points.append(held.says)
+    if (starved := starvation(snapshot, tuning["recent_hours"])) is not None:
+        points.append(starved.says)
+    thousands = tuning["suspect_turns"]
+    looping = _loops.loops(snapshot, thousands)
+    if not isinstance(looping, Unread):
+        points += [f"{one.unit.name} was started {one.turns:,} times" for one in looping if one.turns >= thousands]
+    for churn in _churn.churns(snapshot, tuning["turn_seconds_high"]):
+        hides = churn.agent is not None and churn.goes_on
+        if hides or churn.turns_scaled >= thousands:
+            points.append(_churn.says(churn))
+    because = f"the cgroups were not read ({unread.reason})"
+    if points:
+        because += ", and this points at them: " + "; ".join(points[:3])
+    return Undecided(NAME, because, suspected=bool(points))
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Leaked memory cgroups",
+    probes=(
+        "cgroups", "units", "containers", "agents", "host", "cpu", "processes", "kernel_log", "nic", "interrupts",
+        "reclaim",
+    ),
+    thresholds=(
+        "dying_many", "leak_growth", "ratio_low", "ratio_high", "turn_seconds_low", "turn_seconds_high", "turns_few",
+        "loop_many", "agent_log_exits", "suspect_turns", "core_held_percent", "core_held_seconds", "walker_cores",
+        "memory_gone_percent", "kib_per_cgroup_most", "ids_live_many", "recent_hours",
+    ),
+    weigh=weigh,
+)  # fmt: skip

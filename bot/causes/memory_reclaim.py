@@ -1,0 +1,128 @@
+"""Memory is short, and programs must win back pages themselves before they go on.
+
+Confirms: direct reclaim or allocation stalls in the window together with little MemAvailable or memory pressure (PSI).
+Supports: kswapd or kcompactd burn CPU; compaction stalls; the kernel killed for want of memory; the network card's
+receive ring could not be refilled.
+Refutes: counters that stand still; much MemAvailable.
+Remedy: none planned: what needs the memory needs it after a reboot too.
+"""
+
+from __future__ import annotations
+
+from bot.causes import _recent
+from bot.causes._figures import count, memory, percent, sentence
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.kernel_log import KernelEvent, KernelEventKind, KernelLogReading
+from bot.domain.readings.processes import ProcessesReading
+from bot.domain.readings.reclaim import ReclaimReading
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+
+NAME = "memory-reclaim"
+_BY_LIMIT = ("emory cgroup out of memory", "CONSTRAINT_MEMCG")  # a pod passed its own limit: the node has memory
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether the node works to win memory back."""
+    reclaim, log = snapshot.get(ReclaimReading), snapshot.get(KernelLogReading)
+    kills = _kills(snapshot, log, tuning)
+    refills = (
+        ()
+        if isinstance(log, Unread)
+        else _recent.recent(snapshot, log.of(KernelEventKind.NIC_REFILL), tuning["recent_hours"])
+    )
+    evidence: list[Evidence] = []
+    stalls = scanned = 0
+    pressed = short = False
+    if not isinstance(reclaim, Unread):
+        stalls, scanned = reclaim.allocstall_rise or 0, reclaim.pgscan_direct_rise or 0
+        full, left = reclaim.memory_full_avg10, reclaim.mem_available_percent
+        pressed = full is not None and full >= tuning["memory_full_avg10"]
+        short = left is not None and left < tuning["available_percent"]
+    direct = stalls >= tuning["stalls_many"] or scanned >= tuning["scanned_pages_many"]
+    if not isinstance(reclaim, Unread) and (direct or pressed):
+        evidence.append(_reclaimed(reclaim, stalls, scanned))
+        evidence += _pressure(reclaim) if pressed else []
+        evidence += _left(reclaim) if short else []
+        evidence += _workers(snapshot, tuning)
+    if kills:
+        says = f"the kernel killed for want of memory, {_recent.ago(snapshot, kills[-1])}"
+        evidence.append(Evidence("oom-kill", "kernel_log", says, _recent.lines(kills, 3)))
+    if refills:
+        says = f"the network card's receive ring could not be refilled, {_recent.ago(snapshot, refills[-1])}"
+        evidence.append(Evidence("nic-refill", "kernel_log", says, _recent.lines(refills, 2)))
+    if not evidence:
+        return _none(reclaim)
+    severe = not isinstance(reclaim, Unread) and (reclaim.memory_full_avg10 or 0) >= tuning["memory_full_critical"]
+    return Finding(
+        cause=NAME,
+        status=Status.CRITICAL if severe or (kills and short and direct) else Status.DEGRADED,
+        confidence=Confidence.CONFIRMED if direct and (pressed or short) else Confidence.LIKELY,
+        summary=sentence(*(one.says for one in evidence[:3])),
+        evidence=tuple(evidence),
+    )
+
+
+def _kills(snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning) -> tuple[KernelEvent, ...]:
+    if isinstance(log, Unread):
+        return ()
+    whole = [e for e in log.of(KernelEventKind.OOM_KILL) if not any(text in e.text for text in _BY_LIMIT)]
+    return _recent.recent(snapshot, whole, tuning["oom_recent_hours"])
+
+
+def _reclaimed(reclaim: ReclaimReading, stalls: int, scanned: int) -> Evidence:
+    says = f"{count(stalls, 'allocation')} stalled and {count(scanned, 'page')} were scanned by direct reclaim"
+    names = [name for name in reclaim.lines if name == "pgscan_direct" or name.startswith("allocstall")]
+    compact = reclaim.rise("compact_stall")
+    if compact:
+        says += f", {count(compact, 'compaction stall')} beside"
+        names.append("compact_stall")
+    source = tuple(reclaim.lines[name] for name in names if name in reclaim.lines)[:5]
+    return Evidence("direct-reclaim", "reclaim", f"{says} within the window", source)
+
+
+def _pressure(reclaim: ReclaimReading) -> list[Evidence]:
+    line = reclaim.pressure["memory full"]
+    says = f"for {percent(line.avg10)} of the last 10 s everything waited for memory"
+    return [Evidence("memory-pressure", "reclaim", says, (line.raw,) if line.raw else ())]
+
+
+def _left(reclaim: ReclaimReading) -> list[Evidence]:
+    available, total = reclaim.mem_available_kib or 0, reclaim.mem_total_kib or 0
+    source = tuple(reclaim.lines[row] for row in ("MemTotal", "MemAvailable") if row in reclaim.lines)
+    return [Evidence("memory-short", "reclaim", f"{memory(available)} of {memory(total)} are left", source)]
+
+
+def _workers(snapshot: Snapshot, tuning: Tuning) -> list[Evidence]:
+    processes = snapshot.get(ProcessesReading)
+    if isinstance(processes, Unread):
+        return []
+    busy = [p for p in processes.busiest if p.name.startswith(("kswapd", "kcompactd")) and p.sys_seconds > 0]
+    if not busy:
+        return []
+    says = ", ".join(f"{p.name} used {p.sys_seconds:.1f} s of CPU" for p in busy[:3])
+    return [Evidence("reclaim-threads", "processes", says, tuple(p.raw for p in busy[:3] if p.raw))]
+
+
+def _none(reclaim: ReclaimReading | Unread) -> Weighing:
+    if isinstance(reclaim, Unread):
+        return Undecided(NAME, f"memory and reclaim were not read ({reclaim.reason})")
+    if reclaim.allocstall_rise is None and reclaim.pgscan_direct_rise is None:
+        return Undecided(NAME, "the reclaim counters were read only once, or this kernel does not have them")
+    left = reclaim.mem_available_percent
+    told = "" if left is None else f"; {percent(left)} of the memory is available"
+    stalls, scanned = reclaim.allocstall_rise or 0, reclaim.pgscan_direct_rise or 0
+    still = "no direct reclaim" if not stalls and not scanned else f"hardly any direct reclaim ({stalls:,} stalls)"
+    return RuledOut(NAME, f"{still} within the window{told}")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Memory reclaim",
+    probes=("reclaim", "kernel_log", "processes", "host"),
+    thresholds=(
+        "stalls_many", "scanned_pages_many", "available_percent", "memory_full_avg10", "memory_full_critical",
+        "oom_recent_hours", "recent_hours",
+    ),
+    weigh=weigh,
+)  # fmt: skip

@@ -1,0 +1,129 @@
+"""The network card, its driver or the hypervisor behind it fails, while the cores have time for it.
+
+Confirms: device errors (invalid ids, malformed descriptors), failed resets; keep-alive or admin time-outs, or
+interrupts that never came, while cores are idle.
+Supports: error counters of the driver that rise; resets one after the other.
+Refutes: signs of a starved poll, a core held in the kernel, lockups: then the card asked for CPU and got none.
+Remedy: none planned: an in-place reboot keeps the host; stop and start the instance, or ask AWS.
+"""
+
+from __future__ import annotations
+
+from bot.causes import _recent
+from bot.causes._figures import count, percent, sentence
+from bot.causes._starvation import starvation
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.cpu import CpuReading
+from bot.domain.readings.kernel_log import KernelEvent, KernelEventKind, KernelLogReading
+from bot.domain.readings.nic import NicReading
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+
+NAME = "nic-device-fault"
+_FAULTS = (KernelEventKind.NIC_DEVICE_ERROR, KernelEventKind.NIC_RESET_FAILED)  # no want of CPU makes these
+_SILENCES = (
+    KernelEventKind.NIC_KEEPALIVE, KernelEventKind.NIC_ADMIN, KernelEventKind.NIC_INTERRUPT,
+    KernelEventKind.NIC_STALLED, KernelEventKind.NETDEV_WATCHDOG,
+)  # fmt: skip
+_LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
+_FAULT_COUNTERS = (
+    "bad_tx_req_id", "bad_rx_req_id", "bad_rx_desc_num", "rx_desc_malformed", "tx_desc_malformed", "invalid_state",
+    "reset_fail", "device_request_reset",
+)  # fmt: skip
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether the network card itself fails."""
+    log, nic = snapshot.get(KernelLogReading), snapshot.get(NicReading)
+    faults = _events(snapshot, log, tuning, *_FAULTS)
+    silences = tuple(e for e in _events(snapshot, log, tuning, *_SILENCES) if e.napi_scheduled is not True)
+    rises = _rises(nic)
+    evidence = []
+    if faults:
+        says = f"{count(len(faults), 'device error')} in the log, the last {_recent.ago(snapshot, faults[-1])}"
+        evidence.append(Evidence("nic-device-error", "kernel_log", says, _recent.lines(faults)))
+    evidence += rises
+    starved = _starved(snapshot, log, tuning)
+    if silences and not starved:
+        says = f"{count(len(silences), 'time-out')} of the card, the last {_recent.ago(snapshot, silences[-1])}"
+        evidence.append(Evidence("nic-silent", "kernel_log", says, _recent.lines(silences)))
+    if not evidence:
+        return _none(log, nic, silences, starved)
+    cpu = snapshot.get(CpuReading)
+    idle = not isinstance(cpu, Unread) and cpu.idle_percent >= tuning["idle_percent"]
+    if not isinstance(cpu, Unread):
+        spare = f"the cores are {percent(cpu.idle_percent)} idle"
+        evidence.append(Evidence("cores-idle" if idle else "cores", "cpu", spare))
+    # What the log calls a fault is one. Silence is the card's only where cores had time, and were seen to have it then.
+    now = _recent.surely_within(snapshot, silences, tuning["now_minutes"])
+    said_by_admin = any(e.kind in (KernelEventKind.NIC_KEEPALIVE, KernelEventKind.NIC_ADMIN) for e in now)
+    sure = bool(faults or rises) or (idle and said_by_admin)
+    failed = any(event.kind is KernelEventKind.NIC_RESET_FAILED for event in faults)
+    resets = _recent.surely_within(
+        snapshot, _events(snapshot, log, tuning, KernelEventKind.NIC_RESET), tuning["now_minutes"]
+    )
+    return Finding(
+        cause=NAME,
+        status=Status.CRITICAL if failed or len(resets) >= tuning["resets_many"] else Status.DEGRADED,
+        confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY if idle else Confidence.POSSIBLE,
+        summary=sentence(*(one.says for one in evidence[:3])),
+        evidence=tuple(evidence),
+    )
+
+
+def _events(
+    snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning, *kinds: KernelEventKind
+) -> tuple[KernelEvent, ...]:
+    return () if isinstance(log, Unread) else _recent.recent(snapshot, log.of(*kinds), tuning["recent_hours"])
+
+
+def _rises(nic: NicReading | Unread) -> list[Evidence]:
+    found = []
+    for card in () if isinstance(nic, Unread) else nic.nics:
+        for name in _FAULT_COUNTERS:
+            rise = card.rise(name)
+            if rise:
+                source = (card.lines[name],) if name in card.lines else ()
+                says = f"{card.name}: {name} rose by {rise:,} within the window"
+                found.append(Evidence("nic-fault-counter", "nic", says, source))
+    return found
+
+
+def _starved(snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning) -> str:
+    """Say what speaks for want of CPU, nothing where nothing does."""
+    if (starved := starvation(snapshot, tuning["recent_hours"])) is not None:
+        return starved.says
+    if lockups := _events(snapshot, log, tuning, *_LOCKUPS):
+        return f"a core was locked up {_recent.ago(snapshot, lockups[-1])}"
+    cpu = snapshot.get(CpuReading)
+    if not isinstance(cpu, Unread):
+        needed = max(1, min(round(tuning["core_held_seconds"]), len(cpu.seconds)))
+        for field, where in (("sys_percent", "the kernel"), ("soft_percent", "soft interrupts")):
+            for core in cpu.held(field, tuning["core_held_percent"], needed)[:1]:
+                return f"core {core.core} spends {percent(core.mean_percent)} of its time in {where}"
+    return ""
+
+
+def _none(
+    log: KernelLogReading | Unread, nic: NicReading | Unread, silences: tuple[KernelEvent, ...], starved: str
+) -> Weighing:
+    if silences:
+        return RuledOut(NAME, f"the card's {count(len(silences), 'time-out')} have another reason: {starved}")
+    if isinstance(log, Unread):
+        return Undecided(NAME, f"the kernel log was not read ({log.reason})")
+    if isinstance(nic, Unread):
+        return Undecided(NAME, f"the network cards were not read ({nic.reason})")
+    if starved:
+        return RuledOut(NAME, f"no device error and no failed reset; {starved}")
+    return RuledOut(NAME, "no device error, failed reset or time-out in the log, and no error counter rose")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Network device fault",
+    probes=("kernel_log", "nic", "cpu", "host", "interrupts"),
+    thresholds=(
+        "recent_hours", "now_minutes", "idle_percent", "resets_many", "core_held_percent", "core_held_seconds",
+    ),
+    weigh=weigh,
+)  # fmt: skip

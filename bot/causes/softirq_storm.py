@@ -1,0 +1,78 @@
+"""More packets arrive than the cores that take them can work off.
+
+Confirms: cores full of soft interrupts while packets are dropped or packet work runs out of its budget.
+Supports: NET_RX rises by far on these cores; the interrupts are spread.
+Refutes: cores with time to spare; time in the kernel (%sys), not in soft interrupts; one core that takes every
+queue's interrupts, which is irq-affinity.
+Remedy: none planned: the traffic is still there after a reboot.
+"""
+
+from __future__ import annotations
+
+from bot.causes._figures import count, percent
+from bot.causes._landing import full_cores, is_one_core, landing, rows
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.cpu import CpuReading
+from bot.domain.readings.interrupts import InterruptsReading
+from bot.domain.readings.softirq import SoftirqReading
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+
+NAME = "softirq-storm"
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether packet work drowns the cores."""
+    cpu, softirq = snapshot.get(CpuReading), snapshot.get(SoftirqReading)
+    lost = 0 if isinstance(softirq, Unread) else softirq.dropped_rise
+    if isinstance(cpu, Unread):
+        because = f"the cores were not read ({cpu.reason})"
+        if lost:
+            because += f", and {count(lost, 'packet')} were dropped within the window"
+        return Undecided(NAME, because, suspected=bool(lost))
+    full = full_cores(cpu, tuning["core_full_percent"], tuning["held_seconds"])
+    if not full:
+        core, spent = cpu.hottest("soft_percent")
+        where = f", core {core}," if core >= 0 else ""
+        return RuledOut(NAME, f"the core busiest with soft interrupts{where} spends {percent(spent)} of its time there")
+    interrupts = snapshot.get(InterruptsReading)
+    if not isinstance(interrupts, Unread):
+        land = landing(interrupts)
+        one = is_one_core(land, tuning["one_core_share_percent"], tuning["interrupts_per_second"])
+        if land is not None and one and set(full) <= {land.core}:
+            return RuledOut(NAME, f"only core {land.core} drowns, on which every queue's interrupts land: irq-affinity")
+    cores = ", ".join(map(str, list(full)[:6])) + (f" and {len(full) - 6} more" if len(full) > 6 else "")
+    means = sum(full.values()) / len(full)
+    said = f"{count(len(full), 'core')} full of soft interrupts (core {cores}; {percent(means)} on average)"
+    evidence = [Evidence("cores-full-of-softirq", "cpu", said, rows(cpu, tuple(full)))]
+    squeezed = 0
+    if not isinstance(softirq, Unread):
+        squeezed = softirq.time_squeeze_rise
+        says = (
+            f"{softirq.processed_rise:,} packets within the window; {lost:,} dropped, and the work ran out of its "
+            f"budget {squeezed:,} times"
+        )
+        source = tuple(core.raw for core in softirq.softnet if core.core in full and core.raw)[:4]
+        evidence.append(Evidence("packet-work", "softirq", says, source))
+    # One full core and nothing read of the interrupts: that may as well be their landing on one core.
+    told_apart = len(full) > 1 or not isinstance(interrupts, Unread)
+    proven = told_apart and (bool(lost) or squeezed >= tuning["time_squeeze_many"])
+    return Finding(
+        cause=NAME,
+        status=Status.CRITICAL if lost >= tuning["dropped_many"] else Status.DEGRADED,
+        confidence=Confidence.CONFIRMED if proven else Confidence.LIKELY,
+        summary=said + (f"; {count(lost, 'packet')} dropped within the window" if lost else ""),
+        evidence=tuple(evidence),
+    )
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Softirq storm",
+    probes=("cpu", "softirq", "interrupts"),
+    thresholds=(
+        "core_full_percent", "held_seconds", "dropped_many", "time_squeeze_many", "one_core_share_percent",
+        "interrupts_per_second",
+    ),
+    weigh=weigh,
+)  # fmt: skip

@@ -1,0 +1,77 @@
+"""Thousands of memory cgroups are alive: directories that nobody removed, each read again and again.
+
+Confirms: thousands of directories (v1) or descendants (v2), and a call trace in the walk over them, or a cgroup that
+could not be made.
+Supports: a statistics walker (kubelet, systemd-oomd) burns kernel time, most of all on a core that it holds.
+Refutes: few directories. Dying cgroups are another fault: leaked-memory-cgroups.
+Remedy: remove the empty directories and mend what leaves them; a reboot clears them and cures nothing, so it is
+planned only where harm is confirmed.
+"""
+
+from __future__ import annotations
+
+from bot.causes import _recent
+from bot.causes._figures import count, sentence
+from bot.causes._held_core import hold
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.plan import Step
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.cgroups import CgroupsReading
+from bot.domain.readings.kernel_log import KernelEvent, KernelEventKind, KernelLogReading
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+
+NAME = "too-many-live-cgroups"
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether too many memory cgroups are alive, and what harm that does."""
+    cgroups = snapshot.get(CgroupsReading)
+    if isinstance(cgroups, Unread):
+        return Undecided(NAME, f"the cgroups were not read ({cgroups.reason})")
+    alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
+    at_least = "at least " if cgroups.alive_is_at_least else ""
+    if alive < tuning["live_many"]:
+        if cgroups.alive_is_at_least:
+            return Undecided(NAME, f"the live memory cgroups were counted only up to {alive:,}")
+        return RuledOut(NAME, f"{count(alive, 'live memory cgroup')}; {tuning['live_many']:,.0f} would be many")
+    said = f"{at_least}{alive:,} memory cgroups are alive"
+    evidence = [Evidence("live-cgroups", "cgroups", said, cgroups.source_later or cgroups.source)]
+    stacks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
+    refused = [e for e in _events(snapshot, tuning, KernelEventKind.CGROUP_EXHAUSTED) if "fork rejected" not in e.text]
+    held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_cores"])
+    harm = []
+    if stacks:
+        harm.append("a call trace is in the walk over them")
+        evidence.append(Evidence("memcg-walk-stack", "kernel_log", harm[-1], _recent.lines(stacks)))
+    if refused:
+        harm.append("the kernel refused to make another")
+        evidence.append(Evidence("cgroup-ids-spent", "kernel_log", harm[-1], _recent.lines(refused)))
+    if held.walker is not None:
+        harm.append(held.says)
+        evidence.append(Evidence("core-held-by-walker", "cpu", held.says, held.source))
+    if not harm:
+        summary = sentence(said, "no harm seen")
+        return Finding(NAME, Status.DEGRADED, Confidence.POSSIBLE, summary, tuple(evidence))
+    sure = bool(stacks or refused)
+    return Finding(
+        cause=NAME,
+        status=Status.CRITICAL,
+        confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
+        summary=sentence(said, *harm),
+        evidence=tuple(evidence),
+        remedy=(Step("reboot"),) if sure else (),
+    )
+
+
+def _events(snapshot: Snapshot, tuning: Tuning, kind: KernelEventKind) -> tuple[KernelEvent, ...]:
+    log = snapshot.get(KernelLogReading)
+    return () if isinstance(log, Unread) else _recent.recent(snapshot, log.of(kind), tuning["recent_hours"])
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Too many live cgroups",
+    probes=("cgroups", "cpu", "processes", "kernel_log", "host"),
+    thresholds=("live_many", "core_held_percent", "core_held_seconds", "walker_cores", "recent_hours"),
+    weigh=weigh,
+)
