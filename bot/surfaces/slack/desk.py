@@ -1,0 +1,135 @@
+"""What a person's wish in Slack leads to: a card at once, readings that fill it, a verdict, and its details."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.domain.verdict import Verdict
+from bot.response.checks import CheckDesk
+from bot.surfaces.slack.card import details
+from bot.surfaces.slack.live_card import LiveCard
+from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.poster import Place, Poster
+from bot.surfaces.slack.words import HELP, CheckRequest, HelpRequest, parse
+
+CARD = "card"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One thing a person said to the bot. `key` is Slack's own id of this saying: the same twice is one wish."""
+
+    key: str
+    team: str
+    user: str
+    channel: str
+    text: str
+    thread_ts: str = ""
+    answer_at: str = ""
+
+    @property
+    def by(self) -> str:
+        """The person as the record names them."""
+        return f"slack:{self.team}/{self.user}"
+
+
+class Record(Protocol):
+    """Where a check is put on record."""
+
+    async def opened(self, wish: Wish, nodes: tuple[Node, ...]) -> Mapping[str, str] | None:
+        """Open one incident a node and return their ids by node; None when this wish is on record already."""
+        ...
+
+    async def triaged(self, incident: str, verdict: Verdict) -> None:
+        """Put a verdict on record."""
+        ...
+
+
+class Whisper(Protocol):
+    """Answers one person in private."""
+
+    async def __call__(self, wish: Wish, text: str) -> None: ...
+
+
+class SlackDesk:
+    """Takes wishes and sees them through. `allowed` tells whether checks may be asked for in a channel."""
+
+    def __init__(
+        self,
+        find: Callable[[str], Node],
+        playbook: Playbook,
+        checks: CheckDesk,
+        poster: Poster,
+        record: Record,
+        whisper: Whisper,
+        allowed: Callable[[str], bool],
+        log: Callable[..., None],
+    ) -> None:
+        self._find = find
+        self._playbook = playbook
+        self._checks = checks
+        self._poster = poster
+        self._record = record
+        self._whisper = whisper
+        self._allowed = allowed
+        self._log = log
+        self._underway: set[asyncio.Task[None]] = set()
+
+    def take(self, wish: Wish) -> None:
+        """Begin with a wish; returns at once, so that Slack has its acknowledgement first."""
+        task = asyncio.create_task(self._see_through(wish), name=f"wish {wish.key}")
+        self._underway.add(task)
+        task.add_done_callback(self._ended)
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for the wishes under way, so long at most."""
+        if self._underway:
+            await asyncio.wait(set(self._underway), timeout=seconds)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._underway.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log("wish_failed", wish=task.get_name(), error=repr(error))
+
+    async def _see_through(self, wish: Wish) -> None:
+        asked = parse(wish.text, self._find)
+        if isinstance(asked, HelpRequest):
+            await self._whisper(wish, f"{asked.sentence}\n{HELP}".strip())
+            return
+        if not self._allowed(wish.channel):
+            await self._whisper(wish, "Checks may not be asked for in this channel. Ask where the on-call does.")
+            return
+        if asked.unknown:
+            await self._whisper(wish, "\n".join(asked.unknown))
+        if asked.nodes:
+            await self._check(wish, asked)
+
+    async def _check(self, wish: Wish, asked: CheckRequest) -> None:
+        incidents = await self._record.opened(wish, asked.nodes)
+        if incidents is None:
+            return  # Slack delivers at least once: this wish is being seen to already
+        card_id = wish.key
+        place = Place(wish.channel, wish.thread_ts, wish.answer_at)
+
+        def show(message: Message, final: bool) -> None:
+            self._poster.want(card_id, CARD, place, message, urgent=final)
+
+        live = LiveCard([node.name for node in asked.nodes], wish.user, show)
+        show(live.message, False)
+        async with asyncio.TaskGroup() as group:
+            for node in asked.nodes:
+                group.create_task(self._one(wish, node, incidents[node.name], live, place, card_id))
+
+    async def _one(self, wish: Wish, node: Node, incident: str, live: LiveCard, place: Place, card_id: str) -> None:
+        verdict = await self._checks.ask(
+            wish.by, node, self._playbook, live.listener(), lambda why: live.waiting(node.name, why)
+        )
+        live.concluded(verdict)
+        await self._record.triaged(incident, verdict)
+        for number, message in enumerate(details(verdict), 1):
+            self._poster.want(card_id, f"{node.name} {number}", place, message, urgent=True, in_thread_of=CARD)
