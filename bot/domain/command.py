@@ -121,4 +121,4 @@ class Outputs:
         first, second = self.get(name, 0), self.get(name, 1)
         if first is None or second is None or first.started_at_uptime is None or second.started_at_uptime is None:
             return None
-        return max(0.0, second.started_at_uptime - first.started_at_uptime)
+        return round(max(0.0, second.started_at_uptime - first.started_at_uptime), 2)  # as fine as /proc/uptime is

@@ -39,7 +39,7 @@ def parse(outputs: Outputs) -> ProcessesReading:
     looks = next((found for line in lines if (found := _LOOKS.fullmatch(line))), None)
     if not hz or looks is None or lines[-1] != "end":
         raise CannotRead("processes: the answer is not whole")
-    seconds = float(looks.group(2)) - float(looks.group(1))
+    seconds = round(float(looks.group(2)) - float(looks.group(1)), 2)
     if not 0 < seconds <= 3600:
         raise CannotRead("processes: the looks are not a while apart")
     threads: dict[int, list[ThreadUse]] = {}

@@ -60,7 +60,7 @@ def _looks(text: str) -> list[_Look]:
 
 
 def _between(before: _Look, after: _Look) -> tuple[CoreSecond, ...]:
-    span = after.uptime - before.uptime
+    span = round(after.uptime - before.uptime, 2)
     if not 0.2 <= span <= 60:
         raise CannotRead("cpu: the looks at /proc/stat do not lie about a second apart")
     cores = []
@@ -73,7 +73,7 @@ def _between(before: _Look, after: _Look) -> tuple[CoreSecond, ...]:
         total = sum(spent.values())
         if total == 0:
             continue  # offline meanwhile, or its ticks are not counted: nothing was seen of it
-        shares = {name: 100 * ticks / total for name, ticks in spent.items()}
+        shares = {name: round(100 * ticks / total, 2) for name, ticks in spent.items()}
         second = core_second(core, shares, f"{before.lines[core]} -> {after.lines[core]}", span)
         if second is not None:
             cores.append(second)
