@@ -1,0 +1,63 @@
+"""The Amazon ECS agent on a node that is in no cluster: its unit, its container, and the log of its supervisor.
+
+Defined in: aws/amazon-ecs-agent, ecs-init/engine/engine.go (exit codes, back-off) and packaging/*/ecs.service.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.demo.machine.state import Container, Loop, Moment, Unit
+
+IMAGE = "amazon/amazon-ecs-agent:latest"
+LOG = "/var/log/ecs/ecs-init.log"
+_TURNS_KEPT = 90
+
+UNIT = Unit(
+    "ecs.service",
+    "Amazon Elastic Container Service - container agent",
+    restart="on-failure",
+    restart_usec=10_000_000,
+    pid=2960,
+    command="/usr/libexec/amazon-ecs-init start",
+    part_of=("docker.service",),
+)
+
+
+def container(loop: Loop, exit_status: int) -> Container:
+    """Return the agent's container: made a moment after its supervisor starts, gone before the next is made."""
+    inner = Loop(loop.runs - 0.4, loop.rests + 0.4, loop.since + 0.4, loop.until)
+    return Container(IMAGE, "ecs-agent", loop=inner, exit_status=exit_status)
+
+
+def supervisor_log(loop: Loop, exit_status: int) -> Callable[[Moment], str]:
+    """Return what computes the supervisor's log: its newest turns; with exit status 5 each turn ends the supervisor."""
+
+    def content(now: Moment) -> str:
+        last, _, _ = loop.at(now.uptime)
+        text = ""
+        for turn in range(max(0, last - _TURNS_KEPT), last + 1):
+            began = loop.since + turn * loop.turn
+            ended = began + loop.runs
+            text += _line(now, began, "Starting Amazon Elastic Container Service Agent")
+            if ended <= now.uptime:
+                text += _ended(now, ended, exit_status, loop.rests, ended >= loop.until - loop.turn)
+        return text
+
+    return content
+
+
+def _ended(now: Moment, at: float, exit_status: int, rests: float, the_last: bool) -> str:
+    if exit_status == 5 or the_last:
+        return _line(now, at, "Agent exited with code 5") + _line(
+            now, at, "agent exited with terminal exit code: 5", "ERROR"
+        )
+    return (
+        _line(now, at, f"Agent exited with code {exit_status}")
+        + _line(now, at, f"ECS Agent failed to start, retrying in {rests:.6f}s", "WARN")
+        + _line(now, at + rests, "Removing existing agent container ID: 1b0c1b4f2d6e")
+    )
+
+
+def _line(now: Moment, at: float, says: str, level: str = "INFO") -> str:
+    return f"{now.wall(at):%Y-%m-%dT%H:%M:%SZ} [{level}] {says}\n"

@@ -1,0 +1,118 @@
+"""The founding case in its three faces: an unused ECS agent starts over and over, and each start leaks a cgroup."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.demo import ecs_agent
+from bot.demo.images import AMAZON_2, CONTAINERD, DOCKER, KUBELET, UBUNTU_20, kubelet, usual_units
+from bot.demo.machine.load import Hold, Load, Shares
+from bot.demo.machine.state import (
+    DAY,
+    Cgroups,
+    Container,
+    Loop,
+    Memory,
+    Nic,
+    Process,
+    Resets,
+    Runtime,
+    State,
+    Thread,
+    Unit,
+)
+
+_GPU_MEMORY = Memory(total=1_176_000_000, available=780_000_000, percpu=11_900_000, unreclaimable=2_900_000)
+_IN_KERNEL = Shares(sys=99.6, soft=0.2)
+
+
+def _training(cores: int) -> tuple[Process, ...]:
+    """Ray workers that keep half of the cores busy in user space."""
+    return tuple(
+        Process(40_000 + 12 * number, "ray::train_step", (Thread(number, 52.0, 0.6),), command="ray::train_step",
+                ppid=39_870, rss_kib=6_100_000, since=900_000.0 - number, group="/kubepods/burstable/pod-ray")
+        for number in range(0, cores, 2)
+    )  # fmt: skip
+
+
+def _pods(number: int) -> tuple[Container, ...]:
+    """Pods under dockershim: each with its pause container."""
+    pods = (("ray-worker", "rayproject/ray-ml:2.9.3-gpu"), ("aws-node", "amazon-k8s-cni:v1.12.6"),
+            ("kube-proxy", "kube-proxy:v1.23.17"), ("nvidia-device-plugin", "nvidia/k8s-device-plugin:v0.14.1"),
+            ("node-exporter", "prom/node-exporter:v1.6.1"))  # fmt: skip
+    found = []
+    for at, (name, image) in enumerate(pods):
+        kind = f"{name}-{number:04x}_ray_{number:08x}-77c5_0"
+        found.append(Container("k8s.gcr.io/pause:3.5", f"k8s_POD_{kind}", created=70.0 + at))
+        found.append(Container(image, f"k8s_{name}_{kind}", created=75.0 + at))
+    return tuple(found)
+
+
+def _gpu_node(name: str, number: int, dying: int, loop: Loop, ecs: Unit, core: int, resets: Resets) -> State:
+    """A 96-core node of the founding kind: kernel 5.4, cgroup v1, ENA 2.11.0g, one core held by kubelet."""
+    queues = 32
+    cores = tuple(core if queue == resets.queue else (queue * 3 + 1) % 96 for queue in range(queues))
+    return State(
+        name=name,
+        system=replace(UBUNTU_20, product="p4d.24xlarge"),
+        load=Load(96, Shares(usr=27.0, sys=0.9), holds=(Hold(core, _IN_KERNEL),)),
+        uptime=loop.since + (dying - 17) * loop.turn + 3.0,
+        cgroups=Cgroups(alive=240, dying=17, every=loop.turn, since=loop.since),
+        units=usual_units(UBUNTU_20, CONTAINERD, DOCKER, KUBELET, ecs),
+        runtime=Runtime(docker=(ecs_agent.container(loop, ecs.exit_status), *_pods(number))),
+        nics=(Nic(bus="0000:20:03.0", queues=queues, irq_cores=cores, packets=61_000.0, resets=resets),),
+        processes=(*_training(96), kubelet(Thread(core, 0.2, 95.4))),
+        memory=_GPU_MEMORY,
+        conntrack=(21_400, 2_097_152),
+        files={"/var/lib/kubelet/config.yaml": "kind: KubeletConfiguration\n", "/etc/ecs/ecs.config": "",
+               ecs_agent.LOG: ecs_agent.supervisor_log(loop, ecs.exit_status)},
+    )  # fmt: skip
+
+
+_AUTO_RESTART_LOOP = Loop(runs=1.2, rests=10.0, since=45.0)
+_HIDDEN_LOOP = Loop(runs=12.1, rests=1.1, since=45.0)
+
+AUTO_RESTART = _gpu_node(
+    "ray-gpu-1a-0417",
+    0x417,
+    68_440,
+    _AUTO_RESTART_LOOP,
+    replace(ecs_agent.UNIT, loop=_AUTO_RESTART_LOOP, exit_status=5),
+    core=39,
+    resets=Resets(queue=5, first=41_000.0, every=5_413.0),
+)
+HIDDEN = _gpu_node(
+    "ray-gpu-1a-0533",
+    0x533,
+    52_110,
+    _HIDDEN_LOOP,
+    replace(ecs_agent.UNIT, exit_status=1, since=44.0),
+    core=71,
+    resets=Resets(queue=9, first=39_000.0, every=7_919.0),
+)
+
+_STOPPED_AFTER = 4.8 * DAY
+_OLD_LOOP = Loop(runs=12.1, rests=1.1, since=45.0, until=_STOPPED_AFTER)
+STOPPED = State(
+    name="batch-1b-0072",
+    system=replace(AMAZON_2, product="m5.4xlarge"),
+    load=Load(16, Shares(usr=34.0, sys=1.4)),
+    uptime=7.1 * DAY,
+    cgroups=Cgroups(alive=131, dying=17, every=_OLD_LOOP.turn, since=45.0, until=_STOPPED_AFTER),
+    units=usual_units(
+        AMAZON_2,
+        DOCKER,
+        replace(
+            ecs_agent.UNIT,
+            active="failed",
+            sub="failed",
+            exit_status=5,
+            since=_STOPPED_AFTER,
+            ran=_STOPPED_AFTER - 44.0,
+        ),
+    ),
+    runtime=Runtime(docker=(Container("batch/featurize:2025-01", "featurize-0"),)),
+    nics=(Nic(queues=8, version="2.13.2g"),),
+    memory=Memory(total=64_000_000, available=41_000_000, percpu=1_150_000, unreclaimable=780_000),
+    files={"/etc/ecs/ecs.config": "", ecs_agent.LOG: ecs_agent.supervisor_log(_OLD_LOOP, 1)},
+)

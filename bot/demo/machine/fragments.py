@@ -1,0 +1,169 @@
+"""The constant shell and awk fragments that probes send, answered by their meaning.
+
+A simulated node has no shell: each fragment is known by words that only it holds, and answered as the real one would
+answer on a machine in this state.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+from bot.demo.answer import Answer
+from bot.demo.machine import network, nic_counters, proc_files, processes, runtime, systemd
+from bot.demo.machine.here import Here, Tool
+from bot.demo.machine.load import TICKS
+
+
+async def looks_at_proc_stat(here: Here, argv: Sequence[str]) -> Answer:
+    """A look at the cpu rows of /proc/stat every second."""
+    text = ""
+    for second in range(int(argv[-1]) + 1):
+        if second:
+            await asyncio.sleep(1)
+        now = here.now()
+        rows = [line for line in proc_files.proc_stat(here.state, now).splitlines() if line.startswith("cpu")]
+        text += f"uptime {now.uptime:.2f}\n" + "\n".join(rows) + "\n"
+    return Answer.text(text)
+
+
+def cgroups(here: Here, argv: Sequence[str]) -> Answer:
+    """Where cgroups are mounted, what the kernel counts, how many directories there are."""
+    now, state = here.now(), here.state
+    kind = "cgroup2fs" if state.system.cgroups == "v2" else "tmpfs"
+    mounts = [line for line in proc_files.mountinfo(state).splitlines() if " - cgroup" in line]
+    text = (
+        f"filesystem {kind}\nnamespace cgroup:[4026531835]\n==> /proc/self/mountinfo <==\n" + "\n".join(mounts) + "\n"
+    )
+    for tree in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
+        paths = (f"{tree}/cgroup.controllers", f"{tree}/cgroup.stat")
+        if here.files.read(paths[0], now) is not None:
+            text += here.files.tail(paths, now)[0]
+    if state.system.cgroups != "v2":
+        text += here.files.tail(("/proc/cgroups",), now)[0]
+        text += f"==> /walk <==\ndirectories {state.cgroups.alive} in /sys/fs/cgroup/memory\n"
+    return Answer.text(text + "-- end of look --\n")
+
+
+def interrupts(here: Here, argv: Sequence[str]) -> Answer:
+    """The network devices' interrupts, and the rows of /proc/interrupts that are theirs."""
+    now, state = here.now(), here.state
+    text = "".join(
+        f"net {name}{''.join(f' {irq}' for irq in irqs)}\n" for name, irqs in network.msi_irqs(state).items()
+    )
+    header, *rows = network.interrupts(state, now).splitlines()
+    text += " ".join(header.split()) + "\n"
+    mine = {str(irq) for irqs in network.msi_irqs(state).values() for irq in irqs}
+    for row in rows:
+        irq = row.partition(":")[0].strip()
+        if irq in mine:
+            affinity = here.files.read(f"/proc/irq/{irq}/effective_affinity_list", now)
+            text += f"{' '.join(row.split())}\ncores {irq} {affinity}"
+    return Answer.text(text)
+
+
+def irqbalance(here: Here, argv: Sequence[str]) -> Answer:
+    """Whether irqbalance runs."""
+    return Answer.text("yes\n" if any(nic.irqbalance for nic in here.state.nics) else "no\n")
+
+
+async def busiest(here: Here, argv: Sequence[str]) -> Answer:
+    """The processes that used CPU between two looks, most kernel time first, and the busiest ones' threads."""
+    gap = float(argv[argv.index("-v") + 1].removeprefix("gap="))
+    first = here.now()
+    everyone = processes.everyone(here.state)
+    before = {one.pid: processes.ticks(one, one.threads, first) for one in everyone}
+    await asyncio.sleep(max(0.0, gap - 0.25))
+    second = here.now()
+    rows = []
+    for one in everyone:
+        then, now = before[one.pid], processes.ticks(one, one.threads, second)
+        if now != then:
+            rows.append((now[0] - then[0], now[1] - then[1], one))
+    text = f"hz {TICKS}\n"
+    text += "".join(f"d {processes.stat(one, one.pid, one.threads, second)}" for one in everyone if one.state == "D")
+    text += f"looks {first.uptime:.2f} {second.uptime:.2f} {len(everyone)}\n"
+    by_kernel = sorted((row for row in rows if row[1]), key=lambda row: -row[1])[:15]
+    by_all = sorted((row for row in rows if row not in by_kernel), key=lambda row: -(row[0] + row[1]))
+    for usr, sys, one in (*by_kernel, *by_all[: 25 - len(by_kernel)]):
+        text += f"p {usr} {sys} {processes.stat(one, one.pid, one.threads, second)}"
+    many = [one for _, _, one in by_kernel[:5] if len(one.threads) > 1]
+    if many:
+        await asyncio.sleep(0.3)
+        third = here.now()
+        for one in many:
+            for number, thread in enumerate(one.threads):
+                then, now = (processes.ticks(one, (thread,), moment) for moment in (second, third))
+                if now != then:
+                    text += f"t {one.pid} {one.pid + number} {thread.core} {now[0] - then[0]} {now[1] - then[1]}\n"
+    return Answer.text(text + "end\n")
+
+
+def host(here: Here, argv: Sequence[str]) -> Answer:
+    """Time, the file system of the cgroup mount, virtualisation."""
+    kind = "cgroup2fs" if here.state.system.cgroups == "v2" else "tmpfs"
+    return Answer.text(f"time={int(here.now().at.timestamp())}\ncgroup={kind}\nvirt=amazon\n")
+
+
+def throttled(here: Here, argv: Sequence[str]) -> Answer:
+    """cpu.stat of every cgroup with a quota."""
+    now, text = here.now(), ""
+    for quota in here.state.quotas:
+        held = quota.throttled_seconds * now.uptime
+        last = (
+            f"throttled_usec {int(held * 1e6)}"
+            if here.state.system.cgroups == "v2"
+            else f"throttled_time {int(held * 1e9)}"
+        )
+        text += f"==> /{quota.path} <==\nnr_periods {int(quota.periods * now.uptime)}\n"
+        text += f"nr_throttled {int(quota.throttled * now.uptime)}\n{last}\n"
+    return Answer.text(f"{text}==> /seen <==\n{40 + len(here.state.quotas)}\n")
+
+
+def shown_units(here: Here, argv: Sequence[str]) -> Answer:
+    """`systemctl show` of every service that is not at rest."""
+    return systemd.systemctl(here.state, here.now(), argv[2].partition("exec ")[2].replace("'", "").split())
+
+
+def failed_units(here: Here, argv: Sequence[str]) -> Answer:
+    """systemd's version, its failed units, and the end of the list."""
+    rows = systemd.listed(here.state, here.now(), ("failed",))
+    version = here.state.system.systemd
+    return Answer.text(f"systemd {version} ({version}.1)\n{rows}-- status 0 --\n")
+
+
+def restarts(here: Here, argv: Sequence[str]) -> Answer:
+    """What the manager's journal tells of restarts in the last hour."""
+    as_root = "sudo -n" in argv[2]
+    if as_root and not here.state.sudo:
+        return Answer.error("sudo: a password is required", 1)
+    if not as_root and not here.state.reads_journal:
+        return Answer()
+    now = here.now()
+    lines = systemd.restarts(here.state, now, now.uptime - 3600)
+    text = "".join(f"[{at:12.6f}] {here.state.name} {who}: {says}\n" for at, who, says in lines[-2000:])
+    return Answer.text(f"{text}-- read --\n")
+
+
+def nics(here: Here, argv: Sequence[str]) -> Answer:
+    """Driver and counters of every network interface, those of queues only where they tell of trouble."""
+    text = "".join(nic_counters.look(nic, here.now()) for nic in here.state.nics)
+    return Answer.text(f"{text}-- end of look --\n")
+
+
+FRAGMENTS: tuple[tuple[str, Tool], ...] = (
+    ('grep -a "^cpu" /proc/stat', looks_at_proc_stat),
+    ("echo namespace $(readlink /proc/self/ns/cgroup)", cgroups),
+    ("/msi_irqs", interrupts),
+    ("irqbalance.service", irqbalance),
+    ("function busiest(", busiest),
+    ("docker events", runtime.docker),
+    ("docker ps", runtime.docker),
+    ("crictl ps", runtime.cri),
+    ("/device/driver", nics),
+    ("systemd-detect-virt", host),
+    ("cpu.cfs_quota_us", throttled),
+    ("exec systemctl show", shown_units),
+    ("systemctl list-units --all --state=failed", failed_units),
+    ("5eb03494b6584870a536b337290809b3", restarts),
+)

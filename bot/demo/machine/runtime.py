@@ -1,0 +1,134 @@
+"""Containers of a simulated node, as docker, crictl and ctr list them.
+
+Defined in: docker(1), Go templates of docker container ls; the Kubernetes CRI's ListContainersResponse (runtime.v1).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bot.demo.answer import Answer
+from bot.demo.machine.here import Here
+from bot.demo.machine.state import Container, Moment, State
+
+_ABSENT = "-- absent --\n"
+_REFUSED = "permission denied while trying to connect to the Docker daemon socket at unix:///var/run/docker.sock"
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """One container at a moment. Units: uptimes; `ended` None: it runs."""
+
+    container: Container
+    id: str
+    created: float
+    ended: float | None
+
+
+def seen(state: State, containers: Sequence[Container], now: Moment) -> list[Seen]:
+    """Return the containers that the runtime lists now, newest first."""
+    found = [one for container in containers for one in _turns(state, container, now)]
+    return sorted(found, key=lambda one: -one.created)
+
+
+def _turns(state: State, container: Container, now: Moment) -> Iterator[Seen]:
+    loop = container.loop
+    if loop is None:
+        yield Seen(container, _id(state, container, 0), container.created, None)
+        return
+    last, runs, _ = loop.at(now.uptime)
+    for turn in range(max(0, last - container.keeps + 1), last + 1):
+        began = loop.since + turn * loop.turn
+        ended = None if turn == last and runs else began + loop.runs
+        yield Seen(container, _id(state, container, turn), began, ended)
+
+
+def _id(state: State, container: Container, turn: int) -> str:
+    return hashlib.sha256(f"{state.name} {container.name} {turn}".encode()).hexdigest()
+
+
+def _words(seconds: float) -> str:
+    """A duration in docker's words (go-units HumanDuration)."""
+    steps = ((1, "Less than a second"), (2, "1 second"), (60, "{} seconds"), (120, "About a minute"))
+    for below, words in steps:
+        if seconds < below:
+            return words.format(int(seconds))
+    for size, below, name in ((60, 60, "minutes"), (3600, 48, "hours"), (86400, 14, "days")):
+        if name == "hours" and seconds < 7200:
+            return "About an hour"
+        if seconds / size < below:
+            return f"{int(seconds / size)} {name}"
+    return f"{int(seconds / 604800)} weeks"
+
+
+def docker_ps(state: State, now: Moment) -> str:
+    """Return `docker ps -a --no-trunc` with id, image, name, creation and status between bars."""
+    text = ""
+    for one in seen(state, state.runtime.docker or (), now):
+        made = f"{now.wall(one.created):%Y-%m-%d %H:%M:%S} +0000 UTC"
+        status = f"Up {_words(now.uptime - one.created)}"
+        if one.ended is not None:
+            status = f"Exited ({one.container.exit_status}) {_words(now.uptime - one.ended)} ago"
+        text += f"{one.id}|{one.container.image}|{one.container.name}|{made}|{status}\n"
+    return text
+
+
+def docker_exits(state: State, now: Moment, over: float) -> str:
+    """Return image and exit status of every container that ended within the last seconds, oldest first."""
+    text = ""
+    for container in state.runtime.docker or ():
+        if container.loop is not None:
+            ended = container.loop.ended(now.uptime) - container.loop.ended(max(0.0, now.uptime - over))
+            text += f"{container.image}|{container.exit_status}\n" * ended
+    return text
+
+
+def docker(here: Here, argv: Sequence[str]) -> Answer:
+    """Docker's list of containers, or the exits of ten minutes, with the node's time at the end."""
+    state, now = here.state, here.now()
+    as_root = "sudo -n" in argv[2]
+    if state.runtime.docker is None:
+        return Answer.error("docker: command not found", 127) if as_root else Answer.text(_ABSENT)
+    if not as_root:
+        return Answer.error(_REFUSED, 1)
+    if not state.sudo:
+        return Answer.error("sudo: a password is required", 1)
+    told = docker_exits(state, now, 600) if "docker events" in argv[2] else docker_ps(state, now)
+    return Answer.text(f"{told}-- end {int(now.at.timestamp())} --\n")
+
+
+def cri(here: Here, argv: Sequence[str]) -> Answer:
+    """The Kubernetes runtime's list of containers, with the node's time at the end."""
+    state, now = here.state, here.now()
+    as_root = "sudo -n" in argv[2]
+    if state.runtime.cri is None:
+        return Answer.error("crictl: command not found", 127) if as_root else Answer.text(_ABSENT)
+    if not as_root:
+        return Answer()  # the socket is root's
+    if not state.sudo:
+        return Answer.error("sudo: a password is required", 1)
+    rows = [_crictl(one, now) for one in seen(state, state.runtime.cri, now)]
+    return Answer.text(f"{json.dumps({'containers': rows}, indent=2)}\n-- end {int(now.at.timestamp())} --\n")
+
+
+def _crictl(one: Seen, now: Moment) -> dict[str, object]:
+    namespace, _, pod = one.container.name.rpartition("/")
+    name = one.container.image.rpartition("/")[2].partition(":")[0]
+    return {
+        "id": one.id,
+        "podSandboxId": one.id[::-1],
+        "metadata": {"name": name, "attempt": 0},
+        "image": {"image": one.container.image, "annotations": {}},
+        "imageRef": f"sha256:{one.id}",
+        "state": "CONTAINER_RUNNING" if one.ended is None else "CONTAINER_EXITED",
+        "createdAt": str(int(now.wall(one.created).timestamp() * 1e9)),
+        "labels": {
+            "io.kubernetes.container.name": name,
+            "io.kubernetes.pod.name": pod,
+            "io.kubernetes.pod.namespace": namespace or "default",
+        },
+        "annotations": {},
+    }

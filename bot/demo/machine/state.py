@@ -1,0 +1,263 @@
+"""What a simulated node is: its parts as values, out of which every answer is computed for the moment it is asked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from bot.demo.machine.load import Load
+
+DAY = 86400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """An instant on a node. Units: seconds since boot, and the wall clock."""
+
+    uptime: float
+    at: datetime
+
+    @property
+    def booted_at(self) -> datetime:
+        """When the node booted."""
+        return self.at - timedelta(seconds=self.uptime)
+
+    def wall(self, uptime: float) -> datetime:
+        """Return the wall-clock time of another moment since boot."""
+        return self.booted_at + timedelta(seconds=uptime)
+
+
+Content: TypeAlias = str | Callable[[Moment], str]  # of a file: fixed, or computed when it is read
+
+
+@dataclass(frozen=True, slots=True)
+class System:
+    """Kernel, distribution and tools. An empty version means that the tool is not installed."""
+
+    kernel: str
+    build: str  # `uname -v`
+    os_id: str
+    os_version: str
+    pretty: str
+    systemd: int
+    sysstat: str
+    cgroups: str  # "v1", "v2" or "hybrid": v1 with an empty unified tree beside it
+    product: str = "m5.2xlarge"
+    clocksource: str = "tsc"
+
+    @property
+    def kernel_version(self) -> tuple[int, int]:
+        """Major and minor."""
+        major, minor = self.kernel.split(".")[:2]
+        return int(major), int(minor)
+
+
+@dataclass(frozen=True, slots=True)
+class Cgroups:
+    """Memory cgroups: how many live, how many were dying once and how many seconds the next one takes."""
+
+    alive: int
+    dying: int  # at `since`
+    every: float = 0.0  # 0: no leak
+    since: float = 0.0
+    until: float = float("inf")
+
+    def dying_at(self, uptime: float) -> int:
+        """Return how many are dying at a moment."""
+        leaked = (min(uptime, self.until) - self.since) / self.every if self.every and uptime > self.since else 0.0
+        return self.dying + int(leaked)
+
+
+@dataclass(frozen=True, slots=True)
+class Loop:
+    """Something that runs for some seconds, ends, rests and is started again. `since` and `until` are uptimes."""
+
+    runs: float
+    rests: float
+    since: float = 20.0
+    until: float = float("inf")
+
+    @property
+    def turn(self) -> float:
+        """Seconds from one start to the next."""
+        return self.runs + self.rests
+
+    def at(self, uptime: float) -> tuple[int, bool, float]:
+        """Return how often it was started again, whether it runs, and when its newest run began."""
+        turns = int(max(0.0, min(uptime, self.until) - self.since) // self.turn)
+        began = self.since + turns * self.turn
+        return turns, uptime < began + self.runs and uptime < self.until, began
+
+    def ended(self, uptime: float) -> int:
+        """Return how many of its runs have ended."""
+        turns, runs, _ = self.at(uptime)
+        return turns if runs else turns + 1
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """One unit of systemd. `loop`: systemd itself restarts it; a unit that is `failed` keeps its last exit status."""
+
+    name: str
+    description: str = ""
+    enabled: str = "enabled"
+    active: str = "active"  # "active", "failed" or "inactive"
+    sub: str = "running"
+    type: str = "simple"
+    restart: str = "no"
+    restart_usec: int = 100_000
+    exit_status: int = 0
+    loop: Loop | None = None
+    since: float = 12.0  # uptime at which it came to its state
+    ran: float = 4.0  # seconds of a run that ended
+    pid: int = 0
+    command: str = ""
+    wanted_by: tuple[str, ...] = ("multi-user.target",)
+    part_of: tuple[str, ...] = ()
+    triggered_by: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    fragment: str = ""
+    log: tuple[str, ...] = ()  # what it writes to the journal in each run
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container; with a `loop` its id is new at every turn."""
+
+    image: str
+    name: str
+    created: float = 60.0  # uptime
+    loop: Loop | None = None
+    exit_status: int = 0
+    keeps: int = 1  # how many of a loop's the runtime lists
+
+
+@dataclass(frozen=True, slots=True)
+class Runtime:
+    """The container runtimes: what docker lists, and what the Kubernetes runtime lists. None: it is not there."""
+
+    docker: tuple[Container, ...] | None = None
+    cri: tuple[Container, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Resets:
+    """Resets of a network device by a starved queue. `every`, `first`: uptimes; `last` ends them."""
+
+    queue: int
+    first: float
+    every: float
+    last: float = float("inf")
+
+    def times(self, uptime: float) -> tuple[float, ...]:
+        """Return the uptimes of all resets so far."""
+        end = min(uptime, self.last)
+        count = int((end - self.first) // self.every) + 1 if end >= self.first else 0
+        return tuple(self.first + number * self.every for number in range(count))
+
+
+@dataclass(frozen=True, slots=True)
+class Nic:
+    """A network interface. `counters` are values at boot, `rates` how fast they rise a second."""
+
+    name: str = "eth0"
+    driver: str = "ena"
+    version: str = "2.11.0g"
+    bus: str = "0000:00:05.0"
+    queues: int = 8
+    counters: Mapping[str, int] = field(default_factory=dict)
+    rates: Mapping[str, float] = field(default_factory=dict)
+    resets: Resets | None = None
+    packets: float = 20_000.0  # a second, received
+    irq_cores: tuple[int, ...] = ()  # core of each queue; empty: queue N on core N
+    irqbalance: bool = True
+    dropped: float = 0.0  # packets a second that found a core's backlog full
+    squeezed: float = 0.0  # a second, on each busy core
+
+    def core_of(self, queue: int, cores: int) -> int:
+        """Return the core that serves a queue."""
+        return self.irq_cores[queue % len(self.irq_cores)] if self.irq_cores else queue % cores
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of the kernel log. `every`: it comes again and again from `at` on, until `last`."""
+
+    at: float
+    text: str
+    level: int = 6
+    every: float = 0.0
+    last: float = float("inf")
+
+
+@dataclass(frozen=True, slots=True)
+class Thread:
+    """A thread that works: its shares are percent of a core."""
+
+    core: int
+    usr: float = 0.0
+    sys: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """A process. Threads beyond the named ones sleep; its own use is the sum of its threads'."""
+
+    pid: int
+    comm: str
+    threads: tuple[Thread, ...] = (Thread(0),)
+    state: str = "S"
+    command: str = ""
+    ppid: int = 1
+    policy: int = 0  # 1: SCHED_FIFO
+    kernel: bool = False
+    rss_kib: int = 20_000
+    since: float = 15.0
+    group: str = "/system.slice"
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Memory. Units: KiB; `rates` are counters of /proc/vmstat a second; `pressure` percent of time, None: no PSI."""
+
+    total: int = 32_000_000
+    available: int = 20_000_000
+    percpu: int = 20_000
+    unreclaimable: int = 300_000
+    rates: Mapping[str, float] = field(default_factory=dict)
+    pressure: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Quota:
+    """A cgroup with a CPU quota: periods a second, and how many of them were throttled for how long."""
+
+    path: str
+    periods: float = 10.0
+    throttled: float = 0.0
+    throttled_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """One simulated node, whole."""
+
+    name: str
+    system: System
+    load: Load
+    uptime: float = 11.3 * DAY  # when the simulation begins
+    cgroups: Cgroups = Cgroups(alive=120, dying=31)
+    units: tuple[Unit, ...] = ()
+    runtime: Runtime = Runtime()
+    nics: tuple[Nic, ...] = (Nic(),)
+    log: tuple[Line, ...] = ()
+    processes: tuple[Process, ...] = ()
+    memory: Memory = Memory()
+    quotas: tuple[Quota, ...] = ()
+    conntrack: tuple[int, int] | None = (3_400, 262_144)
+    files: Mapping[str, Content] = field(default_factory=dict)  # further files: configuration and logs of agents
+    reads_journal: bool = True
+    sudo: bool = True
+    generation: int = 0  # how often it was booted: another boot, another boot_id

@@ -1,0 +1,190 @@
+"""systemd on a simulated node: properties of units, lists of them, and the manager's journal.
+
+Defined in: systemctl(1), org.freedesktop.systemd1(5); NRestarts and the restart counter in the journal since 235.
+"""
+
+from __future__ import annotations
+
+import fnmatch
+from collections.abc import Sequence
+
+from bot.demo.answer import Answer
+from bot.demo.machine.state import Moment, State, Unit
+
+_COUNTS_SINCE = 235
+_PRINTS_EMPTY_SINCE = 240  # asked for by name, a property without a value is then printed all the same
+
+
+def now_of(unit: Unit, now: Moment) -> tuple[str, str, str, int, float, float]:
+    """Return ActiveState, SubState, Result, NRestarts, and since when: its newest start, and its state."""
+    if unit.loop is None or now.uptime < unit.loop.since:
+        result = "exit-code" if unit.active == "failed" else "success"
+        started = unit.since - unit.ran if unit.active == "failed" else unit.since
+        return unit.active, unit.sub, result, 0, max(0.0, started), unit.since
+    turns, runs, began = unit.loop.at(now.uptime)
+    if now.uptime >= unit.loop.until:
+        return "failed", "failed", "exit-code", turns, began, unit.loop.until
+    if runs:
+        return "active", "running", "success", turns, began, began
+    return "activating", "auto-restart", "exit-code", turns, began, began + unit.loop.runs
+
+
+def span(usec: int) -> str:
+    """Return a time span as systemd prints it."""
+    if usec < 1000:
+        return f"{usec}us" if usec else "0"
+    pieces = []
+    for name, size in (("min", 60_000_000), ("s", 1_000_000), ("ms", 1_000)):
+        amount, usec = divmod(usec, size)
+        if amount:
+            pieces.append(f"{amount}{name}")
+    return " ".join(pieces)
+
+
+def properties(state: State, unit: Unit, now: Moment) -> dict[str, str]:
+    """Return a service's properties in systemd's own order."""
+    active, sub, result, restarts, started, since = now_of(unit, now)
+    ended = active != "active" and unit.active != "inactive"
+    found = {
+        "Type": unit.type,
+        "Restart": unit.restart,
+        "RestartUSec": span(unit.restart_usec),
+        "MainPID": str(unit.pid if active == "active" else 0),
+        "Result": result,
+        "NRestarts": str(restarts),
+        "ExecMainStartTimestampMonotonic": str(int(started * 1e6)) if unit.active != "inactive" else "0",
+        "ExecMainPID": str(unit.pid),
+        "ExecMainCode": "1" if ended else "0",
+        "ExecMainStatus": str(unit.exit_status if ended else 0),
+        "ControlGroup": f"/system.slice/{unit.name}" if active == "active" else "",
+        "Id": unit.name,
+        "Names": " ".join((unit.name, *unit.aliases)),
+        "RequiredBy": "",
+        "WantedBy": " ".join(unit.wanted_by),
+        "PartOf": " ".join(unit.part_of),
+        "TriggeredBy": " ".join(unit.triggered_by),
+        "Description": unit.description or unit.name,
+        "LoadState": "loaded",
+        "ActiveState": active,
+        "SubState": sub,
+        "FragmentPath": unit.fragment or f"/lib/systemd/system/{unit.name}",
+        "DropInPaths": "",
+        "UnitFileState": unit.enabled,
+        "StateChangeTimestampMonotonic": str(int(since * 1e6)),
+    }
+    if state.system.systemd < _COUNTS_SINCE:
+        del found["NRestarts"]
+    return found
+
+
+def show(state: State, now: Moment, wanted: Sequence[str], states: Sequence[str], patterns: Sequence[str]) -> str:
+    """Return what `systemctl show` prints of the units that match; no states: of all."""
+    blocks = []
+    for unit in state.units:
+        told = properties(state, unit, now)
+        in_state = not states or told["ActiveState"] in states or told["SubState"] in states
+        if in_state and any(fnmatch.fnmatchcase(name, p) for name in told["Names"].split() for p in patterns):
+            keep = [key for key in told if key in wanted or not wanted]
+            if state.system.systemd < _PRINTS_EMPTY_SINCE:
+                keep = [key for key in keep if told[key]]
+            blocks.append("".join(f"{key}={told[key]}\n" for key in keep))
+    return "\n".join(blocks)
+
+
+def listed(state: State, now: Moment, states: Sequence[str]) -> str:
+    """Return what `systemctl list-units --plain --no-legend` prints of the units in these states; none: all."""
+    rows = []
+    for unit in state.units:
+        active, sub, *_ = now_of(unit, now)
+        if not states or active in states or sub in states:
+            rows.append((unit.name, "loaded", active, sub, unit.description))
+    widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
+    return "".join(
+        " ".join(f"{cell:<{width}}" for cell, width in zip(row[:4], widths, strict=True)) + f" {row[4]}\n"
+        for row in rows
+    )
+
+
+def systemctl(state: State, now: Moment, argv: Sequence[str]) -> Answer:
+    """Answer the forms of systemctl that look and change nothing."""
+    words = [word for word in argv[1:] if not word.startswith("-")]
+    options = dict(word.split("=", 1) for word in argv if word.startswith("--") and "=" in word)
+    states = [name for name in options.get("--state", "").split(",") if name]
+    if "--version" in argv:
+        return Answer.text(f"systemd {state.system.systemd} ({state.system.systemd}.1)\n+PAM +AUDIT +SELINUX\n")
+    wanted: list[str] = []
+    for at, word in enumerate(argv):
+        if word == "-p" and at + 1 < len(argv):
+            wanted += argv[at + 1].split(",")
+            words = [other for other in words if other != argv[at + 1]]
+        elif word.startswith("--property="):
+            wanted += word.partition("=")[2].split(",")
+    verb, *names = words or ["list-units"]
+    units = {name: unit for unit in state.units for name in (unit.name, *unit.aliases)}
+    names = [name if "." in name or "*" in name else f"{name}.service" for name in names]
+    match verb:
+        case "show":
+            return Answer.text(show(state, now, wanted, states, names))
+        case "list-units":
+            return Answer.text(listed(state, now, states))
+        case "is-active" | "is-enabled" | "is-failed":
+            told = [properties(state, units[name], now) if name in units else None for name in names]
+            key = "UnitFileState" if verb == "is-enabled" else "ActiveState"
+            answers = [one[key] if one else "not-found" if verb == "is-enabled" else "inactive" for one in told]
+            good = {"is-active": "active", "is-enabled": "enabled", "is-failed": "failed"}[verb]
+            text = "".join(f"{one}\n" for one in answers)
+            return Answer(text.encode(), b"", 0 if good in answers else 1 if verb != "is-active" else 3)
+        case "cat" if names and names[0] in units:
+            return Answer.text(unit_file(units[names[0]]))
+        case "status" if names and names[0] in units:
+            return _status(state, units[names[0]], now)
+        case "get-default":
+            return Answer.text("multi-user.target\n")
+    if names and names[0] not in units:
+        return Answer.error(f"Unit {names[0]} could not be found.", 4)
+    return Answer.error("Failed to connect to bus: this simulated node is only looked at", 1)
+
+
+def unit_file(unit: Unit) -> str:
+    """Return a unit's file."""
+    part = "".join(f"PartOf={name}\n" for name in unit.part_of)
+    install = f"\n[Install]\nWantedBy={' '.join(unit.wanted_by)}\n" if unit.enabled != "static" else ""
+    prevents = "RestartPreventExitStatus=5\n" if unit.active == "failed" and unit.restart == "on-failure" else ""
+    return (
+        f"# {unit.fragment or '/lib/systemd/system/' + unit.name}\n[Unit]\nDescription={unit.description}\n{part}\n"
+        f"[Service]\nType={unit.type}\nRestart={unit.restart}\n{prevents}RestartSec={span(unit.restart_usec)}\n"
+        f"ExecStart={unit.command}\n{install}"
+    )
+
+
+def _status(state: State, unit: Unit, now: Moment) -> Answer:
+    told = properties(state, unit, now)
+    result = f" (Result: {told['Result']})" if told["Result"] != "success" else ""
+    since = now.wall(int(told["StateChangeTimestampMonotonic"]) / 1e6)
+    text = (
+        f"* {unit.name} - {unit.description}\n"
+        f"     Loaded: loaded ({told['FragmentPath']}; {unit.enabled}; vendor preset: enabled)\n"
+        f"     Active: {told['ActiveState']} ({told['SubState']}){result} since {since:%a %Y-%m-%d %H:%M:%S} UTC\n"
+    )
+    if told["ActiveState"] == "active":
+        text += f"   Main PID: {unit.pid} ({unit.command.split(' ')[0].rpartition('/')[2] or unit.name})\n"
+    return Answer(text.encode(), b"", 0 if told["ActiveState"] == "active" else 3)
+
+
+def restarts(state: State, now: Moment, since: float) -> list[tuple[float, str, str]]:
+    """Return PID 1's journal lines of scheduled restarts since an uptime: uptime, identifier, text."""
+    found = []
+    for unit in state.units:
+        if unit.loop is None:
+            continue
+        last, _, _ = unit.loop.at(now.uptime)
+        turn = max(1, int((since - unit.loop.since) // unit.loop.turn) + 1)
+        while turn <= last:
+            at = unit.loop.since + turn * unit.loop.turn
+            if state.system.systemd < _COUNTS_SINCE:
+                text = f"{unit.name} holdoff time over, scheduling restart."
+            else:
+                text = f"{unit.name}: Scheduled restart job, restart counter is at {turn}."
+            found.append((at, "systemd[1]", text))
+            turn += 1
+    return sorted(found)
