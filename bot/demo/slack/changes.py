@@ -44,7 +44,7 @@ class Changes:
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
-    async def until(self, question: Callable[[], T], timeout: timedelta, what: str) -> T:
+    async def until(self, question: Callable[[], T | None], timeout: timedelta, what: str) -> T:
         """Ask at every change until the answer is truthy, and return it.
 
         Raises: TimeoutError, saying what was waited for and the last answer.

@@ -1,0 +1,147 @@
+"""What a person types: a message, a mention, or a slash command, and what Slack itself says to it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bot.demo.slack.access import Access
+from bot.demo.slack.delivery import TOO_LATE, Delivered
+from bot.demo.slack.message import Message
+from bot.demo.slack.payloads import Payloads
+from bot.demo.slack.people import BOT, BOT_USER, SLACKBOT, TEAM_ID, Channel, User
+from bot.demo.slack.post_office import PostOffice
+from bot.demo.slack.refusal import SlackRefused
+from bot.demo.slack.response_urls import ResponseUrls, respond
+from bot.demo.slack.triggers import Triggers
+from bot.demo.slack.typed import as_typed, mentions
+from bot.demo.slack.workspace import Workspace
+from bot.domain.contracts import Clock
+
+COMMANDS = ("/zombie",)
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    """What came of what a person typed: the message it became, and what was brought to the app because of it."""
+
+    message: Message | None = None
+    delivered: Delivered | None = None
+
+
+class Composer:
+    """Where people type."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        office: PostOffice,
+        payloads: Payloads,
+        access: Access,
+        triggers: Triggers,
+        urls: ResponseUrls,
+        clock: Clock,
+        commands: tuple[str, ...] = COMMANDS,
+    ) -> None:
+        self.commands = commands
+        self._workspace = workspace
+        self._office = office
+        self._payloads = payloads
+        self._access = access
+        self._triggers = triggers
+        self._urls = urls
+        self._clock = clock
+
+    async def say(self, user: str, channel: str, text: str, thread_ts: str | None = None) -> Said:
+        """Type something into a channel or a thread and press Enter; ends when the app acknowledged it, or did not.
+
+        `@zombie` as the channel means the direct message with the bot.
+
+        Raises: LookupError when there is no such person or channel, or the person is not in it.
+        """
+        person = self._workspace.user(user)
+        place = self._place(person, channel)
+        if text.startswith("/"):
+            return await self._command(person, place, text, thread_ts)
+        message = self._workspace.post(place.id, person.id, as_typed(self._workspace, text), thread_ts=thread_ts)
+        return Said(message, await self._event(person, place, message))
+
+    def _place(self, person: User, channel: str) -> Channel:
+        named_bot = channel.removeprefix("@") in (BOT.name, BOT.id)
+        place = self._workspace.direct(person.id) if named_bot else self._workspace.channel(channel)
+        if person.id not in place.members:
+            raise LookupError(f"{person.name} is not in #{place.name}")
+        return place
+
+    # --- messages
+
+    async def _event(self, person: User, place: Channel, message: Message) -> Delivered | None:
+        named = BOT_USER in mentions(message)
+        if place.is_direct:
+            if "im:history" not in self._access.scopes:
+                return None
+            event: dict[str, Any] = {"type": "message", "channel_type": "im"}
+        elif named and BOT_USER in place.members and "app_mentions:read" in self._access.scopes:
+            event = {"type": "app_mention"}
+        else:
+            if named and BOT_USER not in place.members:
+                says = (
+                    f"You mentioned <@{BOT_USER}>, but they’re not in this channel. Type `/invite @{BOT.name}` first."
+                )
+                self._tell(person, place, says, message.thread_ts)
+            return None
+        event |= {"user": person.id, "text": message.text, "ts": message.ts, "team": TEAM_ID}
+        event |= {"channel": place.id, "event_ts": message.ts, "client_msg_id": self._workspace.names.envelope()}
+        if message.thread_ts:
+            event |= {"thread_ts": message.thread_ts}
+        return await self._office.event(self._payloads.event(event, self._clock()))
+
+    # --- commands
+
+    async def _command(self, person: User, place: Channel, text: str, thread_ts: str | None) -> Said:
+        command, _, rest = text.partition(" ")
+        if command in ("/invite", "/remove"):
+            return self._move(person, place, command, rest.split())
+        if command not in self.commands:
+            says = f"`{command}` is not a valid command. In Slack, all messages that start with the “/” character "
+            self._tell(person, place, f"{says}are interpreted as commands.", thread_ts)
+            return Said()
+        if thread_ts:
+            self._tell(person, place, f"`{command}` is not supported in threads. Sorry!", thread_ts)
+            return Said()
+        urls = {
+            "response_url": self._urls.give("commands", place.id, person.id),
+            "trigger_id": self._triggers.give(person.id),
+        }
+        payload = self._payloads.command(person, place, command, rest.strip(), urls)
+        delivered = await self._office.command(payload)
+        self._show_outcome(person, place, command, delivered)
+        return Said(delivered=delivered)
+
+    def _show_outcome(self, person: User, place: Channel, command: str, delivered: Delivered) -> None:
+        if delivered.failure == TOO_LATE:
+            says = f"`{command}` failed because the app did not respond. "
+            self._tell(person, place, f"{says}Please try again or contact the app developer.")
+        elif delivered.failure:
+            self._tell(person, place, f"`{command}` failed with the error “{delivered.failure}”")
+        elif delivered.answer and (delivered.answer.get("text") or delivered.answer.get("blocks")):
+            try:
+                respond(self._workspace, place.id, person.id, delivered.answer)
+            except SlackRefused:
+                self._tell(person, place, f"`{command}` failed with the error “invalid_command_response”")
+
+    def _move(self, person: User, place: Channel, command: str, names: list[str]) -> Said:
+        for name in names:
+            try:
+                member = self._workspace.user(name)
+            except LookupError:
+                self._tell(person, place, f"There is nobody called {name} here.")
+                continue
+            self._workspace.set_member(place.id, member.id, member=command == "/invite")
+            did = "was added to" if command == "/invite" else "was removed from"
+            says = f"<@{member.id}> {did} <#{place.id}|{place.name}> by <@{person.id}>."
+            self._workspace.post(place.id, SLACKBOT, says)
+        return Said()
+
+    def _tell(self, person: User, place: Channel, text: str, thread_ts: str | None = None) -> None:
+        self._workspace.post(place.id, SLACKBOT, text, only_for=person.id, thread_ts=thread_ts)

@@ -1,0 +1,91 @@
+"""What a person chose or wrote in an element, as Slack tells the app, and what its own client refuses to send.
+
+Shapes: https://docs.slack.dev/reference/interaction-payloads/block_actions-payload
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.demo.slack.block_parts import Block, choices
+from bot.demo.slack.view import View
+
+ONE_OPTION = ("static_select", "overflow", "radio_buttons")
+OPTIONS = ("multi_static_select", "checkboxes")
+NAMED = {
+    "users_select": ("selected_user", "initial_user"),
+    "channels_select": ("selected_channel", "initial_channel"),
+    "conversations_select": ("selected_conversation", "initial_conversation"),
+    "datepicker": ("selected_date", "initial_date"),
+    "multi_users_select": ("selected_users", "initial_users"),
+    "plain_text_input": ("value", "initial_value"),
+    "number_input": ("value", "initial_value"),
+}
+REQUIRED = "Please complete this required field."
+
+
+def filled(element: Mapping[str, Any], value: Any = None) -> Block:
+    """Return an element's state with this value in it, or with what it begins with when there is none.
+
+    An option is named by its value or by its text.
+
+    Raises: LookupError when a menu has no such option.
+    """
+    kind = element["type"]
+    if kind == "button":
+        return {"type": kind} | {name: element[name] for name in ("text", "value", "style", "url") if name in element}
+    if kind in ONE_OPTION:
+        chosen = element.get("initial_option") if value is None else _option(element, value)
+        return {"type": kind, "selected_option": chosen}
+    if kind in OPTIONS:
+        several = element.get("initial_options", []) if value is None else [_option(element, each) for each in value]
+        return {"type": kind, "selected_options": several}
+    told, initial = NAMED[kind]
+    return {"type": kind, told: element.get(initial) if value is None else (value or None)}
+
+
+def _option(element: Mapping[str, Any], name: str) -> Block:
+    for option in choices(element):
+        if name in (option["value"], option["text"]["text"]):
+            return option
+    raise LookupError(f"no option {name!r}; there are {', '.join(option['value'] for option in choices(element))}")
+
+
+def is_empty(state: Mapping[str, Any]) -> bool:
+    """Whether nothing was chosen or written."""
+    return not any(value for name, value in state.items() if name != "type")
+
+
+def fill(view: View, given: Mapping[str, Any]) -> tuple[dict[str, dict[str, Block]], dict[str, str]]:
+    """Return a view's state with these values in its inputs, and what Slack's client says of those it does not send.
+
+    `given` names values by action id, or by block id and then action id.
+    """
+    values = {block_id: dict(actions) for block_id, actions in view.values.items()}
+    errors = {}
+    for block in view.blocks:
+        if block["type"] != "input":
+            continue
+        block_id, element = block["block_id"], block["element"]
+        action_id = element["action_id"]
+        known = values.get(block_id, {}).get(action_id)
+        inner = given.get(block_id)
+        value = inner.get(action_id) if isinstance(inner, Mapping) else given.get(action_id)
+        state = known if value is None and known is not None else filled(element, value)
+        values.setdefault(block_id, {})[action_id] = state
+        if says := _complaint(block, element, state):
+            errors[block_id] = says
+    return values, errors
+
+
+def _complaint(block: Mapping[str, Any], element: Mapping[str, Any], state: Mapping[str, Any]) -> str:
+    if is_empty(state):
+        return "" if block.get("optional") else REQUIRED
+    if element["type"] == "plain_text_input":
+        length = len(str(state["value"]))
+        if length < element.get("min_length", 0):
+            return f"This field must be at least {element['min_length']} characters long."
+        if length > element.get("max_length", 3000):
+            return f"This field must be at most {element.get('max_length', 3000)} characters long."
+    return ""

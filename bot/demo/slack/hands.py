@@ -1,0 +1,182 @@
+"""What a person does with cards and dialogs: click, choose, fill in, send, close, look at the app's home."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bot.demo.slack.block_parts import find_element
+from bot.demo.slack.delivery import Delivered
+from bot.demo.slack.filled import fill, filled
+from bot.demo.slack.message import Message
+from bot.demo.slack.methods_views import changed_view, make_view
+from bot.demo.slack.payloads import Payloads
+from bot.demo.slack.post_office import PostOffice
+from bot.demo.slack.refusal import SlackRefused
+from bot.demo.slack.response_urls import ResponseUrls
+from bot.demo.slack.triggers import Triggers
+from bot.demo.slack.validation import check_view
+from bot.demo.slack.view import View
+from bot.demo.slack.workspace import Workspace
+from bot.domain.contracts import Clock
+
+TROUBLE = "We had some trouble connecting. Try again?"
+MOST_VIEWS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Submitted:
+    """What came of sending a dialog: `view` is what is still open, `errors` are by block, `trouble` is Slack's own."""
+
+    view: View | None = None
+    errors: Mapping[str, str] = field(default_factory=dict)
+    trouble: str = ""
+    delivered: Delivered | None = None
+
+
+class Hands:
+    """Hands of every person in the workspace."""
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        office: PostOffice,
+        payloads: Payloads,
+        triggers: Triggers,
+        urls: ResponseUrls,
+        clock: Clock,
+    ) -> None:
+        self.file_address = ""
+        self._workspace = workspace
+        self._office = office
+        self._payloads = payloads
+        self._triggers = triggers
+        self._urls = urls
+        self._clock = clock
+
+    async def click(
+        self, user: str, message: Message, action_id: str, value: Any = None, block_id: str | None = None
+    ) -> Delivered:
+        """Click a button of a message, or choose `value` in one of its menus; a confirmation counts as given.
+
+        Raises: LookupError when the person does not see the message, or it has no such element or option by now.
+        """
+        person = self._workspace.user(user)
+        place = self._workspace.channel(message.channel)
+        now = self._workspace.find(message.channel, message.ts)
+        if now is None or now.is_deleted or person.id not in place.members or not now.seen_by(person.id):
+            raise LookupError(f"{person.name} sees no such message")
+        block, element = find_element(now.all_blocks, action_id, block_id)
+        action = {**filled(element, value), "action_id": action_id, "block_id": block["block_id"]}
+        urls = {
+            "response_url": self._urls.give("actions", place.id, person.id, now),
+            "trigger_id": self._triggers.give(person.id),
+        }
+        replies = len(self._workspace.thread(now.channel, now.ts)) - 1
+        shown = now.as_slack(replies=replies, file_address=self.file_address)
+        return await self._office.interaction(self._payloads.click_in_message(person, place, now, shown, action, urls))
+
+    async def click_in_view(
+        self, user: str, view: View, action_id: str, value: Any = None, block_id: str | None = None
+    ) -> Delivered | None:
+        """Click or choose in a modal or the App Home; a mere input is filled in, and nobody is told.
+
+        Raises: LookupError when the view is closed by now, or has no such element or option.
+        """
+        person, now = self._workspace.user(user), self._open(view)
+        block, element = find_element(now.blocks, action_id, block_id)
+        state = filled(element, value)
+        if element["type"] not in ("button", "overflow"):
+            values = {**now.values, block["block_id"]: {**now.values.get(block["block_id"], {}), action_id: state}}
+            now = self._workspace.replace_view(replace(now, values=values))
+        if block["type"] == "input" and not block.get("dispatch_action"):
+            return None
+        action = {**state, "action_id": action_id, "block_id": block["block_id"]}
+        trigger = self._triggers.give(person.id)
+        return await self._office.interaction(self._payloads.click_in_view(person, now, action, trigger))
+
+    async def submit(self, user: str, view: View, values: Mapping[str, Any] | None = None) -> Submitted:
+        """Fill in a modal and send it; `values` are by action id, or by block id and then action id.
+
+        Raises: LookupError when the view is closed by now.
+        """
+        person, now = self._workspace.user(user), self._open(view)
+        state, errors = fill(now, values or {})
+        now = self._workspace.replace_view(replace(now, values=state, errors=errors, trouble=""))
+        if errors:
+            return Submitted(now, errors)
+        payload = self._payloads.submission(person, now, self._triggers.give(person.id))
+        delivered = await self._office.interaction(payload)
+        try:
+            if not delivered.is_acknowledged:
+                raise SlackRefused(delivered.failure)
+            left = self._obey(now, delivered.answer or {})
+        except SlackRefused:
+            left = self._workspace.replace_view(replace(now, trouble=TROUBLE))
+        if left is None:
+            return Submitted(delivered=delivered)
+        return Submitted(left, left.errors, left.trouble, delivered)
+
+    def _obey(self, view: View, answer: Mapping[str, Any]) -> View | None:
+        """Do what the app answered to a submission, and return the view that is on top then."""
+        stack = self._workspace.modals.get(view.user, [])
+        match answer.get("response_action"):
+            case "errors":
+                known = {block["block_id"] for block in view.blocks if block["type"] == "input"}
+                errors = answer.get("errors")
+                if not isinstance(errors, dict) or not errors or not errors.keys() <= known:
+                    raise SlackRefused("invalid_arguments")
+                return self._workspace.replace_view(replace(view, errors={k: str(v) for k, v in errors.items()}))
+            case "update":
+                check_view(answer.get("view"), "modal")
+                return self._workspace.replace_view(changed_view(self._workspace, view, answer["view"]))
+            case "push":
+                check_view(answer.get("view"), "modal")
+                if len(stack) >= MOST_VIEWS:
+                    raise SlackRefused("push_limit_reached")
+                pushed = make_view(self._workspace, answer["view"], view.user)
+                pushed = replace(pushed, root_id=view.root_id or view.id, previous_id=view.id)
+                self._workspace.set_modals(view.user, [*stack, pushed])
+                return pushed
+            case "clear":
+                self._workspace.set_modals(view.user, [])
+                return None
+            case None:
+                left = [each for each in stack if each.id != view.id]
+                self._workspace.set_modals(view.user, left)
+                return left[-1] if left else None
+        raise SlackRefused("invalid_arguments")
+
+    async def close(self, user: str, view: View) -> Delivered | None:
+        """Close a modal without sending it; the app hears of it where it asked to.
+
+        Raises: LookupError when the view is closed already.
+        """
+        person, now = self._workspace.user(user), self._open(view)
+        is_cleared = bool(now.fields.get("clear_on_close"))
+        stack = self._workspace.modals.get(person.id, [])
+        self._workspace.set_modals(person.id, [] if is_cleared else [each for each in stack if each.id != now.id])
+        if not now.tells_when_closed:
+            return None
+        return await self._office.interaction(self._payloads.closing(person, now, is_cleared=is_cleared))
+
+    async def open_home(self, user: str) -> Delivered:
+        """Look at the app's own page."""
+        person = self._workspace.user(user)
+        event: dict[str, Any] = {
+            "type": "app_home_opened",
+            "user": person.id,
+            "channel": self._workspace.direct(person.id).id,
+            "event_ts": self._workspace.names.ts(),
+            "tab": "home",
+        }
+        if view := self._workspace.homes.get(person.id):
+            event["view"] = view.as_slack()
+        return await self._office.event(self._payloads.event(event, self._clock()))
+
+    def _open(self, view: View) -> View:
+        now = self._workspace.view(view.id)
+        if now is None:
+            raise LookupError("that view is closed")
+        return now

@@ -1,0 +1,128 @@
+"""The Web API's `chat.*`: posting, editing, deleting, linking.
+
+Methods, arguments and errors: https://docs.slack.dev/reference/methods?family=chat
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from bot.demo.slack.call import Call, Handler
+from bot.demo.slack.message import Message
+from bot.demo.slack.people import BOT_USER, Channel
+from bot.demo.slack.refusal import SlackRefused
+from bot.demo.slack.validation import check_message
+
+TS = re.compile(r"\d{1,12}\.\d{6}")
+
+
+def _content(call: Call) -> tuple[str, Any, Any]:
+    text = call.arguments.text("text", "")
+    blocks = call.arguments.structure("blocks", "invalid_blocks_format")
+    attachments = call.arguments.structure("attachments", "invalid_attachments")
+    check_message(text, blocks, attachments)
+    return text, blocks, attachments
+
+
+def thread_of(call: Call, channel: Channel) -> str | None:
+    """Return the parent's ts of the thread a message is for, or None.
+
+    Raises: SlackRefused with `invalid_thread_ts`, `thread_not_found` or `cannot_reply_to_message`.
+    """
+    ts = call.arguments.text("thread_ts", "")
+    if not ts:
+        return None
+    if not TS.fullmatch(ts):
+        raise SlackRefused("invalid_thread_ts")
+    parent = call.workspace.find(channel.id, ts)
+    if parent is None:
+        raise SlackRefused("thread_not_found")
+    if parent.only_for:
+        raise SlackRefused("cannot_reply_to_message")
+    return parent.thread_ts or parent.ts
+
+
+def post_message(call: Call) -> dict[str, Any]:
+    """Post a message everybody in the channel sees."""
+    channel = call.channel(call.arguments.text("channel"))
+    text, blocks, attachments = _content(call)
+    thread_ts = thread_of(call, channel)
+    message = call.workspace.post(
+        channel.id,
+        BOT_USER,
+        text,
+        blocks=blocks,
+        attachments=attachments,
+        thread_ts=thread_ts,
+        is_broadcast=thread_ts is not None and call.arguments.switch("reply_broadcast"),
+    )
+    return {"channel": channel.id, "ts": message.ts, "message": call.shown(message)}
+
+
+def post_ephemeral(call: Call) -> dict[str, Any]:
+    """Post a message one person alone sees, until they look away."""
+    channel = call.channel(call.arguments.text("channel"))
+    user = call.arguments.text("user")
+    if user not in channel.members:
+        raise SlackRefused("user_not_in_channel")
+    text, blocks, attachments = _content(call)
+    message = call.workspace.post(
+        channel.id,
+        BOT_USER,
+        text,
+        blocks=blocks,
+        attachments=attachments,
+        thread_ts=thread_of(call, channel),
+        only_for=user,
+    )
+    return {"message_ts": message.ts}
+
+
+def _own(call: Call, channel: Channel, otherwise: str) -> Message:
+    message = call.message(channel, call.arguments.text("ts"))
+    if message.user != BOT_USER:
+        raise SlackRefused(otherwise)
+    return message
+
+
+def update(call: Call) -> dict[str, Any]:
+    """Edit a message of the bot's own; what is not given stays, also the blocks when only a text is given."""
+    channel = call.channel(call.arguments.text("channel"), foreign_is="channel_not_found")
+    message = _own(call, channel, "cant_update_message")
+    text, blocks, attachments = _content(call)
+    parts: dict[str, Any] = {"text": text}
+    if blocks is not None:
+        parts["blocks"] = tuple(blocks)
+    if attachments is not None:
+        parts["attachments"] = tuple(attachments)
+    message = call.workspace.edit(message, **parts)
+    return {"channel": channel.id, "ts": message.ts, "text": message.text, "message": call.shown(message)}
+
+
+def delete(call: Call) -> dict[str, Any]:
+    """Delete a message of the bot's own."""
+    channel = call.channel(call.arguments.text("channel"), foreign_is="channel_not_found")
+    message = _own(call, channel, "cant_delete_message")
+    call.workspace.delete(message)
+    return {"channel": channel.id, "ts": message.ts}
+
+
+def get_permalink(call: Call) -> dict[str, Any]:
+    """Return a message's address, which the page opens."""
+    channel = call.channel(call.arguments.text("channel"), foreign_is="channel_not_found")
+    message = call.message(channel, call.arguments.text("message_ts"))
+    address = f"{call.origin}/archives/{channel.id}/p{message.ts.replace('.', '')}"
+    if message.is_reply:
+        address += f"?thread_ts={message.thread_ts}&cid={channel.id}"
+    return {"channel": channel.id, "permalink": address}
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "chat.postMessage": post_message,
+    "chat.postEphemeral": post_ephemeral,
+    "chat.update": update,
+    "chat.delete": delete,
+    "chat.getPermalink": get_permalink,
+}

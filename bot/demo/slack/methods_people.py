@@ -1,0 +1,98 @@
+"""The Web API's `auth.*`, `apps.*`, `users.*`, `usergroups.*` and `conversations.*`.
+
+Methods, arguments and errors: https://docs.slack.dev/reference/methods
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from bot.demo.slack.call import Call, Handler
+from bot.demo.slack.people import BOT, BOT_ID, BOT_USER, TEAM_DOMAIN, TEAM_ID, TEAM_NAME, User
+from bot.demo.slack.refusal import SlackRefused
+
+
+def auth_test(call: Call) -> dict[str, Any]:
+    """Say whose token this is."""
+    return {
+        "url": f"https://{TEAM_DOMAIN}.slack.com/",
+        "team": TEAM_NAME,
+        "user": BOT.name,
+        "team_id": TEAM_ID,
+        "user_id": BOT_USER,
+        "bot_id": BOT_ID,
+        "is_enterprise_install": False,
+    }
+
+
+def connections_open(call: Call) -> dict[str, Any]:
+    """Return an address for one Socket Mode connection."""
+    return {"url": call.connect()}
+
+
+def _user(call: Call, user_id: str) -> User:
+    found = call.workspace.users.get(user_id)
+    if found is None:
+        raise SlackRefused("user_not_found")
+    return found
+
+
+def users_info(call: Call) -> dict[str, Any]:
+    """Describe one member."""
+    user = _user(call, call.arguments.text("user"))
+    return {"user": user.as_slack(with_email="users:read.email" in call.access.scopes)}
+
+
+def usergroups_list(call: Call) -> dict[str, Any]:
+    """List the user groups."""
+    with_users = call.arguments.switch("include_users")
+    return {
+        "usergroups": [
+            {**group.as_slack(), **({"users": list(group.members)} if with_users else {})}
+            for group in call.workspace.groups.values()
+        ]
+    }
+
+
+def usergroups_users_list(call: Call) -> dict[str, Any]:
+    """List who is in a user group."""
+    group = call.workspace.groups.get(call.arguments.text("usergroup"))
+    if group is None:
+        raise SlackRefused("no_such_subteam")
+    return {"users": list(group.members)}
+
+
+def conversations_info(call: Call) -> dict[str, Any]:
+    """Describe one conversation; public ones also where the bot is no member."""
+    channel = call.workspace.channels.get(call.arguments.text("channel"))
+    if channel is None or (channel.is_private and BOT_USER not in channel.members):
+        raise SlackRefused("channel_not_found")
+    needed = "im:read" if channel.is_direct else "groups:read" if channel.is_private else "channels:read"
+    if needed not in call.access.scopes:
+        raise SlackRefused("missing_scope", needed=needed, provided=",".join(sorted(call.access.scopes)))
+    return {"channel": channel.as_slack()}
+
+
+def conversations_open(call: Call) -> dict[str, Any]:
+    """Open the direct message with one person."""
+    wanted = [each for each in call.arguments.text("users", "").split(",") if each]
+    if not wanted:
+        raise SlackRefused("users_list_not_supplied")
+    if len(wanted) > 1:
+        raise SlackRefused("missing_scope", needed="mpim:write", provided=",".join(sorted(call.access.scopes)))
+    person = _user(call, wanted[0])
+    if person.is_deleted:
+        raise SlackRefused("user_disabled")
+    return {"channel": {"id": call.workspace.direct(person.id).id}}
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "auth.test": auth_test,
+    "apps.connections.open": connections_open,
+    "users.info": users_info,
+    "usergroups.list": usergroups_list,
+    "usergroups.users.list": usergroups_users_list,
+    "conversations.info": conversations_info,
+    "conversations.open": conversations_open,
+}

@@ -1,0 +1,101 @@
+"""The Web API's `views.*`: opening a modal, changing a view, publishing the App Home.
+
+Methods, arguments and errors: https://docs.slack.dev/reference/methods?family=views
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from bot.demo.slack.block_parts import as_kept
+from bot.demo.slack.call import Call, Handler
+from bot.demo.slack.refusal import SlackRefused
+from bot.demo.slack.validation import check_view
+from bot.demo.slack.view import PARTS, SWITCHES, WORDS, View
+from bot.demo.slack.workspace import Workspace
+
+
+def make_view(workspace: Workspace, given: Mapping[str, Any], user: str) -> View:
+    """Return a new view of a person, from what the app sent and was taken."""
+    names = workspace.names
+    return View(
+        id=names.id("V"),
+        user=user,
+        kind=given["type"],
+        hash=names.secret(8),
+        blocks=as_kept(given["blocks"], names.short),
+        fields=_fields(given),
+    )
+
+
+def changed_view(workspace: Workspace, view: View, given: Mapping[str, Any]) -> View:
+    """Return the view's next version; what was filled in stays where block and element keep their ids."""
+    blocks = as_kept(given["blocks"], workspace.names.short)
+    kept = {block["block_id"] for block in blocks}
+    values = {block_id: value for block_id, value in view.values.items() if block_id in kept}
+    return replace(
+        view, hash=workspace.names.secret(8), blocks=blocks, fields=_fields(given), values=values, errors={}, trouble=""
+    )
+
+
+def _fields(given: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: given[name] for name in (*PARTS, *WORDS, *SWITCHES) if name in given}
+
+
+def _given(call: Call, kind: str) -> dict[str, Any]:
+    given = call.arguments.structure("view", "invalid_arguments")
+    if given is None:
+        raise SlackRefused.arguments("missing required field: view")
+    check_view(given, kind)
+    found: dict[str, Any] = given
+    return found
+
+
+def _refuse_taken_name(call: Call, given: Mapping[str, Any], view: View | None = None) -> None:
+    other = call.workspace.view(external_id=str(given.get("external_id", "")))
+    if other is not None and (view is None or other.id != view.id):
+        raise SlackRefused("duplicate_external_id")
+
+
+def views_open(call: Call) -> dict[str, Any]:
+    """Open a modal for whoever did what the trigger came from."""
+    trigger = call.arguments.text("trigger_id")
+    given = _given(call, "modal")
+    _refuse_taken_name(call, given)
+    view = make_view(call.workspace, given, call.triggers.use(trigger))
+    call.workspace.set_modals(view.user, [view])
+    return {"view": view.as_slack()}
+
+
+def views_update(call: Call) -> dict[str, Any]:
+    """Change a view that is open."""
+    view = call.workspace.view(call.arguments.text("view_id", ""), call.arguments.text("external_id", ""))
+    if view is None:
+        raise SlackRefused("not_found")
+    given = _given(call, view.kind)
+    if "hash" in call.arguments and call.arguments.text("hash") != view.hash:
+        raise SlackRefused("hash_conflict")
+    _refuse_taken_name(call, given, view)
+    return {"view": call.workspace.replace_view(changed_view(call.workspace, view, given)).as_slack()}
+
+
+def views_publish(call: Call) -> dict[str, Any]:
+    """Put a person's App Home in the place of the one they had."""
+    user = call.arguments.text("user_id")
+    if user not in call.workspace.users:
+        raise SlackRefused.arguments("invalid `user_id`")
+    given = _given(call, "home")
+    former = call.workspace.homes.get(user)
+    if former and "hash" in call.arguments and call.arguments.text("hash") != former.hash:
+        raise SlackRefused("hash_conflict")
+    view = changed_view(call.workspace, former, given) if former else make_view(call.workspace, given, user)
+    return {"view": call.workspace.publish(view).as_slack()}
+
+
+HANDLERS: Mapping[str, Handler] = {
+    "views.open": views_open,
+    "views.update": views_update,
+    "views.publish": views_publish,
+}

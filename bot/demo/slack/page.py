@@ -1,0 +1,181 @@
+"""The page's own server side: its files, what a person does on it, and the live wire that tells it of changes."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any
+
+from aiohttp import WSMsgType, web
+
+from bot.demo.slack import page_state
+from bot.demo.slack.changes import Change
+from bot.demo.slack.composer import Composer
+from bot.demo.slack.hands import Hands
+from bot.demo.slack.page_guard import PageGuard
+from bot.demo.slack.view import View
+from bot.demo.slack.workspace import Workspace
+
+FOLDER = Path(__file__).parent / "page"
+KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
+PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+MOST_WAITING = 2000  # changes that a page which does not read may owe
+
+Act = Callable[[dict[str, Any]], Awaitable[Any]]
+
+
+class Page:
+    """Serves the page of every person; who acts is said in each request, for one browser plays them all."""
+
+    def __init__(self, workspace: Workspace, composer: Composer, hands: Hands, guard: PageGuard) -> None:
+        self._workspace = workspace
+        self._composer = composer
+        self._hands = hands
+        self._guard = guard
+        self._wires: set[web.WebSocketResponse] = set()
+
+    def routes(self) -> list[web.RouteDef]:
+        """Return what the server is to answer."""
+        acts: dict[str, Act] = {
+            "say": self._say,
+            "click": self._click,
+            "click-in-view": self._click_in_view,
+            "submit": self._submit,
+            "close": self._close,
+            "home": self._home,
+        }
+        return [
+            web.get("/", self._index),
+            web.get("/archives/{channel}/{message}", self._index),
+            web.get("/static/{name}", self._static),
+            web.get("/page/live", self._live),
+            web.get("/page/files/{file}", self._file),
+            *(web.post(f"/page/{name}", self._acting(act)) for name, act in acts.items()),
+        ]
+
+    # --- files
+
+    async def _index(self, request: web.Request) -> web.Response:
+        response = web.Response(body=(FOLDER / "index.html").read_bytes(), content_type="text/html", charset="utf-8")
+        if self._guard.has_token(request):
+            self._guard.remember(response)
+        return response
+
+    async def _static(self, request: web.Request) -> web.Response:
+        path = FOLDER / request.match_info["name"]
+        if path.parent != FOLDER or path.suffix not in KINDS or not path.is_file():
+            raise web.HTTPNotFound
+        return web.Response(body=path.read_bytes(), content_type=KINDS[path.suffix], charset="utf-8")
+
+    async def _file(self, request: web.Request) -> web.Response:
+        file = self._workspace.files.get(request.match_info["file"])
+        if file is None:
+            raise web.HTTPNotFound
+        if file.content_type in PICTURES:
+            return web.Response(body=file.content, content_type=file.content_type)
+        # Anything else may be a document with scripts in it: it is shown as the text it is made of.
+        return web.Response(body=file.content, content_type="text/plain", charset="utf-8")
+
+    # --- the live wire
+
+    def _who(self, name: str) -> str:
+        try:
+            return self._workspace.user(name).id
+        except LookupError as error:
+            raise web.HTTPNotFound(text=str(error)) from error
+
+    async def _live(self, request: web.Request) -> web.StreamResponse:
+        user = self._who(request.query.get("as", ""))
+        wire = web.WebSocketResponse(heartbeat=30)
+        await wire.prepare(request)
+        waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
+
+        def hear(change: Change) -> None:
+            told = page_state.told(self._workspace, change, user, self._composer.commands)
+            if told is not None and waiting.qsize() < MOST_WAITING:
+                waiting.put_nowait(told)
+
+        stop = self._workspace.changes.listen(hear)
+        waiting.put_nowait(
+            {"kind": "roster", "whole": page_state.whole(self._workspace, user, self._composer.commands)}
+        )
+        sender = asyncio.create_task(_send_all(wire, waiting))
+        self._wires.add(wire)
+        try:
+            async for message in wire:
+                if message.type is WSMsgType.ERROR:
+                    break
+        finally:
+            stop()
+            self._wires.discard(wire)
+            sender.cancel()
+        return wire
+
+    async def close(self) -> None:
+        """End every page's wire."""
+        for wire in list(self._wires):
+            await wire.close()
+
+    # --- what people do
+
+    def _acting(self, act: Act) -> Callable[[web.Request], Awaitable[web.Response]]:
+        async def handle(request: web.Request) -> web.Response:
+            if request.content_type != "application/json":
+                raise web.HTTPUnsupportedMediaType
+            try:
+                given = await request.json()
+                return web.json_response({"ok": True, "came": await act(given)})
+            except (KeyError, TypeError, json.JSONDecodeError) as error:
+                raise web.HTTPBadRequest(text=f"not understood: {error!r}") from error
+            except LookupError as error:
+                return web.json_response({"ok": False, "says": str(error)})
+
+        return handle
+
+    async def _say(self, given: dict[str, Any]) -> Any:
+        said = await self._composer.say(given["as"], given["channel"], given["text"], given.get("thread_ts"))
+        return {"ts": said.message.ts if said.message else None}
+
+    async def _click(self, given: dict[str, Any]) -> Any:
+        message = self._workspace.find(given["channel"], given["ts"])
+        if message is None:
+            raise LookupError("that message is gone")
+        delivered = await self._hands.click(
+            given["as"], message, given["action_id"], given.get("value"), given.get("block_id")
+        )
+        return {"failure": delivered.failure}
+
+    def _view(self, given: dict[str, Any]) -> View:
+        view = self._workspace.view(given["view"])
+        if view is None or view.user != self._workspace.user(given["as"]).id:
+            raise LookupError("that view is closed")
+        return view
+
+    async def _click_in_view(self, given: dict[str, Any]) -> Any:
+        delivered = await self._hands.click_in_view(
+            given["as"], self._view(given), given["action_id"], given.get("value"), given.get("block_id")
+        )
+        return {"failure": delivered.failure if delivered else ""}
+
+    async def _submit(self, given: dict[str, Any]) -> Any:
+        submitted = await self._hands.submit(given["as"], self._view(given), given["values"])
+        return {"is_open": submitted.view is not None}
+
+    async def _close(self, given: dict[str, Any]) -> Any:
+        await self._hands.close(given["as"], self._view(given))
+        return {}
+
+    async def _home(self, given: dict[str, Any]) -> Any:
+        delivered = await self._hands.open_home(given["as"])
+        return {"failure": delivered.failure}
+
+
+async def _send_all(wire: web.WebSocketResponse, waiting: asyncio.Queue[dict[str, Any]]) -> None:
+    while not wire.closed:
+        told = await waiting.get()
+        try:
+            await wire.send_str(json.dumps(told))
+        except (ConnectionError, RuntimeError):  # the page went away
+            return

@@ -1,0 +1,91 @@
+"""Who may look at the page: one browser on this machine, which was given the address with its token.
+
+Every request is checked for its Host, so that no foreign name can be pointed at this machine (DNS rebinding); every
+POST and WebSocket of the page for its Origin; and everything but the first visit for the cookie that visit set.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable
+from urllib.parse import urlsplit
+
+from aiohttp import web
+
+from bot.demo.slack.names import Names
+
+PAGE_PATHS = ("/page/", "/static/", "/archives/")
+POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "connect-src 'self'",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+        "require-trusted-types-for 'script'",
+        "trusted-types 'none'",
+    )
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Cache-Control": "no-store",
+}
+Next = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class PageGuard:
+    """Lets in whoever has the token of this run, from this machine's own names."""
+
+    def __init__(self, names: Names) -> None:
+        self.token = names.secret(24)
+        self._session = names.secret(24)
+        self._hosts: frozenset[str] = frozenset()
+        self._cookie = ""
+
+    def stand_at(self, origin: str) -> None:
+        """Learn the server's own address, once it has one."""
+        port = urlsplit(origin).port
+        self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
+        self._cookie = f"zombie_demo_{port}"  # cookies know hosts and no ports; two demos must not share one
+
+    @web.middleware
+    async def check(self, request: web.Request, handler: Next) -> web.StreamResponse:
+        """Refuse what must not come in; give everything that goes out its headers."""
+        response = self._refusal(request) or await handler(request)
+        if not response.prepared:
+            response.headers.update(HEADERS)
+        return response
+
+    def _refusal(self, request: web.Request) -> web.StreamResponse | None:
+        if request.headers.get("Host", "") not in self._hosts:
+            return web.Response(text="This server answers to 127.0.0.1 and localhost only.", status=421)
+        origin = request.headers.get("Origin")
+        is_ours = origin is not None and urlsplit(origin).netloc == request.headers["Host"]
+        if not request.path.startswith(PAGE_PATHS) and request.path != "/":
+            # The app's side: a bearer token or a ticket guards it, and no browser has business there.
+            return web.Response(text="Not for browsers.", status=403) if origin is not None else None
+        is_acting = request.method != "GET" or "websocket" in request.headers.get("Upgrade", "").lower()
+        if (is_acting or origin is not None) and not is_ours:
+            return web.Response(text="Not from there.", status=403)
+        if self._is_known(request) or (request.path == "/" and self.has_token(request)):
+            return None
+        return web.Response(text="Open the address that was printed when the demo started.\n", status=401)
+
+    def has_token(self, request: web.Request) -> bool:
+        """Whether this is the first visit, by the printed address."""
+        return hmac.compare_digest(request.query.get("token", "").encode(), self.token.encode())
+
+    def _is_known(self, request: web.Request) -> bool:
+        return hmac.compare_digest(request.cookies.get(self._cookie, "").encode(), self._session.encode())
+
+    def remember(self, response: web.Response) -> None:
+        """Set the cookie that stands for the token from now on."""
+        response.set_cookie(self._cookie, self._session, httponly=True, samesite="Strict", path="/")

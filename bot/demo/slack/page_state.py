@@ -1,0 +1,90 @@
+"""What the page shows one person: everything they may see, and nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from bot.demo.slack.changes import Change
+from bot.demo.slack.message import Message
+from bot.demo.slack.people import BOT_USER, SLACKBOT, TEAM_NAME
+from bot.demo.slack.view import View
+from bot.demo.slack.workspace import Workspace
+
+FILES = "/page/files"
+
+
+def roster(workspace: Workspace, user: str, commands: tuple[str, ...]) -> dict[str, Any]:
+    """Return who and what is there for this person."""
+    return {
+        "team": TEAM_NAME,
+        "me": user,
+        "bot": BOT_USER,
+        "slackbot": SLACKBOT,
+        "commands": list(commands),
+        "users": {
+            each.id: {"id": each.id, "name": each.name, "real_name": each.real_name}
+            | {"is_bot": each.is_bot, "is_guest": each.is_guest}
+            for each in workspace.users.values()
+        },
+        "groups": {each.id: each.handle for each in workspace.groups.values()},
+        "channels": [
+            {
+                "id": each.id,
+                "name": each.name,
+                "topic": each.topic,
+                "members": list(each.members),
+                "is_direct": each.is_direct,
+                "is_private": each.is_private,
+            }
+            for each in workspace.channels.values()
+            if user in each.members
+        ],
+    }
+
+
+def whole(workspace: Workspace, user: str, commands: tuple[str, ...]) -> dict[str, Any]:
+    """Return everything this person sees."""
+    mine = [each.id for each in workspace.channels.values() if user in each.members]
+    return {
+        **roster(workspace, user, commands),
+        "messages": {place: [shown(each) for each in workspace.messages(place, user)] for place in mine},
+        "home": shown_view(workspace.homes.get(user)),
+        "modals": [shown_view(each) for each in workspace.modals.get(user, [])],
+    }
+
+
+def shown(message: Message) -> dict[str, Any]:
+    """Return a message as the page shows it."""
+    return {
+        **message.as_slack(file_address=FILES),
+        "channel": message.channel,
+        "is_reply": message.is_reply,
+        "is_broadcast": message.is_broadcast,
+        "is_deleted": message.is_deleted,
+    }
+
+
+def shown_view(view: View | None) -> dict[str, Any] | None:
+    """Return a view as the page shows it."""
+    if view is None:
+        return None
+    return {**view.as_slack(), "errors": view.errors, "trouble": view.trouble, "values": view.values}
+
+
+def told(workspace: Workspace, change: Change, user: str, commands: tuple[str, ...]) -> dict[str, Any] | None:
+    """Return a change as this person's page is told it, or None where it is none of their business."""
+    if change.user not in (None, user):
+        return None
+    match change.kind, change.thing:
+        case "message", Message() as message:
+            members = workspace.channels[message.channel].members
+            if user not in members or not message.seen_by(user):
+                return None
+            is_gone = message.is_deleted and workspace.find(message.channel, message.ts) is None
+            return {"kind": "message", "message": shown(message), "is_gone": is_gone}
+        case "home", View() as view:
+            return {"kind": "home", "home": shown_view(view)}
+        case "modals", list() as stack:
+            return {"kind": "modals", "modals": [shown_view(each) for each in stack]}
+        case _:
+            return {"kind": "roster", "whole": whole(workspace, user, commands)}

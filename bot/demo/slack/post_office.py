@@ -1,0 +1,60 @@
+"""Bringing things to the app over whichever way is in force; events are tried again, commands and clicks are not."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any
+
+from bot.demo.slack.changes import Changes
+from bot.demo.slack.delivery import TOO_LATE, Delivered, Patience, Way
+
+MOST_REMEMBERED = 20_000
+
+
+class PostOffice:
+    """Brings commands, interactions and events; `delivered` remembers what became of each."""
+
+    def __init__(self, way: Way, patience: Patience, changes: Changes) -> None:
+        self.way = way
+        self.delivered: deque[Delivered] = deque(maxlen=MOST_REMEMBERED)
+        self._patience = patience
+        self._changes = changes
+        self._retrying: set[asyncio.Task[None]] = set()
+
+    async def command(self, payload: dict[str, Any]) -> Delivered:
+        """Bring a slash command, once."""
+        return self._remember(await self.way.bring("slash_commands", payload, answerable=True))
+
+    async def interaction(self, payload: dict[str, Any]) -> Delivered:
+        """Bring a click, a submission or a closing, once; only a submission is answered with a payload."""
+        answerable = payload["type"] == "view_submission"
+        return self._remember(await self.way.bring("interactive", payload, answerable=answerable))
+
+    async def event(self, payload: dict[str, Any]) -> Delivered:
+        """Bring an event; when it is not acknowledged the further tries go on by themselves."""
+        first = self._remember(await self.way.bring("events_api", payload, answerable=False))
+        if not first.is_acknowledged:
+            task = asyncio.create_task(self._try_again(payload, first))
+            self._retrying.add(task)
+            task.add_done_callback(self._retrying.discard)
+        return first
+
+    async def _try_again(self, payload: dict[str, Any], last: Delivered) -> None:
+        for attempt, wait in enumerate(self._patience.event_retries, start=1):
+            await asyncio.sleep(wait.total_seconds())
+            reason = "timeout" if last.failure == TOO_LATE else "error"
+            last = await self.way.bring("events_api", payload, answerable=False, attempt=attempt, reason=reason)
+            if self._remember(last).is_acknowledged:
+                return
+
+    def _remember(self, delivered: Delivered) -> Delivered:
+        self.delivered.append(delivered)
+        self._changes.wake()
+        return delivered
+
+    async def close(self) -> None:
+        """Give up what is still to be tried again."""
+        for task in self._retrying:
+            task.cancel()
+        await asyncio.gather(*self._retrying, return_exceptions=True)

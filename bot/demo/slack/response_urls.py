@@ -1,0 +1,108 @@
+"""Response URLs: answering a command or a click without a token, five times within thirty minutes.
+
+Defined in https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from bot.demo.slack.message import Message
+from bot.demo.slack.names import Names
+from bot.demo.slack.people import BOT_USER, TEAM_ID
+from bot.demo.slack.refusal import SlackRefused
+from bot.demo.slack.validation import check_message
+from bot.demo.slack.workspace import Workspace
+from bot.domain.contracts import Clock
+
+USES = 5
+LIFE = timedelta(minutes=30)
+MOST_KEPT = 10_000
+
+
+@dataclass(slots=True)
+class _ResponseUrl:
+    channel: str
+    user: str
+    made_at: datetime
+    original: Message | None
+    uses_left: int = USES
+
+
+class ResponseUrls:
+    """Every response URL that was given out lately."""
+
+    def __init__(self, clock: Clock, names: Names, workspace: Workspace) -> None:
+        self.origin = ""
+        self._clock = clock
+        self._names = names
+        self._workspace = workspace
+        self._given: dict[str, _ResponseUrl] = {}
+
+    def give(self, kind: str, channel: str, user: str, original: Message | None = None) -> str:
+        """Return a new address for answers to what a person did; `kind` is `commands` or `actions`."""
+        while len(self._given) >= MOST_KEPT:
+            del self._given[next(iter(self._given))]
+        ticket = self._names.secret()
+        self._given[ticket] = _ResponseUrl(channel, user, self._clock(), original)
+        return f"{self.origin}/{kind}/{TEAM_ID}/{len(self._given)}/{ticket}"
+
+    def receive(self, ticket: str, body: bytes) -> None:
+        """Do what was posted to a response URL.
+
+        Raises: SlackRefused with `used_url`, `expired_url`, or what is wrong with the message.
+        """
+        found = self._given.get(ticket)
+        if found is None or self._clock() - found.made_at > LIFE:
+            raise SlackRefused("expired_url")
+        if not found.uses_left:
+            raise SlackRefused("used_url")
+        try:
+            given = json.loads(body)
+        except ValueError as error:
+            raise SlackRefused("invalid_payload") from error
+        if not isinstance(given, dict):
+            raise SlackRefused("invalid_payload")
+        self._respond(found, given)
+        found.uses_left -= 1
+
+    def _respond(self, found: _ResponseUrl, given: dict[str, Any]) -> None:
+        original = found.original and self._workspace.find(found.channel, found.original.ts)
+        if given.get("delete_original") and original:
+            self._workspace.delete(original)
+            return
+        if given.get("replace_original") and original:
+            _check(given)
+            self._workspace.edit(
+                original,
+                text=str(given.get("text") or ""),
+                blocks=tuple(given.get("blocks") or ()),
+                attachments=tuple(given.get("attachments") or ()),
+            )
+            return
+        respond(self._workspace, found.channel, found.user, given)
+
+
+def _check(given: dict[str, Any]) -> None:
+    # Slack's allowance for all blocks together does not hold here.
+    check_message(str(given.get("text") or ""), given.get("blocks"), given.get("attachments"), in_all=None)
+
+
+def respond(workspace: Workspace, channel: str, user: str, given: dict[str, Any]) -> Message:
+    """Post an app's answer to a person: for them alone, unless it says `in_channel`.
+
+    Raises: SlackRefused with what is wrong with the message.
+    """
+    _check(given)
+    return workspace.post(
+        channel,
+        BOT_USER,
+        str(given.get("text") or ""),
+        blocks=given.get("blocks"),
+        attachments=given.get("attachments"),
+        thread_ts=given.get("thread_ts"),
+        only_for=None if given.get("response_type") == "in_channel" else user,
+    )

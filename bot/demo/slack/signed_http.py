@@ -1,0 +1,104 @@
+"""Signed HTTP: commands, interactions and events POSTed to the app's own address.
+
+The signature: https://docs.slack.dev/authentication/verifying-requests-from-slack
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+from datetime import timedelta
+from typing import Any
+from urllib.parse import urlencode
+
+from aiohttp import ClientError, ClientSession, ClientTimeout
+
+from bot.demo.slack.arguments import FORM, JSON
+from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, Kind, Patience
+from bot.demo.slack.faults import Faults
+from bot.demo.slack.names import Names
+from bot.domain.contracts import Clock
+
+
+def sign(secret: str, timestamp: int, body: bytes) -> dict[str, str]:
+    """Return the headers that prove a request comes from Slack."""
+    digest = hmac.new(secret.encode(), f"v0:{timestamp}:".encode() + body, hashlib.sha256).hexdigest()
+    return {"X-Slack-Request-Timestamp": str(timestamp), "X-Slack-Signature": f"v0={digest}"}
+
+
+class SignedHttp:
+    """Brings everything to one address, such as `https://bot.example/slack/events`."""
+
+    def __init__(
+        self,
+        url: str,
+        secret: str,
+        clock: Clock,
+        names: Names,
+        faults: Faults,
+        patience: Patience,
+        session: ClientSession,
+    ) -> None:
+        self.url = url
+        self._secret = secret
+        self._clock = clock
+        self._names = names
+        self._faults = faults
+        self._patience = patience
+        self._session = session
+
+    async def verify(self) -> bool:
+        """Ask the address whether it is the app's, as Slack does when it is typed in."""
+        challenge = self._names.secret()
+        body = json.dumps({"type": "url_verification", "token": "", "challenge": challenge}).encode()
+        status, answer = await self._post(body, JSON, {})
+        return status == 200 and (answer or {}).get("challenge", (answer or {}).get("text")) == challenge
+
+    async def bring(
+        self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
+    ) -> Delivered:
+        """POST one payload; every 2xx within the time is an acknowledgement."""
+        if kind == "slash_commands":
+            body, content_type = urlencode(payload).encode(), FORM
+        elif kind == "interactive":
+            body, content_type = urlencode({"payload": json.dumps(payload)}).encode(), FORM
+        else:
+            body, content_type = json.dumps(payload).encode(), JSON
+        headers = {"X-Slack-Retry-Num": str(attempt), "X-Slack-Retry-Reason": f"http_{reason}"} if attempt else {}
+        name = self._names.envelope()
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        try:
+            if self._faults.take_duplicate():
+                await self._post(body, content_type, headers)
+            status, answer = await self._post(body, content_type, headers)
+        except TimeoutError:
+            return Delivered(kind, payload, name, failure=TOO_LATE, took=self._patience.acknowledgement)
+        except ClientError:
+            return Delivered(kind, payload, name, failure=NOBODY)
+        took = timedelta(seconds=loop.time() - started)
+        if not 200 <= status < 300:
+            return Delivered(kind, payload, name, failure=f"http_service_error_{status}", took=took)
+        return Delivered(kind, payload, name, answer=answer if answerable else None, took=took)
+
+    async def _post(self, body: bytes, content_type: str, headers: dict[str, str]) -> tuple[int, dict[str, Any] | None]:
+        signed = sign(self._secret, int(self._clock().timestamp()), body)
+        timeout = ClientTimeout(total=self._patience.acknowledgement.total_seconds())
+        given = {"Content-Type": content_type, "User-Agent": "Slackbot 1.0 (+https://api.slack.com/robots)"}
+        async with self._session.post(
+            self.url, data=body, headers={**given, **signed, **headers}, timeout=timeout, allow_redirects=False
+        ) as response:
+            text = await response.text()
+            return response.status, _read(text)
+
+
+def _read(text: str) -> dict[str, Any] | None:
+    if not text.strip():
+        return None
+    try:
+        answer = json.loads(text)
+    except ValueError:
+        return {"text": text}
+    return answer if isinstance(answer, dict) else {"text": text}

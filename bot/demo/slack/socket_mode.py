@@ -1,0 +1,170 @@
+"""Socket Mode: the app's WebSockets, the envelopes on them and their acknowledgements.
+
+Defined in https://docs.slack.dev/apis/events-api/using-socket-mode
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any
+
+from aiohttp import WSMsgType, web
+
+from bot.demo.slack.changes import Changes
+from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, Kind, Patience
+from bot.demo.slack.faults import Faults
+from bot.demo.slack.names import Names
+from bot.demo.slack.people import APP_ID
+
+MOST_CONNECTIONS = 10
+HOST = "applink-demo"
+
+
+@dataclass(eq=False, slots=True)
+class _Connection:
+    socket: web.WebSocketResponse
+    transport: asyncio.Transport | None
+    is_leaving: bool = False  # it was told to disconnect; new envelopes go elsewhere
+
+
+class SocketMode:
+    """Every connection of the app; each envelope goes to one of them, in turn."""
+
+    def __init__(self, names: Names, faults: Faults, changes: Changes, patience: Patience) -> None:
+        self.origin = ""
+        self.patience = patience
+        self._names = names
+        self._faults = faults
+        self._changes = changes
+        self._tickets: set[str] = set()
+        self._connections: list[_Connection] = []
+        self._turn = 0
+        self._pending: dict[str, asyncio.Future[dict[str, Any]]] = {}
+
+    @property
+    def connections(self) -> int:
+        """How many connections take envelopes now."""
+        return sum(not each.is_leaving and not each.socket.closed for each in self._connections)
+
+    def ticket(self) -> str:
+        """Return the address of one new connection, good once."""
+        ticket = self._names.secret()
+        self._tickets.add(ticket)
+        return f"{self.origin.replace('http', 'ws', 1)}/link/?ticket={ticket}&app_id={APP_ID}"
+
+    async def serve(self, request: web.Request) -> web.StreamResponse:
+        """Hold one connection of the app until it ends."""
+        ticket = request.query.get("ticket", "")
+        if ticket not in self._tickets:
+            raise web.HTTPForbidden(text="no such ticket")
+        self._tickets.discard(ticket)
+        socket = web.WebSocketResponse(heartbeat=30)
+        await socket.prepare(request)
+        connection = _Connection(socket, request.transport)
+        if len(self._connections) >= MOST_CONNECTIONS:
+            await _tell(socket, _disconnect("too_many_websockets"))
+            await socket.close()
+            return socket
+        self._connections.append(connection)
+        try:
+            hello = {
+                "type": "hello",
+                "num_connections": len(self._connections),
+                "debug_info": {"host": HOST, "approximate_connection_time": 18060},
+                "connection_info": {"app_id": APP_ID},
+            }
+            await _tell(socket, hello)
+            self._changes.wake()
+            async for message in socket:
+                if message.type is WSMsgType.TEXT:
+                    self._acknowledge(message.data)
+        finally:
+            self._connections.remove(connection)
+            self._changes.wake()
+        return socket
+
+    def _acknowledge(self, text: str) -> None:
+        try:
+            given = json.loads(text)
+        except ValueError:
+            return
+        if not isinstance(given, dict):
+            return
+        pending = self._pending.get(str(given.get("envelope_id")))
+        if pending is not None and not pending.done():
+            payload = given.get("payload")
+            pending.set_result(payload if isinstance(payload, dict) else {})
+
+    async def bring(
+        self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
+    ) -> Delivered:
+        """Send one envelope and wait for its acknowledgement."""
+        envelope: dict[str, Any] = {
+            "envelope_id": self._names.envelope(),
+            "type": kind,
+            "payload": payload,
+            "accepts_response_payload": answerable,
+        }
+        if kind == "events_api":
+            envelope |= {"retry_attempt": attempt, "retry_reason": reason}
+        name = envelope["envelope_id"]
+        loop = asyncio.get_running_loop()
+        pending: asyncio.Future[dict[str, Any]] = loop.create_future()
+        self._pending[name] = pending
+        started = loop.time()
+        try:
+            if not await self._send(envelope):
+                return Delivered(kind, payload, name, failure=NOBODY)
+            if self._faults.take_duplicate():
+                await self._send(envelope)
+            answer = await asyncio.wait_for(pending, self.patience.acknowledgement.total_seconds())
+        except TimeoutError:
+            return Delivered(kind, payload, name, failure=TOO_LATE, took=self.patience.acknowledgement)
+        finally:
+            del self._pending[name]
+        return Delivered(kind, payload, name, answer=answer or None, took=timedelta(seconds=loop.time() - started))
+
+    async def _send(self, envelope: dict[str, Any]) -> bool:
+        for _ in range(len(self._connections)):
+            ready = [each for each in self._connections if not each.is_leaving and not each.socket.closed]
+            if not ready:
+                return False
+            self._turn += 1
+            if await _tell(ready[self._turn % len(ready)].socket, envelope):
+                return True
+        return False
+
+    # --- what goes wrong
+
+    async def disconnect(self, reason: str = "refresh_requested") -> None:
+        """Tell every connection to go, as Slack does every few hours; after `warning` they still work for a while."""
+        for connection in list(self._connections):
+            connection.is_leaving = reason != "warning"
+            await _tell(connection.socket, _disconnect(reason))
+
+    def drop(self) -> None:
+        """Cut every connection without a word, as a network does."""
+        for connection in list(self._connections):
+            connection.is_leaving = True
+            if connection.transport is not None:
+                connection.transport.abort()
+
+    async def close(self) -> None:
+        """End every connection politely."""
+        for connection in list(self._connections):
+            await connection.socket.close()
+
+
+def _disconnect(reason: str) -> dict[str, Any]:
+    return {"type": "disconnect", "reason": reason, "debug_info": {"host": HOST}}
+
+
+async def _tell(socket: web.WebSocketResponse, what: dict[str, Any]) -> bool:
+    try:
+        await socket.send_str(json.dumps(what))
+    except (ConnectionError, RuntimeError):  # it ended meanwhile
+        return False
+    return True

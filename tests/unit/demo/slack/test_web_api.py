@@ -1,0 +1,228 @@
+"""The Web API refuses what Slack refuses, with Slack's own error strings."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession
+
+from bot.demo.slack.message import Message
+from bot.demo.slack.people import Channel
+from bot.demo.slack.server import SlackWorkspace
+from tests.slack import SteppedClock, workspace
+
+ALERTS = "C0ALERTS01"
+GENERAL = "C0GENERAL1"  # the bot is no member
+
+
+class Api:
+    """Calls methods as a client does that knows nothing of Slack."""
+
+    def __init__(self, slack: SlackWorkspace, session: ClientSession, clock: SteppedClock) -> None:
+        self.slack, self.session, self.clock = slack, session, clock
+
+    async def __call__(self, method: str, token: str | None = None, **arguments: Any) -> dict[str, Any]:
+        return await self.raw(method, json.dumps(arguments).encode(), "application/json", token)
+
+    async def raw(self, method: str, body: bytes, kind: str, token: str | None = None) -> dict[str, Any]:
+        headers = {"Content-Type": kind}
+        if token != "":
+            headers["Authorization"] = f"Bearer {token or self.slack.bot_token}"
+        async with self.session.post(f"{self.slack.api_url}{method}", data=body, headers=headers) as response:
+            assert response.status == 200
+            answer: dict[str, Any] = await response.json()
+            return answer
+
+    def message_of(self, name: str, **parts: Any) -> Message:
+        return self.slack.state.post(ALERTS, self.slack.state.user(name).id, "said", **parts)
+
+
+@pytest.fixture
+async def api() -> AsyncIterator[Api]:
+    clock = SteppedClock()
+    async with workspace(clock=clock, scopes=SCOPES) as slack, ClientSession() as session:
+        yield Api(slack, session, clock)
+
+
+SCOPES = ["chat:write", "files:write", "usergroups:read", "users:read", "channels:read", "im:write"]
+
+
+async def test_without_a_token(api: Api) -> None:
+    assert (await api("auth.test", token=""))["error"] == "not_authed"
+
+
+async def test_with_a_wrong_token(api: Api) -> None:
+    assert (await api("auth.test", token="xoxb-wrong"))["error"] == "invalid_auth"
+
+
+async def test_with_the_other_kind_of_token(api: Api) -> None:
+    assert (await api("apps.connections.open"))["error"] == "not_allowed_token_type"
+    assert (await api("auth.test", token=api.slack.app_token))["error"] == "not_allowed_token_type"
+
+
+async def test_unknown_method_is_named(api: Api) -> None:
+    assert await api("chat.shout") == {"ok": False, "error": "unknown_method", "req_method": "chat.shout"}
+
+
+async def test_missing_scope_says_what_is_needed_and_what_is_there() -> None:
+    async with workspace(scopes=["users:read"]) as slack, ClientSession() as session:
+        answer = await Api(slack, session, SteppedClock())("chat.postMessage", channel=ALERTS, text="x")
+    assert answer == {"ok": False, "error": "missing_scope", "needed": "chat:write", "provided": "users:read"}
+
+
+@pytest.mark.parametrize(
+    ("body", "kind", "error"),
+    [
+        (b"{", "application/json", "invalid_json"),
+        (b"[]", "application/json", "json_not_object"),
+        (b"\xff", "application/json", "invalid_charset"),
+        (b"x", "text/csv", "invalid_post_type"),
+        (b"channel=C0ALERTS01&text=x&blocks=%5B", "application/x-www-form-urlencoded", "invalid_blocks_format"),
+        (b"channel=C0ALERTS01", "application/x-www-form-urlencoded", "no_text"),
+        (b"text=x", "application/x-www-form-urlencoded", "invalid_arguments"),
+    ],
+)
+async def test_body_that_cannot_be_read(api: Api, body: bytes, kind: str, error: str) -> None:
+    assert (await api.raw("chat.postMessage", body, kind))["error"] == error
+
+
+@pytest.mark.parametrize(
+    ("arguments", "error"),
+    [
+        ({"channel": "C0NOWHERE1", "text": "x"}, "channel_not_found"),
+        ({"channel": "#nowhere", "text": "x"}, "channel_not_found"),
+        ({"channel": GENERAL, "text": "x"}, "not_in_channel"),
+        ({"channel": "C0PRIVATE1", "text": "x"}, "channel_not_found"),
+        ({"channel": "C0OLD00001", "text": "x"}, "is_archived"),
+        ({"channel": ALERTS}, "no_text"),
+        ({"channel": ALERTS, "text": "x" * 4001}, "msg_too_long"),
+        ({"channel": ALERTS, "text": "x", "blocks": [{"type": "carousel"}]}, "invalid_blocks"),
+        ({"channel": ALERTS, "text": "x", "thread_ts": "yesterday"}, "invalid_thread_ts"),
+        ({"channel": ALERTS, "text": "x", "thread_ts": "1.000000"}, "thread_not_found"),
+        ({"channel": {}, "text": "x"}, "invalid_arguments"),
+    ],
+)
+async def test_post_that_is_refused(api: Api, arguments: dict[str, Any], error: str) -> None:
+    api.slack.state.add_channel(Channel("C0PRIVATE1", "private", ("U0ALICE001",), is_private=True))
+    api.slack.state.add_channel(Channel("C0OLD00001", "old", ("U0ZOMBIE01",), is_archived=True))
+    assert (await api("chat.postMessage", **arguments))["error"] == error
+    assert api.slack.messages("#alerts") == []
+
+
+async def test_post_as_a_form_with_blocks_as_text(api: Api) -> None:
+    body = b"channel=%23alerts&text=x&blocks=" + b'%5B%7B%22type%22%3A%22divider%22%7D%5D'
+    answer = await api.raw("chat.postMessage", body, "application/x-www-form-urlencoded")
+    assert answer["message"]["blocks"] == [{"type": "divider", "block_id": answer["message"]["blocks"][0]["block_id"]}]
+
+
+async def test_post_to_a_person_goes_to_their_direct_message(api: Api) -> None:
+    assert (await api("chat.postMessage", channel="U0BOB00001", text="x"))["channel"] == "D0BOB00001"
+
+
+async def test_times_of_messages_rise_where_the_clock_stands_still(api: Api) -> None:
+    times = [(await api("chat.postMessage", channel=ALERTS, text="x"))["ts"] for _ in range(3)]
+    assert times == ["1795253400.000000", "1795253400.000001", "1795253400.000002"]
+
+
+async def test_reply_to_what_one_person_alone_sees_is_refused(api: Api) -> None:
+    private = await api("chat.postEphemeral", channel=ALERTS, user="U0BOB00001", text="x")
+    answer = await api("chat.postMessage", channel=ALERTS, text="y", thread_ts=private["message_ts"])
+    assert answer["error"] == "cannot_reply_to_message"
+
+
+async def test_reply_to_a_reply_joins_its_thread(api: Api) -> None:
+    parent = await api("chat.postMessage", channel=ALERTS, text="x")
+    reply = await api("chat.postMessage", channel=ALERTS, text="y", thread_ts=parent["ts"])
+    nested = await api("chat.postMessage", channel=ALERTS, text="z", thread_ts=reply["ts"])
+    assert nested["message"]["thread_ts"] == parent["ts"]
+
+
+async def test_ephemeral_needs_the_person_in_the_channel(api: Api) -> None:
+    answer = await api("chat.postEphemeral", channel=ALERTS, user="U0GUEST001", text="x")
+    assert answer["error"] == "user_not_in_channel"
+
+
+@pytest.mark.parametrize("method", ["chat.update", "chat.delete"])
+async def test_only_messages_of_its_own_may_the_bot_change(api: Api, method: str) -> None:
+    refusal = {"chat.update": "cant_update_message", "chat.delete": "cant_delete_message"}[method]
+    private = await api("chat.postEphemeral", channel=ALERTS, user="U0BOB00001", text="x")
+    cases = {
+        api.message_of("alice").ts: refusal,
+        private["message_ts"]: "message_not_found",
+        "1.000000": "message_not_found",
+    }
+    assert {ts: (await api(method, channel=ALERTS, ts=ts, text="y"))["error"] for ts in cases} == cases
+    assert (await api(method, channel="C0NOWHERE1", ts="1.000000", text="y"))["error"] == "channel_not_found"
+
+
+async def test_update_with_a_text_alone_keeps_the_blocks(api: Api) -> None:
+    posted = await api("chat.postMessage", channel=ALERTS, text="x", blocks=[{"type": "divider"}])
+    kept = await api("chat.update", channel=ALERTS, ts=posted["ts"], text="y")
+    assert [block["type"] for block in kept["message"]["blocks"]] == ["divider"]
+    assert kept["message"]["edited"]["user"] == "U0ZOMBIE01"
+    bare = await api("chat.update", channel=ALERTS, ts=posted["ts"], text="y", blocks=[])
+    assert "blocks" not in bare["message"]
+
+
+async def test_deleting_leaves_a_tombstone_where_a_thread_hangs(api: Api) -> None:
+    parent = await api("chat.postMessage", channel=ALERTS, text="x")
+    reply = await api("chat.postMessage", channel=ALERTS, text="y", thread_ts=parent["ts"])
+    assert (await api("chat.delete", channel=ALERTS, ts=parent["ts"]))["ok"]
+    assert api.slack.messages("#alerts")[0].is_deleted
+    assert (await api("chat.delete", channel=ALERTS, ts=reply["ts"]))["ok"]
+    assert len(api.slack.messages("#alerts")) == 1
+
+
+async def test_permalink_opens_the_page_at_the_message(api: Api) -> None:
+    posted = await api("chat.postMessage", channel=ALERTS, text="x")
+    link = await api("chat.getPermalink", channel=ALERTS, message_ts=posted["ts"])
+    assert link["permalink"] == f"{api.slack.origin}/archives/{ALERTS}/p{posted['ts'].replace('.', '')}"
+    assert (await api("chat.getPermalink", channel=ALERTS, message_ts="1.0"))["error"] == "message_not_found"
+
+
+@pytest.mark.parametrize(
+    ("method", "arguments", "error"),
+    [
+        ("users.info", {"user": "U0NOBODY01"}, "user_not_found"),
+        ("usergroups.users.list", {"usergroup": "S0NONE"}, "no_such_subteam"),
+        ("conversations.info", {"channel": "C0NOWHERE1"}, "channel_not_found"),
+        ("conversations.info", {"channel": "D0BOB00001"}, "missing_scope"),
+        ("conversations.open", {}, "users_list_not_supplied"),
+        ("conversations.open", {"users": "U0NOBODY01"}, "user_not_found"),
+        ("files.getUploadURLExternal", {"filename": "a.png", "length": 0}, "missing_argument"),
+        ("files.getUploadURLExternal", {"filename": "a.png", "length": "many"}, "invalid_arguments"),
+        ("files.getUploadURLExternal", {"filename": "a.png", "length": 1, "alt_txt": "a" * 1001}, "alt_txt_too_large"),
+        ("files.completeUploadExternal", {"files": [{"id": "F1"}]}, "file_not_found"),
+        ("files.completeUploadExternal", {"files": []}, "invalid_arguments"),
+        ("files.completeUploadExternal", {"files": [{"id": "F1"}], "channel_id": GENERAL}, "not_in_channel"),
+        ("views.publish", {"user_id": "U0NOBODY01", "view": {"type": "home", "blocks": []}}, "invalid_arguments"),
+        ("views.update", {"view_id": "V1", "view": {"type": "modal", "blocks": []}}, "not_found"),
+        ("views.open", {"trigger_id": "1.2.3"}, "invalid_arguments"),
+    ],
+)
+async def test_other_method_that_is_refused(api: Api, method: str, arguments: dict[str, Any], error: str) -> None:
+    assert (await api(method, **arguments))["error"] == error
+
+
+async def test_who_is_who(api: Api) -> None:
+    assert (await api("auth.test"))["user_id"] == "U0ZOMBIE01"
+    guest = (await api("users.info", user="U0GUEST001"))["user"]
+    assert (guest["is_restricted"], guest["is_bot"], "email" in guest["profile"]) == (True, False, False)
+    (group,) = (await api("usergroups.list", include_users=True))["usergroups"]
+    assert (group["handle"], group["users"]) == ("sre-oncall", ["U0ALICE001", "U0BOB00001"])
+    assert (await api("usergroups.users.list", usergroup=group["id"]))["users"] == group["users"]
+    assert (await api("conversations.info", channel=GENERAL))["channel"]["is_member"] is False
+    assert (await api("conversations.open", users="U0BOB00001"))["channel"]["id"] == "D0BOB00001"
+
+
+async def test_calls_are_remembered_without_their_tokens(api: Api) -> None:
+    body = f"token={api.slack.bot_token}&channel={ALERTS}&text=x".encode()
+    assert (await api.raw("chat.postMessage", body, "application/x-www-form-urlencoded", token=""))["ok"]
+    await api("chat.postMessage", channel=GENERAL, text="x")
+    assert [(call.method, call.arguments, call.error) for call in api.slack.asked()] == [
+        ("chat.postMessage", {"channel": ALERTS, "text": "x"}, ""),
+        ("chat.postMessage", {"channel": GENERAL, "text": "x"}, "not_in_channel"),
+    ]
