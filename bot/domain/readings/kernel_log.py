@@ -47,6 +47,7 @@ class KernelEvent:
     queue: int | None = None
     process: str = ""  # the process the line names
     napi_scheduled: bool | None = None
+    reason: KernelEventKind | None = None  # of a reset: what the driver said just before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +60,7 @@ class KernelLogReading:
     lines_seen: int
     events: tuple[KernelEvent, ...] = ()
     kinds: tuple[str, ...] = field(default=())  # every kind seen, for conditions
+    left_out: int = 0  # older lines that matter: of each sort only the newest are read
 
     def of(self, *kinds: KernelEventKind) -> tuple[KernelEvent, ...]:
         """Return the events of these kinds, oldest first."""

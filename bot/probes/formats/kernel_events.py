@@ -1,0 +1,120 @@
+"""What the kernel itself says of lockups, stalls, memory, disks and tables, in the words of its versions.
+
+Defined in: Linux, kernel/watchdog.c, kernel/rcu/tree_stall.h, kernel/hung_task.c, mm/oom_kill.c,
+net/sched/sch_generic.c, net/netfilter/nf_conntrack_core.c, block/blk-core.c, drivers/nvme/host/pci.c,
+kernel/time/clocksource.c, and others.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bot.domain.readings.kernel_log import KernelEvent
+from bot.domain.readings.kernel_log import KernelEventKind as Kind
+from bot.probes.formats.kernel_line import KernelLine
+
+_CPU = r"(?P<core>[0-9]{1,5})"
+_WHO = r"(?P<process>.{1,40}?)"
+_QUEUE = r"transmit queue (?P<queue>[0-9]{1,4}) timed out"
+_DISK = r"(?P<device>(?!fd[0-9]|sr[0-9])[A-Za-z0-9_!/-]{1,40})"  # a drive without a medium is no fault
+_IN = r"(?P<device>[^\s:)]{1,40})"
+_NVME_SAYS = (
+    "I/O (?:tag )?[0-9]+ .*timeout|controller is down|Device not ready|Removing after probe failure|"
+    "Disabling device after reset failure|Abort status"
+)
+
+# What is read off a line stands at its start: a line that only mentions such words is not one.
+_WORDINGS: dict[Kind, tuple[str, ...]] = {
+    Kind.SOFT_LOCKUP: (
+        rf"(?:NMI )?(?:watchdog: )?BUG: soft lockup - CPU#{_CPU} stuck for [0-9]+s!(?: \[{_WHO}:[0-9]+\])?",
+    ),
+    Kind.HARD_LOCKUP: (
+        rf"(?:NMI )?(?:watchdog: )?(?:CPU[0-9]+: )?Watchdog detected hard LOCKUP on cpu ?{_CPU}",
+        rf"Kernel panic - not syncing: Watchdog detected hard LOCKUP on cpu ?{_CPU}",
+        rf"watchdog: CPU [0-9]+ detected hard LOCKUP on other CPUs {_CPU}",
+    ),
+    Kind.RCU_STALL: (
+        rf"(?:rcu: )?INFO: rcu_\w+ self-detected stall on CPU(?: ?\{{ ?{_CPU})?",
+        rf"(?:rcu: )?INFO: rcu_\w+ detected (?:expedited )?stalls on CPUs/tasks:(?: ?\{{ ?{_CPU})?",
+    ),
+    Kind.HUNG_TASK: (rf"INFO: task {_WHO}:[0-9]+ blocked(?: in I/O wait)? for more than [0-9]+ seconds",),
+    Kind.OOM_KILL: (rf"(?:Memory cgroup out|Out) of memory[^:]{{0,80}}: Kill(?:ed)? process [0-9]+ \({_WHO}\)",),
+    Kind.CONNTRACK_FULL: (r"(?:(?:nf|ip)_conntrack: )+table full, dropping packet",),
+    Kind.NETDEV_WATCHDOG: (
+        rf"NETDEV WATCHDOG: (?P<device>[^\s(]{{1,15}}) \([^)]*\): {_QUEUE}",
+        rf"(?:\S+ \S+ )?(?P<device>[^\s:]{{1,15}}): NETDEV WATCHDOG: (?:CPU: {_CPU}: )?{_QUEUE}",
+    ),
+    Kind.DISK_ERROR: (
+        rf"(?:blk_update_request: |end_request: |print_req_error: )*I/O error, dev {_DISK}, sector",
+        rf"(?:\w+: )?critical (?:medium|target|nexus|space allocation) error, dev {_DISK}, sector",
+        rf"Buffer I/O error on dev(?:ice)? {_DISK},",
+        rf"nvme (?P<device>nvme[0-9]+): (?:{_NVME_SAYS})",
+        rf"(?:EXT4-fs error|BTRFS error|BTRFS critical) \(device {_IN}",
+        rf"EXT4-fs \({_IN}\): (?:Remounting filesystem read-only|.*I/O error)",
+        r"Aborting journal on device (?P<device>\S{1,40}?)\.?(?:\s|$)",
+        r"JBD2: (?:Detected IO errors|I/O error|Error -?[0-9]+)",
+        rf"XFS \({_IN}\): .*(?:I/O [Ee]rror|[Cc]orruption|[Ss]hut ?down|[Ss]hutting down)",
+        r"sd [0-9:]+:(?: \[(?P<device>\w{1,20})\])? rejecting I/O to offline device",
+        r"nfs: server (?P<device>\S{1,80}) not responding",
+    ),
+    Kind.CGROUP_EXHAUSTED: (
+        r"cgroup: fork rejected by pids controller in",
+        r"cgroup: .*(?:[Nn]o space left on device|ENOSPC|error -28\b)",
+    ),
+    Kind.CLOCKSOURCE: (
+        r"(?:clocksource: )?(?:timekeeping watchdog[^:]*: )?Marking clocksource '?(?P<device>\w{1,20})'? as unstable",
+        r"Clocksource (?P<device>\w{1,20}) unstable",
+        r"tsc: Marking TSC unstable due to",
+    ),
+    Kind.GPU_ERROR: (
+        r"NVRM: Xid \((?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})[^)]*\): [0-9]+",
+        r"NVRM: GPU (?:at )?(?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})\S* has fallen off the bus",
+    ),
+}
+_PATTERNS = tuple((kind, re.compile(pattern)) for kind, patterns in _WORDINGS.items() for pattern in patterns)
+
+_STALLED_CORE = re.compile(rf"(?:rcu: )?\s*{_CPU}-[^\s:]{{0,12}}: \(")
+_ON_CORE = re.compile(rf"CPU: {_CPU} (?:UID: [0-9]+ )?PID: [0-9]+ Comm: {_WHO} (?:Kdump: .*)?(?:Tainted|Not tainted)")
+
+# A frame that walks memory cgroups' statistics. `? ` marks what merely lies on the stack, and is passed over.
+_FRAME = re.compile(
+    r"\s*(?:RIP: [0-9a-f]+:|pc : |lr : )?(?:\[<[0-9a-fx]+>\] ?)*(?P<function>mem_cgroup_(?:node_)?nr_lru_pages|"
+    r"memcg_numa_stat_show|memcg_stat_show|memory_numa_stat_show|memory_stat_show|mem_cgroup_iter|"
+    r"(?:cgroup|css|mem_cgroup_css)_rstat_flush\w*|shrink_(?:node|lruvec|zone|slab)\w*)(?:\.[a-z0-9.]{1,40})?\+0x"
+)
+
+
+def kernel_event(line: KernelLine) -> KernelEvent | None:
+    """Return what a line tells, None for a line that tells nothing of ours."""
+    for kind, pattern in _PATTERNS:
+        found = pattern.match(line.says)
+        if found is not None:
+            said = found.groupdict()
+            return KernelEvent(
+                kind=kind,
+                text=line.raw,
+                since_boot=line.since_boot,
+                device=said.get("device") or "",
+                core=int(said["core"]) if said.get("core") else None,
+                queue=int(said["queue"]) if said.get("queue") else None,
+                process=said.get("process") or "",
+            )
+    return None
+
+
+def stalled_core(line: KernelLine) -> int | None:
+    """Return the core that a line below an RCU stall names."""
+    found = _STALLED_CORE.match(line.says)
+    return int(found["core"]) if found else None
+
+
+def on_core(line: KernelLine) -> tuple[int, str] | None:
+    """Return core and process of the line that heads a call trace."""
+    found = _ON_CORE.match(line.says)
+    return (int(found["core"]), found["process"].strip()) if found else None
+
+
+def frame(line: KernelLine) -> str | None:
+    """Return the function of a call trace's frame where it belongs to a walk of memory cgroups or to reclaim."""
+    found = _FRAME.match(line.says)
+    return found["function"] if found else None

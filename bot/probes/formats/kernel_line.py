@@ -1,0 +1,52 @@
+"""One line of the kernel's log: when it was said, and what; whatever printed it.
+
+Defined in: Linux, kernel/printk/printk.c (times, callers), dmesg(1), journalctl(1) `-o short-monotonic`, RFC 3164
+(syslog files).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+
+_SINCE_BOOT = r"\[\s*(?P<at>[0-9]{1,9}\.[0-9]{1,9})\]"
+_CALLER = r"(?:\s?\[\s*[TC][0-9]+\])?"  # CONFIG_PRINTK_CALLER
+_DATE = r"[A-Z][a-z]{2}\s+[0-9]{1,2} [0-9:]{8}|[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.,]{8,18}(?:Z|[+-][0-9]{2}:?[0-9]{2})?"
+# A journal line names who spoke; dmesg's do not. `(?:kernel: )` alone is a syslog line whose date was dropped.
+_JOURNAL = re.compile(rf"{_SINCE_BOOT} \S+ (?P<who>[^:\[]+)(?:\[[0-9]+\])?: (?P<says>.*)")
+_SYSLOG = re.compile(rf"(?:(?:{_DATE}) \S+ )?kernel: (?:{_SINCE_BOOT}{_CALLER} )?(?P<says>.*)")
+_DMESG = re.compile(rf"(?:<[0-9]+>)?{_SINCE_BOOT}{_CALLER} (?P<says>.*)")
+_DATED = re.compile(rf"(?:\[\s*\+?[A-Z0-9][^\]]{{3,30}}\]|(?:{_DATE})) (?P<says>.*)")
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLine:
+    """What one line says, without the prefix of whoever printed it. `since_boot` None: it carries no such time."""
+
+    says: str
+    raw: str
+    since_boot: timedelta | None = None
+
+
+def kernel_line(raw: str, from_journal: bool) -> KernelLine | None:
+    """Take the prefix off a line; None when the journal names another speaker than the kernel.
+
+    What a program writes to /dev/kmsg carries a facility of its own, so that the journal names the program and
+    `dmesg -k` leaves it out; plain `dmesg`, as old and small systems have it, cannot tell it from the kernel's words.
+    """
+    if from_journal:
+        found = _JOURNAL.fullmatch(raw)
+        if found is None:
+            return None
+        return KernelLine(found["says"], raw, _since(found["at"])) if found["who"] == "kernel" else None
+    for form in (_DMESG, _SYSLOG):
+        found = form.fullmatch(raw)
+        if found is not None:
+            return KernelLine(found["says"], raw, _since(found["at"]))
+    found = _DATED.fullmatch(raw)
+    return KernelLine(found["says"] if found else raw, raw)
+
+
+def _since(at: str | None) -> timedelta | None:
+    return None if at is None else timedelta(seconds=float(at))

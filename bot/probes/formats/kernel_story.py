@@ -1,0 +1,127 @@
+"""The kernel's lines put together: which trace belongs to which lockup, which reset to which complaint before it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from bot.domain.readings.kernel_log import KernelEvent
+from bot.domain.readings.kernel_log import KernelEventKind as Kind
+from bot.probes.formats.ena_events import VERSION, ena_event
+from bot.probes.formats.kernel_events import frame, kernel_event, on_core, stalled_core
+from bot.probes.formats.kernel_line import KernelLine
+
+_TRACED = (Kind.SOFT_LOCKUP, Kind.HARD_LOCKUP, Kind.RCU_STALL, Kind.HUNG_TASK)
+_RESETS = (Kind.NIC_RESET, Kind.NIC_RESET_FAILED)
+# What makes a driver reset its device, the most telling first.
+_REASONS = (
+    Kind.NIC_STARVED, Kind.NIC_DEVICE_ERROR, Kind.NIC_KEEPALIVE, Kind.NIC_ADMIN, Kind.NIC_INTERRUPT,
+    Kind.NIC_STALLED, Kind.NETDEV_WATCHDOG,
+)  # fmt: skip
+_TRACE_LASTS = timedelta(seconds=5)
+_RESET_FOLLOWS_WITHIN = timedelta(seconds=60)
+
+
+def told_by(lines: Sequence[KernelLine]) -> tuple[KernelEvent, ...]:
+    """Return what the lines tell, oldest first."""
+    versions = (version for line in lines if (version := VERSION.search(line.says)))
+    known = next((version["version"].rstrip("g") for version in versions), "")
+    told = [ena for line in lines if (ena := ena_event(line, known))]
+    story = _Story(known, {bus: event.device for event, bus in told if bus and event.device != bus})
+    for line in lines:
+        story.hear(line)
+    story.end_trace()
+    return tuple(story.events)
+
+
+@dataclass(slots=True)
+class _Story:
+    version: str
+    names: dict[str, str]  # a device's name by its bus address
+    events: list[KernelEvent] = field(default_factory=list)
+    resetting: dict[str, KernelEvent] = field(default_factory=dict)  # by device
+    complaints: dict[str, list[KernelEvent]] = field(default_factory=dict)  # since the last reset, by device
+    head: KernelEvent | None = None  # whose core and process the next trace is of
+    trace: list[tuple[str, KernelLine]] = field(default_factory=list)
+
+    def hear(self, line: KernelLine) -> None:
+        if function := frame(line):
+            if self.trace and _apart(self.trace[-1][1].since_boot, line.since_boot) > _TRACE_LASTS:
+                self.end_trace()
+            self.trace.append((function, line))
+            return
+        if version := VERSION.search(line.says):
+            self.version = version["version"].rstrip("g")
+        if ena := ena_event(line, self.version):
+            self.end_trace()
+            self._nic(replace(ena[0], device=self.names.get(ena[0].device, ena[0].device)))
+        elif event := kernel_event(line):
+            self.end_trace()
+            self.events.append(event)
+            if event.kind in _TRACED:
+                self.head = event
+            elif event.kind is Kind.NETDEV_WATCHDOG:
+                self.complaints.setdefault(event.device, []).append(event)
+        elif (core := stalled_core(line)) is not None:
+            if self.events and self.events[-1].kind is Kind.RCU_STALL and self.events[-1].core is None:
+                self.events[-1] = self.head = replace(self.events[-1], core=core)
+        elif headed := on_core(line):
+            self.end_trace()
+            self._head(line, *headed)
+
+    def _head(self, line: KernelLine, core: int, process: str) -> None:
+        last = self.events[-1] if self.events else None
+        same = last is not None and last is self.head and _apart(last.since_boot, line.since_boot) <= _TRACE_LASTS
+        if last is not None and same and last.core in (None, core) and not last.process:
+            self.events[-1] = replace(last, core=core, process=process)
+        self.head = KernelEvent(Kind.STACK_MEMCG_WALK, line.raw, line.since_boot, core=core, process=process)
+
+    def end_trace(self) -> None:
+        """Decide what the trace that has just ended tells."""
+        trace, self.trace = self.trace, []
+        walk = [(function, line) for function, line in trace if not function.startswith("shrink_")]
+        telling = [(function, line) for function, line in walk if function != "mem_cgroup_iter"]
+        # Reclaim walks the groups too, by mem_cgroup_iter: that is no reading of statistics.
+        if not telling and (not walk or len(walk) < len(trace)):
+            return
+        line = (telling or walk)[0][1]
+        near = self.head is not None and _apart(self.head.since_boot, line.since_boot) <= _TRACE_LASTS
+        self.events.append(
+            KernelEvent(
+                Kind.STACK_MEMCG_WALK,
+                line.raw,
+                line.since_boot,
+                core=self.head.core if self.head and near else None,
+                process=self.head.process if self.head and near else "",
+            )
+        )
+
+    def _nic(self, event: KernelEvent) -> None:
+        device = event.device
+        if event.kind not in _RESETS:
+            self.events.append(event)
+            self.complaints.setdefault(device, []).append(event)
+            return
+        begun = self.resetting.pop(device, None)
+        if begun is not None and "Trigger reset is on" in event.text:
+            begun = None  # the one before never ended
+        if begun is None:
+            event = replace(event, reason=_reason(self.complaints.pop(device, ()), event.since_boot))
+        else:
+            self.events.remove(begun)
+            failed = begun.kind is Kind.NIC_RESET_FAILED
+            # Old drivers print "successfully" after a failure too: the failure is what happened.
+            event = begun if failed else replace(event, reason=begun.reason)
+        self.events.append(event)
+        if "Device reset completed" not in event.text and (begun is None or begun.kind is Kind.NIC_RESET):
+            self.resetting[device] = event
+
+
+def _reason(complaints: Iterable[KernelEvent], at: timedelta | None) -> Kind | None:
+    near = {event.kind for event in complaints if _apart(event.since_boot, at) <= _RESET_FOLLOWS_WITHIN}
+    return next((kind for kind in _REASONS if kind in near), None)
+
+
+def _apart(first: timedelta | None, second: timedelta | None) -> timedelta:
+    return timedelta(0) if first is None or second is None else abs(second - first)

@@ -1,0 +1,107 @@
+"""What the kernel's log of this boot says that matters: resets, lockups, stalls, kills, full tables, failing disks.
+
+Defined in: journalctl(1), dmesg(1); the wordings in `formats/ena_events.py` and `formats/kernel_events.py`.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from datetime import timedelta
+
+from bot.domain.batch import root_argv
+from bot.domain.command import Command, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.readings.kernel_log import KernelLogReading
+from bot.probes.formats.kernel_line import kernel_line
+from bot.probes.formats.kernel_story import told_by
+
+MOST_OF_A_SORT = 80
+_LIMIT = timedelta(seconds=4)
+# journalctl takes 5 µs a line; a reset of a large device writes four thousand.
+_JOURNAL = ("journalctl", "-k", "-b", "-q", "--no-pager", "-o", "short-monotonic", "-n", "20000")
+_DMESG = ("dmesg", "-k")
+_WHOLE = "-- whole --"
+
+# Loose on purpose: the node only thins the log out, reading it is done here. The newest lines of each sort are kept,
+# so that a storm of one sort does not push another out.
+_NIC_SORT = (
+    "TX q [0-9]+ is paused|Transmit time out|napi handler hasn|ost (tx|TX) completions|missed TX completions|"
+    "\\[2\\/2\\] qid|Keep alive watchdog|ENA admin queue|for the admin cmd|driver didn.t receive|Potential MSIX|"
+    "Trigger (reset is on|refill)|Device reset completed|attempt failed|FW isn.t responsive|nvalid req_id|"
+    "Faulty descriptor|unhealthy state|Tx queue is stuck|malformed|Elastic Network Adapter|NETDEV WATCHDOG"
+)
+_DISK_SORT = (
+    "I.O (error|Error)|critical .* error, dev|nvme nvme[0-9]*: (I.O|controller|Device|Removing|Disabling|Abort)|"
+    "(EXT4-fs|BTRFS) (error|critical)|EXT4-fs .*read-only|JBD2|Aborting journal|offline device|not responding|"
+    "XFS \\(.*(orruption|hut)"
+)
+_SORTS = (
+    _NIC_SORT,
+    "soft lockup|hard LOCKUP|INFO: rcu_",
+    "Comm: |[0-9]-[^ ]*: \\(|(mem_cgroup|memcg|memory|rstat|shrink)_[a-z_.0-9]*\\+0x",
+    "blocked (in I.O wait )?for more than|Kill(ed)? process",
+    "conntrack: table full|fork rejected by pids|cgroup: .*(o space left|ENOSPC|error -28)",
+    _DISK_SORT,
+    "unstable|NVRM: ",
+)
+_PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # one a packet, a hundred in a row: the first three tell
+FILTER = (
+    f'$0 == "{_WHOLE}" {{ w = 1; next }} {{ n++; c = 0 }} '
+    f"{_PER_PACKET} {{ if (++f < 4) c = 1 }} "
+    f"!{_PER_PACKET} {{ f = 0; "
+    + "; else ".join(f"if (/{words}/) c = {number}" for number, words in enumerate(_SORTS, start=1))
+    + " } "
+    f"c {{ i = k[c]++ % {MOST_OF_A_SORT}; if ((c, i) in r) {{ delete s[r[c, i]]; x++ }} r[c, i] = n; s[n] = $0 }} "
+    "END { if (w && n) { for (i = 1; i <= n; i++) if (i in s) print s[i]; "
+    'print "-- " o ": " n " lines, " x + 0 " left out --" } }'
+)
+_END = re.compile(r"-- (journal|dmesg): ([0-9]{1,12}) lines, ([0-9]{1,12}) left out --")
+
+
+def _way(origin: str, said: str) -> tuple[str, ...]:
+    return ("sh", "-c", f"{{ {said} && echo '{_WHOLE}'; }} | awk -v o={origin} {shlex.quote(FILTER)}")
+
+
+def _as_root(argv: tuple[str, ...]) -> str:
+    return shlex.join(root_argv(argv, _LIMIT.total_seconds()))
+
+
+def parse(outputs: Outputs) -> KernelLogReading:
+    """Read the lines that the node kept.
+
+    Unread when: nothing was printed, for a kernel's log is never empty: who may not read it is shown none.
+    """
+    lines = outputs.text("log").rstrip("\n").split("\n")
+    end = _END.fullmatch(lines[-1])
+    if end is None:
+        raise CannotRead("kernel_log: the log is cut short")
+    origin, seen, left_out = end.groups()
+    if not int(seen):
+        raise CannotRead("kernel_log: the log is empty, which a kernel's log never is")
+    read = (kernel_line(line, origin == "journal") for line in lines[:-1])
+    events = told_by([line for line in read if line is not None])
+    kinds = tuple(dict.fromkeys(event.kind.value for event in events))
+    return KernelLogReading(origin, int(seen), events, kinds, int(left_out))
+
+
+PROBE = Probe(
+    name="kernel_log",
+    title="kernel log of this boot",
+    commands=(
+        Command(
+            "log",
+            _way("journal", shlex.join(_JOURNAL)),
+            alternatives=(
+                _way("journal", _as_root(_JOURNAL)),
+                _way("dmesg", "{ dmesg -k 2>/dev/null || dmesg; }"),
+                _way("dmesg", _as_root(_DMESG)),
+            ),
+            lane="journal",
+            limit=_LIMIT,
+            sudo=(_JOURNAL, _DMESG),
+        ),
+    ),
+    parse=parse,
+)
