@@ -8,8 +8,8 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from bot.demo.answer import Answer, Answering
-from bot.domain.batch import STDERR_LIMIT_BYTES
-from bot.domain.wire import END, Request, Way, frame
+from bot.domain.batch_shell import STDERR_LIMIT_BYTES
+from bot.domain.wire import Request, Way, end, frame
 
 LAUNCH = re.compile(r"""exec /bin/sh -c 's=\$\(head -c (\d+)\) && eval "\$s"'\Z""")
 
@@ -31,7 +31,7 @@ class BatchAnswers:
         async with asyncio.TaskGroup() as group:
             for lane in sorted(lanes):
                 group.create_task(self._lane(f"{lane}p0", first, f"{lane}p1", second))
-        await self.send(END.encode())
+        await self.send(end(self.request.nonce).encode())
 
     async def _lane(
         self, first_name: str, first: dict[str, tuple[Way, ...]], second_name: str, second: dict[str, tuple[Way, ...]]
@@ -46,13 +46,19 @@ class BatchAnswers:
             await self._part(second_name, second[second_name])
 
     async def _part(self, name: str, ways: tuple[Way, ...]) -> None:
+        """Answer one lane's looks and send them together, as the script does."""
+        frames = ""
         answered: set[str] = set()
         for way in ways:
-            if way.number not in answered and await self._way(name, way):
-                answered.add(way.number)
+            if way.number not in answered:
+                framed, printed = await self._way(name, way)
+                frames += framed
+                if printed or way.last:
+                    answered.add(way.number)
+        await self.send(frames.encode())
 
-    async def _way(self, part: str, way: Way) -> bool:
-        """Run one way and frame it; False when the next way is to be tried."""
+    async def _way(self, part: str, way: Way) -> tuple[str, bool]:
+        """Run one way; return its frame, and whether it printed anything."""
         started = self.machine.uptime()
         try:
             async with asyncio.timeout(way.limit_seconds):
@@ -64,9 +70,9 @@ class BatchAnswers:
         if len(stdout) > way.limit_bytes:
             stdout, status = stdout[: way.limit_bytes], "141"  # head closed the pipe: the command died of SIGPIPE
         if not way.last:
-            stdout = b"".join(line + b"\n" for line in stdout.split(b"\n") if line)  # the script's `grep -a .`
+            if stdout and not stdout.endswith(b"\n"):
+                stdout += b"\n"  # grep ends every line
             status += "" if stdout else "\nnothing"
         stderr = answer.stderr.rstrip(b"\n")[-STDERR_LIMIT_BYTES:]
         nonce, ended = self.request.nonce, self.machine.uptime()
-        await self.send(frame(part, nonce, way.number, stdout, stderr, status, started, ended).encode())
-        return way.last or bool(stdout)
+        return frame(part, nonce, way.number, stdout, stderr, status, started, ended), bool(stdout)

@@ -12,13 +12,13 @@ import asyncssh
 from bot.demo.answer import Answer, Answering
 from bot.demo.batch_answers import LAUNCH, BatchAnswers
 from bot.demo.faults import FLOOD_BYTES, Fault, Faulty
-from bot.domain.batch import LANE_MARK
+from bot.domain.batch_shell import LANE_MARK
 from bot.domain.wire import read_script
 
 Channel: TypeAlias = asyncssh.SSHServerChannel[bytes]
 
 SCRIPT_LIMIT_BYTES = 1024 * 1024
-ANSWERS_BEFORE_CLOSING = 3
+ANSWERS_BEFORE_CLOSING = 1  # lanes' worth
 
 
 class ExecSession(asyncssh.SSHServerSession[bytes]):

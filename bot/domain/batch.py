@@ -1,84 +1,37 @@
 """A batch: all commands of a diagnosis as one POSIX-sh script, and the frames in which its answers come back.
 
-The script runs in lanes, side by side; within a lane commands run one after another. Each lane's output is a byte
-stream (frame heads carry a secret nonce, so that no output can pretend to be one) which travels as short base64
-lines, because lines of under 4 kB are the only writes that several processes may make to one pipe without mixing.
+The script runs in lanes, side by side; within a lane commands run one after another. The first looks of a lane are one
+byte stream and its second looks another (frame heads carry a secret nonce, so that no output can pretend to be one);
+a stream travels as lines of base64 when its looks have ended.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import math
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 
+from bot.domain.batch_shell import (
+    EPILOGUE,
+    LANE_MARK,
+    NEEDED_TOOLS,
+    PREAMBLE,
+    STDERR_LIMIT_BYTES,
+    WIRE_LINE_CHARS,
+)
 from bot.domain.command import Command, Completed, Looks
 from bot.domain.errors import ConnectionLost
 from bot.domain.safe_text import decode, one_line
 
-NEEDED_TOOLS = ("base64", "awk", "head", "tail", "timeout", "sleep")
-STDERR_LIMIT_BYTES = 2000
-LANE_MARK = "%z"
-
 # Second looks run in the last part of the window, so that they end with it and not after it.
 SECOND_LOOK_BEFORE_END = 0.3
 
-# The lifeline: when our end of stdin closes, everything in this session dies. `timeout` puts its child into a process
-# group of its own, so killing our group is not enough; the session is what they share. Root's children cannot be
-# killed from here and end at their own limit.
-_PREAMBLE = r"""
-PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin; LC_ALL=C; LANG=C; LANGUAGE=C
-S_COLORS=never; SYSTEMD_COLORS=0; SYSTEMD_PAGER=cat; PAGER=cat; TERM=dumb
-export PATH LC_ALL LANG LANGUAGE S_COLORS SYSTEMD_COLORS SYSTEMD_PAGER PAGER TERM
-unset ENV BASH_ENV
-for tool in @TOOLS@; do command -v "$tool" >/dev/null 2>&1 || { echo "@MARK@! missing $tool"; exit 1; }; done
-renice -n 19 -p $$ >/dev/null 2>&1; command -v ionice >/dev/null 2>&1 && ionice -c 3 -p $$ >/dev/null 2>&1
-N=@NONCE@
-exec 9<&0 </dev/null
-die() {
-  read -r me _ </proc/self/stat
-  round=0
-  while [ "$round" -lt 5 ]; do
-    found=
-    for stat in /proc/[0-9]*/stat; do
-      { read -r line <"$stat"; } 2>/dev/null || continue
-      pid=${stat#/proc/}; pid=${pid%/stat}; rest=${line##*) }
-      set -- $rest
-      [ "$4" = "$S" ] && [ "$1" != Z ] && [ "$pid" != "$me" ] && kill -KILL "$pid" 2>/dev/null && found=1
-    done
-    [ -n "$found" ] || break
-    round=$((round + 1))
-  done
-  kill -KILL 0
-}
-read -r line </proc/$$/stat; set -- ${line##*) }; S=$4
-( exec >/dev/null 2>&1; read -r _ <&9; die ) &
-W=$!
-exec 9<&-
-run() {
-  i=$1 t=$2 c=$3; shift 3
-  read -r up _ </proc/uptime
-  printf '\n%s %s %s\n' "$N" "$i" "$up"
-  e=$({ { timeout -k 1 "$t" "$@" 2>&4 3>&- 4>&-; printf '\n%s' "$?" >&4; } | head -c "$c" >&3; } 4>&1 \
-    | tail -c @STDERR@)
-  read -r up _ </proc/uptime
-  printf '\n%s e\n%s %s\n%s .\n' "$N" "$e" "$up" "$N"
-}
-try() {
-  i=$1 t=$2 c=$3; shift 3
-  read -r up _ </proc/uptime
-  printf '\n%s %s %s\n' "$N" "$i" "$up"
-  e=$({ { timeout -k 1 "$t" "$@" 2>&4 3>&- 4>&-; printf '\n%s' "$?" >&4; } | head -c "$c" \
-    | { grep -a . >&3 || printf '\nnothing' >&4; }; } 4>&1 | tail -c @STDERR@)
-  read -r up _ </proc/uptime
-  printf '\n%s e\n%s %s\n%s .\n' "$N" "$e" "$up" "$N"
-  case $e in *nothing*) return 1;; esac
-  return 0
-}
-frame() { base64 -w 900 | awk -v p="@MARK@ $1" '{ print p, $0; fflush() }'; }
-"""
+# How long a script lives when nobody says: the window, and then more than a lane's commands should ever need.
+LIFETIME_BEYOND_WINDOW = timedelta(seconds=30)
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,32 +78,60 @@ class Batch:
                 questions.append(Question(f"q{len(questions)}", probe, command, look))
         return cls(tuple(questions), sampling)
 
-    def script(self, nonce: str) -> str:
-        """Return the whole batch as one POSIX-sh script; nothing in it is taken from outside unquoted."""
-        preamble = (
-            _PREAMBLE.replace("@TOOLS@", " ".join(NEEDED_TOOLS))
-            .replace("@MARK@", LANE_MARK)
-            .replace("@NONCE@", shlex.quote(nonce))
-            .replace("@STDERR@", str(STDERR_LIMIT_BYTES))
-        )
+    @property
+    def output_limit_bytes(self) -> int:
+        """What all commands together may print."""
+        return sum(question.command.output_limit_bytes for question in self.questions)
+
+    def parts(self) -> dict[str, tuple[Question, ...]]:
+        """Return the questions by stream: `l2p1` holds the second looks of lane 2."""
         lanes = sorted({question.command.lane for question in self.questions})
-        body: list[str] = []
-        for index, lane in enumerate(lanes):
-            parts: list[str] = []
-            for look in (0, 1):
-                mine = [q for q in self.questions if q.command.lane == lane and q.look == look]
-                if mine:
-                    lines = "\n".join(self._line(question) for question in mine)
-                    body.append(f"l{index}p{look}() {{\n{lines}\n}}")
-                    parts.append(f"{{ l{index}p{look}; }} 3>&1 | frame l{index}p{look}")
-            if len(parts) == 2:
-                pieces = f"sleep {self.sampling.rest_seconds:g} & r=$!; {parts[0]}; wait $r; {parts[1]}"
-            else:
-                pieces = parts[0]
-            body.append(f"( {pieces} ) & L{index}=$!")
-        waits = " ".join(f"$L{index}" for index in range(len(lanes)))
-        body.append(f'wait {waits}\nkill "$W" 2>/dev/null\necho "{LANE_MARK}."')
-        return preamble + "\n".join(body) + "\n"
+        every = {
+            f"l{index}p{look}": tuple(q for q in self.questions if q.command.lane == lane and q.look == look)
+            for index, lane in enumerate(lanes)
+            for look in (0, 1)
+        }
+        return {name: questions for name, questions in every.items() if questions}
+
+    def script(self, nonce: str, lifetime: timedelta | None = None) -> str:
+        """Return the whole batch as one POSIX-sh script; nothing in it is taken from outside unquoted.
+
+        After `lifetime` the script sends what it has and ends, whatever still runs.
+        """
+        lives = self.sampling.window + LIFETIME_BEYOND_WINDOW if lifetime is None else lifetime
+        parts = self.parts()
+        functions: list[str] = []
+        started: list[str] = []
+        lanes: list[str] = []
+        for name, questions in parts.items():
+            lines = "\n".join(self._line(question) for question in questions)
+            functions.append(f"{name}() {{\n{lines}\n}}")
+            if name.endswith("p1") and f"{name[:-1]}0" in parts:
+                continue
+            work = f"{name} 3>&1 | emit {name}"
+            if (later := f"{name[:-1]}1") in parts and later != name:
+                work = f"{{ {work}; read -r _ <&7; {later} 3>&1 | emit {later}; }}"
+            lane = f"L{len(lanes)}"
+            started.append(f'{work} & {lane}=$!; LANES="$LANES ${lane}"')
+            lanes.append(lane)
+        main = "\n".join(["LANES=", *started])
+        epilogue = EPILOGUE if lanes else 'echo "@MARK@. $N"\n'
+        if any(name.endswith("p1") for name in parts):
+            # One sleeper for all lanes: its end closes the gate that they wait at.
+            main = f"sleep {self.sampling.rest_seconds:g} | {{\nexec 7<&0 </dev/null\n{main}{epilogue}}}\n"
+        else:
+            main += epilogue
+        script = "\n".join([PREAMBLE, *functions, main])
+        for word, value in {
+            "TOOLS": " ".join(NEEDED_TOOLS),
+            "NONCE": shlex.quote(nonce),
+            "STDERR": str(STDERR_LIMIT_BYTES),
+            "WIDTH": str(WIRE_LINE_CHARS),
+            "LIFETIME": f"{lives.total_seconds():.1f}",
+            "MARK": LANE_MARK,
+        }.items():
+            script = script.replace(f"@{word}@", value)
+        return script
 
     def _line(self, question: Question) -> str:
         command = question.command
@@ -207,71 +188,78 @@ def launch_command(script: str) -> str:
 
 @dataclass(slots=True)
 class Unframer:
-    """Turns the wire's lines back into finished runs, as they end."""
+    """Turns the wire's lines back into finished runs, as they arrive."""
 
     batch: Batch
     nonce: str
     finished: bool = False
-    _streams: dict[str, bytes] = field(default_factory=dict)
+    _streams: dict[str, bytearray] = field(init=False)
     _by_number: Mapping[str, Question] = field(init=False)
     _stderr: dict[str, str] = field(default_factory=dict)
+    _most: int = field(init=False)
 
     def __post_init__(self) -> None:
         self._by_number = {question.number: question for question in self.batch.questions}
+        self._streams = {name: bytearray() for name in self.batch.parts()}
+        self._most = 2 * self.batch.output_limit_bytes + 1024 * 1024
 
     def feed(self, line: str) -> Iterator[Completed]:
         """Take one line of the wire and yield the runs that it completes; a line that is not ours is passed over.
 
         Raises: ConnectionLost when the node says that it lacks a tool without which nothing can be read.
         """
-        if line == f"{LANE_MARK}.":
+        words = line.split(" ", 2)
+        if words[0] == f"{LANE_MARK}." and words[1:] == [self.nonce]:
             self.finished = True
-            return
-        if line.startswith(f"{LANE_MARK}! "):
-            raise ConnectionLost(f"The node cannot be read: {one_line(line[len(LANE_MARK) + 2 :], 80)}.")
-        words = line.split(" ")
-        if len(words) != 3 or words[0] != LANE_MARK:
-            return
-        try:
-            piece = base64.b64decode(words[2], validate=True)
-        except (binascii.Error, ValueError):
-            return
-        stream = self._streams.get(words[1], b"") + piece
+        elif words[0] == f"{LANE_MARK}!" and words[1:2] == [self.nonce]:
+            raise ConnectionLost(
+                f"The node cannot be read: {one_line(words[-1], 80)}.", "It needs the tools of coreutils and an awk."
+            )
+        elif words[0] == LANE_MARK and len(words) == 3 and (stream := self._streams.get(words[1])) is not None:
+            try:
+                piece = base64.b64decode(words[2], validate=True)
+            except (binascii.Error, ValueError):
+                return
+            yield from self._grown(stream, piece)
+
+    def _grown(self, stream: bytearray, piece: bytes) -> Iterator[Completed]:
         end = f"\n{self.nonce} .\n".encode()
-        # A run can only have ended if its end mark is in what is new (or straddles it).
-        since = max(0, len(stream) - len(piece) - len(end))
+        # A run can only have ended if its end mark is in what is new, or straddles it.
+        since = max(0, len(stream) - len(end))
+        stream += piece
         while (at := stream.find(end, since)) >= 0:
-            completed = self._run(stream[:at])
+            frame = bytes(stream[:at])
+            del stream[: at + len(end)]
+            since = 0
+            completed = self._run(frame)
             if completed is not None:
                 yield completed
-            stream, since = stream[at + len(end) :], 0
-        self._streams[words[1]] = stream
+        if len(stream) > self._most:  # no script of ours sends this
+            stream.clear()
 
     def _run(self, frame: bytes) -> Completed | None:
-        head_mark, stderr_mark = f"\n{self.nonce} q".encode(), f"\n{self.nonce} e\n".encode()
-        start = frame.find(head_mark)
+        start = frame.find(f"\n{self.nonce} q".encode())
         head_end = frame.find(b"\n", start + 1)
+        stderr_mark = f"\n{self.nonce} e\n".encode()
         errors_at = frame.find(stderr_mark, head_end)
         if start < 0 or head_end < 0 or errors_at < 0:
             return None
-        head = frame[start + 1 : head_end].decode("ascii", "replace").split(" ")
-        question = self._by_number.get(head[1])
+        _, number, *when = frame[start + 1 : head_end].decode("ascii", "replace").split(" ")
+        question = self._by_number.get(number)
         if question is None:
             return None
         out = frame[head_end + 1 : errors_at]
         said, _, tail = decode(frame[errors_at + len(stderr_mark) :]).rpartition("\n")
         status, _, ended = tail.partition(" ")
-        if status == "nothing":  # an alternative that printed nothing: its own status stands on the line above
+        nothing = status == "nothing"  # an alternative that printed nothing: its own status stands on the line above
+        if nothing:
             said, _, status = said.rpartition("\n")
-        limit = question.command.output_limit_bytes
-        cut = len(out) > limit
-        earlier = self._stderr.pop(question.number, "")
-        stderr = "\n".join(part for part in (earlier, said.strip("\n")) if part)
-        if tail.startswith("nothing "):
-            self._stderr[question.number] = stderr
+        stderr = "\n".join(part for part in (self._stderr.pop(number, ""), said.strip("\n")) if part)
+        if nothing:
+            self._stderr[number] = stderr[-STDERR_LIMIT_BYTES:]
             return None
-        started = _number(head[2]) if len(head) > 2 else None
-        stopped = _number(ended)
+        limit = question.command.output_limit_bytes
+        started, stopped = _seconds(when[0] if when else ""), _seconds(ended)
         took = timedelta(seconds=stopped - started) if started is not None and stopped is not None else None
         return Completed(
             probe=question.probe,
@@ -279,15 +267,17 @@ class Unframer:
             look=question.look,
             stdout=decode(out[:limit]),
             stderr=stderr,
-            exit_status=int(status) if status.isdigit() else None,
-            cut=cut,
+            exit_status=int(status) if status.isascii() and status.isdigit() and len(status) < 4 else None,
+            cut=len(out) > limit,
             started_at_uptime=started,
             took=took,
         )
 
 
-def _number(text: str) -> float | None:
+def _seconds(text: str) -> float | None:
+    """Return what /proc/uptime said, None where it said nothing that can be true."""
     try:
-        return float(text)
+        seconds = float(text)
     except ValueError:
         return None
+    return seconds if math.isfinite(seconds) and 0 <= seconds < 1e10 else None

@@ -7,12 +7,12 @@ import re
 import shlex
 from dataclasses import dataclass
 
-from bot.domain.batch import LANE_MARK
+from bot.domain.batch_shell import LANE_MARK, WIRE_LINE_CHARS
 
 _NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
-_REST = re.compile(r"sleep ([0-9.]+) & r=\$!")
+_REST = re.compile(r"^sleep ([0-9.]+) \| \{$", re.MULTILINE)
 _PART = re.compile(r"^(l\d+p(\d))\(\) \{\n(.*?)\n\}$", re.MULTILINE | re.DOTALL)
-_RUN = re.compile(r"^(run|try) (q\d+) ([0-9.]+) (\d+) (.*)$")
+_RUN = re.compile(r"(run|try) (q\d+) ([0-9.]+) (\d+) (.*)", re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +47,8 @@ def read_script(script: str) -> Request:
     parts: tuple[list[tuple[str, tuple[Way, ...]]], ...] = ([], [])
     for name, look, body in _PART.findall(script):
         ways = []
-        for line in body.splitlines():
-            found = _RUN.match(line.removesuffix(" ||"))
+        for line in body.split("\n"):
+            found = _RUN.fullmatch(line.removesuffix(" ||"))
             if found is not None:
                 word, number, limit, size, rest = found.groups()
                 ways.append(Way(number, tuple(shlex.split(rest)), float(limit), int(size), word == "run"))
@@ -70,8 +70,11 @@ def frame(
             f"\n{status} {ended:.2f}\n{nonce} .\n".encode(),
         )
     )
-    pieces = (body[at : at + 675] for at in range(0, len(body), 675))
+    step = WIRE_LINE_CHARS // 4 * 3
+    pieces = (body[at : at + step] for at in range(0, len(body), step))
     return "".join(f"{LANE_MARK} {part} {base64.b64encode(piece).decode()}\n" for piece in pieces)
 
 
-END = f"{LANE_MARK}.\n"
+def end(nonce: str) -> str:
+    """Return the batch's last line of the wire."""
+    return f"{LANE_MARK}. {nonce}\n"

@@ -31,7 +31,7 @@ class Echoing:
         self.asked.append(tuple(argv))
         match argv:
             case ["nothing"]:
-                return Answer(b"\n", b"nothing to say\n", 3)
+                return Answer(b"", b"nothing to say\n", 3)
             case ["forever"]:
                 await asyncio.Event().wait()
             case ["much"]:
@@ -206,7 +206,7 @@ async def test_login_can_be_refused() -> None:
 
 async def test_connection_can_break_in_the_middle() -> None:
     async with node(Fault.CLOSES_IN_THE_MIDDLE) as server:
-        done, end = await ask(server, *[Command(f"c{number}", ("echo",), lane="x") for number in range(9)])
+        done, end = await ask(server, *[Command(f"c{number}", ("echo",), lane=f"{number}") for number in range(9)])
     assert end in ("broken", "ended")
     assert 0 < len(done) < 9
 

@@ -1,0 +1,109 @@
+r"""The shell's side of a batch: what its script says before and after the questions, in POSIX sh (IEEE 1003.1-2017).
+
+Who lives in the script's session, from the top:
+main, which waits; `life`, which ends everything; and for each lane a runner (its commands, one after another) and an
+`emit` (the runner's output as lines of the wire). A command has `timeout` above it, which makes a process group of its
+own, `head` behind its output and `tail` behind its errors.
+
+Descriptors: 3 a runner's output, 4 a command's errors, 7 the gate (closes when the second looks are due),
+9 the lifeline (our end of stdin).
+"""
+
+from __future__ import annotations
+
+NEEDED_TOOLS = ("base64", "awk", "cat", "head", "tail", "timeout", "sleep")
+STDERR_LIMIT_BYTES = 2000
+LANE_MARK = "%z"
+# Lines of the wire come from several processes into one pipe; what is written at once and under 4 kB never mixes.
+WIRE_LINE_CHARS = 3000
+
+PREAMBLE = (
+    r"""
+PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin; LC_ALL=C; LANG=C; LANGUAGE=C
+S_COLORS=never; SYSTEMD_COLORS=0; SYSTEMD_PAGER=cat; PAGER=cat; TERM=dumb
+export PATH LC_ALL LANG LANGUAGE S_COLORS SYSTEMD_COLORS SYSTEMD_PAGER PAGER TERM
+unset ENV BASH_ENV
+N=@NONCE@
+exec 9<&0 </dev/null 2>/dev/null
+for tool in @TOOLS@; do command -v "$tool" >/dev/null || { echo "@MARK@! $N missing $tool"; exit 1; }; done
+cd /; ulimit -c 0
+renice -n 19 -p $$ >/dev/null; command -v ionice >/dev/null && ionice -c 3 -p $$ >/dev/null
+[ -w /proc/$$/autogroup ] && echo 19 >/proc/$$/autogroup
+read -r line </proc/$$/stat; set -- ${line##*) }
+[ "$3 $4" = "$$ $$" ] && OWN=1 || OWN=
+"""
+    # What a command leaves behind in its group is ended with it: it would hold the pipes open, and the lane with them.
+    r"""
+limited() {
+  timeout -k 1 "$@" 2>&4 3>&- 4>&- 7<&- 9<&- &
+  wait $!; s=$?
+  kill -KILL -$!
+  printf '\n%s' "$s" >&4
+}
+stamp() { read -r up _ </proc/uptime; }
+run() {
+  i=$1 t=$2 c=$3; shift 3
+  stamp; printf '\n%s %s %s\n' "$N" "$i" "$up" >&3
+  { limited "$t" "$@" | head -c "$c" >&3; printf '\n%s e\n' "$N" >&3; } 4>&1 | tail -c @STDERR@ >&3
+  stamp; printf ' %s\n%s .\n' "$up" "$N" >&3
+}
+try() {
+  i=$1 t=$2 c=$3; shift 3
+  stamp; printf '\n%s %s %s\n' "$N" "$i" "$up" >&3
+  e=$({ limited "$t" "$@" | head -c "$c" | { grep -a '' >&3 || printf '\nnothing' >&4; }; } 4>&1 | tail -c @STDERR@)
+  stamp; printf '\n%s e\n%s %s\n%s .\n' "$N" "$e" "$up" "$N" >&3
+  case $e in *[0-9]'
+nothing') return 1;; esac
+}
+"""
+    # It outlives its runner when time is up, so that what was read until then still arrives.
+    r"""
+emit() {
+  trap '' TERM
+  lines=$(base64 -w @WIDTH@)
+  IFS='
+'
+  for line in $lines; do printf '%s %s %s\n' '@MARK@' "$1" "$line"; done
+}
+"""
+    # Groups differ (each `timeout` has one), the session is what all share. `cat | awk` finds candidates cheaply among
+    # thousands; each is looked at again before it is killed, because a process may write anything into its own name.
+    r"""
+sweep() {
+  for round in 1 2 3 4 5 6 7 8; do
+    found=
+    for pid in $(cat /proc/[0-9]*/stat | awk -v s=$$ '{ p = $1; sub(/^.*\) /, "") }
+        $1 != "Z" && $4 == s && $3 != s { print p }'); do
+      read -r line </proc/$pid/stat || continue
+      set -- ${line##*) }
+      [ "$4" = $$ ] && kill -KILL "$pid" && found=1
+    done
+    [ -n "$found" ] || break
+  done
+}
+"""
+    # Ends by itself when the batch does (TERM from main). Else the lifeline was cut, or time is up (124): then runners
+    # and commands die, and `emit` gets two more seconds if somebody may still listen. In a session that is not ours
+    # alone, only what we know by number is ended; commands then end at their own limits.
+    r"""
+life() {
+  timeout @LIFETIME@ head -c 1 <&9 & h=$!
+  trap 'kill -KILL -$h || kill $h; exit' TERM
+  wait $h; ended=$?
+  trap '' TERM
+  [ -n "$OWN" ] || { kill -KILL $LANES $$; exit; }
+  kill -TERM 0
+  sweep
+  [ $ended = 124 ] && sleep 2
+  kill -KILL 0
+}
+"""
+)
+
+EPILOGUE = r"""
+life >/dev/null & W=$!
+exec 9<&-
+wait $LANES
+kill $W; wait $W
+echo "@MARK@. $N"
+"""
