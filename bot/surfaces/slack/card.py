@@ -8,27 +8,30 @@ from dataclasses import dataclass
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Status, Verdict
 from bot.surfaces.slack.message import (
-    ALL_TEXT,
+    ALL_BLOCKS,
     TEXT,
     Block,
     Message,
     bullets,
     clipped,
     escaped,
+    fitted,
     footnote,
     header,
+    length,
     paged,
     paragraph,
     preformatted,
-    text_length,
     titled,
 )
 from bot.surfaces.text import facts
 
 SHOWN_EVIDENCE = 5
+ROWS = 10  # nodes of a table in one block
 SHOWN_LINES = 2  # of a node's own lines under each piece of evidence, on the card; the thread has them all
 LINE = 160
-PIECE = 2500  # characters of one preformatted block
+SAID = 500  # characters of one sentence on the card
+PIECE = 1500  # characters of one preformatted block
 _MARKS = {
     Status.HEALTHY: "🟢",
     Status.DEGRADED: "🟡",
@@ -72,21 +75,22 @@ def card(underway: Sequence[Underway], verdicts: Sequence[Verdict], asked_by: st
 
 
 def verdict_card(verdict: Verdict, asked_by: str = "") -> Message:
-    """Return the card of one verdict; its first words say it all on a locked phone."""
-    blocks: list[Block] = [header(f"{_MARKS[verdict.status]} {_headline(verdict)}"), paragraph(verdict.summary)]
-    if verdict.try_next:
-        blocks.append(paragraph(verdict.try_next))
+    """Return the card of one verdict; its first words say it all on a locked phone, its thread has what has no room."""
+    first = [header(f"{_MARKS[verdict.status]} {_headline(verdict)}")]
+    first += [paragraph(clipped(said, SAID)) for said in (verdict.summary, verdict.try_next) if said.strip()]
+    first += _remedy(verdict)
+    middle: list[Block] = []
     for one in verdict.evidence[:SHOWN_EVIDENCE]:
-        blocks.append(bullets([(one.probe, one_line(one.says, 500))]))
+        middle.append(bullets([(one.probe, one_line(one.says, SAID))]))
         if one.source:
-            blocks.append(preformatted([clipped(safe(line), LINE) for line in one.source[:SHOWN_LINES]]))
-    blocks += _remedy(verdict)
+            middle.append(preformatted([clipped(safe(line), LINE) for line in one.source[:SHOWN_LINES]]))
+    last: list[Block] = []
     if verdict.unread:
         names = ", ".join(unread.probe for unread in verdict.unread)
-        blocks.append(footnote(f"Not read: {names}. The reasons are in the thread."))
+        last.append(footnote(clipped(f"Not read: {names}. The reasons are in the thread.", SAID)))
     about = [facts(verdict.snapshot), f"read in {verdict.took.total_seconds():.1f} s"]
-    blocks += [footnote(" · ".join(part for part in about if part)), *_asked_by(asked_by)]
-    return Message(message_text(verdict), tuple(blocks))
+    last += [footnote(clipped(" · ".join(part for part in about if part), SAID)), *_asked_by(asked_by)]
+    return Message(message_text(verdict), fitted(first, middle, last))
 
 
 def message_text(verdict: Verdict) -> str:
@@ -135,12 +139,14 @@ def _headline(verdict: Verdict) -> str:
 def _remedy(verdict: Verdict) -> Iterator[Block]:
     if verdict.plan is not None:
         yield titled("What would help (nothing is done by this card)")
-        yield preformatted([command for step in verdict.plan.steps for command in step.commands])
+        commands = [command for step in verdict.plan.steps for command in step.commands]
+        yield preformatted([clipped(command, SAID) for command in commands[:5]])
     if verdict.lasting_fix and verdict.cause is not None:
-        yield footnote(f"Lasting fix: {verdict.lasting_fix}")
+        yield footnote(clipped(f"Lasting fix: {verdict.lasting_fix}", SAID))
 
 
 def _details(verdict: Verdict) -> Iterator[Block]:
+    yield from _pieces([("Summary", verdict.summary)])
     for one in verdict.evidence:
         yield from _pieces([(one.probe, one.says)])
         yield from _lines(one.source)
@@ -193,16 +199,14 @@ def _table_card(underway: Sequence[Underway], verdicts: Sequence[Verdict], asked
     rows = [f"{_MARKS[verdict.status]} {_headline(verdict)}" for verdict in ordered]
     rows += [f"… {one.node}: {one.words}" for one in underway]
     blocks: list[Block] = [header(words)]
-    room = ALL_TEXT - 500
-    shown = 0
-    for at in range(0, len(rows), 20):
-        block = preformatted([clipped(row, LINE) for row in rows[at : at + 20]])
-        room -= text_length(block)
-        if room < 0 or len(blocks) > 40:
+    room, shown = ALL_BLOCKS - 500, 0
+    for at in range(0, len(rows), ROWS):
+        block = preformatted([clipped(row, LINE) for row in rows[at : at + ROWS]])
+        room -= length(block)
+        if room < 0:
+            blocks.append(footnote(f"And {len(rows) - shown} more."))
             break
         blocks.append(block)
-        shown += len(rows[at : at + 20])
-    if shown < len(rows):
-        blocks.append(footnote(f"And {len(rows) - shown} more."))
+        shown += len(rows[at : at + ROWS])
     worst = "; ".join(_headline(verdict) for verdict in ordered[:3] if verdict.status is not Status.HEALTHY)
     return Message(clipped(escaped(f"{words}. {worst}".rstrip(". ")), TEXT), (*blocks, *_asked_by(asked_by)))

@@ -5,6 +5,7 @@ Limits: the Block Kit reference, and what Slack is known to refuse beyond it (13
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
@@ -19,7 +20,7 @@ HEADER = 150
 SECTION = 3000
 CONTEXT_ELEMENTS = 10
 CONTEXT_TEXT = 2000
-ALL_TEXT = 12_000  # of all blocks together; Slack answers msg_blocks_too_long at about 13,200
+ALL_BLOCKS = 12_000  # JSON of all blocks together; Slack answers msg_blocks_too_long at about 13,200
 FIRST_WORDS = 140  # what a locked phone shows
 
 
@@ -115,28 +116,34 @@ def divider() -> Block:
     return {"type": "divider"}
 
 
-def text_length(block: Any) -> int:
-    """Count the characters that a block shows."""
-    if isinstance(block, Mapping):
-        return sum(
-            len(value) if key == "text" and isinstance(value, str) else text_length(value)
-            for key, value in block.items()
-        )
-    if isinstance(block, list | tuple):
-        return sum(text_length(one) for one in block)
-    return 0
+def length(block: Block) -> int:
+    """Count what a block takes of Slack's allowance: its JSON, not only its words."""
+    return len(json.dumps(block, ensure_ascii=False, separators=(",", ":"))) + 1
 
 
 def paged(blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
     """Split blocks into messages that each keep the limits on number and length; nothing is left out."""
     page: list[Block] = []
-    length = 0
+    taken = 0
     for block in blocks:
-        size = text_length(block)
-        if page and (len(page) >= BLOCKS or length + size > ALL_TEXT):
+        size = length(block)
+        if page and (len(page) >= BLOCKS or taken + size > ALL_BLOCKS):
             yield tuple(page)
-            page, length = [], 0
+            page, taken = [], 0
         page.append(block)
-        length += size
+        taken += size
     if page:
         yield tuple(page)
+
+
+def fitted(first: Sequence[Block], middle: Sequence[Block], last: Sequence[Block]) -> tuple[Block, ...]:
+    """Return one message's blocks: first and last whole, and of the middle as much as has room."""
+    room = ALL_BLOCKS - sum(length(block) for block in (*first, *last))
+    places = BLOCKS - len(first) - len(last)
+    kept: list[Block] = []
+    for block in middle[:places]:
+        room -= length(block)
+        if room < 0:
+            break
+        kept.append(block)
+    return (*first, *kept, *last)

@@ -1,0 +1,84 @@
+"""Cards keep every limit of Slack's, and nothing that a node said is obeyed by it."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Any
+
+from hypothesis import given, settings
+
+from bot.demo.slack.validation import check_message
+from bot.domain.verdict import Verdict
+from bot.surfaces.slack.card import Underway, card, details, plain, verdict_card
+from bot.surfaces.slack.message import FIRST_WORDS, Message
+from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, arbitrary
+
+
+def taken_by_slack(message: Message) -> None:
+    check_message(message.text, json.loads(json.dumps(list(message.blocks))))
+
+
+def strings(value: Any) -> Iterator[str]:
+    if isinstance(value, dict):
+        for one in value.values():
+            yield from strings(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from strings(one)
+    elif isinstance(value, str):
+        yield value
+
+
+def marked_up(value: Any) -> Iterator[str]:
+    """The texts that Slack would read as mrkdwn."""
+    if isinstance(value, dict):
+        if value.get("type") == "mrkdwn":
+            yield str(value["text"])
+        for one in value.values():
+            yield from marked_up(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from marked_up(one)
+
+
+@settings(max_examples=150, deadline=None)
+@given(arbitrary)
+def test_no_verdict_breaks_a_limit(verdict: Verdict) -> None:
+    messages = [verdict_card(verdict, "U1"), plain(verdict_card(verdict)), *details(verdict)]
+    for message in messages:
+        taken_by_slack(message)
+        assert not re.search(r"<[!@#]", message.text), "a mention of the node's would take effect"
+        assert not list(marked_up(list(message.blocks))), "only plain text and rich text hold a node's words"
+        assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]", "".join(strings(list(message.blocks))))
+
+
+def test_first_words_say_node_status_cause_confidence_and_remedy() -> None:
+    first = verdict_card(FOUNDING).text[:FIRST_WORDS]
+    for word in ("node-123", "CRITICAL", "leaked-memory-cgroups", "confirmed", "disable ecs.service, then reboot"):
+        assert word in first
+
+
+def test_thread_has_every_line_that_the_card_has_no_room_for() -> None:
+    said = " ".join(strings([list(message.blocks) for message in details(FOUNDING)]))
+    for evidence in FOUNDING.evidence:
+        assert all(line in said for line in evidence.source)
+    for word in ("cpu-steal", "no time was stolen", "permission denied", "systemctl disable --now -- ecs.service"):
+        assert word in said
+
+
+def test_a_reading_card_says_how_far_it_has_come() -> None:
+    message = card([Underway("node-1", 5, 14)], [])
+    taken_by_slack(message)
+    assert "node-1: reading… 5 of 14 probes" in message.text
+
+
+def test_sixty_nodes_are_one_card_with_the_worst_first() -> None:
+    verdicts = [FOUNDING, *[FOUNDING.__class__(f"n-{i}", FOUNDING.status, None, None, HOSTILE) for i in range(60)]]
+    message = card([Underway("last")], verdicts, "U1")
+    taken_by_slack(message)
+    assert message.text.startswith("62 nodes: 61 critical, 1 still reading")
+    rows = "\n".join(strings(list(message.blocks)))
+    assert rows.index("node-123") < rows.index("last")
+    assert all(f"n-{i}:" in rows for i in range(60))

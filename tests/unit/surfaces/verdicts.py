@@ -1,0 +1,64 @@
+"""Verdicts for tests: one of each kind, and arbitrary ones."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from hypothesis import strategies as st
+
+from bot.domain.plan import Plan, Step
+from bot.domain.probe import Unread
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
+
+HOSTILE = "<!channel> <@U123> *bold* `code` http://evil.example \x1b[31mred\x00 \u202egnp.exe & $(touch pwned)"
+
+FOUNDING = Verdict(
+    node="node-123",
+    status=Status.CRITICAL,
+    cause="leaked-memory-cgroups",
+    confidence=Confidence.CONFIRMED,
+    summary="ecs.service leaks memory cgroups: 68,440 dying beside 240 alive",
+    evidence=(
+        Evidence("dying", "cgroups", "68,440 memory cgroups are dying", ("memory\t4\t68680\t1",)),
+        Evidence("held", "cpu", "core 39 was held in the kernel for 5 s", ("39 0.00 100.00",)),
+    ),
+    ruled_out=(RuledOut("cpu-steal", "no time was stolen"),),
+    unread=(Unread("containers", "permission denied"),),
+    suspects=("ecs.service",),
+    plan=Plan(
+        "node-123",
+        (
+            Step("disable_unit", {"unit": "ecs.service"}, ("sudo -n systemctl disable --now -- ecs.service",)),
+            Step("reboot", {}, ("exec sudo -n systemctl reboot",)),
+        ),
+    ),
+    lasting_fix="Take the unit out of the image.",
+    took=timedelta(seconds=5.3),
+)
+
+_text = st.one_of(st.text(max_size=60), st.just(HOSTILE), st.text("<&>`*\n\t", max_size=4000), st.just("x" * 9000))
+_evidence = st.builds(Evidence, _text, _text, _text, st.lists(_text, max_size=6).map(tuple))
+_plan = st.builds(
+    Plan,
+    _text,
+    st.lists(st.builds(Step, _text, st.just({"unit": HOSTILE}), st.lists(_text, min_size=1).map(tuple)), min_size=1).map(
+        tuple
+    ),
+)
+
+arbitrary = st.builds(
+    Verdict,
+    node=st.just("node-1"),
+    status=st.sampled_from(Status),
+    cause=st.one_of(st.none(), _text),
+    confidence=st.one_of(st.none(), st.sampled_from(Confidence)),
+    summary=_text,
+    evidence=st.lists(_evidence, max_size=12).map(tuple),
+    ruled_out=st.lists(st.builds(RuledOut, _text, _text), max_size=20).map(tuple),
+    unread=st.lists(st.builds(Unread, _text, _text), max_size=14).map(tuple),
+    suspects=st.lists(_text, max_size=3).map(tuple),
+    plan=st.one_of(st.none(), _plan),
+    lasting_fix=_text,
+    took=st.timedeltas(timedelta(0), timedelta(minutes=2)),
+    try_next=_text,
+)
