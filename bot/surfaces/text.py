@@ -32,7 +32,7 @@ def headline(verdict: Verdict, colour: bool = False) -> str:
     words = [verdict.node, status]
     if verdict.cause is not None:
         words.append(verdict.cause + (f" ({verdict.confidence.value})" if verdict.confidence is not None else ""))
-    return "  ".join(words)
+    return "  ".join([safe(verdict.node), *words[1:2], *map(safe, words[2:])])
 
 
 def verdict_text(verdict: Verdict, width: int = 80, colour: bool = False) -> str:

@@ -38,13 +38,9 @@ FOUNDING = Verdict(
 
 _text = st.one_of(st.text(max_size=60), st.just(HOSTILE), st.text("<&>`*\n\t", max_size=4000), st.just("x" * 9000))
 _evidence = st.builds(Evidence, _text, _text, _text, st.lists(_text, max_size=6).map(tuple))
-_plan = st.builds(
-    Plan,
-    _text,
-    st.lists(st.builds(Step, _text, st.just({"unit": HOSTILE}), st.lists(_text, min_size=1).map(tuple)), min_size=1).map(
-        tuple
-    ),
-)
+_commands = st.lists(_text, min_size=1).map(tuple)
+_steps = st.lists(st.builds(Step, _text, st.just({"unit": HOSTILE}), _commands), min_size=1).map(tuple)
+_plan = st.builds(Plan, _text, _steps)
 
 arbitrary = st.builds(
     Verdict,

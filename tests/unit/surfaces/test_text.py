@@ -1,0 +1,44 @@
+"""The terminal's text: 80 columns, no colour needed, nothing a node printed obeyed."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+from hypothesis import given, settings
+from jsonschema import Draft202012Validator
+
+from bot.domain.verdict import Verdict
+from bot.surfaces.document import SCHEMA_FILE, document
+from bot.surfaces.text import headline, verdict_text
+from tests.unit.surfaces.verdicts import FOUNDING, arbitrary
+
+SCHEMA = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
+CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
+
+
+def test_headline_says_node_status_cause_and_confidence() -> None:
+    assert headline(FOUNDING) == "node-123  CRITICAL  leaked-memory-cgroups (confirmed)"
+
+
+def test_text_says_everything_a_person_needs() -> None:
+    text = verdict_text(FOUNDING)
+    for word in ("memory  4", "ecs.service", "sudo -n systemctl disable --now -- ecs.service", "cpu-steal", "Not read"):
+        assert word in text, text
+
+
+@settings(max_examples=60, deadline=None)
+@given(arbitrary)
+def test_text_keeps_to_its_width_and_obeys_no_node(verdict: Verdict) -> None:
+    text = verdict_text(replace(verdict, plan=None), width=80)
+    assert not CONTROL.search(text)
+    assert all(len(line) <= 80 for line in text.split("\n")[1:])  # the headline is one line, and short in life
+
+
+@settings(max_examples=60, deadline=None)
+@given(arbitrary)
+def test_document_keeps_its_schema_and_obeys_no_node(verdict: Verdict) -> None:
+    body = json.loads(document([verdict]))
+    SCHEMA.validate(body)
+    assert not CONTROL.search(str(body))
