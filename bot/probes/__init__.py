@@ -3,17 +3,39 @@
 from __future__ import annotations
 
 from bot.domain.probe import Probe
-from bot.probes import conntrack, cpu, interrupts, processes, reclaim, softirq, throttling
+from bot.probes import (
+    agents,
+    cgroups,
+    conntrack,
+    containers,
+    cpu,
+    host,
+    interrupts,
+    kernel_log,
+    nic,
+    processes,
+    reclaim,
+    softirq,
+    throttling,
+    units,
+)
 
 PROBES: dict[str, Probe] = {
     probe.name: probe
     for probe in (
+        agents.PROBE,
+        cgroups.PROBE,
         conntrack.PROBE,
+        containers.PROBE,
         cpu.PROBE,
+        host.PROBE,
         interrupts.PROBE,
+        kernel_log.PROBE,
+        nic.PROBE,
         processes.PROBE,
         reclaim.PROBE,
         softirq.PROBE,
         throttling.PROBE,
+        units.PROBE,
     )
 }

@@ -14,37 +14,40 @@ from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.readings.cgroups import CgroupsReading
 from bot.probes.formats.cgroup_look import END, Look, Row, read_look
+from bot.probes.formats.fragment import fragment
 
 # More than this many directories are not walked: the walk takes kernfs locks that kubelet and systemd need.
 MOST_DIRECTORIES = 2000
 
-# The first memory hierarchy that is mounted whole, or any that is; its path comes with octal escapes.
-_MEMORY_MOUNT = (
-    'm=$(awk \'{ for (i = 7; i < NF; i++) if ($i == "-") break; '
-    'if ($(i + 1) == "cgroup" && index("," $NF ",", ",memory,")) { if ($4 == "/") { w = $5; exit } p = $5 } } '
-    "END { print w ? w : p }' /proc/self/mountinfo); "
-    'm=$(printf %b "$(printf %s "$m" | sed \'s/\\\\\\([0-7][0-7][0-7]\\)/\\\\0\\1/g\')"); export m'
-)
-# Hard links tell how many directories the first two levels hold, before anything is walked.
-_WALK = (
-    f't=$(stat -c %h "$m"); [ "${{t:-0}}" -lt {MOST_DIRECTORIES} ] && '
-    "t=$(stat -c %h \"$m\"/*/ 2>/dev/null | awk '{ s += $1 - 1 } END { print s + 1 }'); "
-    f'if [ "$t" -ge {MOST_DIRECTORIES} ]; then echo "directories at least $t in $m"; else '
-    f'find "$m" -type d 2>&1 | head -n {MOST_DIRECTORIES} | '
-    "awk '/^find: / { e += /denied/; next } { n++ } END { "
-    f'print "directories", (e || n >= {MOST_DIRECTORIES} ? "at least " : "") n + 0, "in", ENVIRON["m"] }}\'; fi'
-)
-# One fragment, so that both figures of a difference are of one moment. On a pure v2 node /proc/cgroups is not touched:
-# it tells nothing there, and kernels since 6.17 log that somebody read it.
-_FRAGMENT = (
-    "echo filesystem $(stat -fc %T /sys/fs/cgroup); echo namespace $(readlink /proc/self/ns/cgroup); "
-    "echo '==> /proc/self/mountinfo <=='; grep -a ' - cgroup' /proc/self/mountinfo; "
-    f"{_MEMORY_MOUNT}; "
-    "for u in /sys/fs/cgroup /sys/fs/cgroup/unified; do [ -e $u/cgroup.controllers ] && "
-    "tail -v -n +1 $u/cgroup.controllers $u/cgroup.stat; done; "
-    'if [ -n "$m" ] || [ ! -e /sys/fs/cgroup/cgroup.controllers ]; then tail -v -n +1 /proc/cgroups; fi; '
-    f"if [ -n \"$m\" ]; then echo '==> /walk <=='; {_WALK}; fi; echo '{END}'"
-)
+# One fragment, so that both figures of a difference are of one moment.
+_FRAGMENT = fragment(rf"""
+    echo filesystem $(stat -fc %T /sys/fs/cgroup);
+    echo namespace $(readlink /proc/self/ns/cgroup);
+    echo '==> /proc/self/mountinfo <=='; grep -a ' - cgroup' /proc/self/mountinfo;
+    # The memory hierarchy that is mounted whole, or else any part of it; its path comes with octal escapes.
+    m=$(awk '{{
+        for (i = 7; i < NF; i++) if ($i == "-") break;
+        if ($(i + 1) == "cgroup" && index("," $NF ",", ",memory,")) {{ if ($4 == "/") {{ w = $5; exit }} p = $5 }} }}
+        END {{ print w ? w : p }}' /proc/self/mountinfo);
+    m=$(printf %b "$(printf %s "$m" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')"); export m;
+    for u in /sys/fs/cgroup /sys/fs/cgroup/unified; do
+        [ -e $u/cgroup.controllers ] && tail -v -n +1 $u/cgroup.controllers $u/cgroup.stat; done;
+    # On a pure v2 node this file tells nothing, and kernels since 6.17 log that somebody read it.
+    if [ -n "$m" ] || [ ! -e /sys/fs/cgroup/cgroup.controllers ]; then tail -v -n +1 /proc/cgroups; fi;
+    if [ -n "$m" ]; then
+        echo '==> /walk <==';
+        # Hard links tell how many directories the first two levels hold, before anything is walked.
+        t=$(stat -c %h "$m");
+        [ "${{t:-0}}" -lt {MOST_DIRECTORIES} ] &&
+            t=$(stat -c %h "$m"/*/ 2>/dev/null | awk '{{ s += $1 - 1 }} END {{ print s + 1 }}');
+        if [ "$t" -ge {MOST_DIRECTORIES} ]; then echo "directories at least $t in $m";
+        else find "$m" -type d 2>&1 | head -n {MOST_DIRECTORIES} | awk '
+            /^find: / {{ e += /denied/; next }}
+            {{ n++ }}
+            END {{ print "directories", (e || n >= {MOST_DIRECTORIES} ? "at least " : "") n + 0, "in", ENVIRON["m"] }}';
+        fi; fi;
+    echo '{END}'
+""")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,6 +16,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.readings.nic import Nic, NicReading
 from bot.domain.safe_text import one_line
+from bot.probes.formats.fragment import fragment
 
 END = "-- end of look --"
 
@@ -30,24 +31,30 @@ _TROUBLE = (
     "err|drop|discard|timeout|timed|miss|fail|reset|abort|bad|lost|overrun|over_|fifo|collision|carrier|crc|"
     "no_buf|nobuf|out_of_buf|no_rx_|stall|hang|exceed|starv|wd_|pause"
 )
-COUNTERS = (
-    "/^NIC statistics/ || !/: *[0-9]+ *$/ { next } "
-    f'/^ *queue_[0-9]+_(xdp_)?[rt]x_/ {{ n = $1; sub(/^queue_[0-9]+_(xdp_)?[rt]x_/, "", n); sub(/:$/, "", n); '
-    f"if (n !~ /^({_QUEUE_TROUBLE})$/) next; if (!(n in s)) o[++k] = n; s[n] += $NF; if ($NF > 0) print; next }} "
-    f'd == "ena" || (tolower($0) ~ /{_TROUBLE}/ && ($NF > 0 || !/[0-9].*:/)) {{ print }} '
-    'END { for (i = 1; i <= k; i++) printf "queue_*_%s: %.0f\\n", o[i], s[o[i]] }'
-)
-_FRAGMENT = (
-    'for p in /sys/class/net/*; do [ -e "$p/device" ] || continue; n=${p##*/}; echo "==> $n <=="; '
-    'd=$(readlink "$p/device/driver"); d=${d##*/}; echo "driver: $d"; c=; '
-    "if command -v ethtool >/dev/null; then "
-    "ethtool -i \"$n\" 2>/dev/null | grep -a -e '^driver:' -e '^version:' -e '^bus-info:'; "
-    f'c=$(ethtool -S "$n" 2>/dev/null | awk -v d="$d" \'{COUNTERS}\'); fi; '
-    'if [ -n "$c" ]; then echo "-- ethtool -S --"; printf "%s\\n" "$c"; else echo "-- /sys/class/net --"; '
-    'for f in "$p"/statistics/*errors "$p"/statistics/*dropped "$p"/statistics/collisions; do '
-    'read -r v <"$f" && echo "${f##*/}: $v"; done; fi; '
-    f"done; echo '{END}'"
-)
+COUNTERS = fragment(f"""
+    /^NIC statistics/ || !/: *[0-9]+ *$/ {{ next }}
+    /^ *queue_[0-9]+_(xdp_)?[rt]x_/ {{
+        n = $1; sub(/^queue_[0-9]+_(xdp_)?[rt]x_/, "", n); sub(/:$/, "", n);
+        if (n !~ /^({_QUEUE_TROUBLE})$/) next;
+        if (!(n in s)) o[++k] = n;
+        s[n] += $NF; if ($NF > 0) print; next }}
+    d == "ena" || (tolower($0) ~ /{_TROUBLE}/ && ($NF > 0 || !/[0-9].*:/)) {{ print }}
+    END {{ for (i = 1; i <= k; i++) printf "queue_*_%s: %.0f\\n", o[i], s[o[i]] }}
+""")
+_FRAGMENT = fragment(f"""
+    for p in /sys/class/net/*; do
+        [ -e "$p/device" ] || continue;
+        n=${{p##*/}}; echo "==> $n <==";
+        d=$(readlink "$p/device/driver"); d=${{d##*/}}; echo "driver: $d"; c=;
+        if command -v ethtool >/dev/null; then
+            ethtool -i "$n" 2>/dev/null | grep -a -e '^driver:' -e '^version:' -e '^bus-info:';
+            c=$(ethtool -S "$n" 2>/dev/null | awk -v d="$d" '{COUNTERS}'); fi;
+        if [ -n "$c" ]; then echo '-- ethtool -S --'; printf '%s\\n' "$c"; continue; fi;
+        echo '-- /sys/class/net --';
+        for f in "$p"/statistics/*errors "$p"/statistics/*dropped "$p"/statistics/collisions; do
+            read -r v <"$f" && echo "${{f##*/}}: $v"; done; done;
+    echo '{END}'
+""")
 
 _HEADING = re.compile(r"==> (\S{1,64}) <==")
 _ORIGIN = re.compile(r"-- (ethtool -S|/sys/class/net) --")

@@ -1,0 +1,171 @@
+"""Which platform agents this node has, which the next boot starts, and which of them nothing here needs.
+
+Defined in: systemctl(1); aws/amazon-ecs-agent (ecs-init/engine/engine.go, agent/app/agent.go: the log's words).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bot.domain.command import Command, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.known_agents import KNOWN_AGENTS, KUBELETS, KnownAgent
+from bot.domain.probe import Probe
+from bot.domain.readings.agents import Agent, AgentsReading
+from bot.domain.safe_text import one_line
+from bot.probes.formats.fragment import fragment
+from bot.probes.formats.sections import sections
+
+ECS = "ecs"
+CONFIGS = ("/etc/ecs/ecs.config", "/var/lib/ecs/ecs.config")
+INIT_LOG, AGENT_LOG = "/var/log/ecs/ecs-init.log", "/var/log/ecs/ecs-agent.log"
+
+_NO_SYSTEMD, _ACTIVE, _END = "no /run/systemd/system", "-- active --", "-- end --"
+_NAMES = " ".join([*(unit for agent in KNOWN_AGENTS for unit in agent.units), *KUBELETS])
+# Both lists are one call each to PID 1; asking it for each unit's properties cost it ten times as much.
+_UNITS = fragment(f"""
+    [ -d /run/systemd/system ] || {{ echo '{_NO_SYSTEMD}'; exit; }};
+    systemctl list-unit-files --no-pager --no-legend {_NAMES};
+    echo '{_ACTIVE}';
+    systemctl list-units --all --plain --no-legend --no-pager --full {_NAMES} && echo '{_END}'
+""")
+# The configuration may hold registry passwords: only the cluster's name leaves the node.
+_FILES = fragment(f"""
+    for f in {" ".join(CONFIGS)}; do
+        [ -e $f ] || {{ d=${{f%/*}}; [ -d $d ] && [ ! -x $d ]; }} || continue;
+        [ -r $f ] || {{ echo "unreadable $f"; continue; }};
+        echo "==> $f <=="; grep -a '^[[:space:]]*ECS_CLUSTER=' $f; done;
+    for f in {INIT_LOG} {AGENT_LOG}; do
+        [ -r $f ] || continue;
+        echo "==> $f <==";
+        tail -c 65536 $f | grep -a -e 'Agent exited with code' -e 'Agent failed to start' -e 'egistered container'
+        -e 'Registration completed' | tail -n 300; done;
+    echo '{_END}'
+""")
+
+_UNIT_FILE = re.compile(r"(\S+\.service)\s+([a-z-]+)(?:\s.*)?")
+_UNIT = re.compile(r"(?:[●○↻×x*]\s+)?(\S+\.service)\s+\S+\s+(\S+)\s+(\S+)(?:\s.*)?")
+_CLUSTER = re.compile(r"\s*ECS_CLUSTER=\s*[\"']?([^\"'\s#]{1,255})")
+_FAILED_RUN = re.compile(r"Agent exited with code (?!0\b)-?[0-9]+")
+_RETRIED = re.compile(r"Agent failed to start, retrying")
+_REGISTERED = re.compile(r"[Rr]egistered container instance|Registration completed")
+_TIME = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}[T ][0-9:]{8}(?:[.,][0-9]{1,9})?(?:Z|[+-][0-9:]{4,6})?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Ecs:
+    """What the ECS agent's own files tell."""
+
+    cluster: str
+    cluster_line: str
+    readable: bool  # False: a configuration is there and could not be read
+    registered: bool  # and not failing since
+    failures: tuple[str, ...]
+
+
+def parse(outputs: Outputs) -> AgentsReading:
+    """Read the known agents' units, and for ECS whether anybody uses it.
+
+    Unread when: systemd runs and does not answer. A node without systemd has no enabled agents: an answer.
+    """
+    text = outputs.text("units")
+    if text.strip() == _NO_SYSTEMD:
+        return AgentsReading(())
+    lines = text.rstrip("\n").split("\n")
+    if lines[-1] != _END or _ACTIVE not in lines:
+        raise CannotRead("agents: the list of units is cut short")
+    at = lines.index(_ACTIVE)
+    enabled = {found.group(1): found.group(2) for line in lines[:at] if (found := _UNIT_FILE.fullmatch(line))}
+    states = [found.groups() for line in lines[at + 1 : -1] if (found := _UNIT.fullmatch(line.strip()))]
+    active = {name: (state, sub) for name, state, sub in states}
+    kubelet = next((name for name in KUBELETS if active.get(name, ("",))[0] in ("active", "activating")), "")
+    ecs = _ecs(outputs.text_or_none("files"))
+    agents = tuple(
+        _agent(known, unit, enabled.get(unit, ""), active.get(unit, ("inactive", "dead")), kubelet, ecs)
+        for known in KNOWN_AGENTS
+        for unit in known.units
+        if _is_here(enabled.get(unit), active.get(unit))
+    )
+    on_ecs = any(agent.name == ECS and agent.used for agent in agents)
+    return AgentsReading(agents, "kubernetes" if kubelet else "ecs" if on_ecs else "")
+
+
+def _is_here(enabled: str | None, active: tuple[str, str] | None) -> bool:
+    return enabled not in (None, "alias") or (active is not None and active[0] != "inactive")
+
+
+def _agent(known: KnownAgent, unit: str, enabled: str, state: tuple[str, str], kubelet: str, ecs: _Ecs | None) -> Agent:
+    active, sub = state
+    used, because = _ecs_used(kubelet, ecs) if known.name == ECS else (None, "")
+    source = [f"{unit} {enabled or 'no unit file'}", f"{unit} {active} {sub}"]
+    failures: tuple[str, ...] = ()
+    if known.name == ECS and ecs is not None:
+        failures = ecs.failures
+        source += [ecs.cluster_line] if ecs.cluster_line else []
+        source += failures[-2:]
+    last = _TIME.search(failures[-1]) if failures else None
+    return Agent(
+        name=known.name,
+        unit=unit,
+        enabled=enabled,
+        active=active,
+        image=known.images[0] if known.images else "",
+        used=used,
+        because=because or (f"it is used if there is {known.shows_used}" if known.shows_used else ""),
+        log_exits=len(failures),
+        log_last_at=last.group() if last else "",
+        source=tuple(source),
+    )
+
+
+def _ecs(text: str | None) -> _Ecs | None:
+    if text is None or text.rstrip("\n").rpartition("\n")[2] != _END:
+        return None
+    files = sections(text)
+    clusters = [
+        (found.group(1), line) for path in CONFIGS for line in files.get(path, ()) if (found := _CLUSTER.match(line))
+    ]
+    started = [line for line in files.get(INIT_LOG, ()) if _FAILED_RUN.search(line)]
+    failures = started or [line for line in files.get(INIT_LOG, ()) if _RETRIED.search(line)]
+    registrations = [line for line in files.get(AGENT_LOG, ()) if _REGISTERED.search(line)]
+    return _Ecs(
+        cluster=one_line(clusters[-1][0]) if clusters else "",
+        cluster_line=one_line(clusters[-1][1]) if clusters else "",
+        readable=not any(line.startswith("unreadable ") for line in text.split("\n")),
+        registered=bool(registrations) and not (failures and _at(failures[-1]) >= _at(registrations[-1])),
+        failures=tuple(failures),
+    )
+
+
+def _at(line: str) -> str:
+    """Return the line's time as text that sorts, empty where it has none."""
+    found = _TIME.search(line)
+    return found.group().replace(" ", "T") if found else ""
+
+
+def _ecs_used(kubelet: str, ecs: _Ecs | None) -> tuple[bool | None, str]:
+    if ecs is None:
+        return None, "its configuration and log could not be read"
+    if ecs.registered:
+        return True, "its log tells of a registration with a cluster and of no failed run since"
+    if ecs.cluster:
+        if kubelet:
+            return None, f"ECS_CLUSTER is {ecs.cluster}, and {kubelet} runs here too"
+        return True, f"ECS_CLUSTER is {ecs.cluster}"
+    if not ecs.readable:
+        return None, "its configuration is there and could not be read"
+    if kubelet:
+        return False, f"{kubelet} runs this node's work, and no ECS cluster is configured or registered with"
+    return None, "no ECS cluster is configured; without one the agent asks for the cluster called default"
+
+
+PROBE = Probe(
+    name="agents",
+    title="platform agents and their use",
+    commands=(
+        Command("units", ("sh", "-c", _UNITS), lane="systemd", output_limit_bytes=64 * 1024),
+        Command("files", ("sh", "-c", _FILES), output_limit_bytes=128 * 1024),
+    ),
+    parse=parse,
+)
