@@ -9,7 +9,11 @@ from typing import Protocol, TypeAlias
 
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
+from bot.domain.entry import Entry, Head
+from bot.domain.event_form import Event
+from bot.domain.incident import IncidentSummary
 from bot.domain.node import Node
+from bot.domain.post import DuePost, Place, Post
 from bot.domain.probe import Unread
 from bot.domain.verdict import Verdict
 
@@ -57,3 +61,71 @@ class Concluded:
 
 Progress: TypeAlias = ReadingStarted | ProbeAnswered | Concluded
 Listener: TypeAlias = Callable[[Progress], None]
+
+
+class Ledger(Protocol):
+    """The append-only record that incidents are folded from, and the lock against two deciding at once.
+
+    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    """
+
+    async def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
+        """Append an event as entry `expected_seq + 1`, with its secrets taken out, and return what now stands there.
+
+        `expected_seq` None means wherever the stream ends; only the house may be appended to so. The end of an incident
+        writes its head into the house in the same transaction.
+
+        Raises: Conflict when the stream has another length by now; ImpossibleEvent when the event cannot come next.
+        """
+        ...
+
+    async def read(self, stream: str) -> tuple[Entry, ...]:
+        """Return the stream's entries in order; none where there is no such stream."""
+        ...
+
+    async def head(self, stream: str) -> Head:
+        """Return where the stream ends."""
+        ...
+
+    async def open_streams(self) -> tuple[str, ...]:
+        """Return the ids of all incidents that have not ended, the oldest first."""
+        ...
+
+    async def incidents(self, only_open: bool = False) -> tuple[IncidentSummary, ...]:
+        """Return one line an incident, the newest first."""
+        ...
+
+
+class Outbox(Protocol):
+    """The posts that were not taken yet where they are to be shown; it outlives the program.
+
+    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    """
+
+    async def keep(self, post: Post) -> str:
+        """Keep a post to be sent, in place of any earlier one of its incident and part; return its id."""
+        ...
+
+    async def due(self, now: datetime) -> tuple[DuePost, ...]:
+        """Return what is to be sent now, in the order it was kept; nobody else is handed it for a while."""
+        ...
+
+    async def taken(self, post_id: str, channel: str, ts: str) -> None:
+        """Say that a post stands there now."""
+        ...
+
+    async def failed(self, post_id: str, retry_at: datetime, error: str) -> None:
+        """Say that a post was not taken, and when to try again."""
+        ...
+
+    async def dropped(self, post_id: str, error: str) -> None:
+        """Say that a post will never be taken; a later one of the same part is tried anew."""
+        ...
+
+    async def place(self, incident: str, part: str) -> Place | None:
+        """Return where a part stands, once any version of it was taken."""
+        ...
+
+    async def waiting(self) -> int:
+        """Return how many posts are not taken yet."""
+        ...

@@ -5,7 +5,8 @@ ZombieError
 │   ├── InventoryError         the inventory cannot be read, or has no such node (UnknownNode)
 │   ├── PlaybookError          a playbook cannot be read, or has no such name (UnknownPlaybook)
 │   ├── SettingsError          a setting is missing or malformed
-│   └── MissingFile            a key or known_hosts file is missing or unreadable
+│   ├── MissingFile            a key or known_hosts file is missing or unreadable
+│   └── UnknownIncident        the ledger has no incident of that id
 ├── Unreachable                nobody could talk to the node: exit status 4
 │   ├── NameUnknown            the address does not resolve
 │   ├── ConnectionRefused      nothing listens there
@@ -14,6 +15,11 @@ ZombieError
 │   ├── HostKeyRejected        the host key changed, or is not in known_hosts
 │   ├── LoginRefused           the node does not accept our key or user
 │   └── ConnectionLost         the connection broke, or the node lacks what a batch needs
+├── LedgerError                the record cannot be written or read as asked
+│   ├── Conflict               somebody else appended first: read again, decide again
+│   ├── ImpossibleEvent        the event cannot follow what is on record
+│   ├── UnreadableEntry        an entry is malformed, or of a newer form than this program knows
+│   └── LedgerUnavailable      the database is locked, gone, full or newer than this program
 └── CannotRead                 one probe has no answer: becomes `Unread`, never ends a run
 
 Every error carries what was wrong as a sentence for a person and, where there is one, what to try.
@@ -62,6 +68,10 @@ class MissingFile(UsageError):
     """A file that reaching a node needs is missing or unreadable."""
 
 
+class UnknownIncident(UsageError):
+    """The ledger has no incident of that id."""
+
+
 class Unreachable(ZombieError):
     """Nobody could talk to the node; `kind` is the stable name of the class of failure."""
 
@@ -108,6 +118,26 @@ class ConnectionLost(Unreachable):
     """The connection broke before the node had answered, or cannot carry a batch."""
 
     kind = "connection-lost"
+
+
+class LedgerError(ZombieError):
+    """The record cannot be written or read as asked."""
+
+
+class Conflict(LedgerError):
+    """Somebody else appended to the stream first; nothing was appended. Read again, fold, decide again."""
+
+
+class ImpossibleEvent(LedgerError):
+    """The event cannot follow what is on record; nothing was appended."""
+
+
+class UnreadableEntry(LedgerError):
+    """An entry is malformed, or of a newer form than this program knows."""
+
+
+class LedgerUnavailable(LedgerError):
+    """The database is locked, gone, full or newer than this program; a look will tell what was appended."""
 
 
 class CannotRead(ZombieError):

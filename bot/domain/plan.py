@@ -30,3 +30,9 @@ class Plan:
         """SHA-256 over node, steps and commands, in hex: two plans are the same exactly when their digests are."""
         body = [self.node, [[s.action, dict(sorted(s.args.items())), list(s.commands)] for s in self.steps]]
         return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()
+
+
+def bound_digest(plan: Plan, binds: Mapping[str, str]) -> str:
+    """SHA-256, in hex, over a plan and what else an approver saw, by name: what an approval names."""
+    body = [plan.digest, dict(sorted(binds.items()))]
+    return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()

@@ -1,0 +1,257 @@
+"""What can happen to an incident, each as a past participle: what an entry of the ledger says.
+
+A field that is added later has a default, so that older entries can still be read; a change of meaning raises the
+event's form in `event_form.py`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from bot.domain.alert import Alert
+from bot.domain.plan import Plan, bound_digest
+from bot.domain.verdict import Evidence, Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class AlertReceived:
+    """Somebody asked, or a source was alarmed: the incident's first entry; `node` is empty until it is known which.
+
+    Shape: incidents of one alert share `group`; `reopens` is the ended incident that came back.
+    """
+
+    alert: Alert
+    node: str
+    group: str = ""
+    playbook: str = ""
+    reopens: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AlertJoined:
+    """Another alert about the same node came while this incident was open."""
+
+    alert: Alert
+
+
+@dataclass(frozen=True, slots=True)
+class NodePicked:
+    """A person said which node is meant."""
+
+    node: str
+
+
+@dataclass(frozen=True, slots=True)
+class Triaged:
+    """The node was read and judged; without a plan that ends the incident.
+
+    Shape: the verdict is kept whole but for its snapshot; `about` says what thresholds hung on (kernel, uptime).
+    """
+
+    verdict: Verdict
+    playbook: str = ""
+    playbook_version: int = 0
+    taken_at: datetime | None = None
+    about: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanWithheld:
+    """The verdict has a plan that is not offered, and why; `lacking` are the sudoers lines it would take.
+
+    Shape: `because` is a sentence, such as that acting is off. Ends the incident.
+    """
+
+    because: str
+    lacking: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlanProposed:
+    """The plan was put to those who may approve it.
+
+    Shape: `binds` is what they saw beside the plan (address, host key, boot_id, machine-id, playbook, policy, the
+    stored evidence's digest), by name; `digest` is over plan and binds, and is what an approval names.
+    """
+
+    plan: Plan
+    digest: str
+    binds: Mapping[str, str] = field(default_factory=dict)
+    approvals_needed: int = 1
+
+    @classmethod
+    def of(cls, plan: Plan, binds: Mapping[str, str], approvals_needed: int = 1) -> PlanProposed:
+        """Return the proposal with its digest."""
+        return cls(plan, bound_digest(plan, binds), binds, approvals_needed)
+
+    @property
+    def is_whole(self) -> bool:
+        """True when the digest is that of what stands here: nothing was changed or redacted on the way."""
+        return self.digest == bound_digest(self.plan, self.binds)
+
+
+@dataclass(frozen=True, slots=True)
+class Endorsed:
+    """A yes where more than one is needed, and this is not the last."""
+
+    digest: str
+    reason: str
+    os_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Approved:
+    """The yes that lets the plan run; `os_user` is the login behind a name claimed in a terminal."""
+
+    digest: str
+    reason: str
+    os_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Declined:
+    """A no, with its reason."""
+
+    reason: str
+    digest: str = ""
+    os_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Expired:
+    """Nobody decided in time, or what was approved did not start in time."""
+
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Cancelled:
+    """Called off before anything was done: by a person, or because the node changed meanwhile (`differences`)."""
+
+    because: str
+    differences: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepStarted:
+    """A step is about to run: on record before anything is done, with what was seen before.
+
+    Shape: `number` counts the plan's steps from 1; `attempt` counts the runs of one step: one whose end is not on
+    record after a crash is looked at, and may be run again.
+    """
+
+    number: int
+    attempt: int = 1
+    boot_id: str = ""
+    before: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepVerified:
+    """A step's proof was seen."""
+
+    number: int
+    proof: tuple[Evidence, ...] = ()
+    took: timedelta = timedelta(0)
+
+
+@dataclass(frozen=True, slots=True)
+class StepSkipped:
+    """A step was not needed any more: its effect was there before it began."""
+
+    number: int
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class StepFailed:
+    """A step ran, and its proof was not seen in time; it is never repeated."""
+
+    number: int
+    because: str
+    seen: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ValidationStarted:
+    """All steps are through; from here the node is watched before the incident is called resolved."""
+
+    window: timedelta
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SampleTaken:
+    """One look at the node while it is watched: whether the cure holds, and what was seen."""
+
+    holds: bool
+    seen: tuple[Evidence, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """One figure before and after."""
+
+    name: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True, slots=True)
+class Resolved:
+    """The cure held."""
+
+    summary: str
+    compared: tuple[Compared, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Escalated:
+    """The bot is at its end: a person has to take over, and what they may try."""
+
+    because: str
+    try_next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAsked:
+    """It cannot be told how to go on; the incident is parked until a person answers."""
+
+    question: str
+    options: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionAnswered:
+    """A person answered, and the incident goes on from where it was parked."""
+
+    answer: str
+    reason: str = ""
+
+
+IncidentEvent: TypeAlias = (
+    AlertReceived
+    | AlertJoined
+    | NodePicked
+    | Triaged
+    | PlanWithheld
+    | PlanProposed
+    | Endorsed
+    | Approved
+    | Declined
+    | Expired
+    | Cancelled
+    | StepStarted
+    | StepVerified
+    | StepSkipped
+    | StepFailed
+    | ValidationStarted
+    | SampleTaken
+    | Resolved
+    | Escalated
+    | QuestionAsked
+    | QuestionAnswered
+)

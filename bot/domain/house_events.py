@@ -1,0 +1,53 @@
+"""What concerns more than one incident, each as a past participle: entries of the ledger's stream `house`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+HOUSE = "house"  # the stream's name
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentEnded:
+    """An incident came to its end, and the hash of its last entry, which from now on may not change."""
+
+    incident: str
+    state: str
+    seq: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
+class WishRefused:
+    """What a person asked for was not done; `refusal` is its name, `sentence` what they were told."""
+
+    refusal: str
+    sentence: str
+    wish: str = ""
+    incident: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class BrakePulled:
+    """Nothing that has not begun may begin."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class BrakeReleased:
+    """Acting may go on."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyChanged:
+    """Who may do what is another than before; the digest of the policy in force, and its text."""
+
+    digest: str
+    policy: str = ""
+
+
+HouseEvent: TypeAlias = IncidentEnded | WishRefused | BrakePulled | BrakeReleased | PolicyChanged

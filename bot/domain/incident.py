@@ -1,0 +1,140 @@
+"""An incident: the case of one node, with everything that its record says of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from bot.domain.alert import Alert, SourceKind
+from bot.domain.events import (
+    Approved,
+    Declined,
+    Endorsed,
+    IncidentEvent,
+    PlanProposed,
+    PlanWithheld,
+    QuestionAsked,
+    SampleTaken,
+    StepFailed,
+    StepSkipped,
+    StepStarted,
+    StepVerified,
+    Triaged,
+    ValidationStarted,
+)
+from bot.domain.transitions import State
+from bot.domain.verdict import Verdict
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A person's yes or no: who, when, and what they said."""
+
+    by: str
+    at: datetime
+    event: Endorsed | Approved | Declined
+
+
+@dataclass(frozen=True, slots=True)
+class StepRecord:
+    """What is on record of one step of the plan; without an outcome it is under way, or was when somebody died."""
+
+    number: int
+    attempt: int
+    started_at: datetime
+    started: StepStarted | None = None  # None: skipped
+    outcome: StepVerified | StepSkipped | StepFailed | None = None
+    ended_at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentSummary:
+    """One line of the list of incidents."""
+
+    id: str
+    node: str
+    group: str
+    state: State
+    cause: str | None
+    source: SourceKind
+    source_id: str
+    opened_at: datetime
+    updated_at: datetime
+    ended: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Incident:
+    """One node, one plan, one approval: the fold of a stream's entries (`fold.py`), and nothing else.
+
+    Shape: `seq` and `head` are the last entry's number and hash. `parked_from` is set once a question is open, until it
+    is answered; `ending` is the event that ended it.
+    """
+
+    id: str
+    node: str
+    group: str
+    alert: Alert
+    state: State
+    opened_at: datetime
+    updated_at: datetime
+    seq: int
+    head: str
+    playbook: str = ""
+    reopens: str = ""
+    joined: tuple[Alert, ...] = ()
+    triage: Triaged | None = None
+    withheld: PlanWithheld | None = None
+    proposal: PlanProposed | None = None
+    proposed_at: datetime | None = None
+    endorsements: tuple[Decision, ...] = ()
+    decision: Decision | None = None
+    steps: tuple[StepRecord, ...] = ()
+    validation: ValidationStarted | None = None
+    validation_ends_at: datetime | None = None
+    samples: tuple[SampleTaken, ...] = ()
+    question: QuestionAsked | None = None
+    asked_at: datetime | None = None
+    parked_from: State | None = None
+    ending: IncidentEvent | None = None
+
+    @property
+    def ended(self) -> bool:
+        """True when nothing can follow."""
+        return self.ending is not None
+
+    @property
+    def verdict(self) -> Verdict | None:
+        """The node's verdict, once there is one."""
+        return self.triage.verdict if self.triage is not None else None
+
+    @property
+    def approval(self) -> Decision | None:
+        """The decision that lets the plan run, where there is one."""
+        return self.decision if self.decision is not None and isinstance(self.decision.event, Approved) else None
+
+    @property
+    def step_under_way(self) -> StepRecord | None:
+        """The step that began and has no end on record."""
+        return self.steps[-1] if self.steps and self.steps[-1].outcome is None else None
+
+    @property
+    def next_step(self) -> int:
+        """The number of the first step that has not begun."""
+        return len(self.steps) + 1
+
+    @property
+    def summary(self) -> IncidentSummary:
+        """The incident in one line."""
+        return IncidentSummary(
+            id=self.id,
+            node=self.node,
+            group=self.group,
+            state=self.state,
+            cause=self.verdict.cause if self.verdict is not None else None,
+            source=self.alert.kind,
+            source_id=self.alert.id,
+            opened_at=self.opened_at,
+            updated_at=self.updated_at,
+            ended=self.ended,
+        )

@@ -1,0 +1,137 @@
+"""Frozen values as JSON and back, by their fields' types, so that what is kept can be read again as what it was.
+
+Shape: a dataclass is an object of its fields, a duration `NAME_seconds`, an instant ISO 8601 UTC, an enum its value.
+A plan also shows its digest. A snapshot is left out: hundreds of kilobytes, whose telling lines stand in the evidence.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import MISSING, Field, fields, is_dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+
+from bot.domain.plan import Plan
+
+MOST_TEXT = 20_000  # characters of one text; a longer one is cut, and says so
+MOST_LINES = 1_000  # texts of one list; the rest is counted
+
+_LEFT_OUT = frozenset({"snapshot"})
+T = TypeVar("T")
+
+
+class NotOfForm(ValueError):
+    """A JSON value is not what its type asks for; says where and what."""
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON's own types.
+
+    Example:
+    >>> plain({"for": timedelta(seconds=90), "at": datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)})
+    {'for': 90.0, 'at': '2026-01-02T03:04:05+00:00'}
+    """
+    if isinstance(value, enum.Enum):
+        return value.value
+    if isinstance(value, str):
+        return _cut(value)
+    if isinstance(value, timedelta):
+        return value.total_seconds()
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat()
+    if is_dataclass(value) and not isinstance(value, type):
+        record = {_key(field, value): plain(getattr(value, field.name)) for field in _fields(type(value))}
+        return record | {"digest": value.digest} if isinstance(value, Plan) else record
+    if isinstance(value, Mapping):
+        return {str(key): plain(one) for key, one in value.items()}
+    if isinstance(value, Sequence):
+        more = len(value) - MOST_LINES
+        if more > 0 and isinstance(value[0], str):
+            return [*(plain(one) for one in value[:MOST_LINES]), f"… and {more} more"]
+        return [plain(one) for one in value]
+    return value
+
+
+def read(kind: type[T], value: Any) -> T:
+    """Return the value of that type that a JSON value stands for; unknown keys are passed over.
+
+    Raises: NotOfForm when it stands for none.
+
+    Example:
+    >>> from bot.domain.verdict import RuledOut
+    >>> read(RuledOut, {"cause": "steal", "because": "st is 0 %", "new": 1})
+    RuledOut(cause='steal', because='st is 0 %')
+    """
+    found: T = _read(kind, value, kind.__name__)
+    return found
+
+
+def _read(hint: Any, value: Any, where: str) -> Any:
+    origin = get_origin(hint)
+    if origin in (Union, types.UnionType):
+        (other,) = (one for one in get_args(hint) if one is not types.NoneType)
+        return None if value is None else _read(other, value, where)
+    if origin is tuple:
+        return tuple(_read(get_args(hint)[0], one, f"{where}[{at}]") for at, one in enumerate(_of(list, value, where)))
+    if origin is not None and issubclass(origin, Mapping):
+        return {key: _read(get_args(hint)[1], one, f"{where}.{key}") for key, one in _of(dict, value, where).items()}
+    if is_dataclass(hint):
+        return _record(hint, _of(dict, value, where), where)
+    try:
+        if issubclass(hint, enum.Enum):
+            return hint(value)
+        if hint is datetime:
+            return _instant(_of(str, value, where))
+        if hint is timedelta:
+            return timedelta(seconds=_of(float, value, where))
+    except (ValueError, OverflowError) as no:
+        raise NotOfForm(f"{where}: {no}") from no
+    return _of(hint, value, where)
+
+
+def _record(kind: Any, value: Mapping[str, Any], where: str) -> Any:
+    hints = _hints(kind)
+    given = {}
+    for field in _fields(kind):
+        hint = hints[field.name]
+        key = f"{field.name}_seconds" if hint is timedelta else field.name
+        if key in value:
+            given[field.name] = _read(hint, value[key], f"{where}.{key}")
+        elif field.default is MISSING and field.default_factory is MISSING:
+            raise NotOfForm(f"{where} has no {key}")
+    return kind(**given)
+
+
+def _of(kind: type[Any], value: Any, where: str) -> Any:
+    wanted: Any = (int, float) if kind is float else kind
+    if not isinstance(value, wanted) or (isinstance(value, bool) and kind is not bool):
+        raise NotOfForm(f"{where} is {type(value).__name__}, not {kind.__name__}")
+    return value
+
+
+def _instant(written: str) -> datetime:
+    instant = datetime.fromisoformat(written)
+    if instant.tzinfo is None:
+        raise ValueError(f"{written} has no time zone")
+    return instant.astimezone(UTC)
+
+
+def _key(field: Field[Any], record: Any) -> str:
+    return f"{field.name}_seconds" if isinstance(getattr(record, field.name), timedelta) else field.name
+
+
+def _fields(kind: type[Any]) -> tuple[Field[Any], ...]:
+    return tuple(field for field in fields(kind) if field.name not in _LEFT_OUT)
+
+
+@functools.cache
+def _hints(kind: type[Any]) -> dict[str, Any]:
+    return get_type_hints(kind)
+
+
+def _cut(text: str) -> str:
+    more = len(text) - MOST_TEXT
+    return text if more <= 0 else f"{text[:MOST_TEXT]}… and {more} more characters"

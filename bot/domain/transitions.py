@@ -1,0 +1,127 @@
+"""The states of an incident, and the one table that says which event leads from which to which."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from typing import Any, Final, TypeAlias
+
+from bot.domain.events import (
+    AlertJoined,
+    Approved,
+    Cancelled,
+    Declined,
+    Endorsed,
+    Escalated,
+    Expired,
+    IncidentEvent,
+    NodePicked,
+    PlanProposed,
+    PlanWithheld,
+    QuestionAnswered,
+    QuestionAsked,
+    Resolved,
+    SampleTaken,
+    StepFailed,
+    StepSkipped,
+    StepStarted,
+    StepVerified,
+    Triaged,
+    ValidationStarted,
+)
+
+
+class State(enum.StrEnum):
+    """Where an incident stands."""
+
+    OPENED = "opened"
+    TRIAGED = "triaged"
+    PROPOSED = "proposed"
+    APPROVED = "approved"
+    ACTING = "acting"
+    VERIFYING = "verifying"
+    RESOLVED = "resolved"
+    DECLINED = "declined"
+    EXPIRED = "expired"
+    CANCELLED = "cancelled"
+    ESCALATED = "escalated"
+    UNKNOWN = "unknown"  # parked on a question to a person
+
+
+class Back(enum.Enum):
+    """Where an answered question leads: back to where the incident was parked."""
+
+    BACK = enum.auto()
+
+
+BACK: Final = Back.BACK
+Row: TypeAlias = Mapping[type[Any], State | Back]
+
+# A state that is no key of this table is an end: nothing follows. An alert received is always a first entry.
+TRANSITIONS: Mapping[State, Row] = {
+    State.OPENED: {
+        AlertJoined: State.OPENED,
+        NodePicked: State.OPENED,
+        Triaged: State.TRIAGED,
+        QuestionAsked: State.UNKNOWN,
+        Cancelled: State.CANCELLED,
+        Escalated: State.ESCALATED,
+    },
+    State.TRIAGED: {
+        AlertJoined: State.TRIAGED,
+        PlanWithheld: State.TRIAGED,
+        PlanProposed: State.PROPOSED,
+        Expired: State.EXPIRED,
+        Cancelled: State.CANCELLED,
+        Escalated: State.ESCALATED,
+    },
+    State.PROPOSED: {
+        AlertJoined: State.PROPOSED,
+        Endorsed: State.PROPOSED,
+        Approved: State.APPROVED,
+        Declined: State.DECLINED,
+        Expired: State.EXPIRED,
+        Cancelled: State.CANCELLED,
+        Escalated: State.ESCALATED,
+    },
+    State.APPROVED: {
+        AlertJoined: State.APPROVED,
+        StepStarted: State.ACTING,
+        StepSkipped: State.ACTING,
+        QuestionAsked: State.UNKNOWN,
+        Expired: State.EXPIRED,
+        Cancelled: State.CANCELLED,
+        Escalated: State.ESCALATED,
+    },
+    State.ACTING: {
+        AlertJoined: State.ACTING,
+        StepStarted: State.ACTING,
+        StepSkipped: State.ACTING,
+        StepVerified: State.ACTING,
+        StepFailed: State.ACTING,
+        ValidationStarted: State.VERIFYING,
+        QuestionAsked: State.UNKNOWN,
+        Escalated: State.ESCALATED,
+    },
+    State.VERIFYING: {
+        AlertJoined: State.VERIFYING,
+        SampleTaken: State.VERIFYING,
+        Resolved: State.RESOLVED,
+        QuestionAsked: State.UNKNOWN,
+        Escalated: State.ESCALATED,
+    },
+    State.UNKNOWN: {
+        AlertJoined: State.UNKNOWN,
+        NodePicked: State.OPENED,
+        QuestionAnswered: BACK,
+        Cancelled: State.CANCELLED,
+        Escalated: State.ESCALATED,
+    },
+}
+
+
+def ends(event: IncidentEvent) -> bool:
+    """True when nothing may follow this event: it is the incident's end."""
+    if isinstance(event, Triaged):
+        return event.verdict.plan is None
+    return isinstance(event, Resolved | Declined | Expired | Cancelled | Escalated | PlanWithheld)
