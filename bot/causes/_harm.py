@@ -79,7 +79,7 @@ def walk_of(snapshot: Snapshot, mode: str) -> Walk:
 def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, tuning: Tuning) -> Harms:
     """Return the harm done by dying cgroups; `proven`: the leak itself is, with its leaker named."""
     walk = walk_of(snapshot, cgroups.mode)
-    held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_cores"])
+    held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     stacks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
     judged = (
         _by_stack(snapshot, stacks) if stacks else None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from bot.causes._figures import percent
@@ -20,8 +21,8 @@ STATISTICS_WALKERS = (
 class Hold:
     """The cores held in the kernel, and the statistics walker that held one of them.
 
-    Shape: `core` and `walker` are set together. `unread` is what would have told more; `short_window`: the window held
-    fewer seconds than were asked for.
+    Shape: `core` and `walker` are set together, `by_elimination` where no thread of the walker was seen on that core.
+    `unread` is what would have told more; `short_window`: the window held fewer seconds than were asked for.
     """
 
     cores: tuple[HeldCore, ...]
@@ -29,6 +30,7 @@ class Hold:
     walker: ProcessUse | None = None
     others: tuple[ProcessUse, ...] = ()  # what else burned kernel time
     unread: tuple[Unread, ...] = ()
+    by_elimination: bool = False
     short_window: bool = False
 
     @property
@@ -43,10 +45,10 @@ class Hold:
         """What was seen, in words."""
         if self.core is not None and self.walker is not None:
             once = ", all of a short window" if self.short_window else ""
+            did = "alone used as much kernel time" if self.by_elimination else "worked there in the kernel"
             return (
                 f"core {self.core.core} spent {percent(self.core.mean_percent)} of {self.core.seconds} s in the kernel"
-                f"{once}; {self.walker.name} (pid {self.walker.pid}) worked there, "
-                f"{self.walker.sys_seconds:.1f} s of kernel time in all"
+                f"{once}; {self.walker.name} (pid {self.walker.pid}) {did}, {self.walker.sys_seconds:.1f} s in all"
             )
         if not self.cores:
             return "no core was held in the kernel"
@@ -59,11 +61,12 @@ class Hold:
         )
 
 
-def hold(snapshot: Snapshot, at_least_percent: float, for_seconds: float, walker_cores: float) -> Hold:
+def hold(snapshot: Snapshot, at_least_percent: float, for_seconds: float, walker_share: float) -> Hold:
     """Return which cores were held in the kernel, and by which statistics walker, in the same window.
 
-    The walker must have used `walker_cores` of kernel time, and one of its threads must have worked on the held core;
-    where threads could not be read, it must have been the first in kernel time and have used most of a core.
+    The walker must itself have used `walker_share` of the kernel time that the core spent, and one of its threads must
+    have worked there. Threads are looked at for a moment only; where they were not seen there, the walker must be the
+    only process that used as much kernel time as the held core gave.
     """
     cpu, processes = snapshot.get(CpuReading), snapshot.get(ProcessesReading)
     unread = tuple(reading for reading in (cpu, processes) if isinstance(reading, Unread))
@@ -77,12 +80,21 @@ def hold(snapshot: Snapshot, at_least_percent: float, for_seconds: float, walker
         return Hold(cores, unread=unread, short_window=short)
     busy = sorted((p for p in processes.busiest if p.sys_seconds > 0), key=lambda p: -p.sys_seconds)
     for walker in busy:
-        share = walker.sys_seconds / processes.seconds if processes.seconds > 0 else 0.0
-        if walker.name not in STATISTICS_WALKERS or share < walker_cores:
+        if walker.name not in STATISTICS_WALKERS:
             continue
         for core in cores:
-            if core.core in walker.cores_in_kernel:
+            if core.core in walker.cores_in_kernel and walker.sys_seconds >= walker_share * _spent(core):
                 return Hold(cores, core, walker, short_window=short)
-        if not walker.threads and walker is busy[0] and share >= 0.8:
-            return Hold(cores, cores[0], walker, short_window=short)
+        if walker is busy[0] and _alone_can_have(walker, busy, cores[0]):
+            return Hold(cores, cores[0], walker, by_elimination=True, short_window=short)
     return Hold(cores, others=tuple(busy[:3]), short_window=short)
+
+
+def _alone_can_have(walker: ProcessUse, busy: Sequence[ProcessUse], core: HeldCore) -> bool:
+    spent = _spent(core)
+    others = (process for process in busy if process is not walker)
+    return walker.sys_seconds >= 0.8 * spent and all(other.sys_seconds < 0.5 * spent for other in others)
+
+
+def _spent(core: HeldCore) -> float:
+    return core.seconds * core.mean_percent / 100

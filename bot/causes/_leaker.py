@@ -72,9 +72,14 @@ def find(snapshot: Snapshot, dying: int, tuning: Tuning) -> Suspects:
         suspect = _of_churn(snapshot, churn, dying, uptime, tuning)
         if suspect is not None:
             found.append(suspect)
-    asked = (units, snapshot.get(ContainersReading))
-    unread = tuple(reading for reading in asked if isinstance(reading, Unread))
-    return Suspects(_one_each(sorted(found, key=_order)), unread)
+    return Suspects(_one_each(sorted(found, key=_order)), _not_read(units, snapshot.get(ContainersReading)))
+
+
+def _not_read(units: UnitsReading | Unread, containers: ContainersReading | Unread) -> tuple[Unread, ...]:
+    unread = tuple(reading for reading in (units, containers) if isinstance(reading, Unread))
+    if isinstance(containers, Unread) or not containers.refused:
+        return unread
+    return (*unread, Unread("containers", "; ".join(containers.refused.values())))
 
 
 def _order(suspect: Suspect) -> tuple[bool, float, bool, int, str]:

@@ -16,6 +16,11 @@ _SAID = (KernelEventKind.NIC_STARVED, KernelEventKind.NIC_STALLED, KernelEventKi
 _RESETS = (KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
 
 
+def says_starved(event: KernelEvent) -> bool:
+    """True for a line in which the driver says that its poll was scheduled and did not run."""
+    return event.kind is KernelEventKind.NIC_STARVED or event.napi_scheduled is True
+
+
 @dataclass(frozen=True, slots=True)
 class Starvation:
     """Starved polls of the last hours.
@@ -54,11 +59,11 @@ def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
     events: tuple[KernelEvent, ...] = ()
     resets: tuple[KernelEvent, ...] = ()
     if not isinstance(log, Unread):
-        said = (
-            e for e in log.of(*_SAID) if e.kind is KernelEventKind.NIC_STARVED or e.napi_scheduled is True
-        )
-        events = _recent.recent(snapshot, said, hours)
-        resets = _recent.recent(snapshot, log.of(*_RESETS), hours) if events else ()
+        events = _recent.recent(snapshot, filter(says_starved, log.of(*_SAID)), hours)
+        resets = _recent.recent(snapshot, log.of(*_RESETS), hours)
+        if not events:  # the lines before a reset may be lost, and what they said be told with it
+            resets = tuple(reset for reset in resets if reset.reason is KernelEventKind.NIC_STARVED)
+            events = resets
     rows, rose, total = [], 0, 0
     for card in () if isinstance(nic, Unread) else nic.nics:
         rise, all_time = card.rise(_COUNTER) or 0, card.total(_COUNTER) or 0

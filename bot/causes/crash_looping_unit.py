@@ -117,6 +117,8 @@ def _none(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     for reading in (units, containers):
         if isinstance(reading, Unread):
             return Undecided(NAME, f"the {reading.probe} were not read ({reading.reason})")
+    if not isinstance(containers, Unread) and containers.refused:
+        return Undecided(NAME, "containers were not read: " + "; ".join(containers.refused.values()))
     if not isinstance(units, Unread) and not units.systemd:
         return RuledOut(NAME, "no systemd runs here, and no container came and went")
     if not isinstance(units, Unread) and not units.journal_read and any(u.restarts is None for u in units.services):

@@ -40,12 +40,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if dying < tuning["dying_many"]:
         few = f"{count(dying, 'dying memory cgroup')} beside {alive:,} alive; {tuning['dying_many']:,.0f} would be many"
         return RuledOut(NAME, few)
-    if cgroups.alive_is_at_least:
-        # The live ones were not counted to the end, so `dying` is the most there can be. The other controllers'
-        # rows have about as many directories, and keep no dying ones.
-        dying = dying + alive - max(cgroups.siblings.values(), default=dying + alive)
-        if dying < tuning["dying_many"]:
-            return Undecided(NAME, f"more than {alive:,} memory cgroups are alive; how many are dying cannot be told")
+    if cgroups.alive_is_at_least and max(cgroups.siblings.values(), default=0) < cgroups.alive:
+        # The directories were not counted to the end, and no other controller's count stands in for them.
+        return Undecided(NAME, f"at least {alive:,} memory cgroups are alive; how many are dying cannot be told")
     suspects = _leaker.find(snapshot, dying, tuning)
     blame = _leaker.blame(suspects, cgroups.growth, tuning)
     proven = blame.leaker is not None and blame.confidence is Confidence.CONFIRMED
@@ -161,7 +158,7 @@ def _no_harm(harms: Harms) -> str:
 def _unread(snapshot: Snapshot, unread: Unread, tuning: Tuning) -> Undecided:
     """Nothing can be said of cgroups that were not counted, but other readings may point at them."""
     points = []
-    held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_cores"])
+    held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     if held.walker is not None:
         points.append(held.says)
     if (starved := starvation(snapshot, tuning["recent_hours"])) is not None:
@@ -189,7 +186,7 @@ CAUSE = Cause(
     ),
     thresholds=(
         "dying_many", "leak_growth", "ratio_low", "ratio_high", "turn_seconds_low", "turn_seconds_high", "turns_few",
-        "loop_many", "agent_log_exits", "suspect_turns", "core_held_percent", "core_held_seconds", "walker_cores",
+        "loop_many", "agent_log_exits", "suspect_turns", "core_held_percent", "core_held_seconds", "walker_share",
         "memory_gone_percent", "kib_per_cgroup_most", "ids_live_many", "recent_hours",
     ),
     weigh=weigh,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bot.causes import _recent
 from bot.causes._figures import count, percent, sentence
-from bot.causes._starvation import starvation
+from bot.causes._starvation import says_starved, starvation
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.readings.cpu import CpuReading
@@ -36,7 +36,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether the network card itself fails."""
     log, nic = snapshot.get(KernelLogReading), snapshot.get(NicReading)
     faults = _events(snapshot, log, tuning, *_FAULTS)
-    silences = tuple(e for e in _events(snapshot, log, tuning, *_SILENCES) if e.napi_scheduled is not True)
+    silences = tuple(e for e in _events(snapshot, log, tuning, *_SILENCES) if not says_starved(e))
     rises = _rises(nic)
     evidence = []
     if faults:

@@ -31,14 +31,16 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
     at_least = "at least " if cgroups.alive_is_at_least else ""
     if alive < tuning["live_many"]:
-        if cgroups.alive_is_at_least:
+        # Where the walk was stopped, another controller's count stands in for it; without one the end is not known.
+        if cgroups.alive_is_at_least and max(cgroups.siblings.values(), default=0) < cgroups.alive:
             return Undecided(NAME, f"the live memory cgroups were counted only up to {alive:,}")
-        return RuledOut(NAME, f"{count(alive, 'live memory cgroup')}; {tuning['live_many']:,.0f} would be many")
+        about = "about " if cgroups.alive_is_at_least else ""
+        return RuledOut(NAME, f"{about}{count(alive, 'live memory cgroup')}; {tuning['live_many']:,.0f} would be many")
     said = f"{at_least}{alive:,} memory cgroups are alive"
     evidence = [Evidence("live-cgroups", "cgroups", said, cgroups.source_later or cgroups.source)]
     stacks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
     refused = [e for e in _events(snapshot, tuning, KernelEventKind.CGROUP_EXHAUSTED) if "fork rejected" not in e.text]
-    held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_cores"])
+    held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     harm = []
     if stacks:
         harm.append("a call trace is in the walk over them")
@@ -72,6 +74,6 @@ CAUSE = Cause(
     name=NAME,
     title="Too many live cgroups",
     probes=("cgroups", "cpu", "processes", "kernel_log", "host"),
-    thresholds=("live_many", "core_held_percent", "core_held_seconds", "walker_cores", "recent_hours"),
+    thresholds=("live_many", "core_held_percent", "core_held_seconds", "walker_share", "recent_hours"),
     weigh=weigh,
 )

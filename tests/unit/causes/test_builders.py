@@ -1,0 +1,13 @@
+"""A node that nothing was done to is healthy: what a test changes is what it sees."""
+
+import pytest
+
+from bot.causes import CAUSES
+from bot.domain.readings.conntrack import ConntrackReading
+from bot.domain.verdict import RuledOut
+from tests.unit.causes.builders import weigh
+
+
+@pytest.mark.parametrize("name", CAUSES)
+def test_healthy_node_rules_every_cause_out(name: str) -> None:
+    assert isinstance(weigh(name, ConntrackReading(True, 900, 262_144)), RuledOut)

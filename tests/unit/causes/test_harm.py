@@ -1,0 +1,231 @@
+"""What dying cgroups do, and what only looks like their doing."""
+
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.readings.kernel_log import KernelEventKind
+from bot.domain.verdict import Confidence, Finding, Status
+from tests.unit.causes import builders as b
+from tests.unit.causes.builders import found, steps
+
+LEAK = "leaked-memory-cgroups"
+DYING = 68_440
+LEAKER = b.units(b.between_tries(restarts=68_000))
+CURED = [("disable_unit", "ecs.service"), ("reboot", "")]
+DISABLED = CURED[:1]
+NEW = b.host("6.1.0-18-cloud-amd64")
+WALKED = (b.held(), b.processes(b.process()))
+STACK = b.event(KernelEventKind.STACK_MEMCG_WALK, " mem_cgroup_nr_lru_pages+0x31/0x60")
+
+
+def leak(*readings: object, **changed: float) -> Finding:
+    """A proven leak with these readings beside it."""
+    return found(LEAK, b.cgroups(DYING), LEAKER, *readings, **changed)
+
+
+def seen(finding: Finding) -> set[str]:
+    return {one.finding for one in finding.evidence}
+
+
+def test_core_held_by_a_statistics_walker_is_likely_harm() -> None:
+    finding = leak(*WALKED)
+    assert (finding.status, finding.confidence, steps(finding)) == (Status.CRITICAL, Confidence.LIKELY, CURED)
+    assert "core 39 is held in the kernel by kubelet" in finding.summary
+
+
+@pytest.mark.parametrize("name", ["kubelet", "cadvisor", "dockerd", "containerd", "systemd-oomd"])
+def test_every_statistics_walker_is_known(name: str) -> None:
+    assert leak(b.held(), b.processes(b.process(name))).status is Status.CRITICAL
+
+
+@pytest.mark.parametrize(
+    "readings",
+    [
+        (b.held(), b.processes(b.process("python"))),  # somebody else's kernel time
+        (b.held(), b.processes(b.process(on=(3,)), b.process("python", sys=4.0))),  # the walker worked elsewhere
+        (b.held(), b.processes(b.process(sys=0.3))),  # it hardly worked at all
+        (b.held(hot_for=1), b.processes(b.process())),  # one second out of five
+        (b.cpu({39: {"usr": 96.0, "sys": 4.0, "soft": 0.0}}), b.processes(b.process())),  # busy by right
+    ],
+    ids=["other process", "other core", "little time", "one second", "user time"],
+)
+def test_held_core_that_is_not_a_walkers_is_no_harm(readings: tuple[object, ...]) -> None:
+    finding = leak(*readings)
+    assert (finding.status, steps(finding)) == (Status.DEGRADED, DISABLED)
+
+
+@pytest.mark.parametrize("seconds", [1, 2])
+def test_short_window_can_see_a_held_core_too(seconds: int) -> None:
+    finding = leak(b.held(seconds=seconds, hot_for=seconds), b.processes(b.process(sys=0.9 * seconds)))
+    assert finding.status is Status.CRITICAL
+    said = next(one.says for one in finding.evidence if one.finding == "core-held-by-walker")
+    assert ("all of a short window" in said) == (seconds == 1)
+
+
+def test_threads_that_were_not_seen_there_leave_the_only_one_with_as_much_kernel_time() -> None:
+    finding = leak(b.held(), b.processes(b.process(on=())))
+    assert finding.status is Status.CRITICAL
+    assert any("alone used as much kernel time" in one.says for one in finding.evidence)
+
+
+@pytest.mark.parametrize(
+    ("kernel", "mode"), [("6.1.0-18-cloud-amd64", "v1"), ("5.8.0-1", "hybrid"), ("5.10.0-28", "v1"), ("5.4.0-1", "v2")]
+)
+def test_where_the_walk_is_cheap_a_hot_kubelet_earns_no_reboot(kernel: str, mode: str) -> None:
+    finding = found(
+        LEAK, b.cgroups(DYING, mode=mode), LEAKER, *WALKED, b.log(*b.starved()), b.host(kernel)
+    )
+    assert (finding.status, steps(finding)) == (Status.DEGRADED, DISABLED)
+    said = {one.finding: one.says for one in finding.evidence}
+    assert "not laid to the dying cgroups" in said["core-held"]
+    assert "not laid to the dying cgroups" in said["nic-starved"]
+
+
+@pytest.mark.parametrize("host", [b.host("5.4.0-1084-aws"), NEW, b.unread("host")])
+def test_stack_in_the_walk_confirms_harm_on_every_kernel(host: object) -> None:
+    finding = leak(host, *WALKED, b.log(STACK))
+    assert (finding.status, finding.confidence, steps(finding)) == (Status.CRITICAL, Confidence.CONFIRMED, CURED)
+    assert "mem_cgroup_nr_lru_pages" in "".join(line for one in finding.evidence for line in one.source)
+
+
+def test_stack_of_days_ago_confirms_nothing() -> None:
+    old = b.event(KernelEventKind.STACK_MEMCG_WALK, ago=timedelta(days=3))
+    assert leak(NEW, b.log(old)).status is Status.DEGRADED
+
+
+def test_unknown_kernel_lays_no_held_core_to_the_cgroups() -> None:
+    finding = leak(b.unread("host"), *WALKED)
+    assert (finding.status, steps(finding)) == (Status.DEGRADED, DISABLED)
+    assert "the kernel's version was not read" in "".join(one.says for one in finding.evidence)
+
+
+def test_starvation_resets_confirm_harm_and_the_place_is_told() -> None:
+    finding = leak(*WALKED, b.log(*b.starved(queue=5)), b.interrupts({5: {39: 4}}))
+    assert (finding.confidence, steps(finding)) == (Confidence.CONFIRMED, CURED)
+    said = next(one for one in finding.evidence if one.finding == "nic-starved")
+    assert "core 39, held in the kernel, is the one that serves this queue (eth0-Tx-Rx-5)" in said.says
+    assert "45: eth0-Tx-Rx-5" in said.source
+    elsewhere = leak(*WALKED, b.log(*b.starved(queue=5)), b.interrupts({5: {7: 4}}))
+    assert "serves this queue" not in "".join(one.says for one in elsewhere.evidence)
+
+
+def test_starvation_resets_without_a_held_core_confirm_harm_too() -> None:
+    finding = leak(b.log(*b.starved()))
+    assert (finding.status, finding.confidence, steps(finding)) == (Status.CRITICAL, Confidence.CONFIRMED, CURED)
+
+
+@pytest.mark.parametrize(("ago", "harmed"), [(timedelta(hours=23), True), (timedelta(hours=25), False), (None, True)])
+def test_starvation_counts_for_a_day(ago: timedelta | None, harmed: bool) -> None:
+    assert (leak(b.log(*b.starved(ago))).status is Status.CRITICAL) == harmed
+
+
+def test_reset_whose_reason_was_starvation_is_enough() -> None:
+    reset = b.event(KernelEventKind.NIC_RESET, reason=KernelEventKind.NIC_STARVED)
+    assert leak(b.log(reset)).confidence is Confidence.CONFIRMED
+    other = b.event(KernelEventKind.NIC_RESET, reason=KernelEventKind.NIC_KEEPALIVE)
+    assert leak(b.log(other)).status is Status.DEGRADED
+
+
+def test_counter_of_starvation_tells_when_it_rises_or_when_no_log_does() -> None:
+    name = "suspected_poll_starvation"
+    assert leak(b.nic({name: 40}, {name: 41})).confidence is Confidence.CONFIRMED
+    assert leak(b.nic({name: 40})).status is Status.DEGRADED  # the log was read, and tells of none
+    untimed = leak(b.nic({name: 40}), b.unread("kernel_log"))
+    assert (untimed.status, untimed.confidence) == (Status.CRITICAL, Confidence.LIKELY)
+    assert "no log tells" in "".join(one.says for one in untimed.evidence)
+
+
+def test_lockup_in_another_program_leaves_the_resets_likely() -> None:
+    other = b.event(KernelEventKind.SOFT_LOCKUP, process="python3:4711", core=39)
+    assert leak(b.log(other, *b.starved())).confidence is Confidence.LIKELY
+    walker = b.event(KernelEventKind.SOFT_LOCKUP, process="kubelet:1723", core=39)
+    assert leak(b.log(walker, *b.starved())).confidence is Confidence.CONFIRMED
+
+
+LAB = b.cgroups(20_674, later=21_300, mode="v2", alive=60)
+MIB = 1024
+
+
+def lab(available: int, percpu: int, slab: int) -> Finding:
+    """The small machine: 768 MB, an agent that leaks hundreds a second, kernel 6.1."""
+    agent = b.units(b.unit("ecs-agent.service", 12, 14))
+    memory = b.memory(768 * MIB, available * MIB, percpu * MIB, slab * MIB)
+    return found(LEAK, LAB, NEW, b.host("6.1.0-18", days=0.01), agent, memory)
+
+
+def test_memory_gone_on_a_small_machine_is_confirmed_harm_on_a_new_kernel() -> None:
+    finding = lab(available=60, percpu=90, slab=330)
+    assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.CONFIRMED)
+    assert steps(finding) == [("disable_unit", "ecs-agent.service"), ("reboot", "")]
+    assert "MemAvailable: 61440 kB" in next(one.source for one in finding.evidence if one.finding == "memory-gone")
+
+
+@pytest.mark.parametrize(
+    ("available", "percpu", "slab", "gone"),
+    [
+        (600, 20, 56, False),  # 76 of 768: under a tenth
+        (600, 20, 58, True),  # 78: above it
+        (70, 20, 40, False),  # less than a tenth is left, and a job has the rest
+        (50, 20, 40, True),  # the kernel holds more than is left
+    ],
+)
+def test_memory_is_gone_above_a_tenth_or_where_the_kernel_holds_more_than_is_left(
+    available: int, percpu: int, slab: int, gone: bool
+) -> None:
+    assert (lab(available, percpu, slab).status is Status.CRITICAL) == gone
+
+
+def test_training_job_that_uses_nearly_all_memory_earns_no_reboot() -> None:
+    finding = leak(NEW, b.memory(1152 * b.GIB, available=57 * b.GIB, percpu=6 * b.GIB, slab=8 * b.GIB))
+    assert (finding.status, steps(finding)) == (Status.DEGRADED, DISABLED)
+
+
+def test_memory_that_dying_cgroups_cannot_have_taken_is_not_laid_to_them() -> None:
+    few = (b.cgroups(1_500), b.units(b.between_tries(restarts=1_500)))
+    assert found(LEAK, *few, b.memory(slab=60 * b.GIB)).status is Status.DEGRADED  # 40 MiB each: a file system's
+
+
+def test_ids_are_judged_by_live_cgroups_and_by_refusals_never_by_the_count_of_dying() -> None:
+    assert found(LEAK, b.cgroups(65_400), b.units(b.between_tries(restarts=65_400))).status is Status.DEGRADED
+    full = found(LEAK, b.cgroups(DYING, alive=64_000), LEAKER)
+    assert (full.status, full.confidence, steps(full)) == (Status.CRITICAL, Confidence.LIKELY, CURED)
+    refused = b.event(KernelEventKind.CGROUP_EXHAUSTED, "cgroup: mkdir failed: no space left on device")
+    assert leak(b.log(refused)).status is Status.CRITICAL
+    forks = b.event(KernelEventKind.CGROUP_EXHAUSTED, "cgroup: fork rejected by pids controller in /kubepods/x")
+    assert leak(b.log(forks)).status is Status.DEGRADED
+
+
+@pytest.mark.parametrize("harm", [WALKED, (b.log(*b.starved()),), (b.memory(percpu=60 * b.GIB),)])
+@pytest.mark.parametrize("growth", [0, 40])
+def test_harm_without_a_leaker_is_critical_and_never_a_reboot(harm: tuple[object, ...], growth: int) -> None:
+    finding = found(LEAK, b.cgroups(DYING, later=DYING + growth), *harm)
+    assert (finding.status, finding.confidence, finding.remedy) == (Status.CRITICAL, Confidence.LIKELY, ())
+    assert "leaker was not found" in finding.summary
+    assert "No reboot is offered" in finding.summary
+
+
+def test_harm_without_a_leaker_is_confirmed_by_a_stack_and_still_no_reboot() -> None:
+    finding = found(LEAK, b.cgroups(DYING), b.log(STACK))
+    assert (finding.status, finding.confidence, finding.remedy) == (Status.CRITICAL, Confidence.CONFIRMED, ())
+
+
+@pytest.mark.parametrize("probe", ["cpu", "processes", "kernel_log", "reclaim"])
+def test_unread_harm_is_said_and_not_taken_for_none(probe: str) -> None:
+    finding = leak(b.unread(probe), b.nic({}))
+    assert f"no harm seen as far as read (unread: {probe})" in finding.summary
+    assert steps(finding) == DISABLED
+
+
+def test_unread_processes_leave_open_who_holds_the_core() -> None:
+    finding = leak(b.held(), b.unread("processes"))
+    assert finding.status is Status.DEGRADED
+    assert "who held it was not read (permission denied)" in "".join(one.says for one in finding.evidence)
+
+
+def test_busy_gpu_node_has_nothing_of_it() -> None:
+    busy = b.cpu({core: {"usr": 93.0, "sys": 6.0, "soft": 0.5} for core in range(96)}, cores=96)
+    full = b.memory(1152 * b.GIB, available=92 * b.GIB, slab=20 * b.GIB)
+    old = b.log(*b.starved(timedelta(days=6)))
+    python = b.processes(b.process("python", sys=9.0, usr=400.0, on=range(96)))
+    b.ruled_out(LEAK, b.cgroups(46), busy, full, old, python)
