@@ -13,7 +13,7 @@ _HEADING = re.compile(r"==> (/.*) <==")
 def sections(text: str) -> dict[str, tuple[str, ...]]:
     """Return the lines of each file by its path; a file that could not be read has no entry.
 
-    Shape: an empty line before a heading belongs to the heading. Text before the first heading is dropped.
+    Shape: empty lines before a heading belong to the heading. Text before the first heading is dropped.
 
     Example:
     >>> sections("==> /proc/a <==\\n1 2\\n\\n==> /proc/b <==\\n3\\n")
@@ -24,11 +24,10 @@ def sections(text: str) -> dict[str, tuple[str, ...]]:
     for line in text.split("\n"):
         heading = _HEADING.fullmatch(line)
         if heading:
-            if lines and not lines[-1]:
-                lines.pop()
             lines = found.setdefault(heading.group(1), [])
         else:
             lines.append(line)
-    if lines and not lines[-1]:
-        lines.pop()
+    for kept in found.values():
+        while kept and not kept[-1]:
+            kept.pop()
     return {path: tuple(kept) for path, kept in found.items()}

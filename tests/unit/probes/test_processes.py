@@ -1,0 +1,121 @@
+"""processes: who burns CPU, on which core, whatever they call themselves."""
+
+import pytest
+from hypothesis import given, settings
+
+from bot.domain.errors import CannotRead
+from bot.domain.readings.processes import ProcessesReading
+from bot.probes.processes import parse
+from tests.mutation import HOSTILE, mutated
+from tests.recorded import CAPTURES, once, recorded
+
+
+def stat(pid: int, name: str, *, threads: int = 1, core: int = 0, policy: int = 0, flags: int = 4194304) -> str:
+    fields = ["S", "1", str(pid), str(pid), "0", "-1", str(flags), *["0"] * 10, str(threads), *["0"] * 18]
+    return f"{pid} ({name}) " + " ".join([*fields, str(core), "0", str(policy), *["0"] * 11])
+
+
+def answer(*lines: str, hz: int = 100) -> str:
+    return "\n".join((f"hz {hz}", "looks 100.00 104.50 321", *lines, "end", ""))
+
+
+def read(text: str) -> ProcessesReading:
+    return parse(once("processes", text))
+
+
+def test_recorded_node_with_a_hog_in_the_kernel() -> None:
+    path = CAPTURES / "processes" / "debian-12--core-held-in-kernel-and-forged-name.out"
+    reading = parse(recorded(path))
+    hog, threaded, forged = reading.busiest
+    assert (hog.name, hog.pid, hog.usr_seconds, hog.sys_seconds) == ("dd", 26628, 0.22, 1.21)
+    assert hog.cores_in_kernel == {1}
+    assert (forged.name, forged.pid) == ("a) R?1 (kub", 26629)  # asked to be taken for PID 1
+    assert threaded.name == r"x (y) \xff\x1b[31m"
+    assert [thread.tid for thread in threaded.threads] == [26671, 26672]
+    assert (reading.seconds, reading.seen, reading.uninterruptible) == (1.45, 109, ())
+
+
+def test_the_cores_of_a_program_with_threads_are_its_busy_threads() -> None:
+    lines = (f"p 5 300 {stat(77, 'kubelet', threads=60, core=4)}", "t 77 90 39 1 29", "t 77 91 12 3 0")
+    (kubelet,) = read(answer(*lines)).named("kubelet")
+    assert kubelet.cores_in_kernel == {39}
+    assert [(t.tid, t.core, t.usr_seconds, t.sys_seconds) for t in kubelet.threads] == [
+        (90, 39, 0.01, 0.29),
+        (91, 12, 0.03, 0.0),
+    ]
+
+
+def test_where_threads_were_not_read_the_main_ones_core_says_nothing() -> None:
+    (kubelet,) = read(answer(f"p 5 300 {stat(77, 'kubelet', threads=60, core=4)}")).busiest
+    assert (kubelet.core, kubelet.cores_in_kernel) == (None, frozenset())
+    (alone,) = read(answer(f"p 5 300 {stat(77, 'backup', core=4)}")).busiest
+    assert alone.cores_in_kernel == {4}
+
+
+def test_ticks_become_seconds_by_the_nodes_own_clock() -> None:
+    (process,) = read(answer(f"p 512 1024 {stat(7, 'x')}", hz=1024)).busiest
+    assert (process.usr_seconds, process.sys_seconds) == (0.5, 1.0)
+
+
+def test_realtime_and_kernel_threads_are_told() -> None:
+    lines = [f"p 0 {ticks} {stat(ticks, 'x', policy=policy, flags=flags)}" for ticks, policy, flags in KINDS]
+    found = [(p.realtime, p.kernel_thread) for p in read(answer(*lines)).busiest]
+    assert found == [(True, True), (True, False), (True, False), (False, True), (False, False)]
+
+
+KINDS = [(5, 1, 0x00200040), (4, 2, 0x00400000), (3, 6, 0), (2, 0, 0x00200000), (1, 0, 0)]
+
+
+def test_the_one_busiest_in_the_kernel_comes_first_and_waiting_ones_are_counted() -> None:
+    lines = (f"p 400 0 {stat(1, 'train')}", f"p 0 9 {stat(2, 'kubelet')}", "d jbd2/nvme0n1p1-8", "d tar (1) x")
+    reading = read(answer(*lines))
+    assert [process.name for process in reading.busiest] == ["kubelet", "train"]
+    assert reading.uninterruptible == ("jbd2/nvme0n1p1-8", "tar (1) x")
+    assert reading.uninterruptible_count == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["a b", ") R 1 2", "((", "x)", "", "$(touch pwned)", "<!channel>", HOSTILE.replace("\n", "")]
+)
+def test_a_name_may_hold_anything(name: str) -> None:
+    (process,) = read(answer(f"p 1 2 {stat(7, name)}")).busiest
+    assert process.pid == 7
+    assert process.sys_seconds == 0.02
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        ("hidden\n" + answer(), "hidepid"),
+        (answer().replace("end", ""), "not whole"),
+        (answer().replace("hz 100", "hz"), "not whole"),
+        (answer().replace("hz 100", "hz 0"), "not whole"),
+        (answer().replace("looks", "look"), "not whole"),
+        (answer().replace("104.50", "100.00"), "a while apart"),
+        (answer().replace("104.50", "99.00"), "a while apart"),
+        (answer("p 1 2 7 (x) S 1 2 3"), "malformed"),
+        (answer("p -1 2 " + stat(7, "x")), "malformed"),
+        (answer("t 1 2 3"), "malformed"),
+        (answer(f"p 1 2 {stat(7, 'x', core=99999)}"), "no core 99999"),
+        (answer("p 1 2 " + stat(7, "x"), "t 7 8 99999 1 1"), "no core 99999"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_with_its_reason(text: str, because: str) -> None:
+    with pytest.raises(CannotRead, match=because):
+        read(text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    mutated(answer(f"p 5 300 {stat(77, 'kubelet', threads=60)}", "t 77 90 39 1 29", f"p 1 0 {stat(3, 'x y')}", "d z"))
+)
+def test_whatever_happens_to_an_answer_figures_are_possible(text: str) -> None:
+    try:
+        reading = read(text)
+    except CannotRead:
+        return
+    assert 0 < reading.seconds <= 3600
+    for process in reading.busiest:
+        assert process.usr_seconds >= 0
+        assert process.sys_seconds >= 0
+        assert all(0 <= core < 8192 for core in process.cores_in_kernel)

@@ -1,0 +1,94 @@
+"""reclaim: counters as rises, memory in KiB, and pressure where there is some."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.domain.errors import CannotRead
+from bot.domain.readings.reclaim import ReclaimReading
+from bot.probes.reclaim import parse
+from tests.mutation import mutated
+from tests.recorded import CAPTURES, recorded, twice
+
+MEMINFO = "MemTotal:  4000 kB\nMemAvailable:  300 kB\nActive(anon): 7 kB\n"
+MEMINFO += "Percpu: 500 kB\nSUnreclaim: 700 kB\nHugePages_Total: 9\n"
+PRESSURE = "some avg10=1.00 avg60=2.00 avg300=3.00 total=15\nfull avg10=4.00 avg60=5.00 avg300=6.00 total=25\n"
+
+
+def answer(vmstat: str, meminfo: str = MEMINFO, pressure: str = "") -> str:
+    text = f"==> /proc/vmstat <==\n{vmstat}\n\n==> /proc/meminfo <==\n{meminfo}"
+    return text + (f"\n==> /proc/pressure/memory <==\n{pressure}" if pressure else "")
+
+
+def read(first: str, later: str | None = None) -> ReclaimReading:
+    return parse(twice("memory", first, first if later is None else later, 4.7))
+
+
+def test_recorded_node_at_rest() -> None:
+    reading = parse(recorded(CAPTURES / "reclaim" / "debian-12--idle.out"))
+    assert (reading.pgscan_direct_rise, reading.allocstall_rise) == (0, 0)
+    assert reading.mem_total_kib == 24684096
+    assert reading.mem_available_percent is not None
+    assert reading.mem_available_percent > 90
+    assert set(reading.pressure) == {f"{kind} {who}" for kind in ("cpu", "io", "memory") for who in ("some", "full")}
+    assert reading.lines["MemTotal"].split() == ["MemTotal:", "24684096", "kB"]
+
+
+def test_reclaim_inside_one_cgroup_is_not_the_nodes() -> None:
+    assert parse(recorded(CAPTURES / "reclaim" / "debian-12--reclaim-inside-one-cgroup.out")).pgscan_direct_rise == 0
+
+
+def test_rises_add_up_over_zones_and_absent_counters_are_none() -> None:
+    first = answer("allocstall_normal 5\nallocstall_movable 10\npgscan_direct 100")
+    later = answer("allocstall_normal 7\nallocstall_movable 11\npgscan_direct 4100")
+    reading = read(first, later)
+    assert (reading.allocstall_rise, reading.pgscan_direct_rise, reading.pgscan_kswapd_rise) == (3, 4000, None)
+    assert (reading.lines["pgscan_direct"], reading.seconds_between) == ("pgscan_direct 4100", 4.7)
+
+
+def test_what_the_kernel_holds_is_told_in_kib_and_huge_pages_are_not_kib() -> None:
+    reading = read(answer("a 1"))
+    assert (reading.kernel_held_kib, reading.kernel_held_percent, reading.mem_available_percent) == (1200, 30.0, 7.5)
+    assert "HugePages_Total" not in reading.meminfo_kib
+
+
+def test_without_pressure_files_it_is_still_a_reading() -> None:
+    reading = read(answer("a 1"))
+    assert (reading.pressure, reading.memory_full_avg10, reading.io_full_avg10) == ({}, None, None)
+
+
+def test_pressure_is_the_second_looks() -> None:
+    reading = read(answer("a 1", pressure=PRESSURE.replace("4.00", "9.00")), answer("a 1", pressure=PRESSURE))
+    assert reading.memory_full_avg10 == 4.0
+    assert reading.pressure["memory some"].total_usec == 15
+
+
+@pytest.mark.parametrize(
+    ("text", "because"),
+    [
+        (answer("thp_split abcd"), "vmstat is malformed"),
+        (answer("a -1"), "vmstat is malformed"),
+        (answer("a"), "vmstat is malformed"),
+        (answer("a 1").replace("vmstat", "other"), "vmstat could not be read"),
+        (answer("a 1", meminfo="MemFree: 7 kB\n"), "no MemTotal"),
+        (answer("a 1", meminfo="MemTotal: lots kB\n"), "meminfo is malformed"),
+        (answer("a 1", pressure="some avg10=101.00 avg60=0.00 avg300=0.00 total=1\n"), "pressure/ is malformed"),
+        (answer("a 1", pressure="some avg10=nan avg60=0.00 avg300=0.00 total=1\n"), "pressure/ is malformed"),
+    ],
+)
+def test_what_cannot_be_right_is_refused_with_its_reason(text: str, because: str) -> None:
+    with pytest.raises(CannotRead, match=because):
+        read(text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_whatever_happens_to_an_answer_figures_are_possible(data: st.DataObject) -> None:
+    first = answer("allocstall_normal 5\npgscan_direct 100", pressure=PRESSURE)
+    try:
+        reading = read(data.draw(mutated(first)), data.draw(mutated(first)))
+    except CannotRead:
+        return
+    assert all(value >= 0 for value in (*reading.vmstat.values(), *reading.meminfo_kib.values()))
+    assert (reading.pgscan_direct_rise or 0) >= 0
+    assert all(0 <= line.avg10 <= 100 for line in reading.pressure.values())
