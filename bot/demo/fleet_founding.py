@@ -30,7 +30,7 @@ def _training(cores: int) -> tuple[Process, ...]:
     """Ray workers that keep half of the cores busy in user space."""
     return tuple(
         Process(40_000 + 12 * number, "ray::train_step", (Thread(number, 52.0, 0.6),), command="ray::train_step",
-                ppid=39_870, rss_kib=6_100_000, since=900_000.0 - number, group="/kubepods/burstable/pod-ray")
+                ppid=39_870, rss_kib=6_100_000, since=500_000.0 - number, group="/kubepods/burstable/pod-ray")
         for number in range(0, cores, 2)
     )  # fmt: skip
 

@@ -7,10 +7,11 @@ answer on a machine in this state.
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Sequence
 
 from bot.demo.answer import Answer
-from bot.demo.machine import network, nic_counters, proc_files, processes, runtime, systemd
+from bot.demo.machine import kernel_log, network, nic_counters, proc_files, processes, runtime, systemd
 from bot.demo.machine.here import Here, Tool
 from bot.demo.machine.load import TICKS
 
@@ -151,6 +152,56 @@ def nics(here: Here, argv: Sequence[str]) -> Answer:
     return Answer.text(f"{text}-- end of look --\n")
 
 
+def known_agents(here: Here, argv: Sequence[str]) -> Answer:
+    """Unit files and states of the platform agents that the fragment names."""
+    names = argv[2].partition("list-unit-files --no-pager --no-legend ")[2].partition(";")[0].split()
+    files = systemd.unit_files(here.state, names)
+    return Answer.text(f"{files}-- active --\n{systemd.listed(here.state, here.now(), names=names)}-- end --\n")
+
+
+_ECS_FILES = ("/etc/ecs/ecs.config", "/var/lib/ecs/ecs.config")
+_ECS_LOGS = ("/var/log/ecs/ecs-init.log", "/var/log/ecs/ecs-agent.log")
+_ECS_SAYS = re.compile("Agent exited with code|Agent failed to start|egistered container|Registration completed")
+
+
+def ecs_files(here: Here, argv: Sequence[str]) -> Answer:
+    """The ECS agent's cluster, and what its logs tell of failed runs and registrations."""
+    text, now = "", here.now()
+    for path in (*_ECS_FILES, *_ECS_LOGS):
+        content = here.files.read(path, now)
+        if content is not None:
+            keeps = _ECS_SAYS.search if path in _ECS_LOGS else re.compile(r"\s*ECS_CLUSTER=").match
+            lines = [line for line in content[-65536:].splitlines() if keeps(line)][-300:]
+            text += f"==> {path} <==\n" + "".join(f"{line}\n" for line in lines)
+    return Answer.text(f"{text}-- end --\n")
+
+
+_SORT = re.compile(r"if \(/(.+?)/\) c = \d+")
+_MOST_OF_A_SORT = 80
+
+
+def kernel_lines(here: Here, argv: Sequence[str]) -> Answer:
+    """The lines of the kernel's log that the fragment's own patterns keep, the newest of each sort, and their count."""
+    script = argv[2]
+    if "sudo -n" in script and not here.state.sudo:
+        return Answer.error("sudo: a password is required", 1)
+    if "sudo -n" not in script and not here.state.reads_journal:
+        return Answer.error("Hint: You are currently not seeing messages from other users and the system.", 0)
+    origin = "journal" if "o=journal" in script else "dmesg"
+    sorts = [re.compile(words) for words in _SORT.findall(script)]
+    every = kernel_log.entries(here.state, here.now())
+    kept: dict[int, list[int]] = {}
+    for number, (_, _, text) in enumerate(every):
+        sort = max((at for at, words in enumerate(sorts) if words.search(text)), default=None)
+        if sort is not None:
+            kept.setdefault(sort, []).append(number)
+    left_out = sum(max(0, len(numbers) - _MOST_OF_A_SORT) for numbers in kept.values())
+    newest = sorted(number for numbers in kept.values() for number in numbers[-_MOST_OF_A_SORT:])
+    who = f"{here.state.name} kernel: " if origin == "journal" else ""
+    lines = "".join(f"[{every[number][0]:12.6f}] {who}{every[number][2]}\n" for number in newest)
+    return Answer.text(f"{lines}-- {origin}: {len(every)} lines, {left_out} left out --\n")
+
+
 FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ('grep -a "^cpu" /proc/stat', looks_at_proc_stat),
     ("echo namespace $(readlink /proc/self/ns/cgroup)", cgroups),
@@ -161,6 +212,9 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("docker ps", runtime.docker),
     ("crictl ps", runtime.cri),
     ("/device/driver", nics),
+    ("-- whole --", kernel_lines),
+    ("systemctl list-unit-files", known_agents),
+    ("ECS_CLUSTER=", ecs_files),
     ("systemd-detect-virt", host),
     ("cpu.cfs_quota_us", throttled),
     ("exec systemctl show", shown_units),

@@ -14,7 +14,6 @@ _KERNEL_THREAD = 0x00200000  # PF_KTHREAD
 _PAGE_KIB = 4
 
 
-@functools.lru_cache(maxsize=256)
 def everyone(state: State) -> tuple[Process, ...]:
     """Return the node's processes: those that any Linux has, the units' main ones, and the node's own."""
     found = [
@@ -37,6 +36,7 @@ def everyone(state: State) -> tuple[Process, ...]:
             found.append(
                 Process(unit.pid, comm, (Thread(core, 0.1, 0.05),), command=command, since=unit.since, group=group)
             )
+    found = [process for process in found if process.pid not in known]
     return tuple(sorted((*found, *state.processes), key=lambda process: process.pid))
 
 

@@ -91,12 +91,19 @@ def show(state: State, now: Moment, wanted: Sequence[str], states: Sequence[str]
     return "\n".join(blocks)
 
 
-def listed(state: State, now: Moment, states: Sequence[str]) -> str:
-    """Return what `systemctl list-units --plain --no-legend` prints of the units in these states; none: all."""
+def unit_files(state: State, names: Sequence[str]) -> str:
+    """Return what `systemctl list-unit-files --no-legend` prints of the units of these names."""
+    named = [unit for unit in state.units if not names or unit.name in names]
+    width = max((len(unit.name) for unit in named), default=0)
+    return "".join(f"{unit.name:<{width}} {unit.enabled:<8} enabled\n" for unit in named)
+
+
+def listed(state: State, now: Moment, states: Sequence[str] = (), names: Sequence[str] = ()) -> str:
+    """Return what `systemctl list-units --plain --no-legend` prints of the units in these states, of these names."""
     rows = []
     for unit in state.units:
         active, sub, *_ = now_of(unit, now)
-        if not states or active in states or sub in states:
+        if (not names or unit.name in names) and (not states or active in states or sub in states):
             rows.append((unit.name, "loaded", active, sub, unit.description))
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
     return "".join(
@@ -126,7 +133,9 @@ def systemctl(state: State, now: Moment, argv: Sequence[str]) -> Answer:
         case "show":
             return Answer.text(show(state, now, wanted, states, names))
         case "list-units":
-            return Answer.text(listed(state, now, states))
+            return Answer.text(listed(state, now, states, names))
+        case "list-unit-files":
+            return Answer.text(unit_files(state, names))
         case "is-active" | "is-enabled" | "is-failed":
             told = [properties(state, units[name], now) if name in units else None for name in names]
             key = "UnitFileState" if verb == "is-enabled" else "ActiveState"

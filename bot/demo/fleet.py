@@ -1,0 +1,136 @@
+"""The demo's fleet: its members, their servers, and the files by which ordinary commands reach them."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+
+import asyncssh
+
+from bot.demo import fleet_founding, fleet_others
+from bot.demo.faults import Fault
+from bot.demo.images import CONTAINERD, UBUNTU_22, usual_units
+from bot.demo.machine.load import Load, Shares
+from bot.demo.machine.machine import Machine
+from bot.demo.machine.state import Memory, Nic, State
+from bot.demo.ssh_server import ADDRESS, USER, NodeServer
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One node of the fleet: what it is, what is wrong with the way to it, and what it has to teach."""
+
+    state: State
+    teaches: str
+    role: str
+    fault: Fault | None = None
+
+    @property
+    def name(self) -> str:
+        """Its name in the inventory."""
+        return self.state.name
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The labels that a real fleet's inventory would hold."""
+        seed = hashlib.sha256(self.name.encode()).digest()
+        zone = next((part for part in self.name.split("-") if part in ("1a", "1b", "1c")), "1a")
+        return {
+            "az": f"us-east-{zone}",
+            "role": self.role,
+            "instance_id": f"i-0{seed.hex()[:16]}",
+            "private_dns": f"ip-10-{seed[0] % 16}-{seed[1]}-{seed[2]}.ec2.internal",
+        }
+
+
+FLEET: tuple[Member, ...] = (
+    Member(
+        fleet_founding.AUTO_RESTART, "an unused agent that systemd restarts for ever; its cgroups hold a core", "gpu"
+    ),
+    Member(fleet_founding.HIDDEN, "the same, hidden in a unit that runs: only the containers tell", "gpu"),
+    Member(fleet_founding.STOPPED, "the same, stopped days ago; what it left is still there", "batch"),
+    Member(fleet_others.QUIET_ZOMBIES, "70,000 dying cgroups and no harm: present, not proven", "web"),
+    Member(fleet_others.FAST_LEAK, "a leak that grows while you watch, on cgroup v2", "ci"),
+    Member(fleet_others.BUSY, "96 cores at 95 %, little memory left, and well", "gpu"),
+    Member(fleet_others.ALLOWANCE, "more traffic than the instance is allowed", "ingest"),
+    Member(fleet_others.IRQ_AFFINITY, "every network queue on core 0", "edge"),
+    Member(fleet_others.THROTTLED, "idle cores, and a pod that may not use them", "api"),
+    Member(fleet_others.CONNTRACK_FULL, "no room for another connection", "nat"),
+    Member(fleet_others.IO_STALL, "everything waits for one disk", "kafka"),
+    Member(fleet_others.STEAL, "cores that others use; read without mpstat", "bastion"),
+    Member(fleet_others.BACKUP_FAILED, "a failed backup, which no reboot would mend", "database"),
+    Member(fleet_others.SILENT, "accepts the connection and never says a word", "gpu", Fault.SILENT),
+    Member(fleet_others.REBUILT, "shows another host key than the one on file", "web", Fault.OTHER_HOST_KEY),
+)
+
+
+def alike(count: int) -> tuple[Member, ...]:
+    """Return that many healthy small nodes, for measuring what many nodes cost."""
+    quiet = State(
+        name="",
+        system=replace(UBUNTU_22, product="m6i.2xlarge"),
+        load=Load(8, Shares(usr=12.0, sys=2.0)),
+        units=usual_units(UBUNTU_22, CONTAINERD),
+        nics=(Nic(version="2.13.0g"),),
+        memory=Memory(pressure={"cpu some": 0.3}),
+    )
+    return tuple(
+        Member(replace(quiet, name=f"node-{number:03}"), "one of many", "worker") for number in range(1, count + 1)
+    )
+
+
+class Fleet:
+    """A running fleet; `folder` holds its inventory, the key that opens its nodes, and their host keys."""
+
+    def __init__(self, members: Sequence[Member], folder: Path, clock: Callable[[], datetime]) -> None:
+        self.members = {member.name: member for member in members}
+        self.folder = folder
+        self.inventory = folder / "inventory.toml"
+        self.key = folder / "demo_key"
+        self.known_hosts = folder / "known_hosts"
+        self._clock = clock
+        self.servers: dict[str, NodeServer] = {}
+
+    async def start(self, elapsed: Callable[[], float]) -> None:
+        """Start every node and write the files; `elapsed` tells the seconds since now."""
+        login = asyncssh.generate_private_key("ssh-ed25519", "demo")
+        began_at = self._clock()
+        for name, member in self.members.items():
+            server = NodeServer(Machine(member.state, began_at, elapsed), login, member.fault)
+            await server.start()
+            self.servers[name] = server
+        self.key.touch(mode=0o600)
+        self.key.write_bytes(login.export_private_key())
+        self.known_hosts.write_text("".join(server.known_hosts_line() for server in self.servers.values()))
+        self.inventory.write_text(self._toml())
+
+    async def stop(self) -> None:
+        """End every node."""
+        for server in self.servers.values():
+            await server.stop()
+
+    def _toml(self) -> str:
+        text = f'[ssh]\nuser = "{USER}"\nkey = "{self.key.name}"\nknown_hosts = "{self.known_hosts.name}"\n'
+        text += 'connect_timeout = "3s"\n'
+        for name, member in self.members.items():
+            labels = ", ".join(f'{label} = "{value}"' for label, value in member.labels.items())
+            text += f'\n[nodes.{name}]\naddress = "{ADDRESS}"\nport = {self.servers[name].port}\n'
+            text += f"labels = {{ {labels} }}\n"
+        return text
+
+
+@asynccontextmanager
+async def running(
+    members: Sequence[Member], folder: Path, clock: Callable[[], datetime], elapsed: Callable[[], float]
+) -> AsyncIterator[Fleet]:
+    """Run a fleet for the length of a block."""
+    fleet = Fleet(members, folder, clock)
+    try:
+        await fleet.start(elapsed)
+        yield fleet
+    finally:
+        await fleet.stop()
