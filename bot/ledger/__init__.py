@@ -1,0 +1,15 @@
+"""The ledger and the outbox: the durable record, in one SQLite file or in PostgreSQL. The only importer of SQLAlchemy.
+
+It is blocking code on SQLAlchemy Core; `awaited.py` runs it on threads of its own. An event loop that is cancelled, or
+falls behind, then never stands in the middle of a transaction, and commands that have no loop need none.
+"""
+
+from __future__ import annotations
+
+from bot.ledger.audit import Audit, Broken, audit, exported
+from bot.ledger.awaited import AwaitedLedger, AwaitedOutbox
+from bot.ledger.database import Database
+from bot.ledger.ledger import Ledger
+from bot.ledger.outbox import Outbox
+
+__all__ = ["Audit", "AwaitedLedger", "AwaitedOutbox", "Broken", "Database", "Ledger", "Outbox", "audit", "exported"]

@@ -1,0 +1,169 @@
+"""Is the record whole? Every hash is computed again, every end compared with what the house says of it.
+
+What a chain cannot show by itself, that it was cut at its end or written anew as a whole, shows against a hash that was
+noted elsewhere: every closing card and note carries the house's.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from typing import Any
+
+from sqlalchemy import Row, select
+
+from bot.domain.entry import NOTHING_BEFORE, Entry, Head, chained
+from bot.domain.errors import ImpossibleEvent, UnreadableEntry
+from bot.domain.fold import fold
+from bot.domain.house_events import HOUSE, IncidentEnded
+from bot.ledger.database import Database
+from bot.ledger.rows import entry_of
+from bot.ledger.summaries import line_of
+from bot.ledger.tables import ENTRIES, INCIDENTS
+
+_FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """One line of the record that is not as it was written, or is not there any more; `seq` 0 is the whole stream."""
+
+    stream: str
+    seq: int
+    says: str
+
+    def __str__(self) -> str:
+        return f"{self.stream}/{self.seq}: {self.says}" if self.seq else f"{self.stream}: {self.says}"
+
+
+@dataclass(frozen=True, slots=True)
+class Audit:
+    """What an audit found; the record is whole when nothing is broken."""
+
+    entries: int
+    incidents: int
+    house: Head
+    broken: tuple[Broken, ...]
+
+
+@dataclass(slots=True)
+class _Found:
+    """What has been seen so far."""
+
+    noted: str
+    noted_is_there: bool = False
+    entries: int = 0
+    heads: dict[str, Head] = field(default_factory=dict)
+    ended: dict[str, IncidentEnded] = field(default_factory=dict)  # as the house says
+    should_have_ended: dict[str, int] = field(default_factory=dict)  # as the incidents say, with their last entry
+    broken: list[Broken] = field(default_factory=list)
+
+
+def audit(database: Database, noted: str = "") -> Audit:
+    """Read everything and return what is broken in it; `noted` is a hash, or its beginning, that must be in it."""
+    found = _Found(noted.lower())
+    with database.reading() as connection:
+        rows = connection.execution_options(yield_per=500).execute(
+            select(ENTRIES).order_by(ENTRIES.c.stream, ENTRIES.c.seq)
+        )
+        lines = {row.id: dict(row._mapping) for row in connection.execute(select(INCIDENTS))}
+        for stream, of_stream in groupby(rows, key=lambda row: row.stream):
+            entries = _chain(str(stream), of_stream, found)
+            if stream == HOUSE:
+                _house(entries, found)
+            else:
+                _incident(str(stream), entries, lines.pop(stream, None), found)
+    for stream in lines:
+        found.broken.append(Broken(str(stream), 0, "is listed as an incident and has no entries"))
+    _ends(found)
+    if noted and not found.noted_is_there:
+        says = f"no entry has the hash {noted}: the record was cut off at its end, or written anew"
+        found.broken.append(Broken(HOUSE, 0, says))
+    incidents = len(found.heads.keys() - {HOUSE})
+    return Audit(found.entries, incidents, found.heads.get(HOUSE, Head()), tuple(found.broken))
+
+
+def exported(database: Database) -> Iterator[str]:
+    """Yield every entry as one line of JSON, in the order of time; a body that is no JSON stands there as text."""
+    with database.reading() as connection:
+        ordered = select(ENTRIES).order_by(ENTRIES.c.at, ENTRIES.c.stream, ENTRIES.c.seq)
+        for row in connection.execution_options(yield_per=500).execute(ordered):
+            fields: dict[str, Any] = {name: row._mapping[name] for name in _FIELDS}
+            try:
+                fields["body"] = json.loads(fields["body"])
+            except (TypeError, ValueError, RecursionError):
+                fields["body"] = str(fields["body"])
+            yield json.dumps(fields, separators=(",", ":"))
+
+
+def _chain(stream: str, rows: Iterator[Row[Any]], found: _Found) -> list[Entry] | None:
+    """Compute a stream's hashes again; return its entries, or None where some row is not as it was written."""
+    entries: list[Entry] | None = []
+    broken_before = len(found.broken)
+    previous, expected = {NOTHING_BEFORE}, 1
+    for row in rows:
+        found.entries += 1
+        values = [row._mapping[name] for name in _FIELDS]
+        says = ""
+        if not isinstance(row.seq, int) or not all(isinstance(one, str) for one in (*values[:1], *values[2:])):
+            says, hashes = "is not of an entry's types", set()
+        else:
+            hashes = {chained(one, *values[:-1]) for one in previous}
+            if row.seq != expected:
+                found.broken.append(Broken(stream, expected, f"is missing; entry {row.seq} stands in its place"))
+            elif row.hash not in hashes:
+                says = "its content, or what is before it, is not what its hash was made of"
+            expected = row.seq + 1
+        if says:
+            found.broken.append(Broken(stream, row.seq if isinstance(row.seq, int) else expected, says))
+        # After a broken line the next is judged by either hash, so that one changed field is one broken line.
+        previous = {str(row.hash)} | (hashes if says else set())
+        found.noted_is_there |= bool(found.noted) and not says and str(row.hash).startswith(found.noted)
+        found.heads[stream] = Head(expected - 1, str(row.hash))
+        entries = _and_entry(entries, row)
+    return entries if len(found.broken) == broken_before else None
+
+
+def _and_entry(entries: list[Entry] | None, row: Row[Any]) -> list[Entry] | None:
+    try:
+        return None if entries is None else [*entries, entry_of(row)]
+    except UnreadableEntry:
+        return None
+
+
+def _house(entries: list[Entry] | None, found: _Found) -> None:
+    for entry in entries or ():
+        try:
+            event = entry.event
+        except UnreadableEntry:
+            continue  # whole, but of a newer program
+        if isinstance(event, IncidentEnded):
+            found.ended[event.incident] = event
+
+
+def _incident(stream: str, entries: list[Entry] | None, line: dict[str, Any] | None, found: _Found) -> None:
+    if entries is None:
+        return
+    try:
+        incident = fold(entries)
+    except ImpossibleEvent as no:
+        found.broken.append(Broken(stream, len(entries), f"tells of no incident: {no.sentence}"))
+        return
+    except UnreadableEntry:
+        return  # whole, but of a newer program
+    if line != line_of(incident):
+        found.broken.append(Broken(stream, incident.seq, "the list of incidents says otherwise"))
+    if incident.ended:
+        found.should_have_ended[stream] = incident.seq
+
+
+def _ends(found: _Found) -> None:
+    for stream, end in found.ended.items():
+        if found.heads.get(stream) != Head(end.seq, end.head):
+            says = f"is not the end that the house noted, entry {end.seq}: entries were cut off, added or written anew"
+            found.broken.append(Broken(stream, found.heads.get(stream, Head()).seq, says))
+    for stream, seq in found.should_have_ended.items():
+        if stream not in found.ended:
+            found.broken.append(Broken(HOUSE, 0, f"the end of {stream} with entry {seq} is missing"))

@@ -1,0 +1,90 @@
+"""The ledger and the outbox for an event loop: each verb runs on a thread, and is awaited.
+
+A cancelled wait does not stop the transaction that runs: it is committed or rolled back as a whole, unheard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime
+from typing import ParamSpec, TypeVar
+
+from bot.domain.entry import Entry, Head
+from bot.domain.event_form import Event
+from bot.domain.incident import IncidentSummary
+from bot.domain.post import DuePost, Place, Post
+from bot.ledger.ledger import Ledger
+from bot.ledger.outbox import Outbox
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+class AwaitedLedger:
+    """A ledger on the threads of an executor; keeps `contracts.Ledger`."""
+
+    def __init__(self, ledger: Ledger, threads: ThreadPoolExecutor) -> None:
+        self._ledger = ledger
+        self._threads = threads
+
+    async def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
+        """Append an event as entry `expected_seq + 1` and return what now stands there."""
+        return await _on(self._threads, self._ledger.append, stream, expected_seq, event, by)
+
+    async def read(self, stream: str) -> tuple[Entry, ...]:
+        """Return the stream's entries in order."""
+        return await _on(self._threads, self._ledger.read, stream)
+
+    async def head(self, stream: str) -> Head:
+        """Return where the stream ends."""
+        return await _on(self._threads, self._ledger.head, stream)
+
+    async def open_streams(self) -> tuple[str, ...]:
+        """Return the ids of all incidents that have not ended, the oldest first."""
+        return await _on(self._threads, self._ledger.open_streams)
+
+    async def incidents(self, only_open: bool = False) -> tuple[IncidentSummary, ...]:
+        """Return one line an incident, the newest first."""
+        return await _on(self._threads, self._ledger.incidents, only_open)
+
+
+class AwaitedOutbox:
+    """An outbox on the threads of an executor; keeps `contracts.Outbox`."""
+
+    def __init__(self, outbox: Outbox, threads: ThreadPoolExecutor) -> None:
+        self._outbox = outbox
+        self._threads = threads
+
+    async def keep(self, post: Post) -> str:
+        """Keep a post to be sent, in place of any earlier one of its incident and part; return its id."""
+        return await _on(self._threads, self._outbox.keep, post)
+
+    async def due(self, now: datetime) -> tuple[DuePost, ...]:
+        """Return what is to be sent now, in the order it was kept."""
+        return await _on(self._threads, self._outbox.due, now)
+
+    async def taken(self, post_id: str, channel: str, ts: str) -> None:
+        """Say that a post stands there now."""
+        await _on(self._threads, self._outbox.taken, post_id, channel, ts)
+
+    async def failed(self, post_id: str, retry_at: datetime, error: str) -> None:
+        """Say that a post was not taken, and when to try again."""
+        await _on(self._threads, self._outbox.failed, post_id, retry_at, error)
+
+    async def dropped(self, post_id: str, error: str) -> None:
+        """Say that a post will never be taken."""
+        await _on(self._threads, self._outbox.dropped, post_id, error)
+
+    async def place(self, incident: str, part: str) -> Place | None:
+        """Return where a part stands, once any version of it was taken."""
+        return await _on(self._threads, self._outbox.place, incident, part)
+
+    async def waiting(self) -> int:
+        """Return how many posts are not taken yet."""
+        return await _on(self._threads, self._outbox.waiting)
+
+
+async def _on(threads: ThreadPoolExecutor, verb: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    return await asyncio.get_running_loop().run_in_executor(threads, lambda: verb(*args, **kwargs))

@@ -1,0 +1,89 @@
+"""The ledger: entries are appended to streams, each chained to the one before, and never change again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+
+from sqlalchemy import Connection, select
+
+from bot.domain.alert import BOT, is_who
+from bot.domain.entry import Entry, Head, instant_text, is_stream
+from bot.domain.errors import Conflict, ImpossibleEvent
+from bot.domain.event_form import HOUSE_EVENTS, Event, kind_of
+from bot.domain.house_events import HOUSE, IncidentEnded
+from bot.domain.incident import IncidentSummary
+from bot.ledger.database import Database
+from bot.ledger.rows import head_of, insert_entry, read_stream, sealed
+from bot.ledger.summaries import read_summaries, summarise
+from bot.ledger.tables import INCIDENTS
+
+
+class Ledger:
+    """Reads and appends, each verb one transaction that blocks its thread; what each promises stands in its contract.
+
+    Shape: `time` stands in for the database's own, where the whole run has a clock that is handed in.
+    """
+
+    def __init__(self, database: Database, time: Callable[[], datetime] | None = None) -> None:
+        self._database = database
+        self._time = time
+
+    def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
+        """Append an event as entry `expected_seq + 1` and return what now stands there.
+
+        Raises: Conflict when the stream has another length by now; ImpossibleEvent when the event cannot come next.
+        """
+        if not is_stream(stream):
+            raise ValueError(f"{stream!r} cannot name a stream")
+        if not is_who(by):
+            raise ValueError(f"{by!r} cannot stand for whoever made an entry")
+        if (stream == HOUSE) != isinstance(event, HOUSE_EVENTS) or (stream != HOUSE and expected_seq is None):
+            raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {stream} so.")
+        with self._database.writing() as connection:
+            if stream == HOUSE:
+                return self._add(connection, HOUSE, expected_seq, event, by)
+            return self._add_to_incident(connection, stream, expected_seq, event, by)
+
+    def read(self, stream: str) -> tuple[Entry, ...]:
+        """Return the stream's entries in order; none where there is no such stream."""
+        with self._database.reading() as connection:
+            return read_stream(connection, stream)
+
+    def head(self, stream: str) -> Head:
+        """Return where the stream ends."""
+        with self._database.reading() as connection:
+            return head_of(connection, stream)[0]
+
+    def open_streams(self) -> tuple[str, ...]:
+        """Return the ids of all incidents that have not ended, the oldest first."""
+        ids = select(INCIDENTS.c.id).where(~INCIDENTS.c.ended).order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
+        with self._database.reading() as connection:
+            return tuple(connection.execute(ids).scalars())
+
+    def incidents(self, only_open: bool = False) -> tuple[IncidentSummary, ...]:
+        """Return one line an incident, the newest first."""
+        with self._database.reading() as connection:
+            return read_summaries(connection, only_open)
+
+    def _add_to_incident(
+        self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str
+    ) -> Entry:
+        entry = self._add(connection, stream, expected_seq, event, by)
+        # Folded as it will be read, with its secrets taken out; what cannot be is rolled back with the transaction.
+        incident = summarise(connection, read_stream(connection, stream))
+        if incident.ended:
+            ended = IncidentEnded(incident.id, incident.state.value, entry.seq, entry.hash)
+            self._add(connection, HOUSE, None, ended, BOT)
+        return entry
+
+    def _add(self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
+        before, last_at = head_of(connection, stream)
+        if expected_seq is not None and before.seq != expected_seq:
+            raise Conflict(f"{stream} has {before.seq} entries, not {expected_seq}.", "Read it again and decide again.")
+        entry = sealed(stream, before, max(self._now(connection), last_at), event, by)
+        insert_entry(connection, entry)
+        return entry
+
+    def _now(self, connection: Connection) -> str:
+        return instant_text(self._time()) if self._time is not None else self._database.now(connection)

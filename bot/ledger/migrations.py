@@ -1,0 +1,96 @@
+"""The database's shape, version by version; an older database is brought up to date in one transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import TypeAlias
+
+from sqlalchemy import Connection
+
+from bot.domain.errors import LedgerUnavailable
+from bot.ledger.rows import read_stream, streams
+from bot.ledger.summaries import summarise
+
+Change: TypeAlias = str | dict[str, str] | Callable[[Connection], None]  # a dict: by dialect
+
+
+def _fill_incidents(connection: Connection) -> None:
+    for stream in streams(connection):
+        summarise(connection, read_stream(connection, stream))
+
+
+# An entry is never changed and never removed; this is against accidents, the hash chain is against intent.
+_APPEND_ONLY: Sequence[Change] = (
+    {
+        "sqlite": """CREATE TRIGGER entries_stay_as_they_are BEFORE UPDATE ON entries
+            BEGIN SELECT RAISE(ABORT, 'entries are only ever appended'); END""",
+        "postgresql": """CREATE FUNCTION zombie_entries_are_appended() RETURNS trigger LANGUAGE plpgsql AS
+            'BEGIN RAISE EXCEPTION ''entries are only ever appended''; END'""",
+    },
+    {
+        "sqlite": """CREATE TRIGGER entries_stay BEFORE DELETE ON entries
+            BEGIN SELECT RAISE(ABORT, 'entries are only ever appended'); END""",
+        "postgresql": """CREATE TRIGGER entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON entries
+            FOR EACH STATEMENT EXECUTE FUNCTION zombie_entries_are_appended()""",
+    },
+)
+
+MIGRATIONS: Sequence[Sequence[Change]] = (
+    (
+        """CREATE TABLE entries (
+            stream TEXT NOT NULL, seq INTEGER NOT NULL, "at" TEXT NOT NULL, "by" TEXT NOT NULL, kind TEXT NOT NULL,
+            body TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (stream, seq))""",
+    ),
+    (
+        *_APPEND_ONLY,
+        """CREATE TABLE incidents (
+            id TEXT NOT NULL PRIMARY KEY, node TEXT NOT NULL, "group" TEXT NOT NULL, state TEXT NOT NULL, cause TEXT,
+            source TEXT NOT NULL, source_id TEXT NOT NULL, opened_at TEXT NOT NULL, updated_at TEXT NOT NULL,
+            ended BOOLEAN NOT NULL)""",
+        {
+            "sqlite": "CREATE INDEX open_incidents ON incidents (opened_at) WHERE ended = 0",
+            "postgresql": "CREATE INDEX open_incidents ON incidents (opened_at) WHERE NOT ended",
+        },
+        _fill_incidents,
+        """CREATE TABLE posts (
+            incident TEXT NOT NULL, part TEXT NOT NULL, number INTEGER NOT NULL, version INTEGER NOT NULL,
+            channel TEXT NOT NULL, under TEXT NOT NULL, content TEXT NOT NULL, kept_at TEXT NOT NULL,
+            due_at TEXT NOT NULL, attempts INTEGER NOT NULL, error TEXT NOT NULL, waiting BOOLEAN NOT NULL,
+            place_channel TEXT, place_ts TEXT, PRIMARY KEY (incident, part))""",
+        {
+            "sqlite": "CREATE INDEX waiting_posts ON posts (number) WHERE waiting = 1",
+            "postgresql": "CREATE INDEX waiting_posts ON posts (number) WHERE waiting",
+        },
+    ),
+)
+VERSION = len(MIGRATIONS)
+
+
+def migrate(connection: Connection, to: int = VERSION) -> None:
+    """Bring the database from whatever version it has to that one.
+
+    Raises: LedgerUnavailable when a newer program made it.
+    """
+    connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS zombie_schema (version INTEGER NOT NULL)")
+    found = connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one_or_none()
+    if found is None:
+        connection.exec_driver_sql("INSERT INTO zombie_schema (version) VALUES (0)")
+    version = found or 0
+    if version > to:
+        raise LedgerUnavailable(
+            f"The ledger's database has version {version}, and this program knows up to {to}.",
+            "Run the program that is at least as new as the one that wrote it.",
+        )
+    if version == to:
+        return
+    for changes in MIGRATIONS[version:to]:
+        for change in changes:
+            _make(connection, change)
+    connection.exec_driver_sql(f"UPDATE zombie_schema SET version = {to:d}")
+
+
+def _make(connection: Connection, change: Change) -> None:
+    if callable(change):
+        change(connection)
+    else:
+        connection.exec_driver_sql(change if isinstance(change, str) else change[connection.dialect.name])

@@ -1,0 +1,149 @@
+"""The outbox: posts wait here until they have been taken where they are to be shown, across restarts and takeovers.
+
+At least once: a post whose sender dies between Slack's yes and `taken` is sent again.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, and_, func, insert, select, update
+
+from bot.domain.entry import instant_of, instant_text, is_stream
+from bot.domain.post import DuePost, Place, Post
+from bot.domain.safe_text import one_line
+from bot.ledger.database import Database
+from bot.ledger.tables import POSTS
+
+LEASE = timedelta(seconds=15)  # how long a post that was handed out is not handed out again
+AT_ONCE = 50
+_SOON = ""  # sorts before every instant
+
+
+class Outbox:
+    """Keeps one row for each (incident, part), each verb one transaction that blocks its thread."""
+
+    def __init__(self, database: Database, lease: timedelta = LEASE) -> None:
+        self._database = database
+        self._lease = lease
+
+    def keep(self, post: Post) -> str:
+        """Keep a post to be sent, in place of any earlier one of its incident and part; return its id."""
+        if not (is_stream(post.incident) and is_stream(post.part)):
+            raise ValueError(f"{post.incident!r} and {post.part!r} cannot name a post")
+        content = json.dumps(post.content, separators=(",", ":"))
+        values: dict[str, Any] = {"channel": post.channel, "under": post.under, "content": content, "waiting": True}
+        with self._database.writing() as connection:
+            values["kept_at"] = self._database.now(connection)
+            row = _row(connection, post.incident, post.part)
+            if row is None:
+                number = connection.execute(select(func.coalesce(func.max(POSTS.c.number), 0) + 1)).scalar_one()
+                first = {"incident": post.incident, "part": post.part, "number": number, "version": 1}
+                values |= first | {"due_at": _SOON, "attempts": 0, "error": ""}
+                connection.execute(insert(POSTS).values(values))
+                return _id(post.incident, post.part, 1)
+            values["version"] = row.version + 1
+            if not row.waiting:  # while one is under way, or Slack said when to come back, that still holds
+                values |= {"due_at": _SOON, "attempts": 0, "error": ""}
+            _change(connection, row, values)
+            return _id(post.incident, post.part, row.version + 1)
+
+    def due(self, now: datetime) -> tuple[DuePost, ...]:
+        """Return what is to be sent now, in the order it was kept; nobody else is handed it for a while."""
+        text = instant_text(now)
+        with self._database.reading() as connection:  # asked often, and nearly always there is nothing
+            if not connection.execute(_due(text).limit(1)).first():
+                return ()
+        found: list[DuePost] = []
+        with self._database.writing() as connection:
+            for row in connection.execute(_due(text).limit(AT_ONCE)).all():
+                _change(connection, row, {"due_at": instant_text(now + self._lease)})
+                found.append(_post(row))
+        return tuple(found)
+
+    def taken(self, post_id: str, channel: str, ts: str) -> None:
+        """Say that a post stands there now; where a later version was kept meanwhile, that is due at once."""
+        with self._database.writing() as connection:
+            row, is_last = _find(connection, post_id)
+            if row is None:
+                return
+            values: dict[str, Any] = {"due_at": _SOON, "attempts": 0, "error": ""}
+            if is_last:
+                values["waiting"] = False
+            if is_last or row.place_ts is None:
+                values |= {"place_channel": channel, "place_ts": ts}
+            _change(connection, row, values)
+
+    def failed(self, post_id: str, retry_at: datetime, error: str) -> None:
+        """Say that a post was not taken, and when to try again; that holds for a later version of it too."""
+        with self._database.writing() as connection:
+            row, _ = _find(connection, post_id)
+            if row is not None and row.waiting:
+                retry = {"due_at": instant_text(retry_at), "attempts": row.attempts + 1, "error": one_line(error)}
+                _change(connection, row, retry)
+
+    def dropped(self, post_id: str, error: str) -> None:
+        """Say that a post will never be taken; a later one of the same part is tried anew."""
+        with self._database.writing() as connection:
+            row, is_last = _find(connection, post_id)
+            if row is not None and row.waiting:
+                _change(connection, row, {"due_at": _SOON, "waiting": not is_last, "error": one_line(error)})
+
+    def place(self, incident: str, part: str) -> Place | None:
+        """Return where a part stands, once any version of it was taken."""
+        with self._database.reading() as connection:
+            row = _row(connection, incident, part)
+        return None if row is None else _place(row.place_channel, row.place_ts)
+
+    def waiting(self) -> int:
+        """Return how many posts are not taken yet."""
+        with self._database.reading() as connection:
+            count = connection.execute(select(func.count()).select_from(POSTS).where(POSTS.c.waiting))
+            return int(count.scalar_one())
+
+
+_ABOVE = POSTS.alias("above")
+
+
+def _due(now: str) -> Any:
+    joined = POSTS.outerjoin(_ABOVE, and_(_ABOVE.c.incident == POSTS.c.incident, _ABOVE.c.part == POSTS.c.under))
+    thread = (_ABOVE.c.place_channel.label("thread_channel"), _ABOVE.c.place_ts.label("thread_ts"))
+    ready = (POSTS.c.waiting, POSTS.c.due_at <= now, (POSTS.c.under == "") | _ABOVE.c.place_ts.is_not(None))
+    return select(POSTS, *thread).select_from(joined).where(*ready).order_by(POSTS.c.number)
+
+
+def _post(row: Row[Any]) -> DuePost:
+    return DuePost(
+        id=_id(row.incident, row.part, row.version),
+        post=Post(row.incident, row.part, row.channel, json.loads(row.content), row.under),
+        kept_at=instant_of(row.kept_at),
+        place=_place(row.place_channel, row.place_ts),
+        thread=_place(row.thread_channel, row.thread_ts),
+        attempts=row.attempts,
+        error=row.error,
+    )
+
+
+def _place(channel: str | None, ts: str | None) -> Place | None:
+    return None if channel is None or ts is None else Place(channel, ts)
+
+
+def _id(incident: str, part: str, version: int) -> str:
+    return f"{incident}/{part}/{version}"
+
+
+def _find(connection: Connection, post_id: str) -> tuple[Row[Any] | None, bool]:
+    """Return the row of a post, and whether that post is its last version."""
+    incident, part, version = post_id.split("/")
+    row = _row(connection, incident, part)
+    return row, row is not None and row.version == int(version)
+
+
+def _row(connection: Connection, incident: str, part: str) -> Row[Any] | None:
+    return connection.execute(select(POSTS).where(POSTS.c.incident == incident, POSTS.c.part == part)).one_or_none()
+
+
+def _change(connection: Connection, row: Row[Any], values: dict[str, Any]) -> None:
+    connection.execute(update(POSTS).where(POSTS.c.incident == row.incident, POSTS.c.part == row.part).values(values))

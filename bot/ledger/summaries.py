@@ -1,0 +1,76 @@
+"""The list of incidents: one line each, written with every entry, and made anew from the entries where it has to be."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, insert, select, update
+
+from bot.domain.alert import SourceKind
+from bot.domain.entry import Entry, instant_of, instant_text
+from bot.domain.errors import UnreadableEntry
+from bot.domain.fold import fold
+from bot.domain.incident import Incident, IncidentSummary
+from bot.domain.transitions import State
+from bot.ledger.tables import INCIDENTS
+
+
+def summarise(connection: Connection, entries: Sequence[Entry]) -> Incident:
+    """Fold a stream, write the incident's line, and return the incident.
+
+    Raises: ImpossibleEvent when the entries tell of no incident; UnreadableEntry when one of them cannot be read here.
+    """
+    incident = fold(entries)
+    line = line_of(incident)
+    done = connection.execute(update(INCIDENTS).where(INCIDENTS.c.id == incident.id).values(line))
+    if not done.rowcount:
+        connection.execute(insert(INCIDENTS).values(line))
+    return incident
+
+
+def line_of(incident: Incident) -> dict[str, Any]:
+    """Return an incident's line as its row's columns."""
+    summary = incident.summary
+    return {
+        "id": summary.id,
+        "node": summary.node,
+        "group": summary.group,
+        "state": summary.state.value,
+        "cause": summary.cause,
+        "source": summary.source.value,
+        "source_id": summary.source_id,
+        "opened_at": instant_text(summary.opened_at),
+        "updated_at": instant_text(summary.updated_at),
+        "ended": summary.ended,
+    }
+
+
+def read_summaries(connection: Connection, only_open: bool) -> tuple[IncidentSummary, ...]:
+    """Return the lines, the newest first.
+
+    Raises: UnreadableEntry when one of them is malformed.
+    """
+    lines = select(INCIDENTS).order_by(INCIDENTS.c.opened_at.desc(), INCIDENTS.c.id)
+    if only_open:
+        lines = lines.where(~INCIDENTS.c.ended)
+    return tuple(_summary(row) for row in connection.execute(lines))
+
+
+def _summary(row: Row[Any]) -> IncidentSummary:
+    line = row._mapping
+    try:
+        return IncidentSummary(
+            id=line["id"],
+            node=line["node"],
+            group=line["group"],
+            state=State(line["state"]),
+            cause=line["cause"],
+            source=SourceKind(line["source"]),
+            source_id=line["source_id"],
+            opened_at=instant_of(line["opened_at"]),
+            updated_at=instant_of(line["updated_at"]),
+            ended=line["ended"],
+        )
+    except (TypeError, ValueError) as no:
+        raise UnreadableEntry(f"The line of incident {line['id']} is malformed: {no}.") from no

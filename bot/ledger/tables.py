@@ -1,0 +1,56 @@
+"""The tables as queries name them; `migrations.py` makes them."""
+
+from __future__ import annotations
+
+from sqlalchemy import Boolean, Column, Integer, MetaData, Table, Text
+
+_METADATA = MetaData()
+
+# Nothing else is true: the other tables follow from this one, or are not about what happened.
+ENTRIES = Table(
+    "entries",
+    _METADATA,
+    Column("stream", Text, primary_key=True),
+    Column("seq", Integer, primary_key=True),
+    Column("at", Text, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("hash", Text, nullable=False),
+)
+
+# One line an incident, kept with every entry, so that a list need not fold everything that ever happened.
+INCIDENTS = Table(
+    "incidents",
+    _METADATA,
+    Column("id", Text, primary_key=True),
+    Column("node", Text, nullable=False),
+    Column("group", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("cause", Text),
+    Column("source", Text, nullable=False),
+    Column("source_id", Text, nullable=False),
+    Column("opened_at", Text, nullable=False),
+    Column("updated_at", Text, nullable=False),
+    Column("ended", Boolean, nullable=False),
+)
+
+# `number` is the order in which parts were first kept; `version` counts what was kept under one (incident, part).
+POSTS = Table(
+    "posts",
+    _METADATA,
+    Column("incident", Text, primary_key=True),
+    Column("part", Text, primary_key=True),
+    Column("number", Integer, nullable=False),
+    Column("version", Integer, nullable=False),
+    Column("channel", Text, nullable=False),
+    Column("under", Text, nullable=False),
+    Column("content", Text, nullable=False),
+    Column("kept_at", Text, nullable=False),
+    Column("due_at", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("waiting", Boolean, nullable=False),
+    Column("place_channel", Text),
+    Column("place_ts", Text),
+)

@@ -1,0 +1,129 @@
+"""A real PostgreSQL server of the tests' own: loopback, a port from the kernel, an unprivileged user, a folder of /tmp."""
+
+from __future__ import annotations
+
+import os
+import pwd
+import secrets
+import shutil
+import socket
+import subprocess
+import tempfile
+from datetime import timedelta
+from pathlib import Path
+from types import TracebackType
+
+import psycopg
+
+from tests.waiting import until
+
+
+def find_binaries() -> Path | None:
+    """Where initdb and postgres are: on PATH, or where Debian keeps them; the newest of several."""
+    if found := shutil.which("postgres"):
+        return Path(found).resolve().parent
+    versions = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
+    return versions[-1].parent if versions else None
+
+
+BINARIES = find_binaries()
+
+
+class Postgresql:
+    """A server that lives as long as the `with` block; what it writes is not synced, for it need not outlive a crash."""
+
+    def __init__(self) -> None:
+        assert BINARIES is not None
+        self._binaries = BINARIES
+        self._user = _unprivileged()
+        self._password = secrets.token_hex(16)
+        self._server: subprocess.Popen[bytes] | None = None
+        self.folder = Path(tempfile.mkdtemp(prefix="zombie-postgresql-"))
+        self.port = 0
+
+    def __enter__(self) -> Postgresql:
+        try:
+            self._start()
+        except BaseException:
+            self.__exit__(None, None, None)
+            raise
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stop()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def url(self, database: str = "postgres") -> str:
+        """The URL of one of its databases."""
+        return f"postgresql://tests:{self._password}@127.0.0.1:{self.port}/{database}"
+
+    def new_database(self) -> str:
+        """Make an empty database and return its URL."""
+        name = f"t{secrets.token_hex(6)}"
+        with psycopg.connect(self.url(), autocommit=True) as connection:
+            connection.execute(f"CREATE DATABASE {name}".encode())
+        return self.url(name)
+
+    def _start(self) -> None:
+        password = self.folder / "password"
+        password.write_text(self._password)
+        self._own(self.folder, password)
+        self._run("initdb", "-A", "scram-sha-256", "-U", "tests", "--pwfile", str(password), "--no-sync", "-E", "UTF8")
+        for _ in range(5):  # between asking the kernel and listening, another program may take the port
+            with socket.socket() as one:
+                one.bind(("127.0.0.1", 0))
+                self.port = one.getsockname()[1]
+            if self._listens():
+                return
+        raise RuntimeError((self.folder / "log").read_text())
+
+    def _listens(self) -> bool:
+        settings = {"listen_addresses": "127.0.0.1", "port": self.port, "unix_socket_directories": "", "fsync": "off"}
+        options = [part for name, value in settings.items() for part in ("-c", f"{name}={value}")]
+        with (self.folder / "log").open("ab") as log:
+            self._server = server = subprocess.Popen(
+                [self._binaries / "postgres", "-D", self.folder / "data", *options],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                user=self._user,
+                cwd=self.folder,
+            )
+
+        def answered() -> bool:
+            try:
+                psycopg.connect(self.url(), connect_timeout=2).close()
+            except psycopg.OperationalError:
+                return server.poll() is not None
+            return True
+
+        until(answered, within=timedelta(seconds=30), what="PostgreSQL to answer")
+        return server.poll() is None
+
+    def _stop(self) -> None:
+        if self._server is not None:
+            self._server.terminate()
+            self._server.wait(timeout=30)
+
+    def _run(self, program: str, *options: str) -> None:
+        subprocess.run(
+            [self._binaries / program, "-D", self.folder / "data", *options],
+            user=self._user,
+            cwd=self.folder,
+            capture_output=True,
+            timeout=120,
+            check=True,
+        )
+
+    def _own(self, *paths: Path) -> None:
+        if self._user is not None:
+            for path in paths:
+                os.chown(path, self._user, -1)
+
+
+def _unprivileged() -> int | None:
+    """Whom the server runs as: it refuses to be root's."""
+    if os.geteuid() != 0:
+        return None
+    known = {user.pw_name: user.pw_uid for user in pwd.getpwall()}
+    return known.get("postgres", known["nobody"])
