@@ -1,0 +1,156 @@
+"""`zombie check` as a person runs it: the whole program as a process, against real OpenSSH."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from bot.surfaces.document import SCHEMA_FILE
+from tests.conftest import missing
+from tests.sshd import SSHD, Sshd
+from tests.waiting import until
+
+pytestmark = pytest.mark.real_sshd
+ROOT = Path(__file__).parents[2]
+PROGRAM = [sys.executable, "-P", "-m", "bot"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+SCHEMA = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
+
+
+@pytest.fixture(scope="module")
+def node() -> Iterator[Sshd]:
+    if SSHD is None:
+        missing("sshd is not installed (Debian: apt install openssh-server)")
+    with Sshd() as node:
+        yield node
+
+
+@pytest.fixture
+def inventory(node: Sshd, tmp_path: Path) -> Path:
+    path = tmp_path / "inventory.toml"
+    path.write_text(
+        f'[ssh]\nuser = "{node.user}"\nkey = "{node.client_key}"\nknown_hosts = "{node.known_hosts}"\n'
+        f'[nodes.node-1]\naddress = "{node.address}"\nport = {node.port}\n'
+        f'[nodes.node-2]\naddress = "{node.address}"\nport = {node.port}\n'
+        f'[nodes.closed]\naddress = "127.0.0.1"\nport = 1\n'
+    )
+    return path
+
+
+def zombie(*arguments: str | Path, **more: Any) -> subprocess.CompletedProcess[str]:
+    more.setdefault("env", ENVIRONMENT)
+    return subprocess.run([*PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=60, **more)
+
+
+def checked(*arguments: str | Path) -> tuple[int, dict[str, dict[str, Any]]]:
+    done = zombie("check", "--json", "--samples", "1", *arguments)
+    assert done.stdout, done.stderr
+    body = json.loads(done.stdout)
+    SCHEMA.validate(body)
+    return done.returncode, {one["node"]: one for one in body["nodes"]}
+
+
+def test_node_over_ssh_gets_one_verdict_of_the_promised_shape(inventory: Path) -> None:
+    status, nodes = checked("node-1", "--inventory", inventory)
+    assert nodes["node-1"]["status"] in ("healthy", "degraded"), nodes["node-1"]["summary"]
+    assert status == (nodes["node-1"]["status"] != "healthy")
+    assert nodes["node-1"]["readings"]["host"]["kernel"] == os.uname().release
+    boot_id = Path("/proc/sys/kernel/random/boot_id").read_text().strip()
+    assert nodes["node-1"]["readings"]["host"]["boot_id"] == boot_id
+
+
+def test_unreachable_node_never_ends_the_run_for_the_others(inventory: Path) -> None:
+    status, nodes = checked("node-1", "closed", "node-2", "--inventory", inventory, "--fail-on", "critical")
+    assert list(nodes) == ["node-1", "closed", "node-2"]
+    assert nodes["closed"]["status"] == "unreachable"
+    assert "[refused]" in nodes["closed"]["summary"]
+    assert nodes["node-2"]["status"] in ("healthy", "degraded")
+    assert status == 4
+
+
+def test_changed_host_key_is_unreachable_and_says_so(node: Sshd, inventory: Path) -> None:
+    with Sshd() as other:
+        inventory.write_text(inventory.read_text().replace(f"port = {node.port}", f"port = {other.port}"))
+        status, nodes = checked("node-1", "--inventory", inventory)
+    assert status == 4
+    assert "[host-key]" in nodes["node-1"]["summary"]
+
+
+def test_this_machine_has_a_verdict_and_nothing_that_could_be_read_is_unread() -> None:
+    status, nodes = checked("--local")
+    (verdict,) = nodes.values()
+    assert verdict["status"] in ("healthy", "degraded", "critical"), verdict["summary"]
+    assert status == (verdict["status"] != "healthy")
+    unread = {one["probe"] for one in verdict["unread"]}
+    assert unread <= {"kernel_log", "containers", "nic"}, verdict["unread"]
+    if os.geteuid() == 0:
+        assert not unread, verdict["unread"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["check"], "Which node?"),
+        (["check", "node-1x"], "node-1"),
+        (["check", "$(touch pwned)"], "is not a node name"),
+        (["check", "node-1", "-p", "node-helth"], "node-health"),
+        (["check", "--local", "node-1"], "--local"),
+    ],
+)
+def test_wrong_command_line_is_a_sentence_and_exit_2(inventory: Path, arguments: list[str], says: str) -> None:
+    done = zombie(*arguments, env={**ENVIRONMENT, "ZOMBIE_INVENTORY": str(inventory)}, cwd=inventory.parent)
+    assert done.returncode == 2
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not (inventory.parent / "pwned").exists()
+
+
+def test_missing_known_hosts_shows_the_command_that_makes_one(node: Sshd, inventory: Path) -> None:
+    inventory.write_text(inventory.read_text().replace(str(node.known_hosts), "nowhere/known_hosts"))
+    done = zombie("check", "node-1", "--inventory", inventory)
+    assert done.returncode == 2
+    assert f"ssh-keyscan -p {node.port} 127.0.0.1 >>" in done.stderr
+
+
+def test_ctrl_c_ends_cleanly_and_keeps_what_was_judged(inventory: Path) -> None:
+    command = [*PROGRAM, "check", "node-1", "closed", "--json", "--samples", "30", "--inventory", str(inventory)]
+    pipe = subprocess.PIPE
+    with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT) as running:
+        until(lambda: _child_of_sshd_runs(), what="the batch to run")
+        running.send_signal(signal.SIGINT)
+        out, err = running.communicate(timeout=10)
+    assert running.returncode == 130
+    assert "interrupted, 1 of 2 nodes were judged" in err
+    assert [one["node"] for one in json.loads(out)["nodes"]] == ["closed"]
+    assert "Traceback" not in err
+
+
+def _child_of_sshd_runs() -> bool:
+    done = subprocess.run(["pgrep", "-f", "^mpstat .* 1 30$"], capture_output=True)
+    return done.returncode == 0
+
+
+def test_help_teaches_with_examples_and_exit_codes() -> None:
+    done = zombie("check", "--help")
+    assert done.returncode == 0
+    for word in ("zombie check --local", "exit status:", "--fail-on", "--parallel"):
+        assert word in done.stdout
+
+
+def test_exact_sudoers_lines_are_what_visudo_takes(tmp_path: Path) -> None:
+    done = zombie("sudoers", "--user", "zombie")
+    assert done.returncode == 0
+    assert "ALL=(root) NOPASSWD: /usr/bin/timeout -k 1" in done.stdout
+    lines = tmp_path / "sudoers"
+    lines.write_text(done.stdout)
+    checked = subprocess.run(["visudo", "-cf", str(lines)], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr
