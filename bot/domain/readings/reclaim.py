@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar
 
+# Linux before 4.8 counts reclaim by zone. `pgscan_direct_throttle` is no zone but a counter of its own.
+_ZONES = ("dma", "dma32", "normal", "high", "movable")
+
 
 @dataclass(frozen=True, slots=True)
 class Pressure:
@@ -44,6 +47,10 @@ class ReclaimReading:
         ]
         return sum(rises) if rises else None
 
+    def _rise_over_zones(self, counter: str) -> int | None:
+        whole = self.rise(counter)
+        return self.rise(*(f"{counter}_{zone}" for zone in _ZONES)) if whole is None else whole
+
     @property
     def allocstall_rise(self) -> int | None:
         """How often an allocation had to reclaim for itself inside the window."""
@@ -53,12 +60,12 @@ class ReclaimReading:
     @property
     def pgscan_direct_rise(self) -> int | None:
         """Pages scanned by direct reclaim inside the window."""
-        return self.rise("pgscan_direct")
+        return self._rise_over_zones("pgscan_direct")
 
     @property
     def pgscan_kswapd_rise(self) -> int | None:
         """Pages scanned by kswapd inside the window."""
-        return self.rise("pgscan_kswapd")
+        return self._rise_over_zones("pgscan_kswapd")
 
     @property
     def mem_total_kib(self) -> int | None:

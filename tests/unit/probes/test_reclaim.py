@@ -92,3 +92,10 @@ def test_whatever_happens_to_an_answer_figures_are_possible(data: st.DataObject)
     assert all(value >= 0 for value in (*reading.vmstat.values(), *reading.meminfo_kib.values()))
     assert (reading.pgscan_direct_rise or 0) >= 0
     assert all(0 <= line.avg10 <= 100 for line in reading.pressure.values())
+
+
+def test_kernels_before_4_8_count_by_zone() -> None:
+    first = answer("pgscan_direct_dma32 5\npgscan_direct_normal 10\npgscan_direct_throttle 0\npgscan_kswapd_normal 1")
+    later = answer("pgscan_direct_dma32 7\npgscan_direct_normal 30\npgscan_direct_throttle 9\npgscan_kswapd_normal 4")
+    reading = read(first, later)
+    assert (reading.pgscan_direct_rise, reading.pgscan_kswapd_rise) == (22, 3)
