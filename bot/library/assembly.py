@@ -1,0 +1,238 @@
+"""Puts a playbook together: its shape, what it takes from the one it extends, and the tables of probes and causes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+
+from bot.domain.cause import Cause, Threshold
+from bot.domain.playbook import Condition, Playbook, WeighedCause
+from bot.domain.probe import Probe
+from bot.domain.problems import Problems
+from bot.domain.readings import READINGS
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Confidence, Status
+from bot.library.document import Document
+from bot.library.kinds import Kind
+from bot.library.remedies import remedy_fault
+from bot.library.shapes import CauseShape, ConditionShape, PlaybookShape
+
+
+@dataclass(frozen=True, slots=True)
+class Assembled:
+    """A playbook, and what the fields of its own probes are to conditions."""
+
+    playbook: Playbook
+    own_kinds: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
+
+
+def assemble(
+    shape: PlaybookShape,
+    document: Document,
+    origin: str,
+    parent: Assembled | None,
+    tables: tuple[Mapping[str, Probe], Mapping[str, Cause]],
+    problems: Problems,
+) -> Assembled:
+    """Return the playbook.
+
+    Shape: what is not given is the parent's: probes, must_read, causes, and within a cause that both have each
+    threshold, the remedy and the lasting fix. A playbook that gives neither probes nor causes has the parent's
+    conditions too, before its own.
+
+    Raises: the problems' error, with a line for each fault.
+    """
+    work = _Assembly(shape, document, parent, tables, problems)
+    probes = work.probes()
+    causes = work.causes(probes)
+    must_read = work.must_read(probes)
+    conditions = work.conditions(probes)
+    problems.stop_if_any()
+    playbook = Playbook(
+        name=shape.name,
+        title=one_line(shape.title),
+        version=shape.version,
+        probes=tuple(probes.values()),
+        must_read=must_read,
+        causes=causes,
+        conditions=conditions,
+        description=shape.description or "",
+        origin=origin,
+    )
+    return Assembled(playbook, {name: kinds for name, kinds in work.own_kinds.items() if name in probes})
+
+
+class _Assembly:
+    """One playbook on its way; every fault is noted where it stands."""
+
+    def __init__(
+        self,
+        shape: PlaybookShape,
+        document: Document,
+        parent: Assembled | None,
+        tables: tuple[Mapping[str, Probe], Mapping[str, Cause]],
+        problems: Problems,
+    ) -> None:
+        self._shape = shape
+        self._document = document
+        self._parent = parent.playbook if parent is not None else None
+        self._known_probes, self._known_causes = tables
+        self._problems = problems
+        self.own_kinds: dict[str, Mapping[str, Kind]] = dict(parent.own_kinds) if parent is not None else {}
+
+    def _wrong(self, says: str, *path: str | int) -> None:
+        self._problems.add(self._document.line_of(*path), says)
+
+    def _unknown(self, what: str, name: str, known: Iterable[str], where: str, *path: str | int) -> None:
+        self._problems.unknown(self._document.line_of(*path), what, name, sorted(known), where)
+
+    # --- probes
+
+    def probes(self) -> dict[str, Probe]:
+        inherited = {probe.name: probe for probe in self._parent.probes} if self._parent is not None else {}
+        own = self._own_probes(inherited)
+        available = {**self._known_probes, **{n: p for n, p in inherited.items() if n in self.own_kinds}, **own}
+        probes = inherited if self._shape.probes is None else {}
+        for index, name in enumerate(self._shape.probes or ()):
+            if name not in available:
+                self._unknown("probe", name, available, "probes", "probes", index)
+            elif name in probes:
+                self._wrong(f"{name} is named twice", "probes", index)
+            else:
+                probes[name] = available[name]
+        probes = {**probes, **own}
+        if not probes and not self._shape.probes:
+            self._wrong("there are no probes; name some under probes, or extend a playbook that has them", "probes")
+        return probes
+
+    def _own_probes(self, inherited: Mapping[str, Probe]) -> dict[str, Probe]:
+        own: dict[str, Probe] = {}
+        if not self._shape.define_probes:
+            return own
+        from bot.library.custom_probes import make_probe
+
+        for index, shape in enumerate(self._shape.define_probes):
+
+            def complain(key: str, says: str, index: int = index, name: str = shape.name) -> None:
+                self._wrong(f"{key} of {name} {says}", "define_probes", index, *key.split("."))
+
+            if shape.name in self._known_probes:
+                complain("name", "is one of the house's probes; choose another name")
+            elif shape.name in own or shape.name in inherited:
+                complain("name", "is defined already; choose another name")
+            made = make_probe(shape, complain)
+            own[shape.name] = made.probe
+            self.own_kinds[shape.name] = made.kinds
+        return own
+
+    def must_read(self, probes: Mapping[str, Probe]) -> tuple[str, ...]:
+        given = self._shape.must_read
+        inherited = self._parent.must_read if self._parent is not None else ()
+        for index, name in enumerate(inherited if given is None else given):
+            if name not in probes:
+                if given is None:
+                    parent = self._shape.extends
+                    self._wrong(
+                        f"must_read of {parent} names {name}, which is not asked here: give must_read", "probes"
+                    )
+                else:
+                    self._unknown("probe", name, probes, "must_read (it has to be among probes)", "must_read", index)
+        return inherited if given is None else tuple(dict.fromkeys(given))
+
+    # --- causes
+
+    def causes(self, probes: Mapping[str, Probe]) -> tuple[WeighedCause, ...]:
+        inherited = {used.cause.name: used for used in self._parent.causes} if self._parent is not None else {}
+        given = self._shape.causes
+        if given is None:
+            for used in inherited.values():
+                self._covered(used.cause, probes, "probes")
+            return tuple(inherited.values())
+        used_causes: dict[str, WeighedCause] = {}
+        named = list(enumerate(given)) if isinstance(given, list) else [(name, name) for name in given]
+        for key, name in named:
+            path = ("causes", key)
+            if name not in self._known_causes:
+                self._unknown("cause", name, self._known_causes, "causes", *path)
+            elif name in used_causes:
+                self._wrong(f"{name} is named twice", *path)
+            else:
+                shape = None if isinstance(given, list) else given[name]
+                cause = self._known_causes[name]
+                self._covered(cause, probes, *path)
+                used_causes[name] = self._weighed(cause, shape or CauseShape(), inherited.get(name), path)
+        return tuple(used_causes.values())
+
+    def _covered(self, cause: Cause, probes: Mapping[str, Probe], *path: str | int) -> None:
+        missing = [name for name in cause.probes if name not in probes]
+        if missing:
+            self._wrong(f"{cause.name} looks at {', '.join(missing)}: add to probes, or leave the cause out", *path)
+
+    def _weighed(
+        self, cause: Cause, shape: CauseShape, inherited: WeighedCause | None, path: tuple[str | int, ...]
+    ) -> WeighedCause:
+        thresholds = dict(inherited.thresholds) if inherited is not None else {}
+        for name, one in (shape.thresholds or {}).items():
+            if name not in cause.thresholds:
+                self._unknown("threshold", name, cause.thresholds, cause.name, *path, "thresholds", name)
+            thresholds[name] = Threshold(_tidy(one.value), one.reason)
+        missing = [name for name in cause.thresholds if name not in thresholds]
+        if missing:
+            self._wrong(f"{cause.name} lacks thresholds: {', '.join(missing)} (each with value and reason)", *path)
+        remedy = inherited.remedy if inherited is not None else ()
+        if shape.remedy is not None:
+            remedy = tuple(shape.remedy)
+            if fault := remedy_fault(cause.name, remedy):
+                self._wrong(f"remedy of {cause.name}: {fault}", *path, "remedy")
+        lasting_fix = shape.lasting_fix or (inherited.lasting_fix if inherited is not None else "")
+        if "\n" in lasting_fix:
+            self._wrong(f"lasting_fix of {cause.name} should be one line", *path, "lasting_fix")
+        return WeighedCause(cause, thresholds, remedy, lasting_fix)
+
+    # --- conditions
+
+    def conditions(self, probes: Mapping[str, Probe]) -> tuple[Condition, ...]:
+        whole = self._parent is not None and self._shape.probes is None and self._shape.causes is None
+        found = {one.name: one for one in self._parent.conditions} if whole and self._parent is not None else {}
+        own: set[str] = set()
+        for index, shape in enumerate(self._shape.conditions or ()):
+            if shape.name in own:
+                self._wrong(f"a condition {shape.name} is there already; choose another name", "conditions", index)
+            own.add(shape.name)
+            condition = self._condition(shape, probes, index)
+            if condition is not None:
+                found[shape.name] = condition  # one of the same name takes the parent's place
+        return tuple(found.values())
+
+    def _condition(self, shape: ConditionShape, probes: Mapping[str, Probe], index: int) -> Condition | None:
+        from bot.library.expressions import Misread, read_expression
+
+        if shape.status is None:
+            for key in ("cause", "confidence"):
+                if getattr(shape, key) is not None:
+                    self._wrong(
+                        f"{shape.name} has a {key} and no status; add status: degraded", "conditions", index, key
+                    )
+        askable = {
+            name: kind for name in probes if (kind := self.own_kinds.get(name) or READINGS.get(name)) is not None
+        }
+        try:
+            expression = read_expression(shape.when, askable, {*self._known_probes, *self.own_kinds} - askable.keys())
+        except Misread as no:
+            self._wrong(f"when of {shape.name}: {no}", "conditions", index, "when")
+            return None
+        return Condition(
+            name=shape.name,
+            when=expression.text,
+            says=one_line(shape.says, 2000),
+            holds=expression.holds,
+            probes=expression.probes,
+            status=Status(shape.status) if shape.status is not None else None,
+            cause=shape.cause,
+            confidence=Confidence(shape.confidence or Confidence.LIKELY),
+        )
+
+
+def _tidy(value: float) -> float:
+    """A whole figure without a decimal point, because people will read it."""
+    return int(value) if value.is_integer() and abs(value) < 1 << 53 else value

@@ -1,0 +1,126 @@
+"""Turns a document into a playbook's shape, or says by line what keeps it from having one."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from pydantic_core import ErrorDetails, SchemaValidator, ValidationError
+
+from bot.domain.nearest import did_you_mean
+from bot.domain.problems import Problems
+from bot.domain.safe_text import one_line
+from bot.library.document import Document, KeyPath
+from bot.library.shapes import (
+    SLUG,
+    CauseShape,
+    ConditionShape,
+    FieldShape,
+    PlaybookShape,
+    ProbeShape,
+    ThresholdShape,
+    core_schema,
+)
+
+_SAYS = {
+    "list_type": "should be a list: [one, two]",
+    "dict_type": "should be a table: keys with values",
+    "dataclass_type": "should be a table: keys with values",
+    "int_type": "should be a whole number",
+    "float_type": "should be a number",
+    "string_too_short": "is empty",
+    "too_short": "is empty",
+    "string_too_long": "is too long",
+    "too_long": "is too long",
+}
+_BY_KEY = {"limit": 'should be a time like "4s"', "output_limit": 'should be a size like "64kB"'}
+
+
+class Checker:
+    """Checks documents; made once for all files, because making it takes longer than using it."""
+
+    __slots__ = ("_validator",)
+
+    def __init__(self) -> None:
+        self._validator = SchemaValidator(core_schema())
+
+    def check(self, document: Document, problems: Problems) -> PlaybookShape:
+        """Return the shape.
+
+        Raises: the problems' error, with a line for each fault.
+        """
+        if document.data is None:
+            problems.fail(0, "the file is empty; a playbook has at least a name, title, version, probes and causes")
+        try:
+            shape: PlaybookShape = self._validator.validate_python(document.data)
+        except ValidationError as no:
+            for fault in no.errors(include_url=False):
+                _note(fault, document, problems)
+            raise problems.error() from None
+        return shape
+
+
+def _note(fault: ErrorDetails, document: Document, problems: Problems) -> None:
+    path = _place(fault["loc"], document.data)
+    last = fault["loc"][-1] if fault["loc"] else ""
+    if fault["type"] == "missing":
+        problems.add(document.line_of(*path), f'{_named(path)} lacks "{last}"')
+    elif fault["type"] == "unexpected_keyword_argument":
+        known = [one.name for one in fields(_kind_at(path[:-1]))]
+        where = _named(path[:-1]) if path[:-1] else ""
+        problems.unknown(document.line_of(*path), "key", str(last), known, where)
+    else:
+        problems.add(document.line_of(*path), f"{_named(path)} {_sentence(fault, path)}")
+
+
+def _sentence(fault: ErrorDetails, path: KeyPath) -> str:
+    kind, value = fault["type"], fault["input"]
+    if path and path[-1] in _BY_KEY:
+        return _BY_KEY[str(path[-1])]
+    if kind == "string_type":
+        quoted = f'; put it in quotes: "{str(value).lower()}"' if isinstance(value, int | float) else ""
+        return f"should be text{quoted}"
+    if kind == "literal_error":
+        known = [word.strip("'") for word in fault["ctx"]["expected"].replace(" or ", ", ").split(", ")]
+        return f'is "{one_line(str(value), 40)}". {did_you_mean(str(value), known)}'
+    if kind == "string_pattern_mismatch":
+        between = "dashes" if fault["ctx"]["pattern"] == SLUG else "underscores"
+        return (
+            f'is "{one_line(str(value), 60)}"; it should be lower-case letters, digits and {between}, '
+            "and start with a letter"
+        )
+    message = fault["msg"]
+    return _SAYS.get(kind) or message.replace("Input should", "should", 1).replace("Value error, ", "", 1)
+
+
+def _place(loc: tuple[str | int, ...], data: Any) -> KeyPath:
+    """The parts of a fault's location that are in the data: the others name branches and keys that are missing."""
+    path: list[str | int] = []
+    for part in loc:
+        inside = part in data if isinstance(data, dict) else isinstance(data, list) and part in range(len(data))
+        if inside:
+            data = data[part]
+            path.append(part)
+    return tuple(path)
+
+
+def _named(path: KeyPath) -> str:
+    """The path for a person to read: `causes.io-stall.remedy[0]`."""
+    words = "".join(f"[{part}]" if isinstance(part, int) else f".{one_line(part, 60)}" for part in path)
+    return words.lstrip(".") or "the playbook"
+
+
+def _kind_at(path: KeyPath) -> type[Any]:
+    """The table that stands at a path."""
+    match path:
+        case ("causes", _):
+            return CauseShape
+        case ("causes", _, "thresholds", _):
+            return ThresholdShape
+        case ("conditions", _):
+            return ConditionShape
+        case ("define_probes", _):
+            return ProbeShape
+        case ("define_probes", _, "fields", _):
+            return FieldShape
+    return PlaybookShape

@@ -1,0 +1,250 @@
+"""A playbook's own probe: one reading command and the fields in its output, from YAML to a Probe without Python."""
+
+from __future__ import annotations
+
+import json
+import keyword
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import Any, NoReturn
+
+from bot.domain.command import Command, Looks, Outputs
+from bot.domain.duration import parse_duration, written
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.readings.custom import CustomReading
+from bot.domain.safe_text import one_line, safe
+from bot.library.kinds import Kind
+from bot.library.kleene import FUNCTIONS
+from bot.library.read_only import writing_fault
+from bot.library.shapes import FieldShape, ProbeShape
+
+LONGEST_LIMIT = timedelta(seconds=10)
+LARGEST_OUTPUT_BYTES = 256 * 1024
+_LIMIT = timedelta(seconds=4)
+_OUTPUT_BYTES = 64 * 1024
+_LONGEST_LINE = 4096
+_LONGEST_TEXT = 500
+_MOST_LINES = 20_000  # times thirty fields: about a second of looking
+
+_SIZE = re.compile(r"(\d{1,9})\s*(B|kB|KB|KiB|k|K)?\Z", re.ASCII)
+_NUMBER = re.compile(r"[-+]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})([eE][-+]?\d{1,3})?\Z", re.ASCII)
+_TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no": False, "off": False, "0": False}
+_KINDS: Mapping[str, Kind] = {"number": Kind.NUMBER, "text": Kind.TEXT, "bool": Kind.TRUTH}
+
+Field = float | str | bool
+Complain = Callable[[str, str], None]  # the key of the probe's table, and what is wrong with it
+
+
+@dataclass(frozen=True, slots=True)
+class CustomProbe:
+    """A probe and what its reading's fields are to a condition."""
+
+    probe: Probe
+    kinds: Mapping[str, Kind]
+
+
+@dataclass(frozen=True, slots=True)
+class _Finder:
+    """Finds one field in an output, and the line it stands in; None where it is not there or not of its type."""
+
+    name: str
+    type: str
+    pattern: Any = None  # a compiled RE2
+    path: tuple[str, ...] = ()
+
+    def in_lines(self, lines: list[str]) -> tuple[Field | None, str]:
+        for line in lines:
+            # A longer line is not looked at: cut short, its end could be taken for the line's end.
+            if len(line.encode()) <= _LONGEST_LINE and (found := self.pattern.search(line)):
+                text = found.group(1) if self.pattern.groups else found.group(0)
+                return _typed(text, self.type), one_line(line, 400)
+        return None, ""
+
+    def in_json(self, document: Any) -> Field | None:
+        for part in self.path:
+            if isinstance(document, dict) and part in document:
+                document = document[part]
+            elif isinstance(document, list) and part.isascii() and part.isdigit() and int(part[:9]) < len(document):
+                document = document[int(part[:9])]
+            else:
+                return None
+        return _typed(document, self.type)
+
+
+def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
+    """Return the probe; whatever is wrong with it goes to `complain`, and then the probe is not to be used.
+
+    Shape: of a probe that looks twice, `x` is the first look's, `x_later` the second's, and `x_rise` what lies between.
+    """
+    if keyword.iskeyword(shape.name) or shape.name in FUNCTIONS:
+        complain("name", f'"{shape.name}" means something else in a condition; choose another name')
+    if fault := _command_fault(shape.command):
+        complain("command", fault)
+    twice = shape.look == "twice"
+    command = Command(
+        name=shape.name,
+        argv=tuple(word.replace("\n", " ") for word in shape.command),
+        looks=Looks.TWICE if twice else Looks.ONCE,
+        lane="custom",
+        limit=_limit(shape, complain),
+        output_limit_bytes=_output_limit(shape, complain),
+    )
+    finders = [_finder(name, one, complain) for name, one in shape.fields.items()]
+    if len({one.json is None for one in shape.fields.values()}) > 1:
+        complain("fields", "are by regex and by json; the output is one or the other")
+    kinds = {name: _KINDS[one.type] for name, one in shape.fields.items()}
+    if twice:
+        later = {f"{name}_later": kind for name, kind in kinds.items()}
+        later |= {f"{name}_rise": kind for name, kind in kinds.items() if kind is Kind.NUMBER}
+        for name in kinds.keys() & later.keys():
+            complain("fields", f"{name} is the second look's name of another field; choose another name")
+        kinds |= later
+    parse = _Parser(shape.name, tuple(finder for finder in finders if finder is not None), twice)
+    return CustomProbe(Probe(shape.name, shape.title or " ".join(shape.command)[:60], (command,), parse), kinds)
+
+
+def _command_fault(command: list[str]) -> str | None:
+    if not command[0].strip() or command[0].startswith("-") or "=" in command[0] or " " in command[0].strip():
+        return f'"{one_line(command[0], 40)}" is no program; write a list: [program, argument, …]'
+    if any("\n" in word for word in command):
+        return "holds a line break"
+    return writing_fault(command)
+
+
+def _limit(shape: ProbeShape, complain: Complain) -> timedelta:
+    if shape.limit is None:
+        return _LIMIT
+    try:
+        limit = parse_duration(shape.limit)
+    except ValueError as no:
+        complain("limit", f"is {one_line(str(shape.limit), 30)}; {no}")
+        return _LIMIT
+    if not timedelta(milliseconds=100) <= limit <= LONGEST_LIMIT:
+        complain("limit", f'is {written(limit)}; it should be from "100ms" to "{written(LONGEST_LIMIT)}"')
+    return limit
+
+
+def _output_limit(shape: ProbeShape, complain: Complain) -> int:
+    if shape.output_limit is None:
+        return _OUTPUT_BYTES
+    found = _SIZE.match(str(shape.output_limit))
+    size = int(found.group(1)) * (1 if found.group(2) in (None, "B") else 1024) if found else 0
+    if not 1 <= size <= LARGEST_OUTPUT_BYTES:
+        said = one_line(str(shape.output_limit), 30)
+        complain(
+            "output_limit", f'is {said}; it should be a size like "64kB", at most "{LARGEST_OUTPUT_BYTES // 1024}kB"'
+        )
+        return _OUTPUT_BYTES
+    return size
+
+
+def _finder(name: str, shape: FieldShape, complain: Complain) -> _Finder | None:
+    def refuse(says: str) -> None:
+        complain(f"fields.{name}", says)
+
+    if keyword.iskeyword(name):
+        refuse(f'"{name}" means something else in a condition; choose another name')
+    if (shape.regex is None) == (shape.json is None):
+        refuse("needs either regex or json, and one of them alone")
+        return None
+    if shape.json is not None:
+        path = tuple(shape.json.split("."))
+        if not all(path):
+            refuse(f'"{one_line(shape.json, 60)}" is no path; write keys and list positions with dots between')
+        return _Finder(name, shape.type, path=path)
+    pattern = _compiled(shape.regex or "", refuse)
+    return None if pattern is None else _Finder(name, shape.type, pattern=pattern)
+
+
+def _compiled(regex: str, refuse: Callable[[str], None]) -> Any:
+    import re2  # loaded only where a playbook has a regex of its own
+
+    options = re2.Options()
+    options.log_errors = False  # told in the playbook's own error, not on stderr
+    options.max_mem = 1 << 20
+    try:
+        pattern = re2.compile(regex, options)
+    except re2.error as no:
+        said = no.args[0].decode("utf-8", "replace") if no.args and isinstance(no.args[0], bytes) else str(no)
+        refuse(f"is no RE2 expression: {one_line(said, 100)} (RE2 knows no look-around and no back-references)")
+        return None
+    if pattern.groups > 1:
+        refuse(f"has {pattern.groups} groups; one marks the value: write the others as (?:…)")
+    return pattern
+
+
+@dataclass(frozen=True, slots=True)
+class _Parser:
+    """Turns the command's output into the reading."""
+
+    name: str
+    finders: tuple[_Finder, ...]
+    twice: bool
+
+    def __call__(self, outputs: Outputs) -> CustomReading:
+        fields, source = self._look(outputs.text(self.name))
+        if not fields:
+            raise CannotRead(f"{self.name}: none of its fields is in the output")
+        if self.twice:
+            later, source_later = self._look(outputs.text(self.name, 1))
+            fields |= {
+                f"{name}_rise": rise for name in later if (rise := _rise(fields.get(name), later[name])) is not None
+            }
+            fields |= {f"{name}_later": value for name, value in later.items()}
+            source += source_later
+        return CustomReading(self.name, fields, source)
+
+    def _look(self, text: str) -> tuple[dict[str, Field], tuple[str, ...]]:
+        fields: dict[str, Field] = {}
+        source: dict[str, None] = {}
+        lines = safe(text).split("\n")
+        if len(lines) > _MOST_LINES:
+            raise CannotRead(f"{self.name}: the output has more than {_MOST_LINES} lines")
+        document = _json(self.name, text) if any(finder.path for finder in self.finders) else None
+        for finder in self.finders:
+            value, line = (finder.in_json(document), "") if finder.path else finder.in_lines(lines)
+            if value is not None:
+                fields[finder.name] = value
+                source[line] = None
+        return fields, tuple(line for line in source if line)
+
+
+def _json(name: str, text: str) -> Any:
+    def refuse(constant: str) -> NoReturn:
+        raise ValueError(f"{constant} is not JSON")
+
+    try:
+        return json.loads(text, parse_constant=refuse)
+    except (ValueError, RecursionError) as no:
+        raise CannotRead(f"{name}: the output is not JSON ({one_line(str(no), 80)})") from None
+
+
+def _rise(first: Field | None, later: Field) -> float | None:
+    if isinstance(first, bool | str) or first is None or isinstance(later, bool | str):
+        return None
+    rise = later - first
+    return rise if math.isfinite(rise) else None
+
+
+def _typed(value: Any, wanted: str) -> Field | None:
+    """The value as a field's type, None where it is not of that type."""
+    if wanted == "bool":
+        return value if isinstance(value, bool) else _TRUTHS.get(str(value).strip().lower())
+    if wanted == "text":
+        if isinstance(value, bool):
+            return "true" if value else "false"
+        return one_line(str(value), _LONGEST_TEXT) if isinstance(value, str | int | float) else None
+    if isinstance(value, bool) or not isinstance(value, str | int | float):
+        return None
+    if isinstance(value, str):
+        if not _NUMBER.match(value.strip()):
+            return None
+        value = float(value) if set(".eE") & set(value) else int(value)
+    number: float = value
+    if isinstance(number, int):
+        return number if abs(number) < 1 << 63 else None
+    return number if math.isfinite(number) else None

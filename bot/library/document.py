@@ -1,0 +1,184 @@
+"""A YAML file as plain data, with the line on which each value stands (YAML 1.2 core schema, https://yaml.org/spec/1.2.2/).
+
+Only tables, lists, text, numbers and yes-or-no are taken. Nothing in a file can build an object, stand for something
+else in it (anchors and aliases) or be said twice, and the whole is read event by event, so that no nesting is deep
+enough to hurt.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import yaml
+from yaml.events import (
+    AliasEvent,
+    CollectionEndEvent,
+    DocumentStartEvent,
+    MappingStartEvent,
+    ScalarEvent,
+    SequenceStartEvent,
+)
+
+from bot.domain.problems import Problems
+from bot.domain.safe_text import safe
+
+KeyPath: TypeAlias = tuple[str | int, ...]
+
+LIMIT_BYTES = 256 * 1024
+_DEEPEST = 16
+_MOST_VALUES = 20_000
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's parser where PyYAML was built with it
+
+# A leading zero makes text of it: 0755 and 007 mean something else to almost everybody who writes them.
+_INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,29})\Z", re.ASCII)
+_FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z", re.ASCII)
+_WORDS: Mapping[str, Any] = {
+    "": None, "~": None, "null": None, "Null": None, "NULL": None,
+    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
+}  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What a file says, and where."""
+
+    data: Any
+    lines: Mapping[KeyPath, int]
+
+    def line_of(self, *path: str | int) -> int:
+        """Return the line of that key or list item, or else of what is around it."""
+        while path and path not in self.lines:
+            path = path[:-1]
+        return self.lines.get(path, 1)
+
+
+def read_document(text: str, problems: Problems, loader: Any = _LOADER) -> Document:
+    """Return what the text says.
+
+    Raises: the problems' error, with the line, when it is not YAML or more than plain data.
+    """
+    try:
+        return _Builder(problems).build(text, loader)
+    except yaml.reader.ReaderError as no:
+        line = text.count("\n", 0, no.position) + 1 if isinstance(no.position, int) else 0
+        problems.fail(line, "holds a character that YAML does not allow")
+    except yaml.MarkedYAMLError as no:
+        mark = no.problem_mark or no.context_mark
+        says = f"not YAML: {no.problem or no.context}"
+        if no.context_mark is not None and mark is not None and no.context_mark.line != mark.line:
+            says += f" ({no.context} that begins in line {no.context_mark.line + 1})"
+        if no.problem is not None and "cannot start any token" in no.problem:
+            says += "; text with a special first character needs quotes, and YAML is not indented with tabs"
+        problems.fail(min(mark.line, text.count("\n")) + 1 if mark is not None else 0, says)
+    except yaml.YAMLError as no:
+        problems.fail(0, f"not YAML: {no}")
+
+
+@dataclass(slots=True)
+class _Open:
+    """A table or list that has begun and not ended; `key` is the table's key whose value comes next."""
+
+    value: Any
+    path: KeyPath
+    key: str | None = None
+
+
+class _Builder:
+    """Builds plain data out of a parser's events."""
+
+    def __init__(self, problems: Problems) -> None:
+        self._problems = problems
+        self._lines: dict[KeyPath, int] = {}
+        self._open: list[_Open] = []
+        self._data: Any = None
+        self._documents = 0
+
+    def build(self, text: str, loader: Any) -> Document:
+        for event in yaml.parse(text, Loader=loader):
+            self._take(event)
+            if len(self._lines) > _MOST_VALUES:
+                self._fail(event, f"more than {_MOST_VALUES} values; a playbook is not that long")
+        return Document(self._data, self._lines)
+
+    def _take(self, event: Any) -> None:
+        if isinstance(event, DocumentStartEvent):
+            self._documents += 1
+            if self._documents > 1:
+                self._fail(event, "a second document begins here; write one playbook a file")
+        elif isinstance(event, AliasEvent):
+            self._fail(event, "aliases (*name) are not taken; write the value out")
+        elif isinstance(event, CollectionEndEvent):
+            self._open.pop()
+        elif isinstance(event, ScalarEvent | MappingStartEvent | SequenceStartEvent):
+            if event.anchor is not None:
+                self._fail(event, "anchors (&name) are not taken; write the value out where it is needed")
+            if event.tag is not None:
+                self._fail(event, "tags (!name) are not taken; write plain text, numbers, lists and tables")
+            self._value(event)
+
+    def _value(self, event: Any) -> None:
+        top = self._open[-1] if self._open else None
+        if top is not None and isinstance(top.value, dict) and top.key is None:
+            top.key = self._key(event, top)
+            return
+        value: Any = {} if isinstance(event, MappingStartEvent) else []
+        if isinstance(event, ScalarEvent):
+            value = self._scalar(event)
+        path = self._put(event, top, value)
+        if not isinstance(event, ScalarEvent):
+            self._open.append(_Open(value, path))
+            if len(self._open) > _DEEPEST:
+                self._fail(event, "nested too deeply")
+
+    def _key(self, event: Any, table: _Open) -> str:
+        if not isinstance(event, ScalarEvent) or not event.value or "\n" in event.value:
+            self._fail(event, "a key should be one word")
+        name = self._text(event)
+        if name in table.value:
+            first = self._lines[(*table.path, name)]
+            self._fail(event, f'"{name[:60]}" is given twice; the first time in line {first}')
+        self._lines[(*table.path, name)] = event.start_mark.line + 1
+        return name
+
+    def _put(self, event: Any, top: _Open | None, value: Any) -> KeyPath:
+        if top is None:
+            self._data = value
+            self._lines[()] = event.start_mark.line + 1
+            return ()
+        if isinstance(top.value, list):
+            path = (*top.path, len(top.value))
+            top.value.append(value)
+            self._lines[path] = event.start_mark.line + 1
+            return path
+        path = (*top.path, str(top.key))
+        top.value[top.key] = value
+        top.key = None
+        return path
+
+    def _scalar(self, event: Any) -> Any:
+        text = self._text(event)
+        if event.style:  # in quotes, or a block: text whatever it looks like
+            return text
+        if text in _WORDS:
+            return _WORDS[text]
+        if _INTEGER.match(text):
+            return int(text)
+        if _FLOAT.match(text):
+            number = float(text)
+            if math.isinf(number):
+                self._fail(event, f"{text[:30]} is too large a number")
+            return number
+        return text
+
+    def _text(self, event: Any) -> str:
+        text: str = event.value
+        if safe(text) != text:
+            self._fail(event, "the text holds control characters or marks that change its direction")
+        return text
+
+    def _fail(self, event: Any, says: str) -> None:
+        self._problems.fail(event.start_mark.line + 1, says)

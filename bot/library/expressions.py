@@ -1,0 +1,250 @@
+"""A condition's expression: checked when the playbook is loaded, so that a slip is told then and not at night.
+
+Shape: numbers, texts and yes-or-no; `probe.field`; `and or not`; `== != < <= > >=`, `in` and `not in`;
+`+ - * / // % **`; `abs min max round`. Everything has a kind, and kinds that do not go together are refused.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+import warnings
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.domain.nearest import did_you_mean
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.custom import CustomReading
+from bot.domain.safe_text import one_line
+from bot.domain.truth import Truth, Unknown
+from bot.library.kinds import Kind, all_attributes, fields_of
+from bot.library.kleene import ARITHMETIC, FUNCTIONS, MEMBERSHIPS, ORDERS, Kleene, Value
+
+LONGEST = 500
+_DEEPEST = 25
+
+# probe -> its reading's type, or the fields of a probe that a playbook defines
+Askable = Mapping[str, type[Any] | Mapping[str, Kind]]
+
+
+class Misread(Exception):
+    """An expression that cannot be taken; its text says why and what would be right."""
+
+
+@dataclass(frozen=True, slots=True)
+class Expression:
+    """A checked expression, and the probes that it looks at."""
+
+    text: str
+    tree: ast.Expression
+    probes: tuple[str, ...]
+
+    def holds(self, snapshot: Snapshot) -> Truth:
+        """Return whether it is true of the snapshot; unknown where what was not read would decide it."""
+        return Kleene(lambda probe, field: _look(snapshot, probe, field)).truth_of(self.tree)
+
+
+def read_expression(text: str, askable: Askable, unasked: Collection[str] = ()) -> Expression:
+    """Read and check an expression; `unasked` are probes that there are, and that this playbook does not ask.
+
+    Raises: Misread when it is not one, names what is not there, or puts together what does not go together.
+    """
+    flat = re.sub(r"\s*\n\s*", " ", text.strip())
+    if len(flat) > LONGEST:
+        raise Misread(f"it is {len(flat)} characters long; {LONGEST} is the most: make two conditions of it")
+    tree = _parsed(flat)
+    if _depth(tree) > _DEEPEST:
+        raise Misread("it is nested too deeply; make two conditions of it")
+    kind = _Kinds(askable, unasked).of(tree.body)
+    if kind is not Kind.TRUTH:
+        raise Misread(f"it comes to {kind.value}; a condition comes to yes or no: compare it with something")
+    probes = tuple(dict.fromkeys(node.value.id for node in _fields(tree) if isinstance(node.value, ast.Name)))
+    if not probes:
+        raise Misread("it looks at no reading, so it is always the same")
+    return Expression(flat, tree, probes)
+
+
+def _parsed(text: str) -> ast.Expression:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # "\d" and `1or 2` are slips
+            return ast.parse(text, mode="eval")
+    except SyntaxError as no:
+        place = f" at character {no.offset}" if no.offset else ""
+        raise Misread(f"not an expression{place}: {no.msg}{_slip(text)}") from None
+    except Warning as no:
+        raise Misread(f"not an expression: {no}") from None
+    except (ValueError, MemoryError, RecursionError):
+        raise Misread("not an expression that can be read") from None
+
+
+def _slip(text: str) -> str:
+    """What people write who are used to another language."""
+    for wrong, right in (("&&", "and"), ("||", "or"), ("!", "not"), ("=", "==")):
+        if wrong in text:
+            return f"; write {right}, not {wrong}"
+    return ""
+
+
+def _depth(tree: ast.AST) -> int:
+    deepest = 0
+    waiting: list[tuple[ast.AST, int]] = [(tree, 0)]
+    while waiting:
+        node, depth = waiting.pop()
+        deepest = max(deepest, depth)
+        waiting += [(child, depth + 1) for child in ast.iter_child_nodes(node)]
+    return deepest
+
+
+def _fields(tree: ast.AST) -> Iterator[ast.Attribute]:
+    """The fields that an expression names, from left to right."""
+    found = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
+    return iter(sorted(found, key=lambda node: (node.lineno, node.col_offset)))
+
+
+class _Kinds:
+    """Works out what each part of an expression is, and refuses what is not allowed."""
+
+    def __init__(self, askable: Askable, unasked: Collection[str]) -> None:
+        self._askable = askable
+        self._unasked = unasked
+
+    def of(self, node: ast.expr) -> Kind:
+        match node:
+            case ast.Constant(value=value):
+                return _constant(value)
+            case ast.Attribute():
+                return self._field(node)
+            case ast.Name(id=name):
+                raise Misread(self._bare(name))
+            case ast.BoolOp(values=values):
+                return self._all(values, Kind.TRUTH, "and" if isinstance(node.op, ast.And) else "or")
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self._all([operand], Kind.TRUTH, "not")
+            case ast.UnaryOp(op=ast.USub() | ast.UAdd(), operand=operand):
+                return self._all([operand], Kind.NUMBER, "a sign")
+            case ast.BinOp(left=left, op=op, right=right):
+                if type(op) not in ARITHMETIC:
+                    raise Misread("it joins with & | ^ << or >>; write and, or, not")
+                return self._all([left, right], Kind.NUMBER, "arithmetic")
+            case ast.Compare():
+                return self._compare(node)
+            case ast.Call():
+                return self._call(node)
+            case ast.Tuple(elts=items) | ast.List(elts=items):
+                return self._list(items)
+        raise Misread(
+            f"{_shown(node)} is not allowed: a condition has readings, figures, texts, comparisons, "
+            "and, or, not, arithmetic, abs, min, max and round"
+        )
+
+    def _all(self, nodes: list[ast.expr], kind: Kind, what: str) -> Kind:
+        for node in nodes:
+            if (found := self.of(node)) is not kind:
+                raise Misread(f"{_shown(node)} is {found.value}, and {what} takes {kind.value}")
+        return kind
+
+    def _field(self, node: ast.Attribute) -> Kind:
+        if not isinstance(node.value, ast.Name):
+            raise Misread(f"{_shown(node)} looks into a field; a condition uses probe.field and nothing deeper")
+        probe, name = node.value.id, node.attr
+        known = self._askable.get(probe)
+        if known is None and probe in self._unasked:
+            raise Misread(f"{probe} is not asked by this playbook; add it to probes")
+        if known is None:
+            raise Misread(f'"{one_line(probe, 60)}" is no probe. {self._near(probe)}')
+        usable = known if isinstance(known, Mapping) else fields_of(known)  # type: ignore[arg-type]  # a class is hashable
+        if name in usable:
+            return usable[name]
+        if not isinstance(known, Mapping) and name in all_attributes(known):
+            raise Misread(
+                f"{probe}.{name} is not a number, a text or a yes or no, so a condition cannot use it. "
+                f"{probe} has: {', '.join(sorted(usable))}"
+            )
+        raise Misread(f'{probe} has no field "{one_line(name, 60)}". {did_you_mean(name, sorted(usable))}')
+
+    def _near(self, probe: str) -> str:
+        return did_you_mean(probe, sorted(self._askable))
+
+    def _bare(self, name: str) -> str:
+        if name in self._askable:
+            return f"{name} is a whole reading; name a field of it: {name}.…"
+        if name in FUNCTIONS:
+            return f"{name} is a function; write {name}(…)"
+        return f'"{one_line(name, 60)}" is not known; name a field as probe.field. {self._near(name)}'
+
+    def _compare(self, node: ast.Compare) -> Kind:
+        operands = [node.left, *node.comparators]
+        for index, op in enumerate(node.ops):
+            left, right = operands[index], operands[index + 1]
+            kinds = self.of(left), self.of(right)
+            if isinstance(op, MEMBERSHIPS):
+                if kinds not in ((Kind.TEXT, Kind.TEXTS), (Kind.TEXT, Kind.TEXT), (Kind.NUMBER, Kind.NUMBERS)):
+                    raise Misread(f"{_shown(left)} is {kinds[0].value} and cannot be in {kinds[1].value}")
+            elif type(op) not in ORDERS:
+                raise Misread("it says is; write == or !=")
+            elif kinds[0] is not kinds[1] or kinds[0] in (Kind.TEXTS, Kind.NUMBERS):
+                raise Misread(
+                    f"{_shown(left)} is {kinds[0].value} and {_shown(right)} is {kinds[1].value}; "
+                    "they cannot be compared"
+                )
+            elif kinds[0] is not Kind.NUMBER and not isinstance(op, ast.Eq | ast.NotEq):
+                raise Misread(f"{_shown(left)} is {kinds[0].value}, which has no more and less; use == or !=")
+        return Kind.TRUTH
+
+    def _call(self, node: ast.Call) -> Kind:
+        name = node.func.id if isinstance(node.func, ast.Name) else ""
+        if name not in FUNCTIONS:
+            raise Misread(f"{_shown(node.func)} cannot be called; there are {', '.join(sorted(FUNCTIONS))}")
+        least, most = {"abs": (1, 1), "round": (1, 2)}.get(name, (2, 10))
+        if node.keywords or not least <= len(node.args) <= most:
+            counts = f"{least}" if least == most else f"{least} to {most}"
+            raise Misread(f"{name} takes {counts} plain arguments")
+        return self._all(node.args, Kind.NUMBER, name)
+
+    def _list(self, items: list[ast.expr]) -> Kind:
+        kinds = {self.of(item) for item in items}
+        if kinds == {Kind.TEXT}:
+            return Kind.TEXTS
+        if kinds == {Kind.NUMBER}:
+            return Kind.NUMBERS
+        raise Misread("a list holds texts alone or numbers alone, and at least one")
+
+
+def _constant(value: object) -> Kind:
+    if isinstance(value, bool):
+        return Kind.TRUTH
+    if isinstance(value, int) or (isinstance(value, float) and math.isfinite(value)):
+        return Kind.NUMBER
+    if isinstance(value, str):
+        return Kind.TEXT
+    if value is None:
+        raise Misread("None is not a value here: what was not read makes a condition unknown by itself")
+    raise Misread(f"{one_line(repr(value), 40)} is not a number, a text or a yes or no")
+
+
+def _shown(node: ast.AST) -> str:
+    try:
+        return one_line(ast.unparse(node), 60)
+    except (ValueError, RecursionError):
+        return "this"
+
+
+def _look(snapshot: Snapshot, probe: str, field: str) -> Value:
+    """Return a field's value, unknown where the reading or the field was not read."""
+    reading = snapshot.readings.get(probe)
+    if reading is None:
+        return Unknown(f"{probe} was not asked")
+    if isinstance(reading, Unread):
+        return Unknown(f"{probe} was not read ({reading.reason})")
+    try:
+        value = reading.fields.get(field) if isinstance(reading, CustomReading) else getattr(reading, field, None)
+    except (ArithmeticError, LookupError, TypeError, ValueError) as no:
+        return Unknown(f"{probe}.{field} cannot be worked out ({one_line(str(no), 60)})")
+    if isinstance(value, bool | int | str | tuple):
+        return value
+    if isinstance(value, float) and math.isfinite(value):
+        return value
+    return Unknown(f"{probe}.{field} is not told by this node")

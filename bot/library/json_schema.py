@@ -1,0 +1,68 @@
+"""The JSON Schema of a playbook's file, for editors: what the checks hold to, with a word to every key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import fields
+from typing import Any
+
+from bot.library.remedies import ACTIONS
+from bot.library.shapes import SHAPES, WORD, core_schema
+
+DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def json_schema(probes: Iterable[str], causes: Iterable[str]) -> dict[str, Any]:
+    """Return the schema; the names of probes and causes become its suggestions.
+
+    Shape: what hangs on several keys together (thresholds of a cause, names in an expression) is not in it.
+    """
+    from pydantic.json_schema import GenerateJsonSchema  # for editors only: no check waits for its import
+
+    schema = GenerateJsonSchema().generate(core_schema())
+    words = {
+        frozenset(one.name for one in fields(kind)): {one.name: str(one.metadata["says"]) for one in fields(kind)}
+        for kind in SHAPES
+    }
+    _describe(schema, words)
+    top = schema["properties"]
+    asked = {"anyOf": [{"enum": sorted(probes)}, {"type": "string", "pattern": WORD}]}
+    for key in ("probes", "must_read"):
+        _list_of(top[key])["items"] = asked
+    names = sorted(causes)
+    for way in top["causes"]["anyOf"][0]["oneOf"]:
+        if way["type"] == "array":
+            way["items"] = {"enum": names}
+        else:
+            way["propertyNames"] = {"enum": names}
+            used = way["additionalProperties"]["anyOf"][0]
+            _list_of(used["properties"]["remedy"])["items"] = {"enum": list(ACTIONS)}
+    return {"$schema": DIALECT, **schema, "title": "Playbook"}
+
+
+def _list_of(nullable: dict[str, Any]) -> dict[str, Any]:
+    found: dict[str, Any] = next(way for way in nullable["anyOf"] if way["type"] == "array")
+    return found
+
+
+def _describe(schema: Any, words: dict[frozenset[str], dict[str, str]]) -> None:
+    """Walk the schema and give every key its description in place of a title; a table is known by its keys."""
+    if isinstance(schema, list):
+        for one in schema:
+            _describe(one, words)
+    elif isinstance(schema, dict):
+        described = words.get(frozenset(schema.get("properties", {})), {})
+        for name, one in schema.get("properties", {}).items():
+            one.pop("title", None)
+            if one.get("default", "") is None:
+                one.pop("default")
+            if name in described:
+                one["description"] = described[name]
+            _describe(one, words)
+        if described:
+            schema.pop("title", None)
+            schema["additionalProperties"] = False
+        for key in ("anyOf", "oneOf", "items", "additionalProperties"):
+            _describe(schema.get(key), words)
+        for one in schema.get("patternProperties", {}).values():
+            _describe(one, words)

@@ -1,0 +1,192 @@
+"""The library: every playbook there is, read whole at start, so that no fault waits for the night it is needed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from bot.domain.cause import Cause
+from bot.domain.errors import PlaybookError, UnknownPlaybook
+from bot.domain.nearest import did_you_mean
+from bot.domain.playbook import Playbook
+from bot.domain.probe import Probe
+from bot.domain.problems import Problems, decode_file
+from bot.domain.safe_text import one_line
+from bot.library.assembly import Assembled, assemble
+from bot.library.checker import Checker
+from bot.library.document import LIMIT_BYTES, Document, read_document
+from bot.library.shapes import PlaybookShape
+
+_SUFFIXES = {".yaml", ".yml"}
+_LONGEST_CHAIN = 20
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draft:
+    """A file that has a playbook's shape, and is not yet put together."""
+
+    path: Path
+    shape: PlaybookShape
+    document: Document
+
+    def problems(self) -> Problems:
+        return Problems(str(self.path), PlaybookError)
+
+
+class Library:
+    """The playbooks by name.
+
+    Shape: a playbook in a later folder takes the place of one of the same name in an earlier folder, and may extend
+    the one whose place it takes.
+    """
+
+    __slots__ = ("_causes", "_checker", "_drafts", "_playbooks", "_probes")
+
+    def __init__(self, drafts: Sequence[_Draft], probes: Mapping[str, Probe], causes: Mapping[str, Cause]) -> None:
+        self._checker = Checker()
+        self._probes = probes
+        self._causes = causes
+        self._drafts = tuple(drafts)
+        self._playbooks: Mapping[str, Playbook] = {}
+
+    @classmethod
+    def load(cls, folders: Iterable[Path], probes: Mapping[str, Probe], causes: Mapping[str, Cause]) -> Library:
+        """Read every playbook (`*.yaml`, `*.yml`) in these folders.
+
+        Raises: PlaybookError, with file and line, when a folder or any file in it cannot be used as written.
+        """
+        library = cls((), probes, causes)
+        faults: list[PlaybookError] = []
+        drafts: list[_Draft] = []
+        for folder in folders:
+            inside: dict[str, _Draft] = {}
+            for path in _files(folder):
+                try:
+                    draft = library._draft(path)
+                    if draft.shape.name in inside:
+                        other = inside[draft.shape.name].path.name
+                        draft.problems().fail(draft.document.line_of("name"), f"{other} has the same name")
+                    inside[draft.shape.name] = draft
+                except PlaybookError as fault:
+                    faults.append(fault)
+            drafts += inside.values()
+        _raise_all(faults)  # before putting together: what extends a broken file would be said to be broken too
+        library._drafts = tuple(drafts)
+        library._playbooks = library._assembled()
+        return library
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Every playbook's name."""
+        return tuple(self._playbooks)
+
+    @property
+    def playbooks(self) -> tuple[Playbook, ...]:
+        """Every playbook."""
+        return tuple(self._playbooks.values())
+
+    def get(self, name: str) -> Playbook:
+        """Return the playbook of that name.
+
+        Raises: UnknownPlaybook, with the nearest names, when there is none.
+        """
+        if name not in self._playbooks:
+            raise UnknownPlaybook(
+                f"There is no playbook {one_line(name, 60)!r}.", did_you_mean(name, sorted(self._playbooks))
+            )
+        return self._playbooks[name]
+
+    def check_file(self, path: Path) -> Playbook:
+        """Return the playbook that a file holds, as this library would take it in.
+
+        Raises: PlaybookError, with file and line, when it cannot be used as written.
+        """
+        draft = self._draft(path)
+        others = [other for other in self._drafts if not _same(other.path, path)]
+        return _Assembler([*others, draft], self._probes, self._causes).of(draft).playbook
+
+    def json_schema(self) -> dict[str, Any]:
+        """Return the JSON Schema of a playbook's file, for editors."""
+        from bot.library.json_schema import json_schema
+
+        return json_schema(self._probes, self._causes)
+
+    def _draft(self, path: Path) -> _Draft:
+        problems = Problems(str(path), PlaybookError)
+        try:
+            with path.open("rb") as file:
+                raw = file.read(LIMIT_BYTES + 1)
+        except OSError as no:
+            problems.fail(0, f"the playbook cannot be read: {no.strerror}")
+        document = read_document(decode_file(raw, LIMIT_BYTES, problems), problems)
+        return _Draft(path, self._checker.check(document, problems), document)
+
+    def _assembled(self) -> Mapping[str, Playbook]:
+        assembler = _Assembler(self._drafts, self._probes, self._causes)
+        playbooks: dict[str, Playbook] = {}
+        faults: list[PlaybookError] = []
+        for draft in self._drafts:
+            try:
+                playbooks[draft.shape.name] = assembler.of(draft).playbook
+            except PlaybookError as fault:
+                faults.append(fault)
+        _raise_all(faults)
+        return playbooks
+
+
+class _Assembler:
+    """Puts drafts together, each after the one that it extends."""
+
+    def __init__(self, drafts: Sequence[_Draft], probes: Mapping[str, Probe], causes: Mapping[str, Cause]) -> None:
+        self._drafts = drafts
+        self._tables = (probes, causes)
+        self._done: dict[int, Assembled] = {}
+
+    def of(self, draft: _Draft, below: tuple[_Draft, ...] = ()) -> Assembled:
+        if id(draft) not in self._done:
+            problems = draft.problems()
+            line = draft.document.line_of("extends")
+            if len(below) > _LONGEST_CHAIN:
+                problems.fail(line, f"extends more than {_LONGEST_CHAIN} playbooks, one the other")
+            if draft in below:
+                chain = " extends ".join(one.shape.name for one in (*below[below.index(draft) :], draft))
+                problems.fail(line, f"goes in a circle: {chain}")
+            parent = None
+            if draft.shape.extends is not None:
+                parent = self._parent(draft, line, problems)
+            inherited = self.of(parent, (*below, draft)) if parent is not None else None
+            self._done[id(draft)] = assemble(
+                draft.shape, draft.document, str(draft.path), inherited, self._tables, problems
+            )
+        return self._done[id(draft)]
+
+    def _parent(self, draft: _Draft, line: int, problems: Problems) -> _Draft:
+        """The latest playbook of that name; for one that extends its own name, the latest before it."""
+        place = next(index for index, one in enumerate(self._drafts) if one is draft)
+        own_name = draft.shape.extends == draft.shape.name
+        candidates = self._drafts[:place] if own_name else self._drafts
+        for one in reversed(candidates):
+            if one.shape.name == draft.shape.extends:
+                return one
+        names = {one.shape.name for one in self._drafts} - {draft.shape.name}
+        problems.unknown(line, "playbook", draft.shape.extends or "", sorted(names), "extends")
+        raise problems.error()
+
+
+def _raise_all(faults: Sequence[PlaybookError]) -> None:
+    if faults:
+        raise PlaybookError("\n".join(dict.fromkeys(str(fault) for fault in faults)))
+
+
+def _files(folder: Path) -> list[Path]:
+    problems = Problems(str(folder), PlaybookError)
+    try:
+        return sorted(path for path in folder.iterdir() if path.suffix in _SUFFIXES and not path.name.startswith("."))
+    except OSError as no:
+        problems.fail(0, f"the folder of playbooks cannot be read: {no.strerror}")
+
+
+def _same(one: Path, other: Path) -> bool:
+    return one.absolute() == other.absolute() or (one.exists() and other.exists() and one.samefile(other))

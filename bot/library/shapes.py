@@ -1,0 +1,182 @@
+"""What may stand in a playbook's file: one dataclass a table, checked by pydantic, described for editors by the same.
+
+The checks are pydantic-core schemas over plain dataclasses: the models of pydantic itself take a tenth of a second to
+import and build, in front of every check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import Any, TypeAlias
+
+from pydantic_core import core_schema as core
+
+CoreSchema: TypeAlias = core.CoreSchema
+
+SLUG = r"^[a-z][a-z0-9-]{0,63}$"
+WORD = r"^[a-z][a-z0-9_]{0,63}$"
+_NAMES, _TABLE = "<names>", "<table>"  # of the two ways to write causes; no key can be called so
+
+
+def key(text: str, *default: Any) -> Any:
+    """A field with what an editor shows for it, and the default where it may be left out."""
+    return field(default=default[0], metadata={"says": text}) if default else field(metadata={"says": text})
+
+
+@dataclass(frozen=True, slots=True)
+class ThresholdShape:
+    """A figure that a verdict hangs on, and why it is that figure."""
+
+    value: float = key("The figure, in the unit that its name gives.")
+    reason: str = key("Why this figure: what is normal, and what it was measured on.")
+
+
+@dataclass(frozen=True, slots=True)
+class CauseShape:
+    """How this playbook uses one cause."""
+
+    remedy: list[str] | None = key("Actions that may be offered, in order: disable or mask before reboot.", None)
+    lasting_fix: str | None = key("What keeps it from coming back, in one line: the image, the kernel.", None)
+    thresholds: Mapping[str, ThresholdShape] | None = key("The cause's thresholds by name.", None)
+
+
+@dataclass(frozen=True, slots=True)
+class ConditionShape:
+    """A condition of the playbook's own."""
+
+    name: str = key("The condition's name, which its evidence carries.")
+    when: str = key("An expression over readings' fields, like `cgroups.dying > 1000 and cpu.iowait_percent < 5`.")
+    says: str = key("What it means when it is true, as a sentence.")
+    status: str | None = key("How the node is when it is true; without it, it is only mentioned.", None)
+    cause: str | None = key("The cause it speaks for, one of yours or of the house's.", None)
+    confidence: str | None = key("How sure it makes: confirmed, likely (the default) or possible.", None)
+
+
+@dataclass(frozen=True, slots=True)
+class FieldShape:
+    """One field of a probe's reading: where in the output it is, and what it is."""
+
+    type: str = key("number, text or bool.")
+    regex: str | None = key("RE2; its first group, or the whole match, in the first line that matches.", None)
+    json: str | None = key("A path into JSON output, keys and list positions with dots between: `a.b.0.c`.", None)
+
+
+@dataclass(frozen=True, slots=True)
+class ProbeShape:
+    """A simple probe: a command that only reads, and the fields in its output."""
+
+    name: str = key("The probe's name, which conditions use.")
+    command: list[str] = key("Program and arguments, a list: no shell will see it, and nothing is expanded.")
+    fields: Mapping[str, FieldShape] = key("The reading's fields by name.")
+    title: str | None = key("What it asks, in a few words.", None)
+    look: str = key("once, or twice: at the start of the window and at its end.", "once")
+    limit: str | float | None = key("The command is ended after this time: `4s` (the default), at most 10s.", None)
+    output_limit: str | int | None = key(
+        "More output than this makes it unread: `64kB` (default), at most 256kB.", None
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybookShape:
+    """A playbook: which probes to ask, which causes to weigh with which thresholds, which remedies may be offered."""
+
+    name: str = key("The playbook's name.")
+    title: str = key("What it is for, in a few words.")
+    version: int = key("Raised with every change that may change a verdict.")
+    description: str | None = key("What it is for, and when to use it.", None)
+    extends: str | None = key(
+        "Another playbook: what is not given here is taken from it, also within the causes both have.", None
+    )
+    probes: list[str] | None = key("The probes to ask; those of define_probes are always asked.", None)
+    must_read: list[str] | None = key("Probes without which the node cannot be called healthy.", None)
+    causes: list[str] | Mapping[str, CauseShape | None] | None = key(
+        "The causes to weigh, in the order of explanation: the first that is found names the verdict.", None
+    )
+    conditions: list[ConditionShape] | None = key("Conditions of the playbook's own.", None)
+    define_probes: list[ProbeShape] | None = key("Simple probes of your own.", None)
+
+
+SHAPES = (ThresholdShape, CauseShape, ConditionShape, FieldShape, ProbeShape, PlaybookShape)
+
+
+def _table(kind: type[Any], **schemas: CoreSchema) -> CoreSchema:
+    """The schema of one dataclass: its fields in order, those with a default optional, nothing else allowed."""
+    arguments = []
+    for one in fields(kind):
+        schema = schemas[one.name]
+        if one.default is not MISSING:
+            schema = core.with_default_schema(schema, default=one.default)
+        arguments.append(core.dataclass_field(one.name, schema, kw_only=True))
+    names = [one.name for one in fields(kind)]
+    inner = core.dataclass_args_schema(kind.__name__, arguments, extra_behavior="forbid")
+    return core.dataclass_schema(kind, inner, names, slots=True, frozen=True)
+
+
+def _one_of(*words: str) -> CoreSchema:
+    return core.literal_schema(list(words))
+
+
+def _choice(value: Any) -> str:
+    return _NAMES if isinstance(value, list) else _TABLE
+
+
+def core_schema() -> CoreSchema:
+    """The schema of a playbook's file."""
+    text = core.str_schema(strict=True, min_length=1, max_length=2000, strip_whitespace=True)
+    slug, word = (core.str_schema(strict=True, pattern=pattern) for pattern in (SLUG, WORD))
+    number = core.float_schema(strict=True, allow_inf_nan=False)
+    maybe = core.nullable_schema
+
+    def many(item: CoreSchema, most: int, least: int = 0) -> CoreSchema:
+        return core.list_schema(item, strict=True, min_length=least, max_length=most)
+
+    def by_name(name: CoreSchema, value: CoreSchema, least: int = 0, most: int = 200) -> CoreSchema:
+        return core.dict_schema(name, value, strict=True, min_length=least, max_length=most)
+
+    threshold = _table(ThresholdShape, value=number, reason=text)
+    cause = _table(
+        CauseShape,
+        remedy=maybe(many(text, 6)),
+        lasting_fix=maybe(text),
+        thresholds=maybe(by_name(text, threshold)),
+    )
+    causes = core.tagged_union_schema({_NAMES: many(text, 200), _TABLE: by_name(text, maybe(cause))}, _choice)
+    condition = _table(
+        ConditionShape,
+        name=slug,
+        when=core.str_schema(strict=True, min_length=1),
+        says=text,
+        status=maybe(_one_of("degraded", "critical")),
+        cause=maybe(slug),
+        confidence=maybe(_one_of("confirmed", "likely", "possible")),
+    )
+    one_field = _table(
+        FieldShape,
+        type=_one_of("number", "text", "bool"),
+        regex=maybe(core.str_schema(strict=True, min_length=1, max_length=500)),
+        json=maybe(core.str_schema(strict=True, min_length=1, max_length=500)),
+    )
+    probe = _table(
+        ProbeShape,
+        name=word,
+        command=many(core.str_schema(strict=True, max_length=1000), 60, least=1),
+        fields=by_name(word, one_field, least=1, most=30),
+        title=maybe(text),
+        look=_one_of("once", "twice"),
+        limit=maybe(core.union_schema([core.str_schema(strict=True), number])),
+        output_limit=maybe(core.union_schema([core.str_schema(strict=True), core.int_schema(strict=True)])),
+    )
+    return _table(
+        PlaybookShape,
+        name=slug,
+        title=text,
+        version=core.int_schema(strict=True, ge=1, le=1_000_000),
+        description=maybe(core.str_schema(strict=True, max_length=4000, strip_whitespace=True)),
+        extends=maybe(slug),
+        probes=maybe(many(text, 200)),
+        must_read=maybe(many(text, 200)),
+        causes=maybe(causes),
+        conditions=maybe(many(condition, 200)),
+        define_probes=maybe(many(probe, 50)),
+    )

@@ -1,0 +1,64 @@
+"""Small tables of probes and causes, and snapshots, for tests of the library."""
+
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.command import Command
+from bot.domain.probe import Probe, Snapshot
+from bot.domain.verdict import RuledOut
+from bot.library import Library
+
+
+def _probe(name: str) -> Probe:
+    return Probe(name, f"what {name} says", (Command(name, ("true",)),), lambda outputs: outputs)
+
+
+def _never(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    return RuledOut("anything", "it is a test")
+
+
+PROBES = {name: _probe(name) for name in ("host", "cpu", "cgroups", "kernel_log", "reclaim", "units")}
+CAUSES = {
+    "leaked-memory-cgroups": Cause("leaked-memory-cgroups", "a leak", ("cgroups", "cpu"), ("many", "held"), _never),
+    "lockup": Cause("lockup", "a lockup", ("kernel_log",), (), _never),
+    "crash-looping-unit": Cause("crash-looping-unit", "a loop", ("units",), ("restarts",), _never),
+}
+
+WHOLE = """\
+name: node-health
+title: Everything there is
+version: 3
+description: For any node.
+probes: [host, cpu, cgroups, kernel_log, reclaim]
+must_read: [cpu, cgroups]
+causes:
+  leaked-memory-cgroups:
+    remedy: [disable_unit, reboot]
+    lasting_fix: Take the agent out of the image.
+    thresholds:
+      many: {value: 1000, reason: a fresh boot has about 17}
+      held: {value: 92.5, reason: nothing normal holds a core so long}
+  lockup:
+    remedy: [reboot]
+conditions:
+  - name: memory-short
+    when: reclaim.memory_full_avg10 > 10 and cpu.iowait_percent < 50
+    says: Memory is short.
+    status: degraded
+"""
+
+
+def load(folder: Path, **files: str) -> Library:
+    """Load a library of these files, `name` becoming `name.yaml`."""
+    folder.mkdir(exist_ok=True)
+    for name, text in files.items():
+        (folder / f"{name.replace('_', '-')}.yaml").write_text(text)
+    return Library.load([folder], PROBES, CAUSES)
+
+
+def snapshot(readings: Mapping[str, Any]) -> Snapshot:
+    """A snapshot of these readings."""
+    return Snapshot("node-1", datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=5), readings)

@@ -1,0 +1,406 @@
+"""A library holds playbooks that are right as a whole, or says by file and line what is wrong."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.domain.cause import Threshold
+from bot.domain.errors import PlaybookError, UnknownPlaybook
+from bot.domain.readings.cgroups import CgroupsReading
+from bot.domain.readings.custom import CustomReading
+from bot.domain.verdict import Confidence, Status
+from bot.library import Library
+from tests.unit.library.tables import CAUSES, PROBES, WHOLE, load, snapshot
+
+ROOT = Path(__file__).parents[3]
+LEAK = "leaked-memory-cgroups"
+
+
+def refusal(folder: Path, text: str, **others: str) -> str:
+    """What is said of the playbook `book.yaml`, without the folder."""
+    with pytest.raises(PlaybookError) as refused:
+        load(folder, book=text, **others)
+    return str(refused.value).replace(f"{folder}/", "")
+
+
+def test_playbook_is_what_its_file_says(tmp_path: Path) -> None:
+    book = load(tmp_path, node_health=WHOLE).get("node-health")
+    assert (book.name, book.title, book.version, book.description) == (
+        "node-health",
+        "Everything there is",
+        3,
+        "For any node.",
+    )
+    assert [probe.name for probe in book.probes] == ["host", "cpu", "cgroups", "kernel_log", "reclaim"]
+    assert book.probes[1] is PROBES["cpu"]
+    assert book.must_read == ("cpu", "cgroups")
+    assert book.origin == str(tmp_path / "node-health.yaml")
+    leak, lockup = book.causes
+    assert leak.cause is CAUSES[LEAK]
+    assert leak.thresholds["many"] == Threshold(1000, "a fresh boot has about 17")
+    assert str(leak.thresholds["many"].value) == "1000"
+    assert leak.tuning["held"] == 92.5
+    assert (leak.remedy, leak.lasting_fix) == (("disable_unit", "reboot"), "Take the agent out of the image.")
+    assert (lockup.remedy, lockup.lasting_fix) == (("reboot",), "")
+
+
+def test_condition_is_compiled_and_holds(tmp_path: Path) -> None:
+    text = WHOLE + "  - {name: many, when: cgroups.dying > 5, says: Many., cause: my-own, status: critical}\n"
+    short, many = load(tmp_path, node_health=text).get("node-health").conditions
+    assert (short.status, short.confidence, short.cause) == (Status.DEGRADED, Confidence.LIKELY, None)
+    assert short.probes == ("reclaim", "cpu")
+    assert (many.status, many.cause) == (Status.CRITICAL, "my-own")
+    assert many.holds(snapshot({"cgroups": CgroupsReading("v1", 6, 1, "x")})) is True
+    assert many.holds(snapshot({"cgroups": CgroupsReading("v1", 5, 1, "x")})) is False
+
+
+def test_unknown_name_lists_near_ones(tmp_path: Path) -> None:
+    library = load(tmp_path, node_health=WHOLE)
+    with pytest.raises(UnknownPlaybook, match="Did you mean node-health"):
+        library.get("node-helth")
+    with pytest.raises(UnknownPlaybook, match=r"\\x1b\[31m"):
+        library.get("\x1b[31m")
+
+
+def edited(*changes: tuple[str, str]) -> str:
+    text = WHOLE
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    return text
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("title:", "titel:"), '2: unknown key "titel". Did you mean title?'),
+        (("version: 3\n", ""), '1: the playbook lacks "version"'),
+        (("version: 3", "version: '3'"), "3: version should be a whole number"),
+        (("name: node-health", "name: Node Health"), '1: name is "Node Health"; it should be lower-case letters'),
+        (("cpu, cgroups, kernel", "cpu, cgroup, kernel"), '5: unknown probe "cgroup" in probes. Did you mean cgroups?'),
+        (("[host, cpu,", "[host, cpu, cpu,"), "5: cpu is named twice"),
+        (("[cpu, cgroups]", "[cpu, units]"), '6: unknown probe "units" in must_read (it has to be among probes).'),
+        (("  lockup:\n", "  lokup:\n"), '14: unknown cause "lokup" in causes. Did you mean lockup?'),
+        (("kernel_log, reclaim", "reclaim"), "14: lockup looks at kernel_log: add to probes, or leave the cause out"),
+        (
+            ("      held: {value: 92.5", "      hold: {value: 92.5"),
+            '13: unknown threshold "hold" in leaked-memory-cgroups. ',
+        ),
+        (
+            ("      many: {value: 1000, reason: a fresh boot has about 17}\n", ""),
+            "8: leaked-memory-cgroups lacks thresholds: many",
+        ),
+        (
+            (", reason: a fresh boot has about 17", ""),
+            '12: causes.leaked-memory-cgroups.thresholds.many lacks "reason"',
+        ),
+        (("value: 1000", "value: true"), "12: causes.leaked-memory-cgroups.thresholds.many.value should be a number"),
+        (("value: 1000", "value: many"), "12: causes.leaked-memory-cgroups.thresholds.many.value should be a number"),
+        (("value: 1000", "value: .nan"), "12: causes.leaked-memory-cgroups.thresholds.many.value should be a number"),
+        (
+            ("[disable_unit,", "[disable_units,"),
+            '9: remedy of leaked-memory-cgroups: "disable_units" is no action. Did you mean',
+        ),
+        (
+            ("[disable_unit, reboot]", "[reboot, disable_unit]"),
+            "9: remedy of leaked-memory-cgroups: disable_unit comes before reboot",
+        ),
+        (
+            ("[disable_unit, reboot]", "[reboot]"),
+            "9: remedy of leaked-memory-cgroups: a reboot needs disable_unit or mask_unit",
+        ),
+        (("[disable_unit, reboot]", "[drop_caches, reboot]"), "9: remedy of leaked-memory-cgroups: a reboot needs"),
+        (
+            ("[disable_unit, reboot]", "[disable_unit, reboot, reboot]"),
+            "9: remedy of leaked-memory-cgroups: an action is named",
+        ),
+        (
+            ("[disable_unit, reboot]", "[disable_unit, reboot, drain]"),
+            "9: remedy of leaked-memory-cgroups: drain comes before",
+        ),
+        (
+            ("[disable_unit, reboot]", "[uncordon, disable_unit]"),
+            "9: remedy of leaked-memory-cgroups: uncordon comes last",
+        ),
+        (
+            ("when: reclaim.memory", "when: reclaim.memry"),
+            '18: when of memory-short: reclaim has no field "memry_full_avg10". Did',
+        ),
+        (
+            ("when: reclaim.memory_full_avg10", "when: units.failed_count"),
+            "18: when of memory-short: units is not asked",
+        ),
+        (
+            ("> 10 and", "> 10 &&"),
+            "18: when of memory-short: not an expression at character 33: invalid syntax; write and",
+        ),
+        (("status: degraded", "status: degrated"), '20: conditions[0].status is "degrated". Did you mean degraded?'),
+        (("status: degraded", "cause: my-own"), "20: memory-short has a cause and no status; add status: degraded"),
+        (("status: degraded", "confidence: likely"), "20: memory-short has a confidence and no status"),
+        (
+            ("status: degraded", "status: degraded\n  - {name: memory-short, when: cpu.cores > 1, says: x}"),
+            "21: a condition",
+        ),
+        (("version: 3", "version: 3\nversion: 4"), '4: "version" is given twice; the first time in line 3'),
+        (("version: 3", "version: 3\nextends: node-helth"), '4: unknown playbook "node-helth" in extends.'),
+        (("version: 3", "version: 3\nextends: node-health"), '4: unknown playbook "node-health" in extends.'),
+        (("probes: [host", "probes: &p [host"), "5: anchors (&name) are not taken"),
+        (("probes: [host, cpu, cgroups, kernel_log, reclaim]", "probes: cpu"), "5: probes should be a list"),
+        (("says: Memory is short.", "says: ''"), "19: conditions[0].says is empty"),
+        (("says: Memory is short.", "says: 5"), '19: conditions[0].says should be text; put it in quotes: "5"'),
+        (("description: For any node.", "description: [x]"), "4: description should be text"),
+    ],
+)
+def test_fault_is_told_with_its_line_and_what_would_be_right(
+    tmp_path: Path, change: tuple[str, str], says: str
+) -> None:
+    said = refusal(tmp_path, edited(change)).splitlines()
+    assert any(line.startswith(f"book.yaml:{says}") for line in said), said
+
+
+def test_every_fault_of_a_file_is_told_at_once(tmp_path: Path) -> None:
+    said = refusal(tmp_path, edited(("version: 3", "version: x"), ("reason:", "reson:"))).splitlines()
+    assert [line.split(":")[1] for line in said] == ["3", "12", "12", "13", "13"]
+
+
+def test_every_broken_file_is_told_at_once(tmp_path: Path) -> None:
+    said = refusal(tmp_path, "a: [", other="name: x\n")
+    assert "book.yaml:1: not YAML" in said
+    assert 'other.yaml:1: the playbook lacks "title"' in said
+
+
+def test_playbook_that_extends_a_broken_one_is_not_blamed(tmp_path: Path) -> None:
+    said = refusal(
+        tmp_path, "name: book\ntitle: x\nversion: 1\nextends: node-health\n", other=edited(("[cpu, cgroups]", "[x]"))
+    )
+    assert [line.split(". ")[0] for line in said.splitlines()] == [
+        'other.yaml:6: unknown probe "x" in must_read (it has to be among probes)'
+    ]
+
+
+def test_huge_file_is_refused(tmp_path: Path) -> None:
+    assert refusal(tmp_path, WHOLE + "#" * 300_000).startswith("book.yaml: the file is larger than 256 kB")
+
+
+def test_file_that_is_no_text_is_refused_with_its_line(tmp_path: Path) -> None:
+    (tmp_path / "a.yaml").write_bytes(b"name: x\ntitle: caf\xe9\n")
+    with pytest.raises(PlaybookError, match=r"a\.yaml:2: the byte 0xe9 is not UTF-8"):
+        Library.load([tmp_path], PROBES, CAUSES)
+
+
+def test_empty_file_is_refused(tmp_path: Path) -> None:
+    assert refusal(tmp_path, "# nothing yet\n").startswith("book.yaml: the file is empty; a playbook has at least")
+
+
+def test_missing_folder_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PlaybookError, match="gone: the folder of playbooks cannot be read: No such file"):
+        Library.load([tmp_path / "gone"], PROBES, CAUSES)
+
+
+def test_only_yaml_files_are_playbooks(tmp_path: Path) -> None:
+    (tmp_path / "README.md").write_text("not YAML: [")
+    (tmp_path / ".book.yaml.swp").write_text("not YAML: [")
+    (tmp_path / ".hidden.yaml").write_text("not YAML: [")
+    (tmp_path / "other.yml").write_text(WHOLE)
+    assert load(tmp_path).names == ("node-health",)
+
+
+# --- one playbook extends another
+
+EXTENDING = "name: book\ntitle: Mine\nversion: 1\nextends: node-health\n"
+
+
+def test_what_is_not_given_is_taken_from_the_extended(tmp_path: Path) -> None:
+    library = load(tmp_path, node_health=WHOLE, book=EXTENDING)
+    mine, whole = library.get("book"), library.get("node-health")
+    assert (mine.probes, mine.must_read, mine.causes, mine.conditions) == (
+        whole.probes,
+        whole.must_read,
+        whole.causes,
+        whole.conditions,
+    )
+    assert (mine.title, mine.version, mine.origin) == ("Mine", 1, str(tmp_path / "book.yaml"))
+
+
+def test_listed_causes_keep_the_extended_ones_thresholds_remedy_and_fix(tmp_path: Path) -> None:
+    text = EXTENDING + f"probes: [cpu, cgroups]\ncauses: [{LEAK}]\n"
+    library = load(tmp_path, node_health=WHOLE, book=text)
+    assert library.get("book").causes == library.get("node-health").causes[:1]
+    assert library.get("book").conditions == ()
+
+
+def test_one_threshold_is_overridden_and_the_other_kept(tmp_path: Path) -> None:
+    text = (
+        EXTENDING
+        + f"causes:\n  lockup:\n  {LEAK}:\n    remedy: []\n    thresholds:\n      many: {{value: 5, reason: mine}}\n"
+    )
+    lockup, leak = load(tmp_path, node_health=WHOLE, book=text).get("book").causes
+    assert lockup.remedy == ("reboot",)
+    assert leak.thresholds["many"] == Threshold(5, "mine")
+    assert leak.thresholds["held"].value == 92.5
+    assert (leak.remedy, leak.lasting_fix) == ((), "Take the agent out of the image.")
+
+
+def test_own_conditions_come_after_the_extended_ones_and_one_of_the_same_name_replaces(tmp_path: Path) -> None:
+    text = EXTENDING + (
+        "conditions:\n  - {name: memory-short, when: reclaim.mem_available_percent < 5, says: Mine.}\n"
+        "  - {name: cores, when: cpu.cores < 2, says: One core.}\n"
+    )
+    first, second = load(tmp_path, node_health=WHOLE, book=text).get("book").conditions
+    assert (first.says, second.name) == ("Mine.", "cores")
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ("probes: [host]\n", "book.yaml:5: leaked-memory-cgroups looks at cgroups, cpu: add to probes"),
+        ("probes: [host]\ncauses: []\n", "book.yaml:5: must_read of node-health names cpu, which is not asked here"),
+        (
+            "probes: [units, cpu, cgroups]\ncauses: [crash-looping-unit]\n",
+            "book.yaml:6: crash-looping-unit lacks thresholds: restarts (each with value and reason)",
+        ),
+    ],
+)
+def test_what_is_taken_over_has_to_fit(tmp_path: Path, more: str, says: str) -> None:
+    assert says in refusal(tmp_path, EXTENDING + more, node_health=WHOLE)
+
+
+def test_circle_is_told(tmp_path: Path) -> None:
+    one = "name: book\ntitle: x\nversion: 1\nextends: other\n"
+    other = "name: other\ntitle: x\nversion: 1\nextends: book\n"
+    assert "book.yaml:4: goes in a circle: book extends other extends book" in refusal(tmp_path, one, other=other)
+
+
+def test_playbook_of_a_later_folder_replaces_and_may_extend_what_it_replaces(tmp_path: Path) -> None:
+    own, house = tmp_path / "own", tmp_path / "house"
+    load(house, node_health=WHOLE)
+    own.mkdir()
+    (own / "mine.yaml").write_text(edited_extension())
+    library = Library.load([house, own], PROBES, CAUSES)
+    book = library.get("node-health")
+    assert library.names == ("node-health",)
+    assert (book.title, book.origin) == ("Mine", str(own / "mine.yaml"))
+    assert book.causes[0].thresholds["many"].value == 5
+    assert book.causes[0].remedy == ("disable_unit", "reboot")
+
+
+def edited_extension() -> str:
+    tuned = f"causes:\n  {LEAK}:\n    thresholds: {{many: {{value: 5, reason: our nodes are small}}}}\n"
+    return EXTENDING.replace("name: book", "name: node-health") + tuned
+
+
+def test_two_of_one_name_in_one_folder_are_refused(tmp_path: Path) -> None:
+    assert "other.yaml:1: book.yaml has the same name" in refusal(tmp_path, WHOLE, other=WHOLE)
+
+
+# --- probes of the playbook's own
+
+OWN = """\
+define_probes:
+  - name: disk
+    command: [df, -P, /]
+    fields:
+      used_percent: {regex: '(\\d+)% /$', type: number}
+"""
+
+
+def test_own_probe_is_asked_and_its_fields_can_be_used(tmp_path: Path) -> None:
+    text = (
+        EXTENDING + OWN + "conditions:\n  - {name: full, when: disk.used_percent > 95, says: Full., status: degraded}\n"
+    )
+    book = load(tmp_path, node_health=WHOLE, book=text).get("book")
+    assert [probe.name for probe in book.probes][-1] == "disk"
+    full = book.conditions[-1]
+    assert full.probes == ("disk",)
+    assert full.holds(snapshot({"disk": CustomReading("disk", {"used_percent": 97})})) is True
+
+
+def test_own_probe_is_inherited_with_its_fields(tmp_path: Path) -> None:
+    child = "name: child\ntitle: x\nversion: 1\nextends: book\nprobes: [cpu, disk]\nmust_read: [disk]\ncauses: []\n"
+    child += "conditions:\n  - {name: full, when: disk.used_percent > 95, says: Full.}\n"
+    library = load(tmp_path, node_health=WHOLE, book=EXTENDING + OWN, child=child)
+    assert [probe.name for probe in library.get("child").probes] == ["cpu", "disk"]
+    assert library.get("child").must_read == ("disk",)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (("name: disk", "name: cpu"), "6: name of cpu is one of the house's probes"),
+        (("name: disk", "name: my-disk"), '6: define_probes[0].name is "my-disk"; it should be lower-case'),
+        (("[df, -P, /]", "[rm, -rf, /]"), "7: command of disk rm writes; a probe only reads"),
+        (("[df, -P, /]", "df -P /"), "7: define_probes[0].command should be a list"),
+        (("[df, -P, /]", "[head, 5]"), '7: define_probes[0].command[1] should be text; put it in quotes: "5"'),
+        (("[df, -P, /]", "[]"), "7: define_probes[0].command is empty"),
+        (("(\\d+)%", "(\\d+%"), "9: fields.used_percent of disk is no RE2 expression: missing )"),
+        (("type: number", "type: integer"), '9: define_probes[0].fields.used_percent.type is "integer".'),
+        (("    fields:", "    limit: [4]\n    fields:"), '8: define_probes[0].limit should be a time like "4s"'),
+        (("    fields:", "    limit: 1h\n    fields:"), "8: limit of disk is 1h; it should be from"),
+        (
+            ("    fields:", "    look: thrice\n    fields:"),
+            '8: define_probes[0].look is "thrice". Did you mean twice?',
+        ),
+        (("    fields:", "    as_root: true\n    fields:"), '8: unknown key "as_root" in define_probes[0].'),
+        (
+            ("type: number", "typ: number"),
+            '9: unknown key "typ" in define_probes[0].fields.used_percent. Did you mean type?',
+        ),
+    ],
+)
+def test_slip_in_an_own_probe_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], says: str) -> None:
+    assert change[0] in OWN
+    said = refusal(tmp_path, EXTENDING + OWN.replace(*change), node_health=WHOLE).splitlines()
+    assert any(line.startswith(f"book.yaml:{says}") for line in said), said
+
+
+def test_own_probe_is_not_defined_twice(tmp_path: Path) -> None:
+    child = "name: child\ntitle: x\nversion: 1\nextends: book\n" + OWN
+    with pytest.raises(PlaybookError, match=r"child\.yaml:6: name of disk is defined already"):
+        load(tmp_path, node_health=WHOLE, book=EXTENDING + OWN, child=child)
+
+
+# --- checking one file
+
+
+def test_file_is_checked_as_the_library_would_take_it_in(tmp_path: Path) -> None:
+    library = load(tmp_path / "books", node_health=WHOLE)
+    file = tmp_path / "mine.yaml"
+    file.write_text(EXTENDING)
+    assert library.check_file(file).causes == library.get("node-health").causes
+    file.write_text(EXTENDING + "probes: [cpu, nope]\n")
+    with pytest.raises(PlaybookError, match=r'mine\.yaml:5: unknown probe "nope"'):
+        library.check_file(file)
+    assert library.names == ("node-health",)
+
+
+def test_file_of_the_library_is_checked_in_its_own_place(tmp_path: Path) -> None:
+    library = load(tmp_path, node_health=WHOLE)
+    file = tmp_path / "node-health.yaml"
+    assert library.check_file(file).causes == library.get("node-health").causes
+    file.write_text(WHOLE.replace("version: 3", "version: 3\nextends: node-health"))
+    with pytest.raises(PlaybookError, match=r'node-health\.yaml:4: unknown playbook "node-health" in extends'):
+        library.check_file(file)
+
+
+def test_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(PlaybookError, match=r"gone\.yaml: the playbook cannot be read: No such file"):
+        load(tmp_path, node_health=WHOLE).check_file(tmp_path / "gone.yaml")
+
+
+# --- speed
+
+
+def test_loading_waits_for_nothing_that_only_editors_need(tmp_path: Path) -> None:
+    load(tmp_path, node_health=WHOLE)
+    program = (
+        "import sys; from pathlib import Path; from bot.library import Library; "
+        "from tests.unit.library.tables import PROBES, CAUSES; "
+        f"Library.load([Path({str(tmp_path)!r})], PROBES, CAUSES); "
+        "print(*sorted({'pydantic', 're2', 'asyncssh', 'jsonschema'} & sys.modules.keys()))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program], cwd=ROOT, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == []
