@@ -28,6 +28,7 @@ class CgroupsReading:
     siblings: Mapping[str, int] = field(default_factory=dict)
     source: tuple[str, ...] = ()
     source_later: tuple[str, ...] = ()
+    dying_is_known: bool = True  # False: `dying` is 0 because so many live that the two cannot be told apart
 
     @property
     def growth(self) -> int | None:
