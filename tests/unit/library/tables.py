@@ -5,8 +5,11 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.command import Command
+from bot.domain.errors import PlaybookError
 from bot.domain.probe import Probe, Snapshot
 from bot.domain.verdict import RuledOut
 from bot.library import Library
@@ -50,6 +53,15 @@ conditions:
     status: degraded
 """
 
+EXTENDING = "name: book\ntitle: Mine\nversion: 1\nextends: node-health\n"
+OWN = """\
+define_probes:
+  - name: disk
+    command: [df, -P, /]
+    fields:
+      used_percent: {regex: '(\\d+)% /$', type: number}
+"""
+
 
 def load(folder: Path, **files: str) -> Library:
     """Load a library of these files, `name` becoming `name.yaml`."""
@@ -62,3 +74,10 @@ def load(folder: Path, **files: str) -> Library:
 def snapshot(readings: Mapping[str, Any]) -> Snapshot:
     """A snapshot of these readings."""
     return Snapshot("node-1", datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=5), readings)
+
+
+def refusal(folder: Path, text: str, **others: str) -> str:
+    """What is said of the playbook `book.yaml`, without the folder."""
+    with pytest.raises(PlaybookError) as refused:
+        load(folder, book=text, **others)
+    return str(refused.value).replace(f"{folder}/", "")

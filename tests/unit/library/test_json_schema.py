@@ -7,8 +7,7 @@ import jsonschema
 import pytest
 import yaml
 
-from tests.unit.library.tables import WHOLE, load
-from tests.unit.library.test_library import EXTENDING, OWN
+from tests.unit.library.tables import EXTENDING, OWN, WHOLE, load
 
 
 @pytest.fixture

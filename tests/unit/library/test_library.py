@@ -9,20 +9,12 @@ import pytest
 from bot.domain.cause import Threshold
 from bot.domain.errors import PlaybookError, UnknownPlaybook
 from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.custom import CustomReading
 from bot.domain.verdict import Confidence, Status
 from bot.library import Library
-from tests.unit.library.tables import CAUSES, PROBES, WHOLE, load, snapshot
+from tests.unit.library.tables import CAUSES, EXTENDING, PROBES, WHOLE, load, refusal, snapshot
 
 ROOT = Path(__file__).parents[3]
 LEAK = "leaked-memory-cgroups"
-
-
-def refusal(folder: Path, text: str, **others: str) -> str:
-    """What is said of the playbook `book.yaml`, without the folder."""
-    with pytest.raises(PlaybookError) as refused:
-        load(folder, book=text, **others)
-    return str(refused.value).replace(f"{folder}/", "")
 
 
 def test_playbook_is_what_its_file_says(tmp_path: Path) -> None:
@@ -205,160 +197,6 @@ def test_only_yaml_files_are_playbooks(tmp_path: Path) -> None:
     (tmp_path / ".hidden.yaml").write_text("not YAML: [")
     (tmp_path / "other.yml").write_text(WHOLE)
     assert load(tmp_path).names == ("node-health",)
-
-
-# --- one playbook extends another
-
-EXTENDING = "name: book\ntitle: Mine\nversion: 1\nextends: node-health\n"
-
-
-def test_what_is_not_given_is_taken_from_the_extended(tmp_path: Path) -> None:
-    library = load(tmp_path, node_health=WHOLE, book=EXTENDING)
-    mine, whole = library.get("book"), library.get("node-health")
-    assert (mine.probes, mine.must_read, mine.causes, mine.conditions) == (
-        whole.probes,
-        whole.must_read,
-        whole.causes,
-        whole.conditions,
-    )
-    assert (mine.title, mine.version, mine.origin) == ("Mine", 1, str(tmp_path / "book.yaml"))
-
-
-def test_listed_causes_keep_the_extended_ones_thresholds_remedy_and_fix(tmp_path: Path) -> None:
-    text = EXTENDING + f"probes: [cpu, cgroups]\ncauses: [{LEAK}]\n"
-    library = load(tmp_path, node_health=WHOLE, book=text)
-    assert library.get("book").causes == library.get("node-health").causes[:1]
-    assert library.get("book").conditions == ()
-
-
-def test_one_threshold_is_overridden_and_the_other_kept(tmp_path: Path) -> None:
-    text = (
-        EXTENDING
-        + f"causes:\n  lockup:\n  {LEAK}:\n    remedy: []\n    thresholds:\n      many: {{value: 5, reason: mine}}\n"
-    )
-    lockup, leak = load(tmp_path, node_health=WHOLE, book=text).get("book").causes
-    assert lockup.remedy == ("reboot",)
-    assert leak.thresholds["many"] == Threshold(5, "mine")
-    assert leak.thresholds["held"].value == 92.5
-    assert (leak.remedy, leak.lasting_fix) == ((), "Take the agent out of the image.")
-
-
-def test_own_conditions_come_after_the_extended_ones_and_one_of_the_same_name_replaces(tmp_path: Path) -> None:
-    text = EXTENDING + (
-        "conditions:\n  - {name: memory-short, when: reclaim.mem_available_percent < 5, says: Mine.}\n"
-        "  - {name: cores, when: cpu.cores < 2, says: One core.}\n"
-    )
-    first, second = load(tmp_path, node_health=WHOLE, book=text).get("book").conditions
-    assert (first.says, second.name) == ("Mine.", "cores")
-
-
-@pytest.mark.parametrize(
-    ("more", "says"),
-    [
-        ("probes: [host]\n", "book.yaml:5: leaked-memory-cgroups looks at cgroups, cpu: add to probes"),
-        ("probes: [host]\ncauses: []\n", "book.yaml:5: must_read of node-health names cpu, which is not asked here"),
-        (
-            "probes: [units, cpu, cgroups]\ncauses: [crash-looping-unit]\n",
-            "book.yaml:6: crash-looping-unit lacks thresholds: restarts (each with value and reason)",
-        ),
-    ],
-)
-def test_what_is_taken_over_has_to_fit(tmp_path: Path, more: str, says: str) -> None:
-    assert says in refusal(tmp_path, EXTENDING + more, node_health=WHOLE)
-
-
-def test_circle_is_told(tmp_path: Path) -> None:
-    one = "name: book\ntitle: x\nversion: 1\nextends: other\n"
-    other = "name: other\ntitle: x\nversion: 1\nextends: book\n"
-    assert "book.yaml:4: goes in a circle: book extends other extends book" in refusal(tmp_path, one, other=other)
-
-
-def test_playbook_of_a_later_folder_replaces_and_may_extend_what_it_replaces(tmp_path: Path) -> None:
-    own, house = tmp_path / "own", tmp_path / "house"
-    load(house, node_health=WHOLE)
-    own.mkdir()
-    (own / "mine.yaml").write_text(edited_extension())
-    library = Library.load([house, own], PROBES, CAUSES)
-    book = library.get("node-health")
-    assert library.names == ("node-health",)
-    assert (book.title, book.origin) == ("Mine", str(own / "mine.yaml"))
-    assert book.causes[0].thresholds["many"].value == 5
-    assert book.causes[0].remedy == ("disable_unit", "reboot")
-
-
-def edited_extension() -> str:
-    tuned = f"causes:\n  {LEAK}:\n    thresholds: {{many: {{value: 5, reason: our nodes are small}}}}\n"
-    return EXTENDING.replace("name: book", "name: node-health") + tuned
-
-
-def test_two_of_one_name_in_one_folder_are_refused(tmp_path: Path) -> None:
-    assert "other.yaml:1: book.yaml has the same name" in refusal(tmp_path, WHOLE, other=WHOLE)
-
-
-# --- probes of the playbook's own
-
-OWN = """\
-define_probes:
-  - name: disk
-    command: [df, -P, /]
-    fields:
-      used_percent: {regex: '(\\d+)% /$', type: number}
-"""
-
-
-def test_own_probe_is_asked_and_its_fields_can_be_used(tmp_path: Path) -> None:
-    text = (
-        EXTENDING + OWN + "conditions:\n  - {name: full, when: disk.used_percent > 95, says: Full., status: degraded}\n"
-    )
-    book = load(tmp_path, node_health=WHOLE, book=text).get("book")
-    assert [probe.name for probe in book.probes][-1] == "disk"
-    full = book.conditions[-1]
-    assert full.probes == ("disk",)
-    assert full.holds(snapshot({"disk": CustomReading("disk", {"used_percent": 97})})) is True
-
-
-def test_own_probe_is_inherited_with_its_fields(tmp_path: Path) -> None:
-    child = "name: child\ntitle: x\nversion: 1\nextends: book\nprobes: [cpu, disk]\nmust_read: [disk]\ncauses: []\n"
-    child += "conditions:\n  - {name: full, when: disk.used_percent > 95, says: Full.}\n"
-    library = load(tmp_path, node_health=WHOLE, book=EXTENDING + OWN, child=child)
-    assert [probe.name for probe in library.get("child").probes] == ["cpu", "disk"]
-    assert library.get("child").must_read == ("disk",)
-
-
-@pytest.mark.parametrize(
-    ("change", "says"),
-    [
-        (("name: disk", "name: cpu"), "6: name of cpu is one of the house's probes"),
-        (("name: disk", "name: my-disk"), '6: define_probes[0].name is "my-disk"; it should be lower-case'),
-        (("[df, -P, /]", "[rm, -rf, /]"), "7: command of disk rm writes; a probe only reads"),
-        (("[df, -P, /]", "df -P /"), "7: define_probes[0].command should be a list"),
-        (("[df, -P, /]", "[head, 5]"), '7: define_probes[0].command[1] should be text; put it in quotes: "5"'),
-        (("[df, -P, /]", "[]"), "7: define_probes[0].command is empty"),
-        (("(\\d+)%", "(\\d+%"), "9: fields.used_percent of disk is no RE2 expression: missing )"),
-        (("type: number", "type: integer"), '9: define_probes[0].fields.used_percent.type is "integer".'),
-        (("    fields:", "    limit: [4]\n    fields:"), '8: define_probes[0].limit should be a time like "4s"'),
-        (("    fields:", "    limit: 1h\n    fields:"), "8: limit of disk is 1h; it should be from"),
-        (
-            ("    fields:", "    look: thrice\n    fields:"),
-            '8: define_probes[0].look is "thrice". Did you mean twice?',
-        ),
-        (("    fields:", "    as_root: true\n    fields:"), '8: unknown key "as_root" in define_probes[0].'),
-        (
-            ("type: number", "typ: number"),
-            '9: unknown key "typ" in define_probes[0].fields.used_percent. Did you mean type?',
-        ),
-    ],
-)
-def test_slip_in_an_own_probe_is_told_with_its_line(tmp_path: Path, change: tuple[str, str], says: str) -> None:
-    assert change[0] in OWN
-    said = refusal(tmp_path, EXTENDING + OWN.replace(*change), node_health=WHOLE).splitlines()
-    assert any(line.startswith(f"book.yaml:{says}") for line in said), said
-
-
-def test_own_probe_is_not_defined_twice(tmp_path: Path) -> None:
-    child = "name: child\ntitle: x\nversion: 1\nextends: book\n" + OWN
-    with pytest.raises(PlaybookError, match=r"child\.yaml:6: name of disk is defined already"):
-        load(tmp_path, node_health=WHOLE, book=EXTENDING + OWN, child=child)
 
 
 # --- checking one file
