@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.causes._figures import count, span
+from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.readings.agents import Agent, AgentsReading
 from bot.domain.readings.containers import Container, ContainersReading
 from bot.domain.readings.host import HostReading
+from bot.domain.readings.units import UnitsReading
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +69,15 @@ def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
     containers, agents = snapshot.get(ContainersReading), snapshot.get(AgentsReading)
     host = snapshot.get(HostReading)
     known = () if isinstance(agents, Unread) else agents.agents
+    units = snapshot.get(UnitsReading)
     uptime = None if isinstance(host, Unread) else host.uptime
     found: list[Churn] = []
     if not isinstance(containers, Unread):
         seen = (*containers.containers, *(containers.containers_later or ()))
         images = sorted({container.image for container in seen} | set(containers.exits_by_image))
-        found += [_churn(image, containers, _owner(image, known), uptime, young_seconds) for image in images]
+        for image in images:
+            owner = None if _is_a_pods(image, seen, containers.runtimes) else _owner(image, known, units)
+            found.append(_churn(image, containers, owner, uptime, young_seconds))
     owned = {churn.unit for churn in found}
     found += [_by_log(agent) for agent in known if agent.log_exits and agent.unit not in owned]
     return tuple(churn for churn in found if churn.goes_on or churn.exits or churn.log_exits)
@@ -128,13 +133,27 @@ def _was_replaced(before: list[Container], later: list[Container]) -> bool:
     return went and bool({container.id for container in later} - {container.id for container in before})
 
 
-def _owner(image: str, agents: tuple[Agent, ...]) -> Agent | None:
+def _is_a_pods(image: str, seen: tuple[Container, ...], runtimes: tuple[str, ...]) -> bool:
+    """True where the kubelet runs it: then no unit of that name does, whatever the image is called."""
+    names = [container.name for container in seen if container.image == image]
+    return "docker" not in runtimes or (bool(names) and all(name.startswith("k8s_") for name in names))
+
+
+def _owner(image: str, agents: tuple[Agent, ...], units: UnitsReading | Unread) -> Agent | None:
+    """Return the agent whose image it is: as this node tells, else as such agents are known."""
     name = repository(image)
     for agent in agents:
-        own = repository(agent.image)
-        if own and (name == own or name.endswith("/" + own)):
+        if _is_named(name, repository(agent.image)):
             return agent
+    for known in KNOWN_AGENTS:
+        if any(_is_named(name, own) for own in known.images):
+            here = [] if isinstance(units, Unread) else [one for one in map(units.get, known.units) if one is not None]
+            return Agent(known.name, here[0].name if here else "", image=name)
     return None
+
+
+def _is_named(name: str, own: str) -> bool:
+    return bool(own) and (name == own or name.endswith("/" + own))
 
 
 def _source(containers: list[Container], agent: Agent | None) -> tuple[str, ...]:

@@ -115,9 +115,7 @@ def _of_loop(snapshot: Snapshot, loop: Loop, dying: int, uptime: timedelta | Non
     )
 
 
-def _of_churn(
-    snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | None, tuning: Tuning
-) -> Suspect | None:
+def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | None, tuning: Tuning) -> Suspect | None:
     units, agent = snapshot.get(UnitsReading), churn.agent
     unit = None if isinstance(units, Unread) or not churn.unit else units.get(churn.unit)
     stands = standing(snapshot, churn.unit, unit, agent)
@@ -197,7 +195,7 @@ def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
     fast = growth is not None and growth >= tuning["leak_growth"]
     going, fits = suspects.going_on, suspects.in_proportion
     if fast:
-        unused = [suspect for suspect in going if suspect.standing.unused]
+        unused = [suspect for suspect in going if suspect.standing.unused_because]
         fitting = [suspect for suspect in fits if suspect.goes_on]
         for some in (fitting[:1], going, unused, fits[:1]):
             if len(some) == 1:
@@ -217,6 +215,8 @@ def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
 
 def _chosen(leaker: Suspect, suspects: Suspects) -> str:
     says = f"{leaker.says}: {leaker.fits_because}" if leaker.fits_because else leaker.says
+    if leaker.standing.unused_because:
+        says += f". It is not needed here: {leaker.standing.unused_because}"
     others = [one for one in suspects.all if one is not leaker and (one.goes_on or one.fit is not None)]
     if others:
         names = ", ".join(one.name for one in others[:3])

@@ -23,7 +23,7 @@ class Standing:
     active: str = ""
     protected: bool = False
     needed_because: str = ""
-    unused: bool = False  # a known agent that nothing here needs
+    unused_because: str = ""  # why a known agent is not needed here
     triggered_by: tuple[str, ...] = ()
 
 
@@ -41,7 +41,7 @@ def standing(snapshot: Snapshot, name: str, unit: Unit | None = None, agent: Age
         active=(unit.active_later or unit.active) if unit else agent.active if agent else "",
         protected=is_protected(names) or bool(unit and unit.protected),
         needed_because=(agent.because or "it is in use") if agent and agent.used else "",
-        unused=agent is not None and agent.used is False,
+        unused_because=(agent.because or "nobody uses it") if agent and agent.used is False else "",
         triggered_by=unit.triggered_by if unit else (),
     )
 

@@ -73,9 +73,7 @@ def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
             rose, total = rose + rise, total + all_time
     if not events and not rows:
         return None
-    return Starvation(
-        events, resets, tuple(rows), _says(snapshot, events, resets, rose, total), bool(events or rose)
-    )
+    return Starvation(events, resets, tuple(rows), _says(snapshot, events, resets, rose, total), bool(events or rose))
 
 
 def _says(

@@ -28,9 +28,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if mean < tuning["stolen_percent"] and not held:
         return RuledOut(NAME, f"{percent(mean)} of the time of all cores is stolen, {percent(most)} of the worst one's")
     says = f"{percent(mean)} of the time of all cores is stolen, {percent(most)} of core {worst}'s"
-    seen = sorted(
-        (core for second in cpu.seconds for core in second if core.raw), key=lambda core: -core.steal_percent
-    )
+    seen = sorted((core for second in cpu.seconds for core in second if core.raw), key=lambda core: -core.steal_percent)
     return Finding(
         cause=NAME,
         status=Status.CRITICAL if mean >= tuning["stolen_critical_percent"] else Status.DEGRADED,

@@ -83,8 +83,8 @@ def _found(
 def _spread(land: Landing | None) -> str:
     if land is None:
         return "no network interrupt came within the window"
-    if len(land.queues) == 1:
-        return f"core {land.core} serves one queue only: there is nothing to spread"
+    if len(land.queues) == 1 and land.share_percent >= 99:
+        return f"one queue has all the interrupts, on core {land.core}: there is nothing to spread"
     return (
         f"core {land.core} takes the most network interrupts, {percent(land.share_percent)} of them "
         f"({land.per_second:,.0f}/s)"

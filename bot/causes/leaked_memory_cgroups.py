@@ -78,11 +78,9 @@ def _who(blame: Blame, suspects: Suspects) -> Evidence:
     return Evidence("leaker-not-found", "units", blame.says, source)
 
 
-def _named(
-    snapshot: Snapshot, leaker: Suspect, said: str, harms: Harms, evidence: tuple[Evidence, ...]
-) -> Finding:
+def _named(snapshot: Snapshot, leaker: Suspect, said: str, harms: Harms, evidence: tuple[Evidence, ...]) -> Finding:
     steps, why_not = keep_from_starting(leaker.standing)
-    if steps and leaker.steady and not leaker.standing.unused:
+    if steps and leaker.steady and not leaker.standing.unused_because:
         steps, why_not = (), f"{leaker.name} runs steadily now: disabling it would stop what works."
     verb = f"leaked memory cgroups and {leaker.stopped}" if leaker.stopped else "leaks memory cgroups"
     if leaker.steady:
@@ -118,9 +116,7 @@ def _named(
     )
 
 
-def _unnamed(
-    said: str, growth: int | None, blame: Blame, harms: Harms, evidence: tuple[Evidence, ...]
-) -> Finding:
+def _unnamed(said: str, growth: int | None, blame: Blame, harms: Harms, evidence: tuple[Evidence, ...]) -> Finding:
     if harms.seen:
         done = "; ".join(harm.short for harm in harms.seen)
         no_plan = "No reboot is offered: with the leaker at large the next boot would leak again."

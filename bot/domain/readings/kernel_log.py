@@ -5,7 +5,6 @@ from __future__ import annotations
 import enum
 from dataclasses import dataclass, field
 from datetime import timedelta
-from math import inf
 from typing import ClassVar
 
 
@@ -73,11 +72,16 @@ class KernelLogReading:
 
     @property
     def last_nic_reset_seconds(self) -> float | None:
-        """Seconds after boot of the last device reset; infinite where the log gives it no time: it may be now."""
+        """Seconds after boot of the last device reset; None where there was none that has a time."""
         resets = self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
-        if not resets:
-            return None
-        return max(inf if reset.since_boot is None else reset.since_boot.total_seconds() for reset in resets)
+        times = [reset.since_boot.total_seconds() for reset in resets if reset.since_boot is not None]
+        return max(times, default=None)
+
+    @property
+    def nic_resets_untimed(self) -> int:
+        """How many device resets have no time: they may be from now."""
+        resets = self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
+        return sum(1 for reset in resets if reset.since_boot is None)
 
     @property
     def lockups(self) -> int:

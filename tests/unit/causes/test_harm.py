@@ -73,9 +73,7 @@ def test_threads_that_were_not_seen_there_leave_the_only_one_with_as_much_kernel
     ("kernel", "mode"), [("6.1.0-18-cloud-amd64", "v1"), ("5.8.0-1", "hybrid"), ("5.10.0-28", "v1"), ("5.4.0-1", "v2")]
 )
 def test_where_the_walk_is_cheap_a_hot_kubelet_earns_no_reboot(kernel: str, mode: str) -> None:
-    finding = found(
-        LEAK, b.cgroups(DYING, mode=mode), LEAKER, *WALKED, b.log(*b.starved()), b.host(kernel)
-    )
+    finding = found(LEAK, b.cgroups(DYING, mode=mode), LEAKER, *WALKED, b.log(*b.starved()), b.host(kernel))
     assert (finding.status, steps(finding)) == (Status.DEGRADED, DISABLED)
     said = {one.finding: one.says for one in finding.evidence}
     assert "not laid to the dying cgroups" in said["core-held"]

@@ -1,0 +1,37 @@
+"""The table of tracked connections."""
+
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.readings.conntrack import ConntrackReading
+from bot.domain.readings.kernel_log import KernelEventKind as Kind
+from bot.domain.verdict import Confidence, Status
+from tests.unit.causes import builders as b
+from tests.unit.causes.builders import found, ruled_out, undecided
+
+CONNTRACK = "conntrack-full"
+
+
+@pytest.mark.parametrize(("count", "status"), [(235_000, None), (236_000, Status.DEGRADED), (258_000, Status.CRITICAL)])
+def test_conntrack_is_full_from_nine_tenths_on(count: int, status: Status | None) -> None:
+    table = ConntrackReading(True, count, 262_144, (f"nf_conntrack_count {count}",))
+    if status is None:
+        assert "235,000 of 262,144" in ruled_out(CONNTRACK, table).because
+    else:
+        finding = found(CONNTRACK, table)
+        assert (finding.status, finding.confidence, finding.remedy) == (status, Confidence.CONFIRMED, ())
+
+
+def test_conntrack_lines_of_the_last_hour_confirm_it() -> None:
+    room = ConntrackReading(True, 100, 262_144)
+    line = "nf_conntrack: nf_conntrack: table full, dropping packet"
+    finding = found(CONNTRACK, room, b.log(b.event(Kind.CONNTRACK_FULL, line)))
+    assert (finding.status, finding.evidence[0].source) == (Status.CRITICAL, (line,))
+    found(CONNTRACK, b.unread("conntrack"), b.log(b.event(Kind.CONNTRACK_FULL, line)))
+    ruled_out(CONNTRACK, room, b.log(b.event(Kind.CONNTRACK_FULL, line, timedelta(hours=2))))
+
+
+def test_conntrack_that_was_not_read_is_open_and_one_that_is_absent_is_ruled_out() -> None:
+    undecided(CONNTRACK, b.unread("conntrack"))
+    assert "tracks no connections" in ruled_out(CONNTRACK, ConntrackReading(False)).because

@@ -1,0 +1,141 @@
+"""What starts over and over: what is seen, what is only history, and what may be disabled."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bot.domain.readings.units import FailedUnit, UnitsReading
+from bot.domain.verdict import Confidence, Status
+from tests.unit.causes import builders as b
+from tests.unit.causes.builders import found, ruled_out, steps, undecided
+
+LOOP = "crash-looping-unit"
+FAILED = "failed-units"
+# Running, and started again 30 s ago; the uptime is 11.25 days.
+FRESH = round((b.DAYS * 86_400 - 30) * 1e6)
+
+
+def test_counter_that_rises_between_the_looks_is_the_proof() -> None:
+    finding = found(LOOP, b.units(b.unit("x.service", 7, 8)))
+    assert (finding.status, finding.confidence) == (Status.DEGRADED, Confidence.CONFIRMED)
+    assert (finding.suspects, steps(finding)) == (("x.service",), [("disable_unit", "x.service")])
+    assert "NRestarts rose from 7 to 8" in finding.summary
+    assert "NRestarts=8" in finding.evidence[0].source
+
+
+@pytest.mark.parametrize("look", ["sub", "sub_later"])
+def test_unit_between_tries_with_tries_behind_it_loops(look: str) -> None:
+    more: dict[str, Any] = {look: "auto-restart"}
+    assert found(LOOP, b.units(b.unit("x.service", 3, **more))).confidence is Confidence.CONFIRMED
+    once = found(LOOP, b.units(b.unit("x.service", 1, **more)))
+    assert (once.confidence, once.remedy) == (Confidence.POSSIBLE, ())
+
+
+def test_unit_between_tries_where_nothing_counts_is_likely() -> None:
+    assert found(LOOP, b.units(b.between_tries("x.service", 0))).confidence is Confidence.POSSIBLE
+    uncounted = b.unit("x.service", None, active="activating", sub="auto-restart")
+    assert found(LOOP, b.units(uncounted, journal_read=False)).confidence is Confidence.LIKELY
+
+
+def test_slow_loop_is_told_by_its_history() -> None:
+    finding = found(LOOP, b.units(b.unit("x.service", 9_259, started_usec=FRESH)))
+    assert (finding.confidence, steps(finding)) == (Confidence.LIKELY, [("disable_unit", "x.service")])
+    assert "goes on looping: it was restarted 9,259 times" in finding.summary
+
+
+def test_service_that_crashed_in_the_past_and_runs_well_is_left_alone() -> None:
+    day_two = 2 * 86_400_000_000
+    ruled_out(LOOP, b.units(b.unit("x.service", 9_259, started_usec=day_two)))
+    ruled_out(LOOP, b.units(b.unit("x.service", 19, started_usec=FRESH)))
+
+
+def test_persons_restart_and_a_timers_job_are_no_loops() -> None:
+    by_hand = b.unit("x.service", 0, started_usec=FRESH - 9_000_000, started_usec_later=FRESH, restart="always")
+    ruled_out(LOOP, b.units(by_hand))
+    job = b.unit("x.service", None, started_usec=FRESH - 9_000_000, started_usec_later=FRESH, restart="no")
+    ruled_out(LOOP, b.units(job))
+    uncounted = b.unit("x.service", None, started_usec=FRESH - 9_000_000, started_usec_later=FRESH, restart="always")
+    assert found(LOOP, b.units(uncounted)).suspects == ("x.service",)
+
+
+def test_journal_stands_in_for_a_counter() -> None:
+    logged: dict[str, Any] = {"restarts_logged": 300, "restarts_logged_over": timedelta(hours=1), "started_usec": FRESH}
+    finding = found(LOOP, b.units(b.unit("x.service", None, **logged)))
+    assert "its journal tells of 300 restarts within 60 minutes" in finding.summary
+    assert finding.confidence is Confidence.LIKELY
+
+
+@pytest.mark.parametrize("name", ["kubelet.service", "containerd.service", "sshd.service"])
+def test_node_cannot_work_without_these(name: str) -> None:
+    looping = found(LOOP, UnitsReading(True, (b.between_tries(name, 40),)))
+    assert (looping.status, looping.remedy) == (Status.CRITICAL, ())
+    assert f"{name} is protected" in looping.summary
+    failed = found(FAILED, UnitsReading(True, (), (FailedUnit(name, "", f"{name} loaded failed failed"),)))
+    assert (failed.status, failed.remedy) == (Status.CRITICAL, ())
+
+
+def test_several_that_loop_are_one_finding_and_the_gravest_names_it() -> None:
+    units = UnitsReading(True, (b.between_tries("x.service", 40), b.between_tries("kubelet.service", 4)))
+    finding = found(LOOP, units)
+    assert finding.suspects == ("kubelet.service", "x.service")
+    assert finding.summary.endswith("(and 1 more that start over)")
+    assert len(finding.evidence) == 2
+
+
+@pytest.mark.parametrize(("state", "action"), [("static", "mask_unit"), ("enabled", "disable_unit")])
+def test_unit_is_masked_where_disabling_does_nothing(state: str, action: str) -> None:
+    assert steps(found(LOOP, b.units(b.between_tries("x.service", 40, enabled=state)))) == [(action, "x.service")]
+
+
+def test_unit_that_a_socket_or_timer_starts_is_masked() -> None:
+    finding = found(LOOP, b.units(b.between_tries("x.service", 40, triggered_by=("x.timer",))))
+    assert steps(finding) == [("mask_unit", "x.service")]
+
+
+def test_agents_container_that_is_replaced_names_the_unit_that_hides_it() -> None:
+    finding = found(LOOP, b.units(b.unit()), b.churning(), b.agents(b.agent()))
+    assert (finding.suspects, finding.confidence) == (("ecs.service",), Confidence.CONFIRMED)
+    assert steps(finding) == [("disable_unit", "ecs.service")]
+    needed = found(LOOP, b.units(b.unit()), b.churning(), b.agents(b.agent(used=True)))
+    assert (needed.suspects, needed.remedy) == (("ecs.service",), ())
+
+
+def test_registry_and_tag_do_not_hide_an_agents_image() -> None:
+    image = "public.ecr.aws/amazon/amazon-ecs-agent:v1.86"
+    reading = b.containers(b.container("b", 9, image), later=[b.container("c", 2, image)])
+    assert found(LOOP, b.units(b.unit()), reading, b.agents(b.agent())).suspects == ("ecs.service",)
+
+
+def test_agent_that_merely_started_lately_does_not_loop() -> None:
+    same = b.containers(b.container("bbbb", 20), later=[b.container("bbbb", 25)])
+    ruled_out(LOOP, b.units(b.unit()), same, b.agents(b.agent()))
+    found(LOOP, b.units(b.unit()), same, b.agents(b.agent(log_exits=12)))
+
+
+def test_jobs_that_come_and_go_are_a_loop_only_where_one_image_is_replaced_often() -> None:
+    one, two = b.container("j1", 20, "ci/job:1"), b.container("j2", 1, "ci/job:1")
+    often = {"exits_by_image": {"ci/job:1": 30}, "exits_over": timedelta(minutes=10)}
+    finding = found(LOOP, b.containers(one, later=[two], **often))
+    assert (finding.confidence, finding.suspects, finding.remedy) == (Confidence.LIKELY, ("ci/job:1",), ())
+    ruled_out(LOOP, b.containers(one, later=[two]))
+    ruled_out(LOOP, b.containers(one, later=[one], **often))
+    ruled_out(LOOP, b.containers(one, later=[one, two], **often))  # a second one came beside the first
+
+
+@pytest.mark.parametrize("probe", ["units", "containers"])
+def test_loops_are_not_ruled_out_by_what_was_not_read(probe: str) -> None:
+    assert not undecided(LOOP, b.unread(probe)).suspected
+
+
+def test_runtime_that_refused_keeps_loops_undecided() -> None:
+    assert "permission" in undecided(LOOP, b.containers(refused={"docker": "permission denied"})).because
+
+
+def test_old_systemd_without_a_journal_leaves_loops_undecided() -> None:
+    assert "does not count" in undecided(LOOP, b.units(b.unit("x.service", None), journal_read=False)).because
+
+
+def test_node_without_systemd_has_no_such_units() -> None:
+    ruled_out(LOOP, UnitsReading(False))
+    ruled_out(FAILED, UnitsReading(False))

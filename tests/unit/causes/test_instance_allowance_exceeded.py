@@ -1,0 +1,23 @@
+"""Limits that the instance type sets on the network."""
+
+from bot.domain.verdict import Confidence, Status
+from tests.unit.causes import builders as b
+from tests.unit.causes.builders import found, ruled_out, undecided
+
+ALLOWANCE = "instance-allowance-exceeded"
+
+
+def test_allowance_that_rises_is_degraded_confirmed() -> None:
+    finding = found(ALLOWANCE, b.nic(later={"pps_allowance_exceeded": 1}))
+    assert (finding.status, finding.confidence, finding.remedy) == (Status.DEGRADED, Confidence.CONFIRMED, ())
+    assert finding.evidence[0].source == ("pps_allowance_exceeded: 1",)
+
+
+def test_allowance_that_stands_still_is_ruled_out_with_its_total() -> None:
+    assert "4,211 since the driver was loaded" in ruled_out(ALLOWANCE).because
+    ruled_out(ALLOWANCE, b.nic({"rx_errors": 0}, {"rx_errors": 9}, driver="ixgbevf"))
+
+
+def test_allowance_that_is_not_counted_is_open() -> None:
+    undecided(ALLOWANCE, b.nic({"tx_timeout": 0}))
+    undecided(ALLOWANCE, b.unread("nic"))

@@ -1,0 +1,53 @@
+"""Cores that were stuck, and when a reboot may end it."""
+
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.readings.kernel_log import KernelEvent
+from bot.domain.readings.kernel_log import KernelEventKind as Kind
+from bot.domain.verdict import Confidence, Status
+from tests.unit.causes import builders as b
+from tests.unit.causes.builders import found, ruled_out, steps, undecided
+
+LOCKUP = "lockup"
+
+
+def lockup(minutes: float | None) -> KernelEvent:
+    ago = None if minutes is None else timedelta(minutes=minutes)
+    return b.event(Kind.SOFT_LOCKUP, "watchdog: BUG: soft lockup - CPU#7 stuck for 22s!", ago, core=7)
+
+
+def test_lockup_that_goes_on_is_critical_and_may_be_ended_by_a_reboot() -> None:
+    finding = found(LOCKUP, b.log(lockup(5), lockup(1)))
+    assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.CONFIRMED)
+    assert steps(finding) == [("reboot", "")]
+
+
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        ([lockup(1)], Status.CRITICAL),  # one stall is over when it is told
+        ([lockup(40), lockup(1)], Status.CRITICAL),
+        ([lockup(40), lockup(30)], Status.DEGRADED),
+        ([lockup(None), lockup(None)], Status.DEGRADED),  # lines without a time may be from now, and may not
+    ],
+)
+def test_lockup_that_may_be_over_earns_no_reboot(lines: list[KernelEvent], status: Status) -> None:
+    finding = found(LOCKUP, b.log(*lines))
+    assert (finding.status, finding.remedy) == (status, ())
+
+
+def test_lockup_without_the_nodes_uptime_counts_and_earns_no_reboot() -> None:
+    assert found(LOCKUP, b.log(lockup(5), lockup(1)), b.unread("host")).remedy == ()
+
+
+def test_lockup_of_days_ago_is_told_and_ruled_out() -> None:
+    assert "the last was 3 days ago" in ruled_out(LOCKUP, b.log(lockup(3 * 1440))).because
+    undecided(LOCKUP, b.unread("kernel_log"))
+
+
+def test_lockup_in_the_cgroup_walk_is_the_cgroups_and_earns_no_reboot_alone() -> None:
+    finding = found(LOCKUP, b.log(lockup(5), lockup(1), b.event(Kind.STACK_MEMCG_WALK)))
+    assert finding.remedy == ()
+    assert "walk over memory cgroups" in finding.summary

@@ -1,0 +1,72 @@
+"""The card itself, or want of CPU that looks like it."""
+
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.readings.kernel_log import KernelEventKind as Kind
+from bot.domain.verdict import Confidence, Status
+from tests.unit.causes import builders as b
+from tests.unit.causes.builders import found, ruled_out, undecided
+
+CARD = "nic-device-fault"
+DROWNING = {"usr": 2.0, "sys": 3.0, "irq": 5.0, "soft": 88.0}
+
+
+@pytest.mark.parametrize("kind", [Kind.NIC_DEVICE_ERROR, Kind.NIC_RESET_FAILED])
+def test_device_errors_and_failed_resets_confirm_a_fault_whatever_the_cores_do(kind: Kind) -> None:
+    line = b.event(kind, "ena 0000:00:05.0 eth0: Invalid rx req_id")
+    for cores in (b.cpu(), b.held(), b.unread("cpu")):
+        finding = found(CARD, b.log(line), cores)
+        assert finding.confidence is Confidence.CONFIRMED
+        assert (finding.status is Status.CRITICAL) == (kind is Kind.NIC_RESET_FAILED)
+        assert finding.remedy == ()
+
+
+@pytest.mark.parametrize("kind", [Kind.NIC_KEEPALIVE, Kind.NIC_ADMIN])
+def test_silence_of_the_card_while_cores_are_idle_confirms_a_fault_only_while_it_is_fresh(kind: Kind) -> None:
+    assert found(CARD, b.log(b.event(kind))).confidence is Confidence.CONFIRMED
+    assert found(CARD, b.log(b.event(kind, ago=timedelta(hours=2)))).confidence is Confidence.LIKELY
+    assert found(CARD, b.log(b.event(kind)), b.unread("cpu")).confidence is Confidence.POSSIBLE
+    busy = b.cpu({core: {"usr": 95.0, "sys": 4.0, "soft": 1.0} for core in range(8)})
+    assert found(CARD, b.log(b.event(kind)), busy).confidence is Confidence.POSSIBLE
+    ruled_out(CARD, b.log(b.event(kind, ago=timedelta(days=2))))
+
+
+@pytest.mark.parametrize(
+    "sign",
+    [
+        (b.log(b.event(Kind.NIC_KEEPALIVE), *b.starved()),),
+        (b.log(b.event(Kind.NIC_KEEPALIVE), b.event(Kind.SOFT_LOCKUP)),),
+        (b.log(b.event(Kind.NIC_KEEPALIVE)), b.held()),
+        (b.log(b.event(Kind.NIC_KEEPALIVE)), b.cpu({3: DROWNING})),
+        (b.log(b.event(Kind.NIC_KEEPALIVE)), b.nic(later={"suspected_poll_starvation": 3})),
+    ],
+    ids=["starved", "lockup", "held core", "drowning core", "counter"],
+)
+def test_signs_of_starvation_refute_a_fault(sign: tuple[object, ...]) -> None:
+    assert "another reason" in ruled_out(CARD, *sign).because
+
+
+def test_starved_stall_is_no_silence_of_the_card() -> None:
+    ruled_out(CARD, b.log(*b.starved()))
+    asleep = b.event(Kind.NIC_STALLED, "TX q 5 is paused for too long. napi scheduled: 0", napi_scheduled=False)
+    assert found(CARD, b.log(asleep)).confidence is Confidence.LIKELY
+
+
+def test_error_counter_that_rises_confirms_a_fault() -> None:
+    finding = found(CARD, b.nic(later={"bad_tx_req_id": 1}, counters={"bad_tx_req_id": 0}))
+    assert finding.confidence is Confidence.CONFIRMED
+    ruled_out(CARD, b.nic({"bad_tx_req_id": 4}))
+
+
+def test_resets_one_after_the_other_are_critical() -> None:
+    resets = [b.event(Kind.NIC_RESET, ago=timedelta(minutes=minute)) for minute in (9, 6, 2)]
+    silence = b.event(Kind.NIC_ADMIN)
+    assert found(CARD, b.log(silence, *resets)).status is Status.CRITICAL
+    assert found(CARD, b.log(silence, *resets[:2])).status is Status.DEGRADED
+
+
+@pytest.mark.parametrize("probe", ["kernel_log", "nic"])
+def test_fault_is_not_ruled_out_by_what_was_not_read(probe: str) -> None:
+    undecided(CARD, b.unread(probe))

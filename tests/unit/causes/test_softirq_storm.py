@@ -1,0 +1,40 @@
+"""Packets that drown the cores that take them."""
+
+from bot.domain.verdict import Confidence, Status
+from tests.unit.causes import builders as b
+from tests.unit.causes.builders import found, ruled_out, undecided
+
+STORM = "softirq-storm"
+DROWNING = {"usr": 2.0, "sys": 3.0, "irq": 5.0, "soft": 88.0}
+ONE_CORE = b.interrupts({queue: {3: 900} for queue in range(8)}, irqbalance_runs=False)
+
+
+def test_many_drowning_cores_with_spread_interrupts_are_a_storm() -> None:
+    finding = found(STORM, b.cpu(dict.fromkeys(range(6), DROWNING)), b.softirq(dropped=40))
+    assert (finding.status, finding.confidence) == (Status.DEGRADED, Confidence.CONFIRMED)
+    assert "6 cores full of soft interrupts" in finding.summary
+    assert found(STORM, b.cpu(dict.fromkeys(range(6), DROWNING)), b.softirq(dropped=100)).status is Status.CRITICAL
+
+
+def test_storm_without_loss_is_likely() -> None:
+    drowning = b.cpu(dict.fromkeys(range(6), DROWNING))
+    assert found(STORM, drowning, b.softirq(squeezed=49)).confidence is Confidence.LIKELY
+    assert found(STORM, drowning, b.softirq(squeezed=50)).confidence is Confidence.CONFIRMED
+    assert found(STORM, drowning, b.unread("softirq")).confidence is Confidence.LIKELY
+
+
+def test_storm_on_the_one_core_of_all_interrupts_is_affinity() -> None:
+    assert "irq-affinity" in ruled_out(STORM, b.cpu({3: DROWNING}), ONE_CORE, b.softirq(dropped=400, core=3)).because
+    found(STORM, b.cpu({3: DROWNING, 4: DROWNING}), ONE_CORE, b.softirq(dropped=400))
+
+
+def test_one_drowning_core_without_its_interrupts_is_likely_at_most() -> None:
+    finding = found(STORM, b.cpu({3: DROWNING}), b.softirq(dropped=400), b.unread("interrupts"))
+    assert finding.confidence is Confidence.LIKELY
+
+
+def test_storm_is_ruled_out_by_cores_with_time_and_by_kernel_time() -> None:
+    ruled_out(STORM, b.cpu({3: {"usr": 0.0, "sys": 99.0, "soft": 1.0}}))
+    ruled_out(STORM, b.cpu(dict.fromkeys(range(6), DROWNING), hot_for=1))
+    assert undecided(STORM, b.unread("cpu"), b.softirq(dropped=40)).suspected
+    assert not undecided(STORM, b.unread("cpu")).suspected

@@ -1,0 +1,29 @@
+"""Directories that nobody removed."""
+
+from bot.domain.readings.kernel_log import KernelEventKind as Kind
+from bot.domain.verdict import Confidence, Status
+from tests.unit.causes import builders as b
+from tests.unit.causes.builders import found, ruled_out, steps, undecided
+
+LIVE = "too-many-live-cgroups"
+
+
+def test_many_live_cgroups_without_harm_are_possible() -> None:
+    finding = found(LIVE, b.cgroups(17, alive=4_000))
+    assert (finding.status, finding.confidence, finding.remedy) == (Status.DEGRADED, Confidence.POSSIBLE, ())
+    ruled_out(LIVE, b.cgroups(70_000, alive=3_999))
+
+
+def test_many_live_cgroups_that_hold_a_core_are_likely_and_a_trace_confirms_them() -> None:
+    walked = (b.cgroups(17, alive=30_000), b.held(), b.processes(b.process()))
+    finding = found(LIVE, *walked)
+    assert (finding.status, finding.confidence, finding.remedy) == (Status.CRITICAL, Confidence.LIKELY, ())
+    traced = found(LIVE, *walked, b.log(b.event(Kind.STACK_MEMCG_WALK)))
+    assert (traced.confidence, steps(traced)) == (Confidence.CONFIRMED, [("reboot", "")])
+
+
+def test_live_cgroups_that_were_not_counted_to_the_end_are_open() -> None:
+    undecided(LIVE, b.unread("cgroups"))
+    undecided(LIVE, b.cgroups(17, alive=2_000, alive_is_at_least=True))
+    stood_in = b.cgroups(17, alive=2_400, alive_is_at_least=True, siblings={"pids": 2_400})
+    assert "about 2,400" in ruled_out(LIVE, stood_in).because

@@ -1,0 +1,147 @@
+"""Whole nodes under the playbooks as they are shipped: which cause names the verdict, and what is planned."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bot.causes import CAUSES
+from bot.domain.conclude import conclude
+from bot.domain.readings.conntrack import ConntrackReading
+from bot.domain.readings.kernel_log import KernelEventKind as Kind
+from bot.domain.readings.units import FailedUnit
+from bot.domain.verdict import Status, Verdict
+from bot.library.library import Library
+from bot.probes import PROBES
+from tests.unit.causes import builders as b
+
+LIBRARY = Library.load([b.PLAYBOOKS], PROBES, CAUSES)
+TABLE = ConntrackReading(True, 900, 262_144)
+
+DYING = b.cgroups(68_440)
+HIDDEN = (DYING, b.units(b.unit()), b.churning(), b.agents(b.agent()))
+WALKED = (b.held(), b.processes(b.process()))
+RESETS = b.log(*b.starved())
+NEW = b.host("6.1.0-18-cloud-amd64")
+BACKUP = b.units(b.stopped("backup.service"), failed_units=(FailedUnit("backup.service", "", "backup.service failed"),))
+DROWNING = {"usr": 2.0, "sys": 3.0, "irq": 5.0, "soft": 88.0}
+ONE_CORE = b.interrupts({queue: {3: 900} for queue in range(8)})
+GPU = (
+    b.cgroups(46),
+    b.cpu({core: {"usr": 93.0, "sys": 6.0, "soft": 0.5} for core in range(96)}, cores=96),
+    b.memory(1152 * b.GIB, available=92 * b.GIB, slab=20 * b.GIB, rises={"allocstall_normal": 2}),
+    b.log(*b.starved(timedelta(days=6)), b.event(Kind.SOFT_LOCKUP, ago=timedelta(days=5))),
+    b.processes(b.process("python", sys=9.0, usr=400.0, on=range(96)), waiting=("python",)),
+)
+
+
+def verdict(*readings: Any, playbook: str = "node-health") -> Verdict:
+    return conclude(b.node(TABLE, *readings), LIBRARY.get(playbook))
+
+
+@pytest.mark.parametrize(
+    ("readings", "told"),
+    [
+        ((), ("healthy", None, None, [])),
+        (GPU, ("healthy", None, None, [])),
+        ((*HIDDEN, *WALKED, RESETS), ("critical", "leaked-memory-cgroups", "confirmed", ["disable_unit", "reboot"])),
+        ((*HIDDEN, *WALKED), ("critical", "leaked-memory-cgroups", "likely", ["disable_unit", "reboot"])),
+        ((*HIDDEN, *WALKED, NEW), ("degraded", "leaked-memory-cgroups", "confirmed", ["disable_unit"])),
+        (HIDDEN, ("degraded", "leaked-memory-cgroups", "confirmed", ["disable_unit"])),
+        ((DYING,), ("degraded", "leaked-memory-cgroups", "possible", [])),
+        ((DYING, *WALKED), ("critical", "leaked-memory-cgroups", "likely", [])),
+        # the loop feeds the leak, and the failed unit has nothing to do with it
+        (
+            (DYING, b.units(b.between_tries(), *BACKUP.services, failed_units=BACKUP.failed_units)),
+            ("degraded", "leaked-memory-cgroups", "confirmed", ["disable_unit"]),
+        ),
+        # present is less than confirmed: the failed unit names it
+        ((DYING, BACKUP), ("degraded", "failed-units", "confirmed", [])),
+        ((BACKUP,), ("degraded", "failed-units", "confirmed", [])),
+        ((b.units(b.between_tries()),), ("degraded", "crash-looping-unit", "confirmed", ["disable_unit"])),
+        (
+            (b.cpu({3: DROWNING}), ONE_CORE, b.softirq(dropped=400, core=3)),
+            ("critical", "irq-affinity", "confirmed", []),
+        ),
+        (
+            (b.cpu(dict.fromkeys(range(6), DROWNING)), b.softirq(dropped=400)),
+            ("critical", "softirq-storm", "confirmed", []),
+        ),
+        (
+            (b.nic(later={"bw_in_allowance_exceeded": 4300}),),
+            ("degraded", "instance-allowance-exceeded", "confirmed", []),
+        ),
+        # what made the resets comes before them
+        (
+            (b.log(b.event(Kind.SOFT_LOCKUP, ago=timedelta(hours=1)), *b.starved()),),
+            ("degraded", "lockup", "confirmed", []),
+        ),
+        (
+            (RESETS, b.memory(available=15 * b.GIB, rises={"allocstall_normal": 40})),
+            ("degraded", "memory-reclaim", "confirmed", []),
+        ),
+        (
+            (b.log(b.event(Kind.HUNG_TASK, ago=timedelta(hours=1)), *b.starved()),),
+            ("degraded", "io-stall", "confirmed", []),
+        ),
+        # resets that nothing explains are a symptom without a cause
+        ((RESETS,), ("degraded", None, "likely", [])),
+        ((b.log(*b.starved(None)),), ("degraded", None, "likely", [])),
+        ((b.nic(later={"total_resets": 3}),), ("degraded", None, "likely", [])),
+        ((b.log(b.event(Kind.NIC_KEEPALIVE)),), ("degraded", "nic-device-fault", "confirmed", [])),
+        (
+            (b.log(b.event(Kind.SOFT_LOCKUP), b.event(Kind.SOFT_LOCKUP)),),
+            ("critical", "lockup", "confirmed", ["reboot"]),
+        ),
+        ((b.unread("cgroups"),), ("unknown", None, None, [])),
+        ((b.unread("cpu"),), ("unknown", None, None, [])),
+        ((b.unread("units"), b.unread("nic"), b.unread("kernel_log")), ("healthy", None, None, [])),
+        ((b.unread("cgroups"), *WALKED), ("unknown", None, None, [])),
+        ((b.unread("cpu"), *HIDDEN), ("degraded", "leaked-memory-cgroups", "confirmed", ["disable_unit"])),
+        ((b.unread("interrupts"), b.cpu({3: DROWNING})), ("unknown", None, None, [])),
+    ],
+)
+def test_node_health(readings: tuple[Any, ...], told: tuple[str, str | None, str | None, list[str]]) -> None:
+    said = verdict(*readings)
+    assert (said.status, said.cause, said.confidence, [step.action for step in said.remedy]) == told
+    assert said.summary
+
+
+def test_unread_cgroups_say_what_would_decide() -> None:
+    said = verdict(b.unread("cgroups"), *WALKED)
+    assert "cgroups was not read" in said.summary
+    assert "kubelet" in said.summary
+
+
+def test_lasting_fix_stands_with_every_cause_that_may_have_a_plan() -> None:
+    assert "image or launch template" in verdict(*HIDDEN).lasting_fix
+    assert all(used.lasting_fix for used in LIBRARY.get("node-health").causes)
+
+
+@pytest.mark.parametrize("playbook", LIBRARY.names)
+def test_every_playbook_knows_the_founding_case_and_a_healthy_node(playbook: str) -> None:
+    said = verdict(*HIDDEN, *WALKED, RESETS, playbook=playbook)
+    assert (said.status, said.cause) == (Status.CRITICAL, "leaked-memory-cgroups")
+    assert [step.action for step in said.remedy] == ["disable_unit", "reboot"]
+    assert verdict(*GPU, playbook=playbook).status is Status.HEALTHY
+
+
+def test_playbooks_select_and_node_health_has_everything() -> None:
+    whole = LIBRARY.get("node-health")
+    assert {used.cause.name for used in whole.causes} == set(CAUSES)
+    assert {probe.name for probe in whole.probes} == set(PROBES)
+    thresholds = {used.cause.name: used.thresholds for used in whole.causes}
+    for playbook in LIBRARY.playbooks:
+        order = [used.cause.name for used in playbook.causes]
+        assert order == [name for name in thresholds if name in order]
+        assert all(used.thresholds == thresholds[used.cause.name] for used in playbook.causes)
+
+
+def test_only_three_causes_may_plan_and_a_reboot_never_comes_first_for_a_leak() -> None:
+    remedies = {used.cause.name: used.remedy for used in LIBRARY.get("node-health").causes if used.remedy}
+    assert remedies == {
+        "leaked-memory-cgroups": ("disable_unit", "mask_unit", "reboot"),
+        "too-many-live-cgroups": ("reboot",),
+        "lockup": ("reboot",),
+        "crash-looping-unit": ("disable_unit", "mask_unit"),
+    }
