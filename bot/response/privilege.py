@@ -27,12 +27,7 @@ def reading_lines(user: str, probes: Iterable[Probe]) -> str:
     if not _USER.match(user):
         raise UsageError(f"{one_line(user, 40)!r} is not a login name.", "Use lower-case letters, digits, - and _.")
     commands = sorted(
-        {
-            (probe.name, argv[3:])
-            for probe in probes
-            for command in probe.commands
-            for argv in root_ways(command)
-        }
+        {(probe.name, argv[3:]) for probe in probes for command in probe.commands for argv in root_ways(command)}
     )
     lines = [f"# Reading only: what {user} may run as root, exactly as written. Check with: visudo -cf FILE"]
     for probe, argv in commands:

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from bot.domain.alert import SourceKind
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
-from bot.domain.verdict import Verdict
 from bot.response.checks import CheckDesk
+from bot.response.record import Opening, Record
 from bot.surfaces.slack.card import details
 from bot.surfaces.slack.live_card import LiveCard
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.poster import Place, Poster
+from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.words import HELP, CheckRequest, HelpRequest, parse
 
 CARD = "card"
@@ -36,18 +38,6 @@ class Wish:
     def by(self) -> str:
         """The person as the record names them."""
         return f"slack:{self.team}/{self.user}"
-
-
-class Record(Protocol):
-    """Where a check is put on record."""
-
-    async def opened(self, wish: Wish, nodes: tuple[Node, ...]) -> Mapping[str, str] | None:
-        """Open one incident a node and return their ids by node; None when this wish is on record already."""
-        ...
-
-    async def triaged(self, incident: str, verdict: Verdict) -> None:
-        """Put a verdict on record."""
-        ...
 
 
 class Whisper(Protocol):
@@ -110,26 +100,36 @@ class SlackDesk:
             await self._check(wish, asked)
 
     async def _check(self, wish: Wish, asked: CheckRequest) -> None:
-        incidents = await self._record.opened(wish, asked.nodes)
+        key = f"{wish.channel}/{wish.thread_ts or '-'}/{wish.key}"
+        opening = Opening(SourceKind.SLACK, key, wish.by, wish.text, self._playbook.name)
+        incidents = await self._record.opened(opening, [node.name for node in asked.nodes])
         if incidents is None:
             return  # Slack delivers at least once: this wish is being seen to already
-        card_id = wish.key
-        place = Place(wish.channel, wish.thread_ts, wish.answer_at)
-
-        def show(message: Message, final: bool) -> None:
-            self._poster.want(card_id, CARD, place, message, urgent=final)
-
-        live = LiveCard([node.name for node in asked.nodes], wish.user, show)
-        show(live.message, False)
-        async with asyncio.TaskGroup() as group:
-            for node in asked.nodes:
-                group.create_task(self._one(wish, node, incidents[node.name], live, place, card_id))
-
-    async def _one(self, wish: Wish, node: Node, incident: str, live: LiveCard, place: Place, card_id: str) -> None:
-        verdict = await self._checks.ask(
-            wish.by, node, self._playbook, live.listener(), lambda why: live.waiting(node.name, why)
+        await self._follow(
+            opening.group, wish.user, Spot(wish.channel, wish.thread_ts, wish.answer_at), asked.nodes, incidents
         )
-        live.concluded(verdict)
-        await self._record.triaged(incident, verdict)
-        for number, message in enumerate(details(verdict), 1):
-            self._poster.want(card_id, f"{node.name} {number}", place, message, urgent=True, in_thread_of=CARD)
+
+    async def _follow(
+        self, card: str, user: str, spot: Spot, nodes: Sequence[Node], incidents: Mapping[str, str]
+    ) -> None:
+        def show(message: Message, final: bool) -> None:
+            self._poster.want(card, CARD, spot, message, urgent=final)
+
+        live = LiveCard([node.name for node in nodes], user, show)
+        show(live.message, False)
+
+        async def one(node: Node) -> None:
+            verdict = await self._checks.ask(
+                user, node, self._playbook, live.listener(), lambda why: live.waiting(node.name, why)
+            )
+            live.concluded(verdict)
+            await self._record.triaged(incidents[node.name], verdict, self._playbook)
+            for number, message in enumerate(details(verdict), 1):
+                self._poster.want(card, f"{node.name} {number}", spot, message, urgent=True, under=CARD)
+
+        try:
+            async with asyncio.TaskGroup() as group:
+                for node in nodes:
+                    group.create_task(one(node))
+        finally:
+            self._poster.finished(card)
