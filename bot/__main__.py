@@ -8,7 +8,7 @@ import sys
 from collections.abc import Sequence
 
 from bot import __version__
-from bot.domain.errors import UsageError
+from bot.domain.errors import LedgerError, UsageError
 
 
 def parser() -> argparse.ArgumentParser:
@@ -33,7 +33,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.environ = os.environ  # read here, handed down from here
     try:
         status: int = arguments.run(arguments)
-    except UsageError as error:
+    except (UsageError, LedgerError) as error:
         print(f"zombie: {error.sentence}", file=sys.stderr)
         if error.try_next:
             print(f"        {error.try_next}", file=sys.stderr)

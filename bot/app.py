@@ -46,6 +46,11 @@ def nonce() -> str:
     return secrets.token_hex(12)
 
 
+def incident_id() -> str:
+    """A fresh id for an incident, fifty bits that can be read out and typed: no i, l, o or u."""
+    return "".join(secrets.choice("0123456789abcdefghjkmnpqrstvwxyz") for _ in range(10))
+
+
 def library(extra: Sequence[Path] = ()) -> Library:
     """Load the house's playbooks and those of further directories.
 
@@ -146,6 +151,45 @@ async def record(what: Check, folder: Path) -> tuple[Path, ...]:
         path.write_text(dump(runs), encoding="utf-8")
         written.append(path)
     return tuple(written)
+
+
+def demo(samples: int, command: str) -> int:
+    """Run the demo in the terminal and return the exit status; `command` is how the program is called."""
+    from bot.demo.story import Stage, tell
+    from bot.surfaces.document import document
+    from bot.surfaces.text import headline, verdict_text
+
+    colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
+    playbook = library().get(DEFAULT_PLAYBOOK)
+
+    async def look(path: Path, names: Sequence[str]) -> Sequence[Verdict]:
+        known = inventory(path, os.environ)
+        nodes = tuple(map(known.find, names)) or tuple(known.nodes)
+        sampling = Sampling(samples)
+        what = Check(
+            nodes, playbook, ssh_transport(os.environ), sampling, sampling.window + DEADLINE_BEYOND_WINDOW, len(nodes)
+        )
+        verdicts: dict[str, Verdict] = {}
+        async with shown_progress() as (heard, clear):
+
+            def concluded(verdict: Verdict) -> None:
+                verdicts[verdict.node] = verdict
+                clear()
+                print(headline(verdict, colour), flush=True)
+
+            await check(what, heard, concluded)
+        return [verdicts[node.name] for node in nodes if node.name in verdicts]
+
+    stage = Stage(
+        check=look,
+        whole=lambda verdict: verdict_text(verdict, min(100, terminal_width()), colour),
+        document=document,
+        clock=now,
+        write=lambda text: print(text, end="", flush=True),
+        ask=input,
+        command=command,
+    )
+    return tell(stage)
 
 
 def exit_status(verdicts: Iterable[Verdict], fail_on: Status) -> int:

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from bot.commands import check, demo, nodes, playbooks, sudoers
+from bot.commands import audit, check, demo, incidents, nodes, playbooks, sudoers
 
-COMMANDS = (check, demo, nodes, playbooks, sudoers)
+COMMANDS = (check, demo, nodes, playbooks, sudoers, incidents, audit)

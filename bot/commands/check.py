@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import contextlib
 import sys
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,12 +18,14 @@ from bot.domain.node import Node, valid_name
 if TYPE_CHECKING:
     from bot.app import Check
     from bot.domain.verdict import Verdict
+    from bot.ledger import Database
 
 EXAMPLES = """examples:
   zombie check node-123                        one verdict, from the nodes of ./inventory.toml or ZOMBIE_INVENTORY
   zombie check node-1 node-2 --json            the same as JSON, for scripts
   zombie check --local --fail-on degraded      this very machine: the gate of an image build
   zombie check node-123 -p zombie-cgroups      one question only
+  zombie check node-123 --open                 one verdict, and an incident on record: zombie incidents
 """
 
 
@@ -59,6 +63,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
     parser.add_argument("--parallel", type=options.positive, default=20, metavar="N", help="nodes at once (default 20)")
+    parser.add_argument("--open", action="store_true", help="open an incident for each node, in the ledger")
     parser.add_argument("--record", type=Path, metavar="DIR", help="write each node's raw answers there, unjudged")
     parser.set_defaults(run=run)
 
@@ -75,6 +80,8 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("Which node?", "Name one or more, or --all, or --local for this machine.")
     if arguments.local and (names or arguments.all):
         raise UsageError("--local looks at this machine only.", "Leave the node names out.")
+    if arguments.open and arguments.record is not None:
+        raise UsageError("--record does not judge, so --open has nothing to open an incident with.")
     what = _what(arguments, names)
     if arguments.record is not None:
         from bot import app
@@ -82,18 +89,26 @@ def run(arguments: argparse.Namespace) -> int:
         for path in asyncio.run(app.record(what, arguments.record)):
             print(path)
         return 0
+    from bot.commands import record
+
+    # Opened before any node is read: what cannot be recorded is not begun.
+    with record.opened(arguments.environ) if arguments.open else contextlib.nullcontext() as database:
+        return _judge(arguments, what, database)
+
+
+def _judge(arguments: argparse.Namespace, what: Check, database: Database | None) -> int:
     verdicts: list[Verdict] = []
     colour = options.wants_colour(arguments)
     try:
         asyncio.run(_check(what, arguments.json, colour, verdicts))
     except KeyboardInterrupt:
-        _finish(what, verdicts, arguments.json, colour)
+        _finish(what, verdicts, arguments.json, colour, database)
         print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged", file=sys.stderr)
         return 130
     except UsageError:
-        _finish(what, verdicts, arguments.json, colour)
+        _finish(what, verdicts, arguments.json, colour, database)
         raise
-    _finish(what, verdicts, arguments.json, colour)
+    _finish(what, verdicts, arguments.json, colour, database)
     from bot.app import exit_status
     from bot.domain.verdict import Status
 
@@ -139,21 +154,40 @@ async def _check(what: Check, as_json: bool, colour: bool, verdicts: list[Verdic
         await app.check(what, heard, concluded)
 
 
-def _finish(what: Check, verdicts: list[Verdict], as_json: bool, colour: bool) -> None:
-    """Print what is only complete at the end, in the order the nodes were asked for."""
+def _finish(what: Check, verdicts: list[Verdict], as_json: bool, colour: bool, database: Database | None) -> None:
+    """Open the incidents where that was asked for, and print what is only complete at the end, in the order asked for.
+
+    Raises: LedgerError when an incident could not be written down; the verdicts are printed all the same.
+    """
     order = {node.name: index for index, node in enumerate(what.nodes)}
     verdicts.sort(key=lambda verdict: order[verdict.node])
+    incidents: dict[str, str] = {}
+    try:
+        if database is not None:
+            from bot.commands import record
+
+            record.open_incidents(database, verdicts, what.playbook, incidents)
+    finally:
+        _print_finish(what, verdicts, as_json, colour, incidents)
+
+
+def _print_finish(
+    what: Check, verdicts: list[Verdict], as_json: bool, colour: bool, incidents: Mapping[str, str]
+) -> None:
     if as_json:
         from bot.surfaces.document import document
 
-        print(document(verdicts))
-    elif len(what.nodes) > 1:
+        print(document(verdicts, incidents))
+        return
+    if len(what.nodes) > 1:
         from bot.surfaces.text import summary_table, verdict_text
 
         for verdict in verdicts:
             if verdict.status.value != "healthy":
                 print("\n" + verdict_text(verdict, _width(), colour), end="")
         print("\n" + summary_table(verdicts, len(what.nodes)), end="")
+    for node, incident in incidents.items():
+        print(f"Incident {incident} of {node}: zombie incidents show {incident}")
 
 
 def _width() -> int:

@@ -8,8 +8,19 @@ from __future__ import annotations
 
 from bot.ledger.audit import Audit, Broken, audit, exported
 from bot.ledger.awaited import AwaitedLedger, AwaitedOutbox
-from bot.ledger.database import Database
+from bot.ledger.database import Database, is_there
 from bot.ledger.ledger import Ledger
 from bot.ledger.outbox import Outbox
 
-__all__ = ["Audit", "AwaitedLedger", "AwaitedOutbox", "Broken", "Database", "Ledger", "Outbox", "audit", "exported"]
+__all__ = [
+    "Audit",
+    "AwaitedLedger",
+    "AwaitedOutbox",
+    "Broken",
+    "Database",
+    "Ledger",
+    "Outbox",
+    "audit",
+    "exported",
+    "is_there",
+]

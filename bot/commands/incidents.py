@@ -1,0 +1,49 @@
+"""`zombie incidents`: what was opened, and the whole story of each."""
+
+from __future__ import annotations
+
+import argparse
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "incidents",
+        help="list the incidents, tell the whole story of one",
+        description="List the incidents of the ledger, the newest first. It needs the database and nothing else.",
+    )
+    parser.add_argument("--open", action="store_true", help="only those that have not ended")
+    parser.add_argument("--json", action="store_true", help="print them as JSON")
+    parser.set_defaults(run=run_list)
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB")
+    show = verbs.add_parser("show", help="tell the whole story of one: every entry, and the verdict")
+    show.add_argument("id", metavar="ID")
+    # Without a default of its own it would undo a --json that stands before the verb.
+    show.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print it as JSON")
+    show.set_defaults(run=run_show)
+
+
+def run_list(arguments: argparse.Namespace) -> int:
+    """Print the list; where nothing was ever opened, an empty one."""
+    from bot.commands import record
+    from bot.surfaces.incidents import incidents_document, incidents_text
+
+    summaries = record.incidents(arguments.environ, arguments.open)
+    print(incidents_document(summaries) + "\n" if arguments.json else incidents_text(summaries), end="")
+    return 0
+
+
+def run_show(arguments: argparse.Namespace) -> int:
+    """Print one incident.
+
+    Raises: UnknownIncident when there is none of that id.
+    """
+    from bot.commands import record
+    from bot.domain.fold import fold
+    from bot.surfaces.incidents import incident_document, incident_text
+
+    entries = record.story(arguments.environ, arguments.id)
+    incident = fold(entries)
+    text = incident_document(incident, entries) + "\n" if arguments.json else incident_text(incident, entries)
+    print(text, end="")
+    return 0

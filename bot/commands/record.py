@@ -1,0 +1,127 @@
+"""The record as commands open it: where it is, its incidents, and who asks."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import pwd
+import re
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.domain.errors import LedgerUnavailable
+
+if TYPE_CHECKING:
+    from bot.domain.entry import Entry
+    from bot.domain.incident import IncidentSummary
+    from bot.domain.playbook import Playbook
+    from bot.domain.verdict import Verdict
+    from bot.ledger import Database
+    from bot.response.casebook import Casebook
+
+
+def database_url(environment: Mapping[str, str]) -> str:
+    """Return where the record is: ZOMBIE_DATABASE_URL, or else a file in ZOMBIE_STATE_DIR or the XDG state folder.
+
+    Source: https://specifications.freedesktop.org/basedir-spec/latest/ (a relative folder there counts as none).
+
+    Example:
+    >>> database_url({"ZOMBIE_STATE_DIR": "/var/lib/zombie"})
+    'sqlite:////var/lib/zombie/zombie.db'
+    """
+    if url := environment.get("ZOMBIE_DATABASE_URL"):
+        return url
+    if named := environment.get("ZOMBIE_STATE_DIR"):
+        folder = Path(named).absolute()
+    else:
+        xdg = Path(environment.get("XDG_STATE_HOME") or "")
+        home = Path(environment.get("HOME") or Path.home())
+        folder = (xdg if xdg.is_absolute() else home / ".local" / "state") / "zombie"
+    return f"sqlite:///{folder / 'zombie.db'}"
+
+
+def opened(environment: Mapping[str, str]) -> Database:
+    """Open the record's database, or make it; SQLAlchemy is loaded here and not before.
+
+    Raises: LedgerUnavailable when it cannot be opened.
+    """
+    from bot.ledger import Database
+
+    return Database.open(database_url(environment))
+
+
+def existing(environment: Mapping[str, str]) -> Database:
+    """Open the record's database where there is one.
+
+    Raises: LedgerUnavailable when there is none, or it cannot be opened.
+    """
+    from bot.ledger import is_there
+
+    url = database_url(environment)
+    if not is_there(url):
+        raise LedgerUnavailable(
+            f"There is no ledger at {url.removeprefix('sqlite:///')}.",
+            "Name its place with ZOMBIE_DATABASE_URL or ZOMBIE_STATE_DIR.",
+        )
+    return opened(environment)
+
+
+def incidents(environment: Mapping[str, str], only_open: bool) -> tuple[IncidentSummary, ...]:
+    """Return one line an incident, the newest first; none where there is no ledger yet."""
+    from bot.ledger import Ledger, is_there
+
+    if not is_there(database_url(environment)):
+        return ()
+    with opened(environment) as database:
+        return Ledger(database).incidents(only_open)
+
+
+def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:
+    """Return an incident's entries.
+
+    Raises: UnknownIncident when there is none of that id.
+    """
+    with existing(environment) as database, casebook(database) as book:
+        return asyncio.run(book.story(incident))
+
+
+def open_incidents(
+    database: Database, verdicts: Iterable[Verdict], playbook: Playbook, ids: MutableMapping[str, str]
+) -> None:
+    """Open one incident a verdict, all of one group, and note each id under its node as soon as it is on record.
+
+    Raises: LedgerUnavailable when one cannot be written down.
+    """
+    from bot.response.casebook import checked
+
+    async def one_by_one() -> None:
+        group = book.new_id()
+        for verdict in verdicts:
+            ids[verdict.node] = (await checked(book, verdict, playbook, group, terminal_user())).id
+
+    with casebook(database) as book:
+        asyncio.run(one_by_one())
+
+
+@contextlib.contextmanager
+def casebook(database: Database) -> Iterator[Casebook]:
+    """The incidents of a database, for one command."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from bot.app import incident_id
+    from bot.ledger import AwaitedLedger, Ledger
+    from bot.response.casebook import Casebook
+
+    with ThreadPoolExecutor(1) as threads:
+        yield Casebook(AwaitedLedger(Ledger(database), threads), incident_id)
+
+
+def terminal_user() -> str:
+    """Whoever runs this command, as the record writes people; the system is asked, for the environment can be set."""
+    try:
+        name = pwd.getpwuid(os.getuid()).pw_name
+    except KeyError:
+        name = str(os.getuid())
+    return f"terminal:{re.sub(r'[^!-~]', '-', name)[:128]}"

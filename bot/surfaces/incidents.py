@@ -1,0 +1,138 @@
+"""Incidents as a terminal and as scripts see them: the list, and the whole story of one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from bot.domain.entry import Entry, instant_text
+from bot.domain.errors import UnreadableEntry
+from bot.domain.events import (
+    AlertJoined,
+    AlertReceived,
+    PlanProposed,
+    PlanWithheld,
+    QuestionAsked,
+    SampleTaken,
+    StepFailed,
+    StepSkipped,
+    StepStarted,
+    StepVerified,
+    Triaged,
+    ValidationStarted,
+)
+from bot.domain.incident import Incident, IncidentSummary
+from bot.domain.safe_text import one_line, safe
+from bot.surfaces.text import headline, span, verdict_text
+
+_TITLES = ("INCIDENT", "NODE", "STATE", "CAUSE", "SOURCE", "OPENED (UTC)")
+# Where an event says in words of its own what happened, in the order in which they are looked for.
+_WORDS = ("because", "reason", "summary", "answer", "node", "sentence")
+
+
+def incidents_document(summaries: Sequence[IncidentSummary]) -> str:
+    """Return the list as JSON."""
+    return json.dumps([_summary(one) for one in summaries], ensure_ascii=False, indent=2)
+
+
+def incident_document(incident: Incident, entries: Sequence[Entry]) -> str:
+    """Return one incident with all its entries as JSON."""
+    told = [
+        {"seq": one.seq, "at": instant_text(one.at), "by": one.by, "kind": one.kind, "body": one.body}
+        for one in entries
+    ]
+    return json.dumps(_safe(_summary(incident.summary) | {"entries": told}), ensure_ascii=False, indent=2)
+
+
+def incidents_text(summaries: Sequence[IncidentSummary]) -> str:
+    """Return the list as a table, or a sentence where it is empty.
+
+    Example:
+    >>> incidents_text([])
+    'No incidents.\\n'
+    """
+    if not summaries:
+        return "No incidents.\n"
+    rows = [_TITLES, *(_row(one) for one in summaries)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(_TITLES))]
+    lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
+    return "".join(f"{line.rstrip()}\n" for line in lines)
+
+
+def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80) -> str:
+    """Return the whole story of an incident: one line an entry, then the verdict."""
+    words = [incident.id, incident.node or "(node not known)", incident.state.value, incident.summary.cause or ""]
+    lines = ["  ".join(words).rstrip()]
+    if incident.group:
+        lines.append(f"  group {safe(incident.group)}")
+    lines.append("")
+    by = max(len(entry.by) for entry in entries)
+    kind = max(len(entry.kind) for entry in entries)
+    for entry in entries:
+        at = f"{entry.at:%Y-%m-%d %H:%M:%S}"
+        head = f"  {entry.seq:>2}  {at}  {safe(entry.by):<{by}}  {safe(entry.kind):<{kind}}  "
+        lines.append((head + one_line(said(entry), 300)).rstrip())
+    if incident.verdict is not None:
+        lines += ["", verdict_text(incident.verdict, width).rstrip("\n")]
+    return "\n".join(lines) + "\n"
+
+
+def said(entry: Entry) -> str:
+    """Return what an entry says, in words."""
+    try:
+        event = entry.event
+    except UnreadableEntry:
+        return "(known to a newer program only)"
+    match event:
+        case AlertReceived(alert=alert) | AlertJoined(alert=alert):
+            asked = f"{alert.kind.value} {alert.id}" + (f", asked by {alert.asked_by}" if alert.asked_by else "")
+            return f"{asked}: {alert.text}" if alert.text else asked
+        case Triaged(verdict=verdict):
+            return f"{headline(verdict)}  {verdict.summary}"
+        case PlanWithheld(because=because, lacking=lacking):
+            return because + "".join(f"; lacking: {line}" for line in lacking)
+        case PlanProposed(plan=plan, digest=digest):
+            steps = (" ".join([step.action, *step.args.values()]) for step in plan.steps)
+            return f"{', then '.join(steps)} [{digest[:16]}]"
+        case StepStarted(number=number, attempt=attempt):
+            return f"step {number}" + (f", attempt {attempt}" if attempt > 1 else "")
+        case StepVerified(number=number, took=took):
+            return f"step {number}, after {span(took)}"
+        case StepSkipped(number=number, because=because) | StepFailed(number=number, because=because):
+            return f"step {number}: {because}"
+        case ValidationStarted(window=window, note=note):
+            return f"watched for {span(window)}" + (f"; {note}" if note else "")
+        case SampleTaken(holds=holds, seen=seen):
+            return "; ".join(["holds" if holds else "does not hold", *(one.says for one in seen)])
+        case QuestionAsked(question=question, options=options):
+            return question + (f" ({' / '.join(options)})" if options else "")
+    return next((str(getattr(event, name)) for name in _WORDS if getattr(event, name, "")), "")
+
+
+def _summary(summary: IncidentSummary) -> dict[str, Any]:
+    return {
+        "id": summary.id,
+        "node": safe(summary.node),
+        "group": safe(summary.group),
+        "state": summary.state.value,
+        "cause": None if summary.cause is None else safe(summary.cause),
+        "source": {"kind": summary.source.value, "id": safe(summary.source_id)},
+        "opened_at": instant_text(summary.opened_at),
+        "updated_at": instant_text(summary.updated_at),
+    }
+
+
+def _row(summary: IncidentSummary) -> tuple[str, ...]:
+    source = f"{summary.source.value} {summary.source_id}" if summary.source_id else summary.source.value
+    cells = (summary.id, summary.node or "?", summary.state.value, summary.cause or "", source)
+    return (*(one_line(cell, 40) for cell in cells), f"{summary.opened_at:%Y-%m-%d %H:%M:%S}")
+
+
+def _safe(value: Any) -> Any:
+    """Make every text in a JSON value safe: a body also holds what people and sources wrote."""
+    if isinstance(value, str):
+        return safe(value)
+    if isinstance(value, Mapping):
+        return {safe(name): _safe(one) for name, one in value.items()}
+    return [_safe(one) for one in value] if isinstance(value, list) else value
