@@ -14,6 +14,7 @@ ZombieError
 │   ├── BannerStalled          TCP accepted, then silence: no SSH banner, no login
 │   ├── HostKeyRejected        the host key changed, or is not in known_hosts
 │   ├── LoginRefused           the node does not accept our key or user
+│   ├── ShellStalled           the login is accepted, then nothing answers
 │   └── ConnectionLost         the connection broke, or the node lacks what a batch needs
 ├── LedgerError                the record cannot be written or read as asked
 │   ├── Conflict               somebody else appended first: read again, decide again
@@ -112,6 +113,12 @@ class LoginRefused(Unreachable):
     """The node accepted the connection and refused the login."""
 
     kind = "authentication"
+
+
+class ShellStalled(Unreachable):
+    """The node accepted the login, and then not one command answered in time."""
+
+    kind = "shell-stall"
 
 
 class ConnectionLost(Unreachable):

@@ -4,45 +4,98 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
+from datetime import timedelta
 
 from bot.domain.batch import Batch, Unframer
+from bot.domain.batch_shell import LANE_MARK
 from bot.domain.command import Completed
-from bot.domain.errors import ConnectionLost
+from bot.domain.errors import ConnectionLost, ShellStalled
+from bot.domain.safe_text import decode, one_line
 
 CHUNK_BYTES = 64 * 1024
-# A line of ours is under 1 kB. What is longer, or more in all than every command's cap together, is not the batch.
-LINE_LIMIT_BYTES = 8 * 1024
-OVERHEAD_BYTES = 4 * 1024 * 1024
+LINE_LIMIT_BYTES = 8 * 1024  # a line of ours is under 4 kB
+# What a login's own scripts may print beside the batch. It is passed over, but not for ever.
+CHATTER_LIMIT_BYTES = 64 * 1024 * 1024
+# The script ends itself so long before we stop listening, so that what it has read still arrives.
+LAST_WORDS_SECONDS = 0.5
 
 
-async def finished_runs(
-    read: Callable[[int], Awaitable[bytes]], batch: Batch, nonce: str, ends_at: float
-) -> AsyncIterator[Completed]:
-    """Read the wire to its end and yield each run as it ends; a login's own chatter is passed over.
+def lifetime(seconds_left: float) -> timedelta:
+    """Return how long a script may live when we listen for so long.
 
-    `ends_at` is by the loop's clock. The bound is around each read, not around the whole loop: a time-out that spans a
-    yield would strike whatever the caller is doing at that moment.
-
-    Raises: ConnectionLost when the node cannot run a batch, or floods the connection; TimeoutError at `ends_at`.
+    Example:
+    >>> lifetime(20.0).total_seconds(), lifetime(0.6).total_seconds()
+    (19.5, 0.3)
     """
-    unframer = Unframer(batch, nonce)
-    allowed = OVERHEAD_BYTES + 2 * sum(question.command.output_limit_bytes for question in batch.questions)
-    rest = b""
-    skipping = False
-    while not unframer.finished:
-        async with asyncio.timeout_at(ends_at):
-            chunk = await read(CHUNK_BYTES)
-        if not chunk:
-            return
-        allowed -= len(chunk)
-        if allowed < 0:
-            raise ConnectionLost("The node sent more than was asked for.", "Look at what its login scripts print.")
-        *lines, rest = (rest + chunk).split(b"\n")
-        for line in lines:
-            if skipping or len(line) > LINE_LIMIT_BYTES:
-                skipping = False
-                continue
-            for completed in unframer.feed(line.decode("ascii", "replace").rstrip("\r")):
-                yield completed
-        if len(rest) > LINE_LIMIT_BYTES:
-            rest, skipping = b"", True
+    return timedelta(seconds=max(seconds_left - LAST_WORDS_SECONDS, seconds_left / 2, 0.1))
+
+
+class Conversation:
+    """Reads the wire until the batch has ended, or `ends_at` by the loop's clock; `where` names the node."""
+
+    def __init__(self, batch: Batch, nonce: str, ends_at: float, where: str) -> None:
+        self.nonce = nonce
+        self._ends_at = ends_at
+        self._where = where
+        self._unframer = Unframer(batch, nonce)
+        self._allowed = CHATTER_LIMIT_BYTES + 2 * batch.output_limit_bytes
+        self._rest = b""
+        self._heard = b""  # the last that was said and was not the batch
+        self._answered = False
+
+    @property
+    def finished(self) -> bool:
+        """Whether the batch itself said that it has ended."""
+        return self._unframer.finished
+
+    async def finished_runs(self, read: Callable[[int], Awaitable[bytes]]) -> AsyncIterator[Completed]:
+        """Yield each run as it ends; a login's own chatter is passed over.
+
+        The bound is around each read, not around the whole loop: a time-out that spans a yield would strike whatever
+        the caller is doing at that moment.
+
+        Raises: ConnectionLost when the node cannot run a batch, or floods the connection; ShellStalled when not one
+        run ended in time.
+        """
+        while not self._unframer.finished:
+            try:
+                async with asyncio.timeout_at(self._ends_at):
+                    chunk = await read(CHUNK_BYTES)
+            except TimeoutError as error:
+                if self._answered:
+                    return  # what did not answer in time is missing, and so unread
+                raise ShellStalled(
+                    f"{self._where} accepted the login and then answered nothing in time{self._last_words()}.",
+                    "Its login shell is stuck (look at its start-up files), or the node is starved.",
+                ) from error
+            if not chunk:
+                if self._answered:
+                    return
+                raise ConnectionLost(
+                    f"{self._where} accepted the login and then ended the session unasked{self._last_words()}.",
+                    "Is the user's shell a real one, and is no command forced on the key?",
+                )
+            for line in self._lines(chunk):
+                for completed in self._unframer.feed(line):
+                    self._answered = True
+                    yield completed
+
+    def _lines(self, chunk: bytes) -> list[str]:
+        """Return the lines of the wire that are complete now."""
+        self._allowed -= len(chunk)
+        if self._allowed < 0:
+            raise ConnectionLost(
+                f"{self._where} sent far more than was asked for.", "Look at what its login's start-up files print."
+            )
+        *lines, self._rest = (self._rest + chunk).split(b"\n")
+        if len(self._rest) > LINE_LIMIT_BYTES:
+            self._rest = self._rest[:1] + b"\0"  # too long for a line of ours, and its end will not look like one
+        mark = LANE_MARK.encode()
+        ours = [line for line in lines if line.startswith(mark)]
+        if not self._answered and len(ours) < len(lines):
+            self._heard = next((line for line in reversed(lines) if line.strip() and line not in ours), self._heard)
+        return [line.decode("ascii", "replace").rstrip("\r") for line in ours if len(line) <= LINE_LIMIT_BYTES]
+
+    def _last_words(self) -> str:
+        heard = one_line(decode(self._heard or self._rest[:1000]), 120)
+        return f"; it said: {heard}" if heard else ""

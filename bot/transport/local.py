@@ -8,12 +8,15 @@ import os
 import signal
 from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
+from pathlib import Path
 
 from bot.domain.batch import Batch, launch_command
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionLost
 from bot.domain.node import Node
-from bot.transport.conversation import finished_runs
+from bot.transport.conversation import Conversation, lifetime
+
+LIFELINE_SECONDS = 1.0
 
 
 class LocalTransport:
@@ -25,8 +28,8 @@ class LocalTransport:
     async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
         """Run the batch here; see the transport's contract."""
         ends_at = asyncio.get_running_loop().time() + deadline.total_seconds()
-        nonce = self._nonce()
-        script = batch.script(nonce)
+        talk = Conversation(batch, self._nonce(), ends_at, "This machine")
+        script = batch.script(talk.nonce, lifetime(deadline.total_seconds()))
         try:
             shell = await asyncio.create_subprocess_exec(
                 "/bin/sh",
@@ -41,23 +44,36 @@ class LocalTransport:
             raise ConnectionLost(f"No shell could be started here: {error}.") from error
         assert shell.stdin is not None
         assert shell.stdout is not None
+        finished = False
         try:
             shell.stdin.write(script.encode())
-            async for completed in finished_runs(shell.stdout.read, batch, nonce, ends_at):
+            async for completed in talk.finished_runs(shell.stdout.read):
                 yield completed
-        except TimeoutError:
-            return  # what did not answer in time is missing, and so unread
+            finished = talk.finished
         finally:
             shell.stdin.close()
-            await _ended(shell)
-
-
-async def _ended(shell: asyncio.subprocess.Process) -> None:
-    """Give the lifeline a moment to end the session, then end the shell's own group."""
-    try:
-        async with asyncio.timeout(2):
+            if not finished:
+                await _session_ended(shell.pid)
             await shell.wait()
-    except TimeoutError:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(shell.pid, signal.SIGKILL)
-        await shell.wait()
+
+
+async def _session_ended(session: int) -> None:
+    """Give the lifeline a moment to end the session, then end what is left of it."""
+    loop = asyncio.get_running_loop()
+    until = loop.time() + LIFELINE_SECONDS
+    while (left := _alive(session)) and loop.time() < until:  # noqa: ASYNC110 - they are not our children: nothing tells us
+        await asyncio.sleep(0.02)
+    for pid in left:
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # a child of sudo ends at its own limit
+            os.kill(pid, signal.SIGKILL)
+
+
+def _alive(session: int) -> list[int]:
+    """Return the processes of a session that still run (/proc/PID/stat: proc(5))."""
+    alive = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError, ValueError):  # ended while we looked
+            state, _, _, its_session, *_ = stat.read_bytes().rpartition(b")")[2].split()
+            if int(its_session) == session and state not in b"ZX":
+                alive.append(int(stat.parent.name))
+    return alive

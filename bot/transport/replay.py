@@ -53,7 +53,10 @@ def load(path: Path) -> tuple[Completed, ...]:
         runs = []
         for row in rows[1:]:
             took = row.pop("took")
-            runs.append(Completed(**row, took=None if took is None else timedelta(seconds=took)))
+            run = Completed(**row, took=None if took is None else timedelta(seconds=took))
+            if not all(isinstance(text, str) for text in (run.probe, run.name, run.stdout, run.stderr)):
+                raise ValueError("an output is not text")
+            runs.append(run)
         return tuple(runs)
-    except (OSError, ValueError, TypeError, KeyError) as error:
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, OverflowError) as error:
         raise MissingFile(f"{path} cannot be read as a recording: {error}.") from error

@@ -1,127 +1,123 @@
-"""What asyncssh needs to reach a node: keys, known hosts and an OpenSSH client config, each checked before use.
+"""Keys and known hosts, each file checked before use and read again only when it changed.
 
-Formats: sshd(8) for known_hosts, ssh_config(5) for the client config.
+Formats: sshd(8) for known_hosts; ssh-keygen(1) for keys and certificates.
 """
 
 from __future__ import annotations
 
 import os
+import shlex
 import stat
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias, TypeVar
 
 import asyncssh
 
 from bot.domain.errors import MissingFile
-from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 
-# Group exchange costs the client half a second of CPU where the others cost milliseconds.
-KEX_ALGORITHMS = "-diffie-hellman-group-exchange-*"
+Stamp: TypeAlias = tuple[tuple[int, int, int], ...]
+Loaded = TypeVar("Loaded")
 
 
 class Keyring:
-    """Turns nodes into asyncssh options, reading each key and known_hosts file once."""
+    """The files that logins need, for as long as the program runs."""
 
     def __init__(self, known_hosts: Path, agent: str | None = None) -> None:
         """`known_hosts` serves nodes that name none; `agent` is the socket of an SSH agent."""
-        self._known_hosts = known_hosts
-        self._agent = agent
-        self._keys: dict[Path, Any] = {}
-        self._hosts: dict[Path, Any] = {}
+        self.default_known_hosts = known_hosts
+        self.agent = agent
+        self._read: dict[tuple[Path, ...], tuple[Stamp, Any]] = {}
 
-    def options(self, node: Node) -> dict[str, Any]:
-        """Return the keyword arguments for `asyncssh.connect`.
+    def login_with(self, key: Path) -> dict[str, Any]:
+        """Return asyncssh's options for a login with this key, or with the agent's where the key has a passphrase.
 
-        Raises: MissingFile when a file that the node needs is missing, unreadable, or open to others.
+        Raises: MissingFile when the key is missing, unreadable, open to others, or locked and in no agent.
         """
-        options: dict[str, Any] = {
-            "host": node.address,
-            "config": [],
-            "agent_path": self._agent,
-            "agent_forwarding": False,
-            "keepalive_interval": 5,
-            "keepalive_count_max": 3,
-            "password_auth": False,
-            "kbdint_auth": False,
-            "x509_trusted_certs": None,
-        }
-        if node.port is not None:
-            options["port"] = node.port
-        if node.user is not None:
-            options["username"] = node.user
-        if node.key is not None:
-            options["client_keys"] = self._key(node.key)
-        if node.ssh_config is not None:
-            options["config"] = [str(_readable(node.ssh_config, "OpenSSH client config"))]
-            self._refuse_unchecked_hosts(node)
-            if node.known_hosts is not None:
-                options["known_hosts"] = self._known(node, node.known_hosts)
-        else:
-            options["kex_algs"] = KEX_ALGORITHMS
-            options["known_hosts"] = self._known(node, node.known_hosts or self._known_hosts)
-        return options
+        readable(key, "private key")
+        held = key.stat()
+        # As OpenSSH: whoever is not a key's owner cannot change its mode, and is not told to.
+        if held.st_uid == os.geteuid() and stat.S_IMODE(held.st_mode) & 0o077 and not _is_public(key):
+            mode = f"{stat.S_IMODE(held.st_mode):o}"
+            raise MissingFile(
+                f"The private key {key} is open to others (mode {mode}).", f"chmod 600 {shlex.quote(str(key))}"
+            )
+        return self._cached((key, Path(f"{key}-cert.pub"), Path(f"{key}.pub")), lambda: self._load(key))
 
-    def keyscan(self, node: Node) -> str:
-        """Return the command that takes a node's host key, to be compared with the node's own before it is trusted."""
-        port = f"-p {node.port} " if node.port not in (None, 22) else ""
-        return f"ssh-keyscan {port}{node.address} >> {node.known_hosts or self._known_hosts}"
+    def known_hosts(self, paths: Sequence[Path], how_to_make: str) -> asyncssh.SSHKnownHosts:
+        """Return the hosts that these files know; of several, as OpenSSH has them, some may be missing.
 
-    def _key(self, path: Path) -> Any:
-        if path not in self._keys:
-            _readable(path, "private key")
-            mode = stat.S_IMODE(path.stat().st_mode)
-            if mode & 0o077:
-                raise MissingFile(f"The private key {path} is open to others (mode {mode:o}).", f"chmod 600 {path}")
-            try:
-                self._keys[path] = asyncssh.load_keypairs([str(path)])
-            except asyncssh.KeyEncryptionError as error:
+        Raises: MissingFile when there is none of them, or one cannot be used.
+        """
+        there = tuple(path for path in paths if path.exists())
+        if not there:
+            raise MissingFile(
+                f"There is no known_hosts file {paths[0]}, and no host is trusted unseen.",
+                f"Make it, and compare the key with the node's own before you trust it: {how_to_make}",
+            )
+        return self._cached(there, lambda: _load_known(there))
+
+    def _cached(self, paths: tuple[Path, ...], load: Callable[[], Loaded]) -> Loaded:
+        stamp = tuple(_stamp(path) for path in paths)
+        if (kept := self._read.get(paths)) is not None and kept[0] == stamp:
+            return kept[1]  # type: ignore[no-any-return]  # one path is always loaded by one function
+        loaded = load()
+        self._read[paths] = stamp, loaded
+        return loaded
+
+    def _load(self, key: Path) -> dict[str, Any]:
+        try:
+            # Only this key: an agent full of others would use up the logins that sshd allows before it is tried.
+            return {"client_keys": asyncssh.load_keypairs([str(key)]), "agent_path": None}
+        except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, ValueError, OSError) as error:
+            public = key if _is_public(key) else Path(f"{key}.pub")
+            locked = "passphrase" in str(error).lower()
+            if self.agent and public.exists() and (locked or public == key):
+                return {"agent_path": self.agent, "agent_identities": [str(public)]}
+            if locked:
                 raise MissingFile(
-                    f"The private key {path} has a passphrase.", f"Load it into an agent first: ssh-add {path}"
+                    f"The private key {key} has a passphrase, and nobody is here to type it.",
+                    f"Load it into an agent first: ssh-add {shlex.quote(str(key))}"
+                    + (f" (and keep {public} beside it)" if not public.exists() else ""),
                 ) from error
-            except (asyncssh.KeyImportError, ValueError, OSError) as error:
-                raise MissingFile(f"{path} is not a private key: {one_line(str(error), 80)}.") from error
-        return self._keys[path]
-
-    def _known(self, node: Node, path: Path) -> Any:
-        if path not in self._hosts:
-            if not path.exists():
-                raise MissingFile(
-                    f"There is no known_hosts file {path}, and no host is trusted unseen.",
-                    f"Make it, and compare the key with the node's own: {self.keyscan(node)}",
-                )
-            _readable(path, "known_hosts file")
-            try:
-                self._hosts[path] = asyncssh.read_known_hosts(str(path))
-            except (ValueError, OSError) as error:
-                raise MissingFile(f"{path} is not a known_hosts file: {one_line(str(error), 80)}.") from error
-        return self._hosts[path]
-
-    def _refuse_unchecked_hosts(self, node: Node) -> None:
-        """An OpenSSH config may switch host key checking off, for the node or for a jump host on its way: not here."""
-        hops = [node.address]
-        seen: set[str] = set()
-        while hops:
-            host = hops.pop()
-            if host in seen:
-                continue
-            seen.add(host)
-            try:
-                options = asyncssh.SSHClientConnectionOptions(config=[str(node.ssh_config)], host=host)
-            except (ValueError, OSError, asyncssh.Error) as error:
-                raise MissingFile(f"{node.ssh_config} cannot be used: {one_line(str(error), 160)}.") from error
-            if options.known_hosts is None and not (host == node.address and node.known_hosts is not None):
-                raise MissingFile(
-                    f"{node.ssh_config} switches host key checking off for {host} (UserKnownHostsFile none).",
-                    "Name a known_hosts file there; no host is trusted unseen.",
-                )
-            if isinstance(options.tunnel, str):
-                hops += [hop.rsplit("@", 1)[-1].split(":")[0] for hop in options.tunnel.split(",") if hop]
+            raise MissingFile(f"{key} is not a private key: {one_line(str(error), 80)}.") from error
 
 
-def _readable(path: Path, what: str) -> Path:
-    if not path.exists():
+def readable(path: Path, what: str) -> Path:
+    """Return the path of a file that is there and may be read.
+
+    Raises: MissingFile, saying what the file is for.
+    """
+    try:
+        there = path.exists()
+    except OSError:  # a folder on the way is closed to us
+        there = True
+    if not there:
         raise MissingFile(f"There is no {what} {path}.", "Correct the path in the inventory, or make the file.")
     if not path.is_file() or not os.access(path, os.R_OK):
         raise MissingFile(f"The {what} {path} cannot be read.", "Look at who owns it and its mode.")
     return path
+
+
+def _load_known(paths: Sequence[Path]) -> asyncssh.SSHKnownHosts:
+    for path in paths:
+        readable(path, "known_hosts file")
+    try:
+        return asyncssh.read_known_hosts([str(path) for path in paths])
+    except (ValueError, OSError) as error:
+        named = " ".join(str(path) for path in paths)
+        raise MissingFile(f"{named} is not a known_hosts file: {one_line(str(error), 80)}.") from error
+
+
+def _is_public(path: Path) -> bool:
+    return path.suffix == ".pub"
+
+
+def _stamp(path: Path) -> tuple[int, int, int]:
+    """What changes when a file is replaced or written; certificates are renewed while the program runs."""
+    try:
+        found = path.stat()
+    except OSError:
+        return (0, 0, 0)
+    return (found.st_ino, found.st_size, found.st_mtime_ns)

@@ -1,0 +1,215 @@
+"""Logging in, hop by hop: every stage bounded in time, every failure sorted by how far it came.
+
+The stages: name, TCP, banner, key exchange and host key (RFC 4253), login (RFC 4252).
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import socket
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import asyncssh
+from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_random
+
+from bot.domain.errors import (
+    BannerStalled,
+    ConnectionLost,
+    ConnectionRefused,
+    ConnectTimedOut,
+    HostKeyRejected,
+    LoginRefused,
+    MissingFile,
+    NameUnknown,
+    Unreachable,
+    ZombieError,
+)
+from bot.domain.safe_text import one_line
+from bot.transport.ssh_route import Hop
+from bot.transport.tcp import connected
+
+LOGIN_LIMIT = timedelta(seconds=8)  # from TCP connected to logged in
+CLOSE_LIMIT_SECONDS = 1.0
+ATTEMPTS = 3
+
+
+class _Dropped(ConnectionLost):
+    """The server hung up before the login: a busy sshd drops connections at random, so trying again is worth it."""
+
+
+class _Watcher(asyncssh.SSHClient):
+    """Remembers how far a connection came."""
+
+    def __init__(self) -> None:
+        self._connection: asyncssh.SSHClientConnection | None = None
+        self.keys_exchanged = False
+
+    def connection_made(self, conn: asyncssh.SSHClientConnection) -> None:
+        self._connection = conn
+
+    def begin_auth(self, username: str) -> None:
+        self.keys_exchanged = True
+
+    @property
+    def connected(self) -> bool:
+        """Whether there is something to talk to."""
+        return self._connection is not None
+
+    @property
+    def server_version(self) -> str:
+        """The server's banner, empty until it came."""
+        return "" if self._connection is None else str(self._connection.get_extra_info("server_version", ""))
+
+    @property
+    def peer(self) -> str:
+        """The server's address, empty where the connection goes through another."""
+        peer = None if self._connection is None else self._connection.get_extra_info("peername")
+        return str(peer[0]) if isinstance(peer, tuple) else ""
+
+
+@dataclass(slots=True)
+class Login:
+    """A connection to the last of some hops, and those that it goes through."""
+
+    _through: list[asyncssh.SSHClientConnection] = field(default_factory=list)
+
+    @property
+    def connection(self) -> asyncssh.SSHClientConnection:
+        """The connection to the node itself."""
+        return self._through[-1]
+
+    async def over(self, hops: tuple[Hop, ...], ends_at: float, connect_timeout: timedelta) -> None:
+        """Log in to one hop after the other.
+
+        Raises: Unreachable, of the class that says how far it came; MissingFile when a key cannot be used.
+        """
+        for hop in hops:
+            retrying = AsyncRetrying(
+                retry=retry_if_exception_type(_Dropped),
+                stop=stop_after_attempt(ATTEMPTS),
+                wait=wait_random(0.1, 0.6),
+                reraise=True,
+            )
+            async for attempt in retrying:
+                with attempt:
+                    before = self._through[-1] if self._through else None
+                    self._through.append(await _log_in(hop, before, ends_at, connect_timeout))
+
+    async def hang_up(self, gently: bool) -> None:
+        """Close everything; not gently is at once, and what runs over there hears of it by its lifeline."""
+        for connection in reversed(self._through):
+            if gently:
+                connection.close()
+            else:
+                connection.abort()
+        with contextlib.suppress(TimeoutError, asyncssh.Error, OSError):
+            async with asyncio.timeout(CLOSE_LIMIT_SECONDS):
+                for connection in reversed(self._through):
+                    await connection.wait_closed()
+
+
+async def _log_in(
+    hop: Hop, before: asyncssh.SSHClientConnection | None, ends_at: float, connect_timeout: timedelta
+) -> asyncssh.SSHClientConnection:
+    loop = asyncio.get_running_loop()
+    options: dict[str, Any] = dict(hop.options)
+    watcher = _Watcher()
+    with contextlib.ExitStack() as to_close:
+        if before is not None:
+            options |= {"tunnel": before, "proxy_command": None}
+        elif hop.dialled:
+            door = await _dial(hop, min(ends_at, loop.time() + connect_timeout.total_seconds()))
+            to_close.callback(door.close)
+            options |= {"sock": door, "tunnel": None}
+        try:
+            async with asyncio.timeout_at(min(ends_at, loop.time() + LOGIN_LIMIT.total_seconds())):
+                connection = await asyncssh.connect(**options, client_factory=lambda: watcher)
+        except TimeoutError as error:
+            raise _stalled(hop, watcher) from error
+        except (asyncssh.Error, OSError, ValueError) as error:
+            raise _failed(hop, watcher, error) from error
+        to_close.pop_all()  # the connection closes it
+    return connection
+
+
+async def _dial(hop: Hop, ends_at: float) -> socket.socket:
+    try:
+        async with asyncio.timeout_at(ends_at):
+            return await connected(hop.host, hop.port)
+    except TimeoutError as error:
+        raise ConnectTimedOut(f"{hop.where} did not answer in time.", "Is it up, and is the way to it open?") from error
+    except OSError as error:
+        raise _unreached(hop, error) from error
+
+
+def _unreached(hop: Hop, error: OSError) -> Unreachable:
+    if isinstance(error, socket.gaierror):
+        return NameUnknown(
+            f"The address of {hop.where} does not resolve: {_words(error)}.", "Correct `address` in the inventory."
+        )
+    if isinstance(error, ConnectionRefusedError):
+        return ConnectionRefused(f"{hop.where} refused the connection.", "Is sshd running, and on that port?")
+    return ConnectTimedOut(f"{hop.where} cannot be reached: {_words(error)}.", "Is the way to it open?")
+
+
+def _stalled(hop: Hop, watcher: _Watcher) -> Unreachable:
+    """Say where it stood still; before the login that is a starved machine more often than a broken one."""
+    starved = "Its kernel answers and its sshd does not: starved, stopped or out of memory. Use its console."
+    if not watcher.connected:
+        return ConnectTimedOut(f"{hop.where} did not answer in time.", "Is it up, and is the way to it open?")
+    if not watcher.server_version:
+        return BannerStalled(f"{hop.where} accepted the connection and then said nothing.", starved)
+    if not watcher.keys_exchanged:
+        return BannerStalled(f"{hop.where} showed its SSH banner and then stopped, before any login.", starved)
+    return LoginRefused(
+        f"{hop.where} did not finish the login in time.", "Its login is stuck: PAM, a directory service, or load."
+    )
+
+
+def _failed(hop: Hop, watcher: _Watcher, error: Exception) -> ZombieError:
+    words = _words(error)
+    if isinstance(error, asyncssh.HostKeyNotVerifiable):
+        return _host_key(hop, watcher, words)
+    if isinstance(error, asyncssh.PermissionDenied | asyncssh.IllegalUserName) or "authentication fail" in words:
+        return LoginRefused(
+            f"{hop.where} refused the login as {hop.user}: {words}.",
+            "Check `user` and `key` in the inventory, and authorized_keys on the node.",
+        )
+    if isinstance(error, asyncssh.ChannelOpenError):  # what the jump host says of the next hop
+        if "refused" in words.lower():
+            return ConnectionRefused(f"{hop.where} refused the connection.", "Is sshd running, and on that port?")
+        return ConnectTimedOut(f"{hop.where} cannot be reached through the jump host: {words}.")
+    if isinstance(error, asyncssh.KeyImportError | asyncssh.KeyEncryptionError | FileNotFoundError | PermissionError):
+        return MissingFile(f"A key for {hop.where} cannot be used: {words}.", "Look at IdentityFile in the config.")
+    if isinstance(error, asyncssh.KeyExchangeFailed):
+        if "host key" in words.lower():
+            return _host_key(hop, watcher, words)
+        return ConnectionLost(f"{hop.where} speaks no SSH that we do: {words}.", "Its sshd is too old, or restricted.")
+    if watcher.keys_exchanged:
+        return ConnectionLost(f"{hop.where} hung up during the login: {words}.", "Look at sshd's log there.")
+    if not watcher.server_version and isinstance(error, asyncssh.ProtocolError | asyncssh.ProtocolNotSupported):
+        return ConnectionLost(f"What answers at {hop.where} is not an SSH server: {words}.", "Correct `port`.")
+    return _Dropped(f"{hop.where} hung up before the login: {words}.", "Look at sshd's log there: MaxStartups?")
+
+
+def _host_key(hop: Hop, watcher: _Watcher, words: str) -> Unreachable:
+    port = None if hop.port == 22 else hop.port
+    keys, authorities, revoked, *_ = hop.known.match(hop.host_key_name, watcher.peer, port)
+    if not (keys or authorities or revoked):
+        return HostKeyRejected(
+            f"The host key of {hop.where} is unknown: {hop.known_path} has no line for it.",
+            f"Take it, and compare it with the node's own before you trust it: {hop.keyscan}",
+        )
+    return HostKeyRejected(
+        f"The host key of {hop.where} is not the one in {hop.known_path}: it was rebuilt, or it is another machine "
+        f"({words}).",
+        f"If it was rebuilt, compare its new key with its console, then: {hop.forget} && {hop.keyscan}",
+    )
+
+
+def _words(error: BaseException) -> str:
+    text = getattr(error, "reason", "") or getattr(error, "strerror", "") or str(error) or type(error).__name__
+    return one_line(str(text), 160).rstrip(".")

@@ -1,0 +1,172 @@
+"""The way to a node: the SSH servers that lie on it, each with what asyncssh needs to log in there.
+
+Format: ssh_config(5) for the OpenSSH client config; asyncssh reads it, and what it would trust unseen is refused here.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import asyncssh
+
+from bot.domain.errors import MissingFile
+from bot.domain.node import Node
+from bot.domain.safe_text import one_line
+from bot.transport.ssh_options import Keyring, readable
+
+# Group exchange costs the client half a second of CPU where the others cost milliseconds.
+KEX_ALGORITHMS = "-diffie-hellman-group-exchange-*"
+MOST_HOPS = 8  # a config whose jump hosts lead in a circle is not followed for ever
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """One SSH server on the way; the node itself is the last.
+
+    Shape: `where` names it in sentences; `host_key_name` is what known_hosts has it under; `dialled` is false where
+    the config has a command of its own to reach it.
+    """
+
+    where: str
+    host: str
+    port: int
+    user: str
+    options: Mapping[str, Any]
+    known: asyncssh.SSHKnownHosts
+    known_path: Path
+    host_key_name: str
+    dialled: bool = True
+
+    @property
+    def keyscan(self) -> str:
+        """The command that takes the server's host key, to be compared with its own before it is trusted."""
+        return _keyscan(self.host, self.port, self.known_path)
+
+    @property
+    def forget(self) -> str:
+        """The command that removes the server's host key from known_hosts."""
+        name = self.host_key_name if self.port == 22 else f"[{self.host_key_name}]:{self.port}"
+        return f"ssh-keygen -R {shlex.quote(name)} -f {shlex.quote(str(self.known_path))}"
+
+
+def route(node: Node, keyring: Keyring) -> tuple[Hop, ...]:
+    """Return the way to the node, without touching the network.
+
+    Raises: MissingFile when a file that is needed is missing, unreadable or wrong, or the config would trust a host
+    unseen.
+    """
+    hop, jumps = _hop(node, keyring, node.address, node.port, node.user, jump=False)
+    way = [hop]
+    while jumps:
+        *before, last = jumps.split(",")
+        user, _, where = last.strip().rpartition("@")
+        host, port = _host_and_port(where)
+        hop, own = _hop(node, keyring, host, port, user or None, jump=True)
+        if len(way) == MOST_HOPS:
+            raise MissingFile(f"{node.ssh_config} leads over more than {MOST_HOPS} jump hosts to {node.name}.")
+        way.insert(0, hop)
+        # As OpenSSH: only the first of a list is reached as its own entry says, and never over itself.
+        jumps = ",".join(before) or (own if own not in (last, host) else "")
+    return tuple(way)
+
+
+def _hop(node: Node, keyring: Keyring, host: str, port: int | None, user: str | None, jump: bool) -> tuple[Hop, str]:
+    """Return one server and the jump hosts that its config names before it."""
+    options: dict[str, Any] = {
+        "host": host,
+        "config": [],
+        "agent_path": keyring.agent,
+        "agent_forwarding": False,
+        "keepalive_interval": 5,
+        "keepalive_count_max": 3,
+        "password_auth": False,
+        "kbdint_auth": False,
+        "gss_host": None,
+        "x509_trusted_certs": None,
+    }
+    if port is not None:
+        options["port"] = port
+    if user is not None:
+        options["username"] = user
+    files = [node.known_hosts or keyring.default_known_hosts]
+    jumps, dialled, own_key = "", True, False
+    if node.ssh_config is None:
+        options["kex_algs"] = KEX_ALGORITHMS
+        plain = asyncssh.SSHClientConnectionOptions(
+            host=host, config=[], client_keys=None, known_hosts=None, **_named(options)
+        )
+    else:
+        options["config"] = [str(readable(node.ssh_config, "OpenSSH client config"))]
+        plain = _configured(node.ssh_config, host, _named(options))
+        jumps = plain.tunnel if isinstance(plain.tunnel, str) else ""
+        dialled = not plain.proxy_command and not plain.canonicalize_hostname
+        own_key = bool(plain.config.get("IdentityFile"))
+        if plain.config.get("IdentityAgent") is not None:
+            del options["agent_path"]
+        if node.known_hosts is None:
+            files = _known_files(node.ssh_config, host, plain) or files
+    if node.key is not None and not (jump and own_key):
+        options |= keyring.login_with(node.key)
+    options["known_hosts"] = keyring.known_hosts(files, _keyscan(plain.host, plain.port, files[0]))
+    name = host if jump else node.name
+    at = plain.host if plain.port == 22 else f"{plain.host}:{plain.port}"
+    where = f"the jump host {name}" if jump else name
+    hop = Hop(
+        where=where if at == name else f"{where} ({at})",
+        host=plain.host,
+        port=plain.port,
+        user=plain.username,
+        options=options,
+        known=options["known_hosts"],
+        known_path=files[0],
+        host_key_name=plain.host_key_alias or plain.host,
+        dialled=dialled,
+    )
+    return hop, jumps
+
+
+def _named(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: options[key] for key in ("port", "username") if key in options}
+
+
+def _configured(path: Path, host: str, named: Mapping[str, Any]) -> asyncssh.SSHClientConnectionOptions:
+    """Read what the config says of a host, without its keys and known hosts."""
+    try:
+        return asyncssh.SSHClientConnectionOptions(
+            config=[str(path)], host=host, client_keys=None, agent_path=None, **named
+        )
+    except (ValueError, OSError, asyncssh.Error) as error:
+        raise MissingFile(f"{path} cannot be used: {one_line(str(error), 160)}.") from error
+
+
+def _known_files(path: Path, host: str, plain: asyncssh.SSHClientConnectionOptions) -> list[Path]:
+    """The files that the config names for a host; switching the check off is not taken for an answer."""
+    if plain.known_hosts is None:
+        raise MissingFile(
+            f"{path} switches host key checking off for {host} (UserKnownHostsFile none).",
+            "Name a known_hosts file there; no host is trusted unseen.",
+        )
+    named = plain.known_hosts if isinstance(plain.known_hosts, list) else []
+    return [Path(str(file)).expanduser() for file in named if str(file) != os.devnull]
+
+
+def _host_and_port(text: str) -> tuple[str, int | None]:
+    """Take `host`, `host:port`, `[address]:port` or a bare IPv6 address apart."""
+    if text.startswith("["):
+        host, _, port = text[1:].partition("]")
+        port = port.removeprefix(":")
+    elif text.count(":") == 1:
+        host, _, port = text.partition(":")
+    else:
+        host, port = text, ""
+    return host, int(port) if port.isascii() and port.isdigit() else None
+
+
+def _keyscan(host: str, port: int, path: Path) -> str:
+    number = f"-p {port} " if port != 22 else ""
+    return f"ssh-keyscan {number}{shlex.quote(host)} >> {shlex.quote(str(path))}"
