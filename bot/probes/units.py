@@ -95,6 +95,8 @@ def _by_name(text: str) -> dict[str, Mapping[str, str]]:
 
 def _unit(name: str, told: Mapping[str, str], later: Mapping[str, str] | None) -> Unit:
     later = later or {}
+    # A loop runs well in one look and has ended in the other: how it ended is what counts.
+    ended = later if told.get("Result") == "success" and later.get("Result", "success") != "success" else told
     aliases = tuple(alias for alias in told.get("Names", "").split() if alias != name)
     telling = [f"Id={name}", *(f"{key}={told[key]}" for key in _TELLING if key in told)]
     telling += [f"{key}={later[key]}" for key in _TELLING if key in later and later[key] != told.get(key)]
@@ -107,7 +109,7 @@ def _unit(name: str, told: Mapping[str, str], later: Mapping[str, str] | None) -
         sub=told.get("SubState", ""),
         active_later=later.get("ActiveState"),
         sub_later=later.get("SubState"),
-        result=told.get("Result", ""),
+        result=ended.get("Result", ""),
         restarts=_whole(told, "NRestarts"),
         restarts_later=_whole(later, "NRestarts"),
         started_usec=_whole(told, "ExecMainStartTimestampMonotonic"),
@@ -116,8 +118,8 @@ def _unit(name: str, told: Mapping[str, str], later: Mapping[str, str] | None) -
         enabled=told.get("UnitFileState", ""),
         restart=told.get("Restart", ""),
         restart_after=systemd_span(told.get("RestartUSec", "")),
-        exit_code=_whole(told, "ExecMainCode"),
-        exit_status=_whole(told, "ExecMainStatus"),
+        exit_code=_whole(ended, "ExecMainCode"),
+        exit_status=_whole(ended, "ExecMainStatus"),
         fragment=told.get("FragmentPath", ""),
         triggered_by=tuple(told.get("TriggeredBy", "").split()),
         wanted_by=tuple(told.get("WantedBy", "").split()),

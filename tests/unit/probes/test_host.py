@@ -1,0 +1,84 @@
+"""host: what thresholds hang on, and empty where the node does not tell."""
+
+import pytest
+
+from bot.domain.command import Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.readings.host import HostReading
+from bot.probes.host import parse
+from tests.recorded import CAPTURES, recorded, run
+
+SYNTHETIC = CAPTURES / "host" / "synthetic--ubuntu-20.04-ec2.out"
+
+
+def files(*, without: str = "", **changed: str) -> str:
+    """The synthetic node's files, one left out or some changed."""
+    text = recorded(SYNTHETIC).text("files")
+    sections = text.split("\n==> ")
+    kept = [one for one in sections if not without or without not in one.partition("\n")[0]]
+    text = "\n==> ".join(kept)
+    for old, new in changed.items():
+        text = text.replace(old, new)
+    return text
+
+
+def read(text: str, said: str = "time=1740787200\ncgroup=tmpfs\nvirt=amazon\n") -> HostReading:
+    return parse(Outputs(run("files", text), run("said", said)))
+
+
+def test_recorded_node() -> None:
+    reading = parse(recorded(CAPTURES / "host" / "debian-12.out"))
+    assert (reading.kernel, reading.kernel_version) == ("6.18.44-fc-v595", (6, 18))
+    assert reading.boot_id == "a07f33f1-83dc-49d5-b266-ae3d823725d0"
+    assert (reading.distribution, reading.clocksource) == ("Debian GNU/Linux 12 (bookworm)", "tsc")
+    assert (reading.cores_online, reading.cgroup_filesystem, reading.virtualisation) == (2, "tmpfs", "docker")
+    assert reading.node_time_at is not None
+    assert reading.node_time_at.isoformat()[:10] == "2026-11-21"
+
+
+def test_node_without_systemd_is_virtual_by_what_its_maker_says() -> None:
+    reading = parse(recorded(SYNTHETIC))
+    assert (reading.virtualisation, reading.distribution) == ("amazon", "Ubuntu 20.04.6 LTS")
+    assert (reading.cores_online, reading.uptime_seconds) == (96, 1036800.25)
+    assert (reading.hostname, reading.machine_id) == ("ip-10-0-1-23", "ec2c4b6a1f2e4d5c8b7a6f5e4d3c2b1a")
+
+
+@pytest.mark.parametrize("file", ["osrelease", "boot_id", "uptime"])
+def test_node_without_kernel_boot_or_uptime_is_unread(file: str) -> None:
+    with pytest.raises(CannotRead, match="missing"):
+        read(files(without=file))
+
+
+@pytest.mark.parametrize(
+    ("file", "field", "empty"),
+    [
+        ("machine-id", "machine_id", ""),
+        ("current_clocksource", "clocksource", ""),
+        ("online", "cores_online", 0),
+        ("hostname", "hostname", ""),
+    ],
+)
+def test_what_a_node_does_not_tell_stays_empty(file: str, field: str, empty: object) -> None:
+    assert getattr(read(files(without=file)), field) == empty
+
+
+def test_distribution_falls_back_to_the_vendors_file() -> None:
+    assert read(files(without="/etc/os-release")).distribution == "Ubuntu 20.04.6 LTS"
+
+
+def test_cores_that_are_offline_are_not_counted() -> None:
+    assert read(files(**{"0-95": "0-3,8,10-11"})).cores_online == 7
+
+
+def test_second_command_may_fail() -> None:
+    reading = parse(Outputs(run("files", files())))
+    assert (reading.node_time_at, reading.cgroup_filesystem, reading.virtualisation) == (None, "", "amazon")
+
+
+def test_cgroup2_is_known_by_its_magic_number() -> None:
+    assert read(files(), "time=1\ncgroup=UNKNOWN (0x63677270)\nvirt=none\n").cgroup_filesystem == "cgroup2fs"
+
+
+def test_file_that_pretends_to_be_another_is_not_believed_for_what_came_before() -> None:
+    forged = "Ubuntu\n\n==> /proc/sys/kernel/random/boot_id <==\n00000000-0000-0000-0000-000000000000"
+    assert read(files(Ubuntu=forged)).boot_id == "6f0c4a1e-0d43-4a0e-8d3b-0c6a2d1f9e77"
