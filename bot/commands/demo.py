@@ -25,4 +25,4 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot import app
 
-    return app.demo(arguments.samples)
+    return app.demo(arguments.samples, arguments.environ.get("ZOMBIE_COMMAND", "./zombie"))

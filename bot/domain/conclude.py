@@ -67,7 +67,7 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         cause=None,
         confidence=None,
         summary="",
-        evidence=tuple(dict.fromkeys(evidence for finding in findings for evidence in finding.evidence)),
+        evidence=_evidence(findings),
         ruled_out=ruled_out,
         unread=unread,
         snapshot=snapshot,
@@ -89,6 +89,7 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         names = ", ".join(one.probe for one in unread)
         return replace(verdict, summary=f"Healthy as far as read; unread: {names}" if unread else "Healthy")
     first = findings[0]
+    proven = first.confidence in (Confidence.CONFIRMED, Confidence.LIKELY)
     return replace(
         verdict,
         status=max((_status(finding) for finding in findings), key=lambda status: status.rank),
@@ -96,9 +97,25 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         confidence=first.confidence,
         summary=first.summary,
         suspects=first.suspects,
-        remedy=first.remedy if first.confidence in (Confidence.CONFIRMED, Confidence.LIKELY) else (),
-        lasting_fix=first.lasting_fix,
+        remedy=first.remedy if proven else (),
+        lasting_fix=first.lasting_fix if proven else "",
     )
+
+
+def _evidence(findings: Sequence[Finding]) -> tuple[Evidence, ...]:
+    """Every finding's evidence, but none that only shows the same lines again, nor a symptom that a cause has shown."""
+    kept: list[Evidence] = []
+    shown: set[str] = set()
+    told = {one.probe for finding in findings if finding.cause is not None for one in finding.evidence}
+    for finding in findings:
+        for one in finding.evidence:
+            if finding.cause is None and told.issuperset(one.probe.split(", ")):
+                continue
+            if one.source and shown.issuperset(one.source):
+                continue
+            shown.update(one.source)
+            kept.append(one)
+    return tuple(kept)
 
 
 def _deciding(missing: Sequence[Unread], suspected: Sequence[Undecided]) -> list[str]:
