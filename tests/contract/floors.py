@@ -38,7 +38,7 @@ SSH = ["bot/transport/ssh*.py", "bot/transport/ssh/*", "bot/demo/*"]
 SLACK = ["bot/surfaces/slack.py", "bot/surfaces/slack_*.py", "bot/surfaces/slack/*"]
 EDGES = ["bot/sources/*", "bot/surfaces/pagerduty*.py"]
 MAY_USE: dict[str, list[str]] = {
-    "asyncssh": [*SSH, "bot/inventory.py", "bot/inventory/*"],  # the inventory: OpenSSH client configuration files
+    "asyncssh": SSH,
     "tenacity": [*SSH, *SLACK, *EDGES],
     "yaml": LIBRARY,
     "simpleeval": LIBRARY,

@@ -1,0 +1,104 @@
+"""The settings, a row each: what it is called, what it may be, what it is when nobody says, and what it is for."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from typing import Any
+
+
+class Kind(enum.Enum):
+    """What a setting's value is, in the words of its documentation."""
+
+    PATH = "path"
+    PATHS = "paths"  # in the environment with colons between
+    TEXT = "text"
+    NUMBER = "number"
+    DURATION = "duration"
+    FLAG = "true or false"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One setting.
+
+    Shape: `key` is its place in zombie.toml with dots between tables; an empty `flag`, `environment` or `key` is a way
+    in which it cannot be given. `where_it_exists` is a file of the current folder that is the default if it is there.
+    `low` and `high` bound a number, or a duration in seconds.
+    """
+
+    name: str
+    kind: Kind
+    help: str
+    default: Any = None
+    flag: str = ""
+    environment: str = ""
+    key: str = ""
+    where_it_exists: str = ""
+    low: int = 1
+    high: int = 1_000_000
+    secret: bool = False
+
+
+SETTINGS = (
+    Setting(
+        "config",
+        Kind.PATH,
+        "The file that holds settings.",
+        flag="--config",
+        environment="ZOMBIE_CONFIG",
+        where_it_exists="zombie.toml",
+    ),
+    Setting(
+        "inventory",
+        Kind.PATH,
+        "The nodes and how to reach them.",
+        flag="--inventory",
+        environment="ZOMBIE_INVENTORY",
+        key="inventory",
+        where_it_exists="inventory.toml",
+    ),
+    Setting(
+        "playbooks",
+        Kind.PATHS,
+        "Folders of further playbooks; one of the same name takes the place of ours.",
+        default=(),
+        flag="--playbooks",
+        environment="ZOMBIE_PLAYBOOKS",
+        key="playbooks",
+    ),
+    Setting(
+        "playbook",
+        Kind.TEXT,
+        "The playbook that a check uses.",
+        default="node-health",
+        flag="--playbook",
+        key="check.playbook",
+    ),
+    Setting(
+        "samples",
+        Kind.NUMBER,
+        "How many seconds a check watches a node.",
+        default=5,
+        flag="--samples",
+        key="check.samples",
+        high=60,
+    ),
+    Setting(
+        "deadline",
+        Kind.DURATION,
+        "When a check gives up on a node; the default is 15 s beyond the window.",
+        flag="--deadline",
+        key="check.deadline",
+        high=3600,
+    ),
+    Setting(
+        "parallel",
+        Kind.NUMBER,
+        "How many nodes are checked at once.",
+        default=20,
+        flag="--parallel",
+        key="check.parallel",
+        high=1000,
+    ),
+)

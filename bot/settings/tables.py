@@ -1,0 +1,116 @@
+"""What may stand in zombie.toml beside the settings: the tables of later rooms, known by key and kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import timedelta
+from typing import TypeAlias
+
+from bot.domain.nearest import did_you_mean
+from bot.domain.toml_table import TomlTable
+
+Check: TypeAlias = Callable[[TomlTable, str], object]  # notes what is wrong with the key's value
+
+
+def _text(table: TomlTable, key: str) -> object:
+    return table.text(key)
+
+
+def _texts(table: TomlTable, key: str) -> object:
+    return table.texts(key)
+
+
+def _flag(table: TomlTable, key: str) -> object:
+    return table.flag(key)
+
+
+def _duration(table: TomlTable, key: str) -> object:
+    duration = table.duration(key)
+    if duration == timedelta(0):
+        table.wrong(key, 'should be more than 0, like "15m"')
+    return duration
+
+
+def _count(low: int = 0, high: int = 1_000_000) -> Check:
+    return lambda table, key: table.integer(key, low, high)
+
+
+def _one_of(*words: str) -> Check:
+    def check(table: TomlTable, key: str) -> object:
+        word = table.text(key)
+        if word is not None and word not in words:
+            table.wrong(key, f'is "{word[:40]}". {did_you_mean(word, words)}')
+        return word
+
+    return check
+
+
+def _texts_by_name(table: TomlTable, key: str) -> object:
+    inner = table.table(key)
+    return {name: inner.text(name) for name in inner.names} if inner is not None else None
+
+
+def _anything(table: TomlTable, key: str) -> object:
+    return table.value(key)
+
+
+TABLES: Mapping[str, Mapping[str, Check]] = {
+    "slack": {"channels": _texts, "alerts_channel": _text},
+    "policy": {
+        "approvers": _texts,
+        "approver_groups": _texts,
+        "terminal_approvers": _texts,
+        "self_approval": _flag,
+        "approval_expires": _duration,
+        "acting": _flag,
+        "cooldown": _duration,
+        "stale_after": _duration,
+    },
+    "act": {
+        "units": _texts,
+        "validation": _duration,
+        "reboot_deadline": _duration,
+        "max_nodes_at_once": _count(1),
+        "per_hour": _count(),
+        "per_label": _anything,
+        "percent": _count(0, 100),
+    },
+    "pagerduty": {
+        "subscription": _text,
+        "watch_every": _duration,
+        "relist_every": _duration,
+        "poll": _flag,
+        "poll_every": _duration,
+        "node_paths": _texts,
+        "node_patterns": _texts,
+    },
+    "grafana": {"timestamp_header": _text, "window": _duration},
+    "storm": {"alerts": _count(1), "window": _duration},
+}
+_SSH_ACT: Mapping[str, Check] = {"user": _text, "key": _text}
+_ROUTE: Mapping[str, Check] = {
+    "match": _texts_by_name,
+    "playbook": _text,
+    "channel": _text,
+    "mode": _one_of("read-only", "remedies"),
+}
+NAMES = (*TABLES, "ssh", "route")
+
+
+def check_tables(top: TomlTable) -> None:
+    """Note whatever is wrong in the tables that are there."""
+    for name, keys in TABLES.items():
+        if (table := top.table(name)) is not None:
+            _check(table, keys)
+    if (ssh := top.table("ssh")) is not None:
+        ssh.only(("act",))  # how nodes are reached for reading stands in the inventory
+        if (act := ssh.table("act")) is not None:
+            _check(act, _SSH_ACT)
+    for route in top.array("route"):
+        _check(route, _ROUTE)
+
+
+def _check(table: TomlTable, keys: Mapping[str, Check]) -> None:
+    table.only(keys)
+    for key, check in keys.items():
+        check(table, key)

@@ -1,0 +1,230 @@
+"""Settings are taken from the first place that gives them, and say where that was; a slip is told with its line."""
+
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.domain.errors import SettingsError
+from bot.settings import Settings
+from bot.settings.rows import SETTINGS, Kind, Setting
+
+HOME = Path("/home/someone")
+
+
+def load(folder: Path, text: str | None = None, flags: Mapping[str, Any] | None = None, **environment: str) -> Settings:
+    if text is not None:
+        (folder / "zombie.toml").write_text(text)
+    return Settings.load(flags or {}, environment, folder, HOME)
+
+
+def origins(settings: Settings) -> dict[str, str]:
+    return {one.setting.name: one.origin for one in settings.given}
+
+
+def refusal(folder: Path, text: str) -> str:
+    with pytest.raises(SettingsError) as refused:
+        load(folder, text)
+    return str(refused.value).replace(f"{folder}/", "")
+
+
+def test_without_anything_every_setting_is_its_default(tmp_path: Path) -> None:
+    settings = load(tmp_path)
+    assert set(origins(settings).values()) == {"default"}
+    assert (settings.inventory, settings.playbooks, settings.playbook) == (None, (), "node-health")
+    assert (settings.samples, settings.deadline, settings.parallel) == (5, None, 20)
+
+
+def test_flag_comes_before_environment_before_file_before_default(tmp_path: Path) -> None:
+    (tmp_path / "inventory.toml").touch()
+    settings = load(tmp_path)
+    assert (settings.inventory, origins(settings)["inventory"]) == (tmp_path / "inventory.toml", "default")
+    text = '# mine\ninventory = "file.toml"\n'
+    settings = load(tmp_path, text)
+    assert settings.inventory == tmp_path / "file.toml"
+    assert origins(settings)["inventory"] == f"{tmp_path}/zombie.toml:2"
+    settings = load(tmp_path, text, ZOMBIE_INVENTORY="env.toml")
+    assert (settings.inventory, origins(settings)["inventory"]) == (tmp_path / "env.toml", "ZOMBIE_INVENTORY")
+    settings = load(tmp_path, text, {"inventory": Path("flag.toml")}, ZOMBIE_INVENTORY="env.toml")
+    assert (settings.inventory, origins(settings)["inventory"]) == (tmp_path / "flag.toml", "--inventory")
+
+
+def test_flag_that_was_not_given_and_blank_environment_count_for_nothing(tmp_path: Path) -> None:
+    settings = load(tmp_path, None, {"inventory": None, "playbooks": [], "samples": None}, ZOMBIE_INVENTORY="  ")
+    assert set(origins(settings).values()) == {"default"}
+
+
+def test_paths_in_the_file_are_from_its_folder(tmp_path: Path) -> None:
+    elsewhere = tmp_path / "etc"
+    elsewhere.mkdir()
+    (elsewhere / "my.toml").write_text('inventory = "nodes.toml"\nplaybooks = ["a", "~/b", "/c"]\n')
+    settings = load(tmp_path, None, ZOMBIE_CONFIG="etc/my.toml")
+    assert settings.inventory == elsewhere / "nodes.toml"
+    assert settings.playbooks == (elsewhere / "a", HOME / "b", Path("/c"))
+    assert origins(settings)["config"] == "ZOMBIE_CONFIG"
+
+
+def test_environment_lists_folders_with_colons(tmp_path: Path) -> None:
+    assert load(tmp_path, ZOMBIE_PLAYBOOKS="a::/b:~/c").playbooks == (tmp_path / "a", Path("/b"), HOME / "c")
+
+
+def test_check_table_gives_what_a_check_uses(tmp_path: Path) -> None:
+    settings = load(tmp_path, '[check]\nplaybook = "mine"\nsamples = 10\ndeadline = "1m"\nparallel = 100\n')
+    assert (settings.playbook, settings.samples, settings.parallel) == ("mine", 10, 100)
+    assert settings.deadline == timedelta(minutes=1)
+    assert load(tmp_path, None, {"deadline": 2.5, "samples": 3}).deadline == timedelta(seconds=2.5)
+    assert load(tmp_path, None, {"deadline": "90"}).deadline == timedelta(seconds=90)
+
+
+WHOLE = """\
+inventory = "nodes.toml"
+[slack]
+channels = ["C1"]
+alerts_channel = "C2"
+[policy]
+approvers = ["U1"]
+approver_groups = ["S1"]
+terminal_approvers = ["alice=U123"]
+self_approval = false
+approval_expires = "15m"
+acting = true
+cooldown = "30m"
+stale_after = "15m"
+[act]
+units = ["ecs.service"]
+validation = "10m"
+reboot_deadline = "15m"
+max_nodes_at_once = 1
+per_hour = 5
+percent = 10
+[ssh.act]
+user = "zombie-act"
+key = "~/.ssh/act"
+[[route]]
+match = { source = "pagerduty", service = "gpu" }
+playbook = "zombie-cgroups"
+mode = "remedies"
+[[route]]
+channel = "C3"
+[pagerduty]
+subscription = "P1"
+watch_every = "60s"
+relist_every = "30s"
+poll = false
+poll_every = "30s"
+node_paths = ["details.host"]
+node_patterns = ["node-[0-9]+"]
+[grafana]
+timestamp_header = "X-Time"
+window = "5m"
+[storm]
+alerts = 20
+window = "5m"
+"""
+
+
+def test_tables_of_other_rooms_are_known(tmp_path: Path) -> None:
+    settings = load(tmp_path, WHOLE)
+    assert settings.tables["slack"] == {"channels": ["C1"], "alerts_channel": "C2"}
+    assert len(settings.tables["route"]) == 2
+    assert set(settings.tables) == {"slack", "policy", "act", "ssh", "route", "pagerduty", "grafana", "storm"}
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("\ninventry = 'x'\n", 'zombie.toml:2: unknown key "inventry". Did you mean inventory?'),
+        ("[slak]\n", 'zombie.toml:1: unknown key "slak". Did you mean slack?'),
+        ("[chek]\n", 'zombie.toml:1: unknown key "chek". Did you mean check?'),
+        ("[check]\nsample = 5\n", 'zombie.toml:2: unknown key "sample" in [check]. Did you mean samples?'),
+        ("[check]\nsamples = 61\n", "zombie.toml:2: check.samples is 61; it should be from 1 to 60"),
+        ("[check]\nsamples = '5'\n", "zombie.toml:2: check.samples is text; it should be a whole number"),
+        ("[check]\ndeadline = '2h'\n", 'zombie.toml:2: check.deadline should be from "1s" to "1h"'),
+        ("[check]\nparallel = 0\n", "zombie.toml:2: check.parallel is 0; it should be from 1 to 1000"),
+        ("check = 5\n", "zombie.toml:1: check is a number; it should be a table: [check]"),
+        ("inventory = 5\n", "zombie.toml:1: inventory is a number; it should be text"),
+        ("playbooks = 'a'\n", "zombie.toml:1: playbooks should be a list of texts"),
+        ("[policy]\napprover = ['U1']\n", 'zombie.toml:2: unknown key "approver" in [policy]. Did you mean approvers'),
+        ("[policy]\napprovers = 'U1'\n", "zombie.toml:2: policy.approvers should be a list of texts"),
+        ("[policy]\nself_approval = 'no'\n", "zombie.toml:2: policy.self_approval is text; it should be true or false"),
+        (
+            "[policy]\napproval_expires = '15'\n",
+            'zombie.toml:2: policy.approval_expires is "15"; a duration is written',
+        ),
+        ("[policy]\ncooldown = '0s'\n", "zombie.toml:2: policy.cooldown should be more than 0"),
+        ("[act]\npercent = 101\n", "zombie.toml:2: act.percent is 101; it should be from 0 to 100"),
+        ("[ssh]\nuser = 'x'\n", 'zombie.toml:2: unknown key "user" in [ssh]. Known are: act.'),
+        ("[ssh.act]\nusr = 'x'\n", 'zombie.toml:2: unknown key "usr" in [ssh.act]. Did you mean user?'),
+        ("[[route]]\n[[route]]\nmod = 'x'\n", 'zombie.toml:3: unknown key "mod" in [route]. Did you mean mode?'),
+        ("[[route]]\nmode = 'readonly'\n", 'zombie.toml:2: route.mode is "readonly". Did you mean read-only?'),
+        ("[[route]]\nmatch = { source = 1 }\n", "zombie.toml:2: route.match.source is a number; it should be text"),
+        ("[route]\nmode = 'remedies'\n", "zombie.toml:1: route should be tables, each under its own [[route]]"),
+        ("a = [", "zombie.toml:1: not TOML: Invalid value"),
+    ],
+)
+def test_slip_in_the_file_is_told_with_its_line_and_what_would_be_right(tmp_path: Path, text: str, says: str) -> None:
+    assert refusal(tmp_path, text).startswith(says)
+
+
+def test_every_slip_is_told_at_once(tmp_path: Path) -> None:
+    said = refusal(tmp_path, "[check]\nsamples = 0\n[slack]\nchanels = []\n[act]\nunits = 5\n").splitlines()
+    assert [line.split(": ")[0] for line in said] == ["zombie.toml:2", "zombie.toml:4", "zombie.toml:6"]
+
+
+def test_file_that_was_asked_for_has_to_be_there(tmp_path: Path) -> None:
+    for way in ({"config": Path("gone.toml")}, {}):
+        environment = {} if way else {"ZOMBIE_CONFIG": "gone.toml"}
+        with pytest.raises(SettingsError, match=r"gone\.toml: the settings cannot be read: No such file"):
+            Settings.load(way, environment, tmp_path)
+
+
+ROWS = (
+    Setting("token", Kind.TEXT, "A secret.", environment="THE_TOKEN", secret=True),
+    Setting("count", Kind.NUMBER, "How many.", environment="THE_COUNT", high=9),
+    Setting("wait", Kind.DURATION, "How long.", environment="THE_WAIT", high=60),
+    Setting("really", Kind.FLAG, "Whether.", environment="REALLY", key="policy.really"),
+)
+
+
+@pytest.mark.parametrize(
+    ("environment", "says"),
+    [
+        ({"THE_COUNT": "ten"}, 'THE_COUNT is "ten"; it should be a whole number from 1 to 9. How many.'),
+        ({"THE_COUNT": "10"}, 'THE_COUNT is "10"; it should be a whole number from 1 to 9.'),
+        ({"THE_COUNT": "٣"}, "THE_COUNT is"),
+        ({"THE_COUNT": "9" * 9000}, "THE_COUNT is"),
+        ({"THE_WAIT": "soon"}, 'THE_WAIT is "soon"; it should be a time like "30s" or "2m".'),
+        ({"THE_WAIT": "2m"}, 'THE_WAIT is "2m"; it should be from "1s" to "1m".'),
+        ({"REALLY": "maybe"}, 'REALLY is "maybe"; it should be true or false.'),
+        ({"REALLY": "\x1b[31m"}, 'REALLY is "\\x1b[31m"; it should be true or false.'),
+    ],
+)
+def test_slip_in_the_environment_is_told(tmp_path: Path, environment: dict[str, str], says: str) -> None:
+    with pytest.raises(SettingsError) as refused:
+        Settings.load({}, environment, tmp_path, rows=ROWS)
+    assert str(refused.value).startswith(says)
+
+
+def test_secret_is_never_shown(tmp_path: Path) -> None:
+    settings = Settings.load({}, {"THE_TOKEN": "hunter2"}, tmp_path, rows=ROWS)
+    assert settings.get("token") == "hunter2"
+    assert [one.shown for one in settings.given] == ["********", "", "", ""]
+    assert "hunter2" not in repr(settings)
+    with pytest.raises(SettingsError) as refused:
+        Settings.load(
+            {}, {"N": "hunter2"}, tmp_path, rows=[Setting("n", Kind.NUMBER, "N.", environment="N", secret=True)]
+        )
+    assert "hunter2" not in str(refused.value)
+
+
+def test_values_are_shown_as_they_are_written(tmp_path: Path) -> None:
+    settings = load(tmp_path, '[check]\ndeadline = "90s"\n', ZOMBIE_PLAYBOOKS="/a:/b")
+    shown = {one.setting.name: one.shown for one in settings.given}
+    assert (shown["deadline"], shown["playbooks"], shown["samples"], shown["inventory"]) == ("90s", "/a, /b", "5", "")
+
+
+def test_every_row_says_what_it_is_for() -> None:
+    assert all(row.help.endswith(".") for row in SETTINGS)
+    assert len({row.name for row in SETTINGS}) == len(SETTINGS)
