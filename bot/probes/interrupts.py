@@ -14,7 +14,7 @@ from bot.domain.probe import Probe
 from bot.domain.readings.interrupts import InterruptLine, InterruptsReading
 from bot.domain.safe_text import one_line
 from bot.probes.formats.core_list import MOST_CORES, core_list
-from bot.probes.formats.counter import risen
+from bot.probes.formats.counter import counts, risen
 
 # Names by which a row is known for a network device's even where sysfs does not say so: ENA, Intel, Broadcom,
 # vmxnet3, Mellanox, virtio. An extended regular expression that Python and awk read alike.
@@ -22,7 +22,6 @@ _NAMES = r"([Tt]x-?[Rr]x|rxtx)-[0-9]|mlx5_(comp|async)[0-9]|ena-mgmnt@|virtio[0-
 
 _HEADER = re.compile(r"CPU[0-9]{1,5}(?: CPU[0-9]{1,5})*", re.ASCII)
 _ROW = re.compile(r"([0-9]{1,6}): (.*)", re.ASCII)
-_COUNT = re.compile(r"[0-9]{1,20}", re.ASCII)
 _QUEUE = re.compile(
     r"(?:^|[-_.])(?:tx-?rx|rxtx|rx|tx|fp|input|output|comp|ntfy-bl(?:oc)?k|q)[-.]?([0-9]{1,4})(?![0-9a-z])"
 )
@@ -44,12 +43,13 @@ def parse(outputs: Outputs) -> InterruptsReading:
     """
     before, after = _look(outputs.text("interrupts", 0)), _look(outputs.text("interrupts", 1))
     lines = []
-    for irq, (counts, name, raw) in sorted(after.rows.items(), key=lambda row: int(row[0])):
+    for irq, (now, name, raw) in sorted(after.rows.items(), key=lambda row: int(row[0])):
         if not _is_network(irq, name, after.devices):
             continue
         earlier, earlier_name, _ = before.rows.get(irq, ({}, name, ""))
-        rises = {core: _risen(earlier.get(core, 0) if earlier_name == name else 0, counts[core]) for core in counts}
-        rises = {core: rise for core, rise in rises.items() if rise}
+        then = earlier if earlier_name == name else {}
+        moved = {core: then.get(core, 0) for core in now if now[core] != then.get(core, 0)}
+        rises = {core: rise for core, count in moved.items() if (rise := _risen(count, now[core]))}
         lines.append(InterruptLine(irq, name, rises, after.cores.get(irq, ()), queue_of(name), raw))
     runs = {"yes": True, "no": False}.get((outputs.text_or_none("irqbalance") or "").strip())
     return InterruptsReading(tuple(lines), outputs.seconds_between("interrupts"), runs)
@@ -82,11 +82,10 @@ def _look(text: str) -> _Look:
             irq, rest = row.group(1), row.group(2).split()
             if header is None:
                 break
-            counts = rest[: len(header)]
-            if len(counts) < len(header) or not all(map(_COUNT.fullmatch, counts)) or irq in look.rows:
+            taken = counts(rest[: len(header)])
+            if taken is None or len(taken) < len(header) or irq in look.rows:
                 raise CannotRead(f"interrupts: a row of /proc/interrupts is malformed ({one_line(flat, 60)})")
-            by_core = dict(zip(header, map(int, counts), strict=True))
-            look.rows[irq] = (by_core, _name(rest[len(header) :]), flat)
+            look.rows[irq] = (dict(zip(header, taken, strict=True)), _name(rest[len(header) :]), flat)
     if not header or len(set(header)) != len(header) or max(header) >= MOST_CORES:
         raise CannotRead("interrupts: /proc/interrupts has no header that names the cores")
     return look

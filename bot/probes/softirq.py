@@ -13,7 +13,7 @@ from bot.domain.probe import Probe
 from bot.domain.readings.softirq import SoftirqReading, SoftnetCore
 from bot.domain.safe_text import one_line
 from bot.probes.formats.core_list import MOST_CORES, core_list
-from bot.probes.formats.counter import risen
+from bot.probes.formats.counter import counts, risen
 from bot.probes.formats.sections import sections
 
 _SOFTIRQS = "/proc/softirqs"
@@ -22,7 +22,6 @@ _ONLINE = "/sys/devices/system/cpu/online"
 
 _HEADER = re.compile(r"CPU([0-9]{1,5})", re.ASCII)
 _NAME = re.compile(r"(\w{1,32}):", re.ASCII)
-_COUNT = re.compile(r"[0-9]{1,20}", re.ASCII)
 _HEX = re.compile(r"[0-9a-f]{8}", re.ASCII)
 
 # Columns of softnet_stat: processed, dropped and time_squeeze lead in every kernel; Linux 5.14 added the core at 12.
@@ -43,8 +42,8 @@ def parse(outputs: Outputs) -> SoftirqReading:
     rises: dict[str, dict[int, int]] = {}
     for name in after:
         cores = sorted(before.get(name, {}).keys() & after[name].keys())
-        all_rises = {core: risen(before[name][core], after[name][core], f"softirq: {name}") for core in cores}
-        rises[name] = {core: rise for core, rise in all_rises.items() if rise}
+        moved = [core for core in cores if before[name][core] != after[name][core]]
+        rises[name] = {core: risen(before[name][core], after[name][core], f"softirq: {name}") for core in moved}
     return SoftirqReading(rises, _softnet_rises(first, later), outputs.seconds_between("softirqs"), lines)
 
 
@@ -54,20 +53,21 @@ def _softirqs(files: dict[str, tuple[str, ...]]) -> tuple[_Counts, dict[str, str
     cores = [int(found.group(1)) for found in header if found]
     if not cores or len(cores) != len(header) or len(set(cores)) != len(cores):
         raise CannotRead(f"softirq: {_SOFTIRQS} could not be read")
-    counts: _Counts = {}
+    table: _Counts = {}
     lines: dict[str, str] = {}
     for row in rows[1:]:
         words = row.split()
         if not words:
             continue
         name = _NAME.fullmatch(words[0])
-        if name is None or len(words) != 1 + len(cores) or not all(_COUNT.fullmatch(word) for word in words[1:]):
+        row_counts = counts(words[1:]) if len(words) == 1 + len(cores) else None
+        if name is None or row_counts is None:
             raise CannotRead(f"softirq: a row of {_SOFTIRQS} is malformed ({one_line(row, 60)})")
-        counts[name.group(1)] = dict(zip(cores, map(int, words[1:]), strict=True))
+        table[name.group(1)] = dict(zip(cores, row_counts, strict=True))
         lines[name.group(1)] = " ".join(words)
-    if "NET_RX" not in counts:
+    if "NET_RX" not in table:
         raise CannotRead(f"softirq: {_SOFTIRQS} has no row NET_RX")
-    return counts, lines
+    return table, lines
 
 
 def _softnet_rises(first: dict[str, tuple[str, ...]], later: dict[str, tuple[str, ...]]) -> tuple[SoftnetCore, ...]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from bot.domain.errors import CannotRead
 
 _FULL = 1 << 32
@@ -23,3 +25,16 @@ def risen(before: int, after: int, what: str) -> int:
     if before >= _FULL or rise >= _HALF:
         raise CannotRead(f"{what} went back between the looks")
     return rise
+
+
+def counts(words: Sequence[str]) -> tuple[int, ...] | None:
+    """Return a row's counters, None when one of them is no number. A wide node has thousands: no regex for each.
+
+    Example:
+    >>> counts(("5", "12")), counts(("5", "-12"))
+    ((5, 12), None)
+    """
+    together = "".join(words)
+    if not (together.isascii() and together.isdigit() and all(words)) or max(map(len, words)) > 20:
+        return None
+    return tuple(map(int, words))

@@ -102,6 +102,7 @@ def _sample(sample: dict[str, Any], rows: Any, span: float) -> tuple[CoreSecond,
 
 def _share(row: dict[str, Any], key: str) -> float:
     value = row.get(key)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not -1e6 < value < 1e6:
-        raise CannotRead(f"cpu: mpstat's JSON has no figure for {key}")
-    return float(value)
+    # not isinstance: true is an int
+    if (type(value) is float or type(value) is int) and -1e6 < value < 1e6:
+        return float(value)
+    raise CannotRead(f"cpu: mpstat's JSON has no figure for {key}")
