@@ -1,0 +1,149 @@
+"""nic: counters by name across drivers and versions, where a name that is absent is not zero."""
+
+import shutil
+import subprocess
+
+import pytest
+
+from bot.domain.errors import CannotRead
+from bot.domain.readings.nic import ALLOWANCE_COUNTERS, ENA_RESET_COUNTERS, Nic, NicReading
+from bot.probes.nic import COUNTERS, END, parse
+from tests.recorded import CAPTURES, once, recorded, twice
+from tests.unit.probes.ena_counters import GLOBAL_2_11, GLOBAL_IN_TREE, ethtool_s
+
+RECORDED = CAPTURES / "nic"
+AWKS = [name for name in ("awk", "mawk", "gawk", "original-awk") if shutil.which(name)]
+
+
+def thinned(text: str, driver: str = "ena", awk: str = "awk") -> str:
+    """What the node sends of this."""
+    argv = [awk, "-v", f"d={driver}", COUNTERS]
+    return subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True).stdout
+
+
+def look(counters: str, driver: str = "ena", name: str = "eth0", origin: str = "ethtool -S") -> str:
+    return f"==> {name} <==\ndriver: {driver}\nversion: 2.11.0g\n-- {origin} --\n{counters}{END}\n"
+
+
+def one(reading: NicReading) -> Nic:
+    (nic,) = reading.nics
+    return nic
+
+
+def test_starvation_resets_rise_between_the_looks() -> None:
+    reading = parse(recorded(RECORDED / "synthetic--ena-2.11-starved.out"))
+    nic = one(reading)
+    assert (nic.name, nic.driver, nic.version, nic.bus) == ("eth0", "ena", "2.11.0g", "0000:20:03.0")
+    assert (nic.total("total_resets"), nic.rise("total_resets"), nic.rise("suspected_poll_starvation")) == (42, 1, 1)
+    assert (nic.rise("missing_tx_cmpl"), nic.total("device_request_reset")) == (0, None)  # the latter since 2.12.0
+    assert nic.lines["suspected_poll_starvation"] == "suspected_poll_starvation: 40"
+    assert (reading.resets, reading.allowance_exceeded_rise, reading.seconds_between) == (42, 0, 4.7)
+
+
+def test_queue_counters_restart_at_a_reset_and_never_fall() -> None:
+    nic = one(parse(recorded(RECORDED / "synthetic--ena-2.11-starved.out")))
+    assert (nic.counters["queue_5_tx_missed_tx"], nic.counters["missed_tx"], nic.rise("missed_tx")) == (129, 129, 0)
+    assert (nic.counters["queue_stop"], nic.counters_later["queue_stop"], nic.rise("queue_stop")) == (11, 1, 0)
+
+
+def test_driver_that_does_not_count_resets_cannot_tell_them() -> None:
+    reading = parse(recorded(RECORDED / "synthetic--ena-in-tree-beside-no-ethtool.out"))
+    ena, other = reading.nics
+    assert (ena.version, ena.total("total_resets"), ena.total("suspected_poll_starvation")) == (
+        "5.15.0-1051-aws",
+        None,
+        None,
+    )
+    assert (reading.resets, reading.allowance_exceeded_rise) == (None, 0)
+    assert (other.driver, other.version, other.origin, other.total("rx_dropped")) == (
+        "ixgbevf",
+        "",
+        "/sys/class/net",
+        12,
+    )
+    assert other.total("tx_timeout") is None
+
+
+def test_recorded_virtual_machine() -> None:
+    reading = parse(recorded(RECORDED / "debian-12--virtio.out"))
+    nic = one(reading)
+    assert (nic.name, nic.driver, nic.version, nic.bus) == ("eth0", "virtio_net", "1.0.0", "0000:00:03.0")
+    assert nic.total("tx_tx_timeouts") == 0
+    assert (reading.ena, reading.resets, reading.allowance_exceeded_rise) == ((), None, None)
+
+
+def test_no_interface_with_a_device_is_an_answer() -> None:
+    assert parse(twice("look", END, END)).nics == ()
+
+
+@pytest.mark.parametrize("awk", AWKS)
+def test_ninety_six_queues_become_few_lines(awk: str) -> None:
+    values = {"queue_39_tx_missed_tx": 129, "queue_3_tx_missed_tx": 2, "queue_7_rx_page_alloc_fail": 5}
+    whole = ethtool_s(GLOBAL_2_11, 96, values)
+    kept = thinned(whole, awk=awk)
+    assert whole.count("\n") > 2900
+    assert kept.count("\n") < 60
+    nic = one(parse(once("look", look(kept))))
+    assert (nic.total("missed_tx"), nic.total("queue_39_tx_missed_tx"), nic.total("queue_1_tx_missed_tx")) == (
+        131,
+        129,
+        None,
+    )
+    assert (nic.total("page_alloc_fail"), nic.total("empty_rx_ring")) == (5, 0)
+    assert set(GLOBAL_2_11) < set(nic.counters)
+    assert set(ALLOWANCE_COUNTERS) < set(nic.counters)
+
+
+def test_order_does_not_matter() -> None:
+    values = {"tx_timeout": 3, "queue_0_tx_missed_tx": 4}
+    last, first = (thinned(ethtool_s(GLOBAL_IN_TREE, 8, values, admin_last=order)) for order in (True, False))
+    assert one(parse(once("look", look(last)))).counters == one(parse(once("look", look(first)))).counters
+
+
+def test_queues_of_xdp_are_queues_too() -> None:
+    kept = thinned(ethtool_s(GLOBAL_IN_TREE, 4, {"queue_3_xdp_tx_missed_tx": 6}, tx="xdp_tx"))
+    assert one(parse(once("look", look(kept)))).total("missed_tx") == 6
+
+
+def test_reset_counters_of_the_newest_driver_are_all_known() -> None:
+    assert set(ENA_RESET_COUNTERS) & set(GLOBAL_2_11) == set(ENA_RESET_COUNTERS) - {
+        "device_request_reset",
+        "missing_first_intr",
+    }
+
+
+@pytest.mark.parametrize("awk", AWKS)
+def test_of_other_drivers_what_tells_of_trouble_is_kept(awk: str) -> None:
+    text = "NIC statistics:\n    rx_packets: 5\n    rx_errors: 0\n    tx_timeout_count: 0\n    rx_queue_0_drops: 0\n"
+    text += "    rx_queue_1_drops: 9\n    rxq1: rx_drops_no_frags: 5000\n    fw version: 1.2\n    rx_missed_errors: 3\n"
+    nic = one(parse(once("look", look(thinned(text, "igb", awk), "igb"))))
+    assert nic.counters == {
+        "rx_errors": 0,
+        "tx_timeout_count": 0,
+        "rx_queue_1_drops": 9,
+        "rxq1: rx_drops_no_frags": 5000,
+        "rx_missed_errors": 3,
+    }
+
+
+def test_missing_second_look_leaves_no_rises() -> None:
+    nic = one(parse(twice("look", look("total_resets: 4\n"), "cut")))
+    assert (nic.total("total_resets"), nic.rise("total_resets")) == (4, None)
+
+
+def test_counters_of_another_origin_are_not_compared() -> None:
+    first, later = look("rx_dropped: 4\n"), look("rx_dropped: 9\n", origin="/sys/class/net")
+    assert one(parse(twice("look", first, later))).rise("rx_dropped") is None
+
+
+@pytest.mark.parametrize(
+    "bad", ["total_resets: many\n", "total_resets: -4\n", "what\n", "x: 999999999999999999999999\n"]
+)
+def test_malformed_counter_is_unread(bad: str) -> None:
+    with pytest.raises(CannotRead, match="malformed"):
+        parse(once("look", look(bad)))
+
+
+def test_look_without_its_end_is_unread() -> None:
+    with pytest.raises(CannotRead, match="cut short"):
+        parse(once("look", look("total_resets: 4\n").removesuffix(f"{END}\n")))
