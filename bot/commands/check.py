@@ -86,7 +86,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.record is not None:
         from bot import app
 
-        for path in asyncio.run(app.record(what, arguments.record)):
+        arguments.record.mkdir(parents=True, exist_ok=True)
+        for name, text in asyncio.run(app.recordings(what)).items():
+            path = arguments.record / f"{name}.jsonl"
+            path.write_text(text, encoding="utf-8")
             print(path)
         return 0
     from bot.commands import record

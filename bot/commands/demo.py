@@ -23,6 +23,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    from bot import app
+    from bot.app.demo import demo
 
-    return app.demo(arguments.samples, arguments.environ.get("ZOMBIE_COMMAND", "./zombie"))
+    return demo(arguments.samples, arguments.environ.get("ZOMBIE_COMMAND", "./zombie"))

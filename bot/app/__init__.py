@@ -1,0 +1,36 @@
+"""The composition root: the only room that sees every other, and the only one where outside things enter."""
+
+from __future__ import annotations
+
+from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check, exit_status, recordings
+from bot.app.parts import (
+    DEFAULT_PLAYBOOK,
+    incident_id,
+    inventory,
+    library,
+    local_transport,
+    now,
+    ssh_transport,
+    sudoers,
+    this_machine,
+)
+from bot.app.watching import shown_progress, terminal_width
+
+__all__ = [
+    "DEADLINE_BEYOND_WINDOW",
+    "DEFAULT_PLAYBOOK",
+    "Check",
+    "check",
+    "exit_status",
+    "incident_id",
+    "inventory",
+    "library",
+    "local_transport",
+    "now",
+    "recordings",
+    "shown_progress",
+    "ssh_transport",
+    "sudoers",
+    "terminal_width",
+    "this_machine",
+]

@@ -1,0 +1,83 @@
+"""A check of nodes: each diagnosed by itself, so many at a time."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.actions import ACTIONS
+from bot.app.parts import now
+from bot.domain.batch import Sampling
+from bot.domain.contracts import Listener, Transport
+from bot.domain.errors import UsageError
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.domain.verdict import Status, Verdict
+from bot.response.triage import Triage
+
+# Beyond the window: connecting, logging in, and the slowest command's own limit.
+DEADLINE_BEYOND_WINDOW = timedelta(seconds=15)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """What one `check` does: these nodes, this playbook, so long a window, so many at a time."""
+
+    nodes: tuple[Node, ...]
+    playbook: Playbook
+    transport: Transport
+    sampling: Sampling
+    deadline: timedelta
+    parallel: int
+
+    def triage(self, heard: Listener) -> Triage:
+        """The diagnosis that this check runs for each node."""
+        return Triage(self.transport, ACTIONS, now, self.sampling, self.deadline, heard)
+
+
+async def check(what: Check, heard: Listener, concluded: Callable[[Verdict], None]) -> None:
+    """Diagnose every node, `parallel` at a time, and hand over each verdict as it falls.
+
+    Raises: UsageError (a missing key or known_hosts file) of any node, once all others are through.
+    """
+    gate = asyncio.Semaphore(what.parallel)
+    triage = what.triage(heard)
+    wrong: list[UsageError] = []
+
+    async def one(node: Node) -> None:
+        async with gate:
+            try:
+                concluded(await triage.diagnose(node, what.playbook))
+            except UsageError as error:
+                wrong.append(error)
+
+    async with asyncio.TaskGroup() as group:
+        for node in what.nodes:
+            group.create_task(one(node))
+    if wrong:
+        raise wrong[0]
+
+
+async def recordings(what: Check) -> dict[str, str]:
+    """Return what each node answers, unjudged, as the text of a recording by the node's name."""
+    from bot.transport.replay import dump
+
+    triage = what.triage(lambda _: None)
+    return {node.name: dump(await triage.runs(node, what.playbook)) for node in what.nodes}
+
+
+def exit_status(verdicts: Iterable[Verdict], fail_on: Status) -> int:
+    """Return 1 for any node at or above `fail_on`, else 4 for any unreachable, else 3 for any unknown, else 0.
+
+    Example:
+    >>> exit_status([], Status.DEGRADED)
+    0
+    """
+    statuses = {verdict.status for verdict in verdicts}
+    if any(status.rank >= fail_on.rank for status in statuses):
+        return 1
+    if Status.UNREACHABLE in statuses:
+        return 4
+    return 3 if Status.UNKNOWN in statuses else 0

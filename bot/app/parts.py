@@ -1,0 +1,94 @@
+"""The parts, built: playbooks, inventory, the ways to a node, and what enters from outside (clock, chance)."""
+
+from __future__ import annotations
+
+import platform
+import re
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.causes import CAUSES
+from bot.domain.contracts import Transport
+from bot.domain.node import Node
+from bot.library import Library
+from bot.probes import PROBES
+
+if TYPE_CHECKING:
+    from bot.inventory import Inventory
+
+DEFAULT_PLAYBOOK = "node-health"
+
+
+def now() -> datetime:
+    """The clock."""
+    return datetime.now(UTC)
+
+
+def nonce() -> str:
+    """A fresh secret for one batch's frames."""
+    return secrets.token_hex(12)
+
+
+def incident_id() -> str:
+    """A fresh id for an incident, fifty bits that can be read out and typed: no i, l, o or u."""
+    return "".join(secrets.choice("0123456789abcdefghjkmnpqrstvwxyz") for _ in range(10))
+
+
+def library(extra: Sequence[Path] = ()) -> Library:
+    """Load the house's playbooks and those of further directories.
+
+    Raises: PlaybookError when one cannot be used as written.
+    """
+    return Library.load([_own_playbooks(), *extra], PROBES, CAUSES)
+
+
+def _own_playbooks() -> Path:
+    package = Path(__file__).parents[1]
+    packaged = package / "_playbooks"
+    return packaged if packaged.is_dir() else package.parent / "playbooks"
+
+
+def inventory(path: Path, environment: Mapping[str, str]) -> Inventory:
+    """Load an inventory.
+
+    Raises: InventoryError when it cannot be used as written.
+    """
+    from bot.inventory import Inventory
+
+    return Inventory.load(path, home=_home(environment))
+
+
+def _home(environment: Mapping[str, str]) -> Path:
+    return Path(environment.get("HOME") or Path.home())
+
+
+def ssh_transport(environment: Mapping[str, str]) -> Transport:
+    """The way to nodes of an inventory; asyncssh is loaded here and not before."""
+    from bot.transport.ssh import SshTransport
+    from bot.transport.ssh_options import Keyring
+
+    return SshTransport(Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK")), nonce)
+
+
+def local_transport() -> Transport:
+    """The way to this very machine."""
+    from bot.transport.local import LocalTransport
+
+    return LocalTransport(nonce)
+
+
+def this_machine() -> Node:
+    """This machine as a node, by its host name where that can be a node's name."""
+    name = re.sub(r"[^A-Za-z0-9._-]", "-", platform.node()).lstrip("._-")
+    return Node(name or "localhost", "localhost")
+
+
+def sudoers(user: str, extra: Sequence[Path] = ()) -> str:
+    """Return the sudoers lines that reading by every playbook needs."""
+    from bot.response.privilege import reading_lines
+
+    probes = [probe for playbook in library(extra).playbooks for probe in playbook.probes]
+    return reading_lines(user, probes)

@@ -1,0 +1,51 @@
+"""Progress on the terminal while a check runs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sys
+from collections.abc import AsyncIterator, Callable
+
+from bot.domain.contracts import Listener, Progress
+from bot.surfaces.progress import TerminalProgress
+
+
+@contextlib.asynccontextmanager
+async def shown_progress() -> AsyncIterator[tuple[Listener, Callable[[], None]]]:
+    """Draw progress on stderr while the block runs, where stderr is a terminal; yields (listener, clear)."""
+    if not sys.stderr.isatty():
+        yield _unheard, _nothing
+        return
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    progress = TerminalProgress(sys.stderr, terminal_width, lambda: loop.time() - began)
+
+    async def redraw() -> None:
+        while True:
+            progress.draw()
+            await asyncio.sleep(0.2)
+
+    drawing = asyncio.create_task(redraw())
+    try:
+        yield progress.heard, progress.clear
+    finally:
+        drawing.cancel()
+        progress.clear()
+
+
+def terminal_width() -> int:
+    """Columns of the terminal, 80 where there is none."""
+    try:
+        return os.get_terminal_size(sys.stderr.fileno()).columns
+    except (OSError, ValueError):
+        return 80
+
+
+def _unheard(_: Progress) -> None:
+    """Hears progress where nobody watches."""
+
+
+def _nothing() -> None:
+    """Clears what was never drawn."""
