@@ -3,17 +3,36 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import re
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.demo.answer import Answer, Answering
 from bot.domain.batch_shell import STDERR_LIMIT_BYTES
-from bot.domain.wire import Request, Way, end, frame
+from bot.domain.wire import Request, Way, end, frame, read_script
 
 LAUNCH = re.compile(r"""exec /bin/sh -c 's=\$\(head -c (\d+)\) && eval "\$s"'\Z""")
 
 Send = Callable[[bytes], Awaitable[None]]
+
+_NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
+
+
+def read_request(script: str) -> Request:
+    """Read a batch's script; reading costs more than answering, so one that differs in its nonce only is known.
+
+    Raises: ValueError when it is not a batch.
+    """
+    nonce = _NONCE.search(script)
+    if nonce is None:
+        raise ValueError("not a batch")
+    return replace(_read(_NONCE.sub("N=0", script, count=1)), nonce=nonce.group(1))
+
+
+@functools.lru_cache(maxsize=64)
+def _read(script: str) -> Request:
+    return read_script(script)
 
 
 @dataclass(slots=True)

@@ -12,6 +12,7 @@ from bot.demo.machine.state import Container, Loop, Moment, Unit
 IMAGE = "amazon/amazon-ecs-agent:latest"
 LOG = "/var/log/ecs/ecs-init.log"
 _TURNS_KEPT = 90
+_TERMINAL = 5  # the supervisor gives up; any other status makes it start another container
 
 UNIT = Unit(
     "ecs.service",
@@ -38,25 +39,21 @@ def supervisor_log(loop: Loop, exit_status: int) -> Callable[[Moment], str]:
         text = ""
         for turn in range(max(0, last - _TURNS_KEPT), last + 1):
             began = loop.since + turn * loop.turn
-            ended = began + loop.runs
+            ended = min(began + loop.runs, loop.until)
             text += _line(now, began, "Starting Amazon Elastic Container Service Agent")
             if ended <= now.uptime:
-                text += _ended(now, ended, exit_status, loop.rests, ended >= loop.until - loop.turn)
+                text += _ended(now, ended, _TERMINAL if ended == loop.until else exit_status, loop.rests)
         return text
 
     return content
 
 
-def _ended(now: Moment, at: float, exit_status: int, rests: float, the_last: bool) -> str:
-    if exit_status == 5 or the_last:
-        return _line(now, at, "Agent exited with code 5") + _line(
-            now, at, "agent exited with terminal exit code: 5", "ERROR"
-        )
-    return (
-        _line(now, at, f"Agent exited with code {exit_status}")
-        + _line(now, at, f"ECS Agent failed to start, retrying in {rests:.6f}s", "WARN")
-        + _line(now, at + rests, "Removing existing agent container ID: 1b0c1b4f2d6e")
-    )
+def _ended(now: Moment, at: float, exit_status: int, rests: float) -> str:
+    text = _line(now, at, f"Agent exited with code {exit_status}")
+    if exit_status == _TERMINAL:
+        return text + _line(now, at, "agent exited with terminal exit code: 5", "ERROR")
+    text += _line(now, at, f"ECS Agent failed to start, retrying in {rests:.6f}s", "WARN")
+    return text + _line(now, at + rests, "Removing existing agent container ID: 1b0c1b4f2d6e")
 
 
 def _line(now: Moment, at: float, says: str, level: str = "INFO") -> str:

@@ -95,10 +95,14 @@ class Fleet:
         self._clock = clock
         self.servers: dict[str, NodeServer] = {}
 
-    async def start(self, elapsed: Callable[[], float]) -> None:
-        """Start every node and write the files; `elapsed` tells the seconds since now."""
+    async def start(self, seconds: Callable[[], float]) -> None:
+        """Start every node and write the files; the nodes' time runs as `seconds` does."""
         login = asyncssh.generate_private_key("ssh-ed25519", "demo")
-        began_at = self._clock()
+        began_at, zero = self._clock(), seconds()
+
+        def elapsed() -> float:
+            return seconds() - zero
+
         for name, member in self.members.items():
             server = NodeServer(Machine(member.state, began_at, elapsed), login, member.fault)
             await server.start()
@@ -125,12 +129,12 @@ class Fleet:
 
 @asynccontextmanager
 async def running(
-    members: Sequence[Member], folder: Path, clock: Callable[[], datetime], elapsed: Callable[[], float]
+    members: Sequence[Member], folder: Path, clock: Callable[[], datetime], seconds: Callable[[], float]
 ) -> AsyncIterator[Fleet]:
     """Run a fleet for the length of a block."""
     fleet = Fleet(members, folder, clock)
     try:
-        await fleet.start(elapsed)
+        await fleet.start(seconds)
         yield fleet
     finally:
         await fleet.stop()

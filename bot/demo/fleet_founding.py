@@ -91,7 +91,7 @@ HIDDEN = _gpu_node(
     resets=Resets(queue=9, first=39_000.0, every=7_919.0),
 )
 
-_STOPPED_AFTER = 4.8 * DAY
+_STOPPED_AFTER = 45.0 + 31_414 * 13.2 + 12.1  # 4.8 days: the end of a run
 _OLD_LOOP = Loop(runs=12.1, rests=1.1, since=45.0, until=_STOPPED_AFTER)
 STOPPED = State(
     name="batch-1b-0072",

@@ -10,10 +10,9 @@ from typing import TypeAlias
 import asyncssh
 
 from bot.demo.answer import Answer, Answering
-from bot.demo.batch_answers import LAUNCH, BatchAnswers
+from bot.demo.batch_answers import LAUNCH, BatchAnswers, read_request
 from bot.demo.faults import FLOOD_BYTES, Fault, Faulty
 from bot.domain.batch_shell import LANE_MARK
-from bot.domain.wire import read_script
 
 Channel: TypeAlias = asyncssh.SSHServerChannel[bytes]
 
@@ -108,7 +107,7 @@ class ExecSession(asyncssh.SSHServerSession[bytes]):
     async def _batch(self) -> None:
         script = bytes(self._input[: self._script_bytes]).decode()
         try:
-            request = read_script(script)
+            request = read_request(script)
         except ValueError:
             await self._send(b"", b"sh: this node runs batches and single commands\n")
             self._end(2)

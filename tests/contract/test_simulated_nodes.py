@@ -1,0 +1,83 @@
+"""A simulated node knows every command of every probe, and what it prints is read, on every node of the fleet."""
+
+import asyncio
+from collections.abc import Iterator
+from datetime import UTC, datetime
+
+import pytest
+
+from bot.demo.batch_answers import BatchAnswers, read_request
+from bot.demo.fleet import FLEET, Member
+from bot.demo.machine.fragments import FRAGMENTS
+from bot.demo.machine.machine import Machine
+from bot.domain.batch import Batch, Sampling, Unframer, root_argv
+from bot.domain.command import Completed, Outputs
+from bot.domain.probe import Unread
+from bot.probes import PROBES
+
+NONCE = "00ff" * 6
+ASKED = [(probe.name, command) for probe in PROBES.values() for command in probe.commands]
+
+
+def every_way() -> Iterator[tuple[str, tuple[str, ...]]]:
+    for probe, command in ASKED:
+        ways = [command.argv, *command.alternatives]
+        if command.as_root:
+            ways.append(root_argv(command.argv, 4))
+        for number, argv in enumerate(ways):
+            filled = tuple(word.replace("{samples}", "1").replace("{rest}", "0.3") for word in argv)
+            yield f"{probe}.{command.name}.{number}", filled
+
+
+async def answers(member: Member, samples: int) -> dict[str, list[Completed]]:
+    """Everything that one node answers to all probes, by probe."""
+    loop = asyncio.get_running_loop()
+    began = loop.time()
+    machine = Machine(member.state, datetime.now(UTC), lambda: loop.time() - began)
+    batch = Batch.of(ASKED, Sampling(samples))
+    sent = bytearray()
+
+    async def send(frames: bytes) -> None:
+        sent.extend(frames)
+
+    await BatchAnswers(read_request(batch.script(NONCE)), machine, send).run()
+    unframer = Unframer(batch, NONCE)
+    runs: dict[str, list[Completed]] = {}
+    for line in sent.decode().splitlines():
+        for run in unframer.feed(line):
+            runs.setdefault(run.probe, []).append(run)
+    assert unframer.finished
+    return runs
+
+
+@pytest.mark.parametrize(("way", "argv"), list(every_way()), ids=[name for name, _ in every_way()])
+async def test_every_way_to_ask_has_an_answer(way: str, argv: tuple[str, ...]) -> None:
+    docker, cri = FLEET[0].state, next(m.state for m in FLEET if m.state.runtime.cri is not None)
+    for state in (docker, cri):  # a runtime that a node does not have is missing there, as it should be
+        answer = await Machine(state, datetime.now(UTC), lambda: 0.0).run(argv)
+        if answer.status != 127:
+            return
+    pytest.fail(f"no simulated node knows {way}: {' '.join(argv)[:200]}")
+
+
+@pytest.mark.parametrize(("way", "argv"), list(every_way()), ids=[name for name, _ in every_way()])
+def test_no_fragment_is_taken_for_another(way: str, argv: tuple[str, ...]) -> None:
+    if argv[0] in ("sh", "awk"):
+        text = " ".join(argv)
+        assert len({answer for marker, answer in FRAGMENTS if marker in text}) == 1
+
+
+async def test_every_probe_is_read_on_every_node_of_the_fleet() -> None:
+    everything = await asyncio.gather(*(answers(member, samples=2) for member in FLEET))
+    unread = [
+        f"{member.name}: {reading.probe}: {reading.reason}"
+        for member, runs in zip(FLEET, everything, strict=True)
+        for probe in PROBES.values()
+        if isinstance(reading := probe.read(Outputs(*runs.get(probe.name, []))), Unread)
+    ]
+    assert unread == []
+
+
+async def test_no_command_of_a_default_check_is_cut_or_stalled() -> None:
+    runs = await answers(FLEET[0], samples=1)
+    assert [run.name for some in runs.values() for run in some if run.cut or run.exit_status in (None, 124, 137)] == []

@@ -1,0 +1,148 @@
+"""Every node of the demo's fleet answers over real SSH: to a strict client in Python, and to OpenSSH's own."""
+
+import asyncio
+import shutil
+from collections.abc import AsyncIterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+import asyncssh
+import pytest
+
+from bot.demo.fleet import FLEET, Fleet, running
+from bot.demo.ssh_server import ADDRESS, USER
+from bot.domain.batch import Batch, Sampling, Unframer, launch_command
+from bot.domain.command import Command, Completed, Looks
+from tests.conftest import missing
+
+NONCE = "5eed" * 6
+REACHABLE = [member.name for member in FLEET if member.fault is None]
+QUESTIONS = Batch.of(
+    [
+        ("host", Command("kernel", ("uname", "-r"), lane="files")),
+        ("host", Command("files", ("tail", "-v", "-n", "+1", "/proc/uptime", "/etc/os-release"), lane="files")),
+        ("cgroups", Command("rows", ("cat", "/proc/cgroups"), looks=Looks.TWICE, lane="files")),
+        ("cpu", Command("mpstat", ("mpstat", "-P", "ALL", "1", "{samples}"), looks=Looks.THROUGHOUT, lane="cpu")),
+        ("units", Command("failed", ("systemctl", "list-units", "--state=failed"), lane="systemd")),
+        ("none", Command("nothing", ("no-such-tool",), lane="files")),
+    ],
+    Sampling(1),
+)
+
+
+@pytest.fixture
+async def fleet(tmp_path: Path) -> AsyncIterator[Fleet]:
+    loop = asyncio.get_running_loop()
+    async with running(FLEET, tmp_path, lambda: datetime.now(UTC), loop.time) as started:
+        yield started
+
+
+def openssh(fleet: Fleet, name: str, *command: str) -> list[str]:
+    ssh = shutil.which("ssh")
+    if ssh is None:
+        missing("OpenSSH's ssh is not installed (Debian: apt install openssh-client)")
+    options = ("BatchMode=yes", "IdentitiesOnly=yes", "StrictHostKeyChecking=yes", "ConnectTimeout=5")
+    options += (f"UserKnownHostsFile={fleet.known_hosts}", "GlobalKnownHostsFile=/dev/null", "LogLevel=ERROR")
+    words = [word for option in options for word in ("-o", option)]
+    port = str(fleet.servers[name].port)
+    return [ssh, "-F", "none", "-i", str(fleet.key), *words, "-p", port, f"{USER}@{ADDRESS}", *command]
+
+
+async def started(argv: list[str]) -> asyncio.subprocess.Process:
+    pipe = asyncio.subprocess.PIPE
+    return await asyncio.create_subprocess_exec(*argv, stdin=pipe, stdout=pipe, stderr=pipe)
+
+
+async def ended(argv: list[str]) -> tuple[int | None, str, str]:
+    process = await started(argv)
+    async with asyncio.timeout(20):
+        stdout, stderr = await process.communicate(b"")
+    return process.returncode, stdout.decode(), stderr.decode()
+
+
+def unframed(lines: str) -> tuple[dict[tuple[str, int], Completed], bool]:
+    unframer = Unframer(QUESTIONS, NONCE)
+    runs = {(run.name, run.look): run for line in lines.splitlines() for run in unframer.feed(line)}
+    return runs, unframer.finished
+
+
+def check_answers(name: str, runs: dict[tuple[str, int], Completed], finished: bool) -> None:
+    state = next(member.state for member in FLEET if member.name == name)
+    assert finished
+    assert set(runs) == {(question.command.name, question.look) for question in QUESTIONS.questions}
+    assert runs["kernel", 0].stdout == f"{state.system.kernel}\n"
+    assert f'PRETTY_NAME="{state.system.pretty}"' in runs["files", 0].stdout
+    assert runs["rows", 0].stdout.startswith("#subsys_name\thierarchy")
+    first, later = runs["rows", 0].started_at_uptime, runs["rows", 1].started_at_uptime
+    assert first is not None
+    assert later is not None
+    assert 0.6 < later - first < 3
+    assert runs["nothing", 0].failure == "the command is missing"
+    assert (runs["mpstat", 0].failure is None) == bool(state.system.sysstat)
+
+
+async def test_strict_client_gets_every_answer_of_every_node_in_its_frame(fleet: Fleet) -> None:
+    known_hosts = asyncssh.read_known_hosts(str(fleet.known_hosts))
+
+    async def ask(name: str) -> None:
+        script = QUESTIONS.script(NONCE)
+        async with asyncssh.connect(
+            ADDRESS,
+            fleet.servers[name].port,
+            username=USER,
+            client_keys=[str(fleet.key)],
+            known_hosts=known_hosts,
+            agent_path=None,
+            config=[],
+        ) as connection:
+            process = await connection.create_process(launch_command(script), encoding=None, send_eof=False)
+            process.stdin.write(script.encode())
+            check_answers(name, *unframed((await process.stdout.read()).decode()))
+            await process.wait_closed()
+            assert process.exit_status == 0
+
+    async with asyncio.timeout(30), asyncio.TaskGroup() as group:
+        for name in REACHABLE:
+            group.create_task(ask(name))
+
+
+async def test_openssh_runs_a_batch_and_keeps_the_lifeline(fleet: Fleet) -> None:
+    script = QUESTIONS.script(NONCE)
+    process = await started(openssh(fleet, REACHABLE[0], launch_command(script)))
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write(script.encode())
+    async with asyncio.timeout(20):
+        lines = (await process.stdout.read()).decode()
+        process.stdin.close()
+        assert await process.wait() == 0
+    check_answers(REACHABLE[0], *unframed(lines))
+
+
+@pytest.mark.parametrize("name", REACHABLE)
+async def test_person_can_look_with_openssh(fleet: Fleet, name: str) -> None:
+    state = next(member.state for member in FLEET if member.name == name)
+    status, said, _ = await ended(openssh(fleet, name, "uname", "-a"))
+    assert status == 0
+    assert said.startswith(f"Linux {name} {state.system.kernel} ")
+
+
+async def test_person_sees_the_founding_case_with_bare_commands(fleet: Fleet) -> None:
+    _, cgroups, _ = await ended(openssh(fleet, "ray-gpu-1a-0417", "cat /proc/cgroups"))
+    assert "\t68680\t1\n" in cgroups
+    status, state, _ = await ended(openssh(fleet, "ray-gpu-1a-0417", "systemctl is-enabled ecs"))
+    assert (status, state) == (0, "enabled\n")
+    status, _, complaint = await ended(openssh(fleet, "ray-gpu-1a-0417", "nonsense --now"))
+    assert (status, "nonsense" in complaint) == (127, True)
+
+
+async def test_openssh_is_refused_a_shell(fleet: Fleet) -> None:
+    status, said, _ = await ended(openssh(fleet, REACHABLE[0]))
+    assert status != 0
+    assert said == ""
+
+
+async def test_openssh_stops_at_a_changed_host_key(fleet: Fleet) -> None:
+    status, said, complaint = await ended(openssh(fleet, "web-1b-0044", "uname"))
+    assert (status, said) == (255, "")
+    assert "Host key verification failed" in complaint

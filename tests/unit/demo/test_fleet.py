@@ -1,0 +1,42 @@
+"""The fleet's files are those of an ordinary inventory, and its names those of a real fleet."""
+
+import asyncio
+import stat
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bot.demo.fleet import FLEET, alike, running
+from bot.demo.ssh_server import USER
+from bot.inventory import Inventory
+
+
+async def test_inventory_key_and_known_hosts_serve_ordinary_commands(tmp_path: Path) -> None:
+    loop = asyncio.get_running_loop()
+    async with running(FLEET, tmp_path, lambda: datetime.now(UTC), loop.time) as fleet:
+        inventory = Inventory.load(fleet.inventory)
+        assert inventory.names == tuple(member.name for member in FLEET)
+        for name, server in fleet.servers.items():
+            node = inventory.find(name)
+            assert (node.address, node.port, node.user) == ("127.0.0.1", server.port, USER)
+            assert (node.key, node.known_hosts) == (fleet.key, fleet.known_hosts)
+            assert server.known_hosts_line() in fleet.known_hosts.read_text()
+        assert stat.S_IMODE(fleet.key.stat().st_mode) == 0o600
+
+
+def test_every_node_has_its_own_labels() -> None:
+    for label in ("instance_id", "private_dns"):
+        assert len({member.labels[label] for member in FLEET}) == len(FLEET)
+    assert {member.labels["az"] for member in FLEET} == {"us-east-1a", "us-east-1b", "us-east-1c"}
+
+
+def test_fleet_has_the_founding_case_in_three_faces_and_a_node_that_never_answers() -> None:
+    assert len(FLEET) >= 8
+    assert sum(any(unit.name == "ecs.service" for unit in member.state.units) for member in FLEET) == 3
+    assert [member.name for member in FLEET if member.fault] == ["ray-gpu-1c-0290", "web-1b-0044"]
+    assert all(member.teaches for member in FLEET)
+
+
+def test_many_alike_have_names_of_their_own() -> None:
+    members = alike(200)
+    assert len({member.name for member in members}) == 200
+    assert (members[0].name, members[-1].name) == ("node-001", "node-200")
