@@ -18,7 +18,17 @@ from bot.demo.slack.typed import as_typed, mentions
 from bot.demo.slack.workspace import Workspace
 from bot.domain.contracts import Clock
 
-COMMANDS = ("/zombie",)
+
+@dataclass(frozen=True, slots=True)
+class SlashCommand:
+    """A command as an app's manifest registers it; the page offers it with its hint."""
+
+    name: str
+    description: str = ""
+    usage_hint: str = ""
+
+
+COMMANDS = (SlashCommand("/zombie", "Look at a sick node and say what is wrong with it", "check NODE… | help"),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +51,7 @@ class Composer:
         triggers: Triggers,
         urls: ResponseUrls,
         clock: Clock,
-        commands: tuple[str, ...] = COMMANDS,
+        commands: tuple[SlashCommand, ...] = COMMANDS,
     ) -> None:
         self.commands = commands
         self._workspace = workspace
@@ -102,7 +112,7 @@ class Composer:
         command, _, rest = text.partition(" ")
         if command in ("/invite", "/remove"):
             return self._move(person, place, command, rest.split())
-        if command not in self.commands:
+        if command not in {each.name for each in self.commands}:
             says = f"`{command}` is not a valid command. In Slack, all messages that start with the “/” character "
             self._tell(person, place, f"{says}are interpreted as commands.", thread_ts)
             return Said()

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from bot.demo.slack.changes import Change
+from bot.demo.slack.composer import SlashCommand
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, SLACKBOT, TEAM_NAME
 from bot.demo.slack.view import View
@@ -13,14 +15,14 @@ from bot.demo.slack.workspace import Workspace
 FILES = "/page/files"
 
 
-def roster(workspace: Workspace, user: str, commands: tuple[str, ...]) -> dict[str, Any]:
+def roster(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...]) -> dict[str, Any]:
     """Return who and what is there for this person."""
     return {
         "team": TEAM_NAME,
         "me": user,
         "bot": BOT_USER,
         "slackbot": SLACKBOT,
-        "commands": list(commands),
+        "commands": [asdict(each) for each in commands],
         "users": {
             each.id: {"id": each.id, "name": each.name, "real_name": each.real_name}
             | {"is_bot": each.is_bot, "is_guest": each.is_guest}
@@ -42,7 +44,7 @@ def roster(workspace: Workspace, user: str, commands: tuple[str, ...]) -> dict[s
     }
 
 
-def whole(workspace: Workspace, user: str, commands: tuple[str, ...]) -> dict[str, Any]:
+def whole(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...]) -> dict[str, Any]:
     """Return everything this person sees."""
     mine = [each.id for each in workspace.channels.values() if user in each.members]
     return {
@@ -71,7 +73,7 @@ def shown_view(view: View | None) -> dict[str, Any] | None:
     return {**view.as_slack(), "errors": view.errors, "trouble": view.trouble, "values": view.values}
 
 
-def told(workspace: Workspace, change: Change, user: str, commands: tuple[str, ...]) -> dict[str, Any] | None:
+def told(workspace: Workspace, change: Change, user: str, commands: tuple[SlashCommand, ...]) -> dict[str, Any] | None:
     """Return a change as this person's page is told it, or None where it is none of their business."""
     if change.user not in (None, user):
         return None

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from aiohttp import ClientSession, web
 
 from bot.demo.slack.access import LEAST_SCOPES, Access
-from bot.demo.slack.composer import COMMANDS, Composer, Said
+from bot.demo.slack.composer import COMMANDS, Composer, Said, SlashCommand
 from bot.demo.slack.delivery import Delivered, Patience
 from bot.demo.slack.faults import RESPONSE_URL, Faults
 from bot.demo.slack.hands import Hands, Submitted
@@ -50,7 +50,7 @@ class SlackWorkspace:
         random_bytes: RandomBytes,
         session: ClientSession,
         scopes: Iterable[str],
-        commands: tuple[str, ...],
+        commands: tuple[SlashCommand, ...],
         patience: Patience,
         exact_limits: bool,
     ) -> None:
@@ -86,7 +86,7 @@ class SlackWorkspace:
         random_bytes: RandomBytes,
         port: int = 0,
         scopes: Iterable[str] = LEAST_SCOPES,
-        commands: tuple[str, ...] = COMMANDS,
+        commands: tuple[SlashCommand, ...] = COMMANDS,
         patience: Patience | None = None,
         exact_limits: bool = False,
     ) -> AsyncIterator[SlackWorkspace]:

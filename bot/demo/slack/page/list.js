@@ -1,0 +1,90 @@
+// A list of messages that changes only where it has to, and stays at its end while one is reading there.
+import { button, el, icon } from "./dom.js";
+import { dayName } from "./dates.js";
+import { follows, makeMessage } from "./message.js";
+import { replies } from "./store.js";
+
+const NEAR = 60;
+
+export class MessageList {
+  constructor(label) {
+    this.node = el("div", { class: "list", role: "log", "aria-label": label, tabIndex: 0 });
+    this.newer = button(
+      { class: "newer", hidden: true, onclick: () => this.toEnd() },
+      icon("down", 16),
+      "Latest messages",
+    );
+    this.known = new Map();
+    this.about = "";
+    this.node.addEventListener("scroll", () => (this.newer.hidden = this.newer.hidden || this.isAtEnd()));
+    // Pictures and opened previews make what is above the end taller.
+    new ResizeObserver(() => this.wasAtEnd && this.toEnd()).observe(this.node);
+    this.node.addEventListener("load", () => this.wasAtEnd && this.toEnd(), true);
+    this.node.addEventListener("scroll", () => (this.wasAtEnd = this.isAtEnd()));
+    this.wasAtEnd = true;
+  }
+
+  isAtEnd() {
+    return this.node.scrollHeight - this.node.scrollTop - this.node.clientHeight < NEAR;
+  }
+
+  toEnd() {
+    this.node.scrollTop = this.node.scrollHeight;
+    this.newer.hidden = true;
+  }
+
+  show(about, messages, { inThread = false, before = null } = {}) {
+    const isOther = about !== this.about;
+    if (isOther) {
+      this.known.clear();
+      this.node.replaceChildren();
+      this.about = about;
+    }
+    const stay = isOther || this.wasAtEnd;
+    const count = this.known.size;
+    const wanted = [];
+    if (before) wanted.push(this.keep("before", about, () => before()));
+    let former;
+    messages.forEach((message, at) => {
+      const day = dayName(message.ts);
+      if (!inThread && (!former || dayName(former.ts) !== day)) {
+        wanted.push(this.keep(`line ${day}`, day, () => el("hr", { class: "day-line" })));
+        wanted.push(this.keep(`day ${day}`, day, () => divider(day)));
+      }
+      const isCompact = follows(message, former) && !(inThread && at === 1);
+      const answers = inThread ? [] : replies(message.channel, message.ts);
+      const sign = JSON.stringify([message, isCompact, answers.length, answers.at(-1)?.ts]);
+      wanted.push(this.keep(message.ts, sign, () => makeMessage(message, { isCompact, inThread })));
+      if (inThread && at === 0) wanted.push(this.keep("count", messages.length, () => counted(messages.length - 1)));
+      former = message;
+    });
+    wanted.forEach(
+      (node, at) => this.node.children[at] !== node && this.node.insertBefore(node, this.node.children[at] ?? null),
+    );
+    while (this.node.children.length > wanted.length) this.node.lastElementChild.remove();
+    if (stay) this.toEnd();
+    else if (this.known.size > count) this.newer.hidden = false;
+  }
+
+  keep(key, sign, make) {
+    const known = this.known.get(key);
+    if (known && known.sign === sign) return known.node;
+    const node = make();
+    if (known) known.node.replaceWith(node);
+    this.known.set(key, { sign, node });
+    return node;
+  }
+
+  point(ts) {
+    const found = [...this.node.querySelectorAll("article")].find((each) => each.dataset.ts === ts);
+    if (!found) return;
+    this.wasAtEnd = false;
+    found.scrollIntoView({ block: "center" });
+    found.classList.add("pointed");
+    setTimeout(() => found.classList.remove("pointed"), 2500);
+  }
+}
+
+const divider = (day) => el("div", { class: "day", role: "separator" }, el("span", {}, day));
+const counted = (count) =>
+  el("div", { class: "counted", role: "separator" }, count ? `${count} ${count === 1 ? "reply" : "replies"}` : "");

@@ -1,0 +1,81 @@
+// What this person sees, kept true by the live wire; and what they do, sent to the workspace.
+import { toast } from "./dom.js";
+
+export const store = { me: sessionStorage.getItem("as") || "alice", whole: null, unread: new Set() };
+const listeners = [];
+let wire = null;
+let scheduled = false;
+
+export function onChange(listener) {
+  listeners.push(listener);
+}
+
+export function changed() {
+  if (scheduled) return;
+  scheduled = true;
+  requestAnimationFrame(() => {
+    scheduled = false;
+    if (store.whole) listeners.forEach((listener) => listener());
+  });
+}
+
+export function connect() {
+  if (wire) wire.onclose = null;
+  wire?.close();
+  const mine = (wire = new WebSocket(`ws://${location.host}/page/live?as=${encodeURIComponent(store.me)}`));
+  mine.onmessage = (event) => take(JSON.parse(event.data));
+  mine.onclose = () => {
+    document.body.classList.add("offline");
+    setTimeout(() => mine === wire && connect(), 1000);
+  };
+  mine.onopen = () => document.body.classList.remove("offline");
+}
+
+export function actAs(user) {
+  store.me = user;
+  store.unread.clear();
+  sessionStorage.setItem("as", user);
+  connect();
+}
+
+function take(told) {
+  const whole = store.whole;
+  if (told.kind === "roster") {
+    store.whole = told.whole;
+    store.me = told.whole.me;
+  } else if (told.kind === "message") {
+    const message = told.message;
+    const place = (whole.messages[message.channel] ??= []);
+    const at = place.findIndex((each) => each.ts === message.ts);
+    if (told.is_gone) place.splice(at, at < 0 ? 0 : 1);
+    else if (at >= 0) place[at] = message;
+    else {
+      place.push(message);
+      if (message.user !== store.me && (!message.is_reply || message.is_broadcast)) store.unread.add(message.channel);
+    }
+  } else if (told.kind === "home") whole.home = told.home;
+  else if (told.kind === "modals") whole.modals = told.modals;
+  changed();
+}
+
+export const user = (id) => store.whole.users[id] ?? { id, name: id, real_name: id };
+export const channel = (id) => store.whole.channels.find((each) => each.id === id);
+export const messages = (id) => store.whole.messages[id] ?? [];
+export const replies = (id, ts) => messages(id).filter((each) => each.is_reply && each.thread_ts === ts);
+
+export async function act(name, given) {
+  let answer;
+  try {
+    const response = await fetch(`/page/${name}`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ as: store.me, ...given }),
+    });
+    answer = response.ok ? await response.json() : { ok: false, says: await response.text() };
+  } catch {
+    answer = { ok: false, says: "The workspace does not answer. Has the demo ended?" };
+  }
+  if (!answer.ok) toast(answer.says);
+  else if (answer.came?.failure && name !== "home") toast("That didn’t reach the app. Try again?");
+  return answer.ok ? answer.came : null;
+}
