@@ -3,7 +3,7 @@
 from datetime import timedelta
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.duration import parse_duration, written
@@ -46,6 +46,7 @@ def test_anything_else_is_refused(text: object) -> None:
 
 
 @given(st.integers(0, 366 * 86400 * 1000))
+@settings(deadline=None)
 def test_what_is_written_is_read_back(milliseconds: int) -> None:
     duration = timedelta(milliseconds=milliseconds)
     assert parse_duration(written(duration)) == duration

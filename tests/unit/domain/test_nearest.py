@@ -2,7 +2,7 @@
 
 import time
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.nearest import did_you_mean, nearest
@@ -27,6 +27,7 @@ def test_few_known_names_are_listed_when_none_is_near() -> None:
 
 
 @given(st.text(max_size=300), st.lists(st.text(max_size=20), max_size=10))
+@settings(deadline=None)
 def test_only_known_names_are_ever_offered(wrong: str, known: list[str]) -> None:
     near = nearest(wrong, known)
     assert set(near) <= set(known)

@@ -3,7 +3,7 @@
 import tomllib
 from typing import Any
 
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.errors import InventoryError
@@ -128,6 +128,7 @@ _LINE = (
 
 
 @given(st.lists(_LINE, max_size=8).map("\n".join), st.sampled_from(["\n", "\r\n"]))
+@settings(deadline=None)
 def test_whatever_is_toml_has_a_line_for_each_of_its_keys(text: str, line_end: str) -> None:
     text = text.replace("\n", line_end)
     try:

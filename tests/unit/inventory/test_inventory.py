@@ -4,7 +4,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.errors import InventoryError, UnknownNode
@@ -122,6 +122,7 @@ def test_what_cannot_be_a_name_is_refused_before_it_is_looked_up(tmp_path: Path,
 
 
 @given(st.text(max_size=300))
+@settings(deadline=None)
 def test_no_text_is_ever_taken_for_another_name(name: str) -> None:
     inventory = Inventory({"node-123": _node()}, "inventory.toml", _node())
     if name == "node-123":

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from asyncssh.pattern import WildcardPatternList
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from bot.domain.errors import InventoryError, UnknownNode
@@ -121,6 +121,7 @@ _PATTERN = st.text("ab-.*?", min_size=1, max_size=8)
 
 
 @given(st.lists(st.tuples(st.booleans(), _PATTERN), min_size=1, max_size=4), st.text("ab-.", min_size=1, max_size=10))
+@settings(deadline=None)
 @example([(False, "*a*b*a*")], "aabbaba")
 def test_patterns_match_as_the_ssh_library_matches_them(words: list[tuple[bool, str]], name: str) -> None:
     patterns = tuple(("!" if negated else "") + word for negated, word in words)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 import yaml
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.errors import PlaybookError
@@ -134,12 +134,14 @@ _PLAIN = st.recursive(
 
 
 @given(_PLAIN, st.booleans(), st.sampled_from(LOADERS))
+@settings(deadline=None)
 def test_plain_data_comes_back_as_it_was_written(data: Any, flow: bool, loader: Any) -> None:
     text = yaml.safe_dump(data, default_flow_style=flow, allow_unicode=True)
     assert read(text, loader).data == data
 
 
 @given(st.text("ab:- \n\t#'\"{}[],!&*|>%?@\\x\x85é‮", max_size=60), st.sampled_from(LOADERS))
+@settings(deadline=None)
 def test_any_text_is_read_or_refused(text: str, loader: Any) -> None:
     with contextlib.suppress(PlaybookError):
         read(text, loader)
