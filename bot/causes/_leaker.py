@@ -182,7 +182,11 @@ def _when_stopped(unit: Unit | None, churn: Churn, uptime: timedelta | None) -> 
 
 @dataclass(frozen=True, slots=True)
 class Blame:
-    """Who is named, how surely, and why; `looping` are the names to look at where none could be told from the rest."""
+    """Who is named, how surely, and why.
+
+    Shape: a leaker is named only where the leak is confirmed; `looping` are the names to look at where none could be
+    told from the rest.
+    """
 
     leaker: Suspect | None
     confidence: Confidence

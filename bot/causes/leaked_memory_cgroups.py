@@ -45,8 +45,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return Undecided(NAME, f"at least {alive:,} memory cgroups are alive; how many are dying cannot be told")
     suspects = _leaker.find(snapshot, dying, tuning)
     blame = _leaker.blame(suspects, cgroups.growth, tuning)
-    proven = blame.leaker is not None and blame.confidence is Confidence.CONFIRMED
-    harms = _harm.find(snapshot, cgroups, dying, proven, tuning)
+    harms = _harm.find(snapshot, cgroups, dying, blame.leaker is not None, tuning)
     evidence = (
         _count(cgroups, dying, alive),
         _who(blame, suspects),

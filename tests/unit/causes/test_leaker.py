@@ -1,0 +1,167 @@
+"""Who is named among several, on what argument, and what is said of it."""
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bot.domain.readings.cgroups import CgroupsReading
+from bot.domain.readings.containers import Container, ContainersReading
+from bot.domain.verdict import Confidence, Finding
+from tests.unit.causes import builders as b
+from tests.unit.causes.builders import found, steps, undecided
+
+LEAK = "leaked-memory-cgroups"
+DYING = 68_440
+
+
+def leaker(finding: Finding) -> str:
+    """What is said of the leaker."""
+    return next(one.says for one in finding.evidence if one.finding == "leaker")
+
+
+def test_argument_of_a_count_is_told() -> None:
+    finding = found(LEAK, b.cgroups(DYING), b.units(b.between_tries(restarts=68_000)))
+    assert leaker(finding) == (
+        "ecs.service waits for its next try (auto-restart); it was restarted 68,000 times (NRestarts): "
+        "68,000 starts against 68,440 dying"
+    )
+
+
+def test_argument_of_a_pace_is_told_with_the_unit_that_hides_the_loop() -> None:
+    said = leaker(found(LEAK, b.cgroups(DYING), b.units(b.unit()), b.churning(), b.agents(b.agent())))
+    assert "amazon/amazon-ecs-agent:latest (run by ecs.service): its container was replaced between the looks" in said
+    assert "ecs.service itself is active, NRestarts=0" in said
+    assert "68,440 dying over the node's uptime are one every 14.2 s, the pace of such a loop" in said
+    assert "It is not needed here: no cluster is configured" in said
+
+
+def test_argument_of_the_journal_says_that_it_is_a_pace() -> None:
+    more: dict[str, Any] = {"restarts": None, "restarts_logged_over": timedelta(hours=1), "sub": "auto-restart"}
+    finding = found(LEAK, b.cgroups(DYING), b.units(b.unit(restarts_logged=254, **more)))
+    assert "68,310 starts at its journal's pace against 68,440 dying" in leaker(finding)
+    logged = found(LEAK, b.cgroups(1_500), b.units(b.unit(restarts_logged=1_400, **more)))
+    assert "1,400 starts against 1,500 dying" in leaker(logged)
+
+
+def test_argument_of_exits_is_told() -> None:
+    reading = b.containers(exits_by_image={b.AGENT_IMAGE: 42}, exits_over=timedelta(minutes=10))
+    said = leaker(found(LEAK, b.cgroups(DYING), b.units(b.unit()), reading, b.agents(b.agent())))
+    assert "42 containers of it ended within 10 minutes" in said
+    assert "4.2 ends a minute make 68,040 since boot, against 68,440 dying" in said
+
+
+def test_four_turns_give_no_pace() -> None:
+    minute = timedelta(minutes=1)
+    more: dict[str, Any] = {"restarts": None, "sub": "auto-restart"}
+    five = b.unit(restarts_logged=5, restarts_logged_over=minute, **more)  # 4 a minute: 64,800 in 11.25 days
+    assert found(LEAK, b.cgroups(DYING), b.units(five)).confidence is Confidence.CONFIRMED
+    four = b.unit(restarts_logged=4, restarts_logged_over=minute * 3 / 4, **more)
+    assert found(LEAK, b.cgroups(DYING), b.units(four)).confidence is Confidence.POSSIBLE
+
+
+def test_four_exits_give_no_pace_either() -> None:
+    def ended(exits: int) -> Confidence | None:
+        job, other = b.container("j1", 5, "jobs/x:1"), b.container("j2", 1, "jobs/x:1")
+        over = timedelta(minutes=exits / 4)
+        reading = b.containers(job, later=[other], exits_by_image={"jobs/x:1": exits}, exits_over=over)
+        return found(LEAK, b.cgroups(DYING), reading).confidence
+
+    assert (ended(5), ended(4)) == (Confidence.CONFIRMED, Confidence.POSSIBLE)
+
+
+def test_better_fit_is_named_whichever_stands_first() -> None:
+    close, far = b.between_tries("close.service", 68_000), b.between_tries("far.service", 120_000)
+    for services in ((close, far), (far, close)):
+        finding = found(LEAK, b.cgroups(DYING), b.units(*services))
+        assert finding.suspects == ("close.service",)
+        assert "far.service started over too" in leaker(finding)
+
+
+def test_leaker_that_nothing_here_needs_is_told_from_others_while_the_count_grows() -> None:
+    units = b.units(b.between_tries("ecs.service", 900), b.between_tries("backup.service", 700))
+    finding = found(LEAK, b.cgroups(DYING, later=DYING + 9), units, b.agents(b.agent()))
+    assert (finding.suspects, finding.confidence) == (("ecs.service",), Confidence.CONFIRMED)
+    assert "backup.service started over too; it alone loops for nothing" in leaker(finding)
+
+
+def test_while_it_grows_the_one_that_goes_on_comes_before_one_that_stopped_and_fits() -> None:
+    units = b.units(b.stopped("old.service", 68_000), b.unit("new.service", 30, 40))
+    assert found(LEAK, b.cgroups(DYING, later=DYING + 9), units).suspects == ("new.service",)
+    assert found(LEAK, b.cgroups(DYING), units).suspects == ("old.service",)
+
+
+@pytest.mark.parametrize(("used", "planned"), [(True, False), (None, True), (False, True)])
+def test_unit_that_loops_and_is_an_agent_in_use_is_not_disabled(used: bool | None, planned: bool) -> None:
+    finding = found(LEAK, b.cgroups(DYING), b.units(b.between_tries()), b.agents(b.agent(used=used)))
+    assert finding.suspects == ("ecs.service",)
+    assert bool(steps(finding)) == planned
+
+
+def test_known_image_is_an_agents_even_where_the_agents_were_not_read() -> None:
+    readings = (b.units(b.unit()), b.churning(), b.unread("agents"))
+    finding = found(LEAK, b.cgroups(DYING), *readings)
+    assert (finding.suspects, steps(finding)) == (("ecs.service",), [("disable_unit", "ecs.service")])
+    nameless = found(LEAK, b.cgroups(DYING), b.units(), b.churning())
+    assert (nameless.suspects, nameless.remedy) == ((b.AGENT_IMAGE,), ())
+
+
+def test_pod_of_an_agents_image_is_the_kubelets_and_no_units() -> None:
+    def churning(name: str, runtime: str) -> Finding:
+        first, later = b.container("bbbb", 11), b.container("cccc", 1)
+        looks = ContainersReading(
+            (runtime,),
+            (Container(first.id, first.image, name, age=first.age),),
+            (Container(later.id, later.image, name, age=later.age),),
+        )
+        return found(LEAK, b.cgroups(DYING), b.units(b.unit()), looks, b.agents(b.agent()))
+
+    assert churning("ecs-agent", "docker").suspects == ("ecs.service",)
+    assert churning("k8s_agent_ds-1", "docker").confidence is Confidence.POSSIBLE
+    assert churning("agent", "cri").confidence is Confidence.POSSIBLE
+
+
+def test_stopped_agent_is_stopped_whatever_its_last_container_looks_like() -> None:
+    finding = found(LEAK, b.cgroups(DYING), b.units(b.stopped()), b.churning(), b.agents(b.agent(active="failed")))
+    assert "leaked memory cgroups and stopped at 10.8 days after boot, 12 hours ago" in finding.summary
+
+
+def test_stopped_agent_without_a_unit_reading_stopped_by_its_log() -> None:
+    agent = b.agents(b.agent(active="failed", log_exits=40, log_last_at="2026-11-20T22:10:07Z"))
+    finding = found(LEAK, b.cgroups(DYING), b.unread("units"), agent)
+    assert "leaked memory cgroups and stopped at 2026-11-20T22:10:07Z" in finding.summary
+    assert "(run by ecs.service): its own log tells of 40 failed runs, the last at 2026-11-20T22:10:07Z" in leaker(
+        finding
+    )
+    assert finding.evidence[1].probe == "agents"
+
+
+def test_runtime_that_refused_may_have_hidden_the_leaker() -> None:
+    refused = b.containers(refused={"docker": "permission denied on docker.sock"})
+    assert "permission denied on docker.sock" in found(LEAK, b.cgroups(DYING), refused).summary
+    assert "permission" not in found(LEAK, b.cgroups(DYING)).summary
+
+
+def test_second_looks_of_living_and_dying_are_told_together() -> None:
+    moved = CgroupsReading("v1", 70_000, 240, "c", 70_001, 251, 5.0, source=("first",), source_later=("later",))
+    finding = found(LEAK, moved)
+    assert "70,001 dying memory cgroups beside 251 alive" in finding.summary
+    assert finding.evidence[0].source == ("first", "later")
+    one_look = found(LEAK, CgroupsReading("v1", 70_000, 240, "c", source=("first",)))
+    assert "70,000 dying memory cgroups beside 240 alive" in one_look.summary
+    assert one_look.evidence[0].source == ("first",)
+
+
+@pytest.mark.parametrize(
+    ("exits", "suspected"), [({"jobs/x:1": 1}, True), ({"jobs/x:1": 0}, False)]
+)  # one in ten minutes: 1,620 in 11.25 days
+def test_unread_cgroups_are_suspected_by_thousands_of_ended_containers(exits: dict[str, int], suspected: bool) -> None:
+    reading = b.containers(exits_by_image=exits, exits_over=timedelta(minutes=10))
+    assert undecided(LEAK, b.unread("cgroups"), reading).suspected == suspected
+
+
+def test_unread_cgroups_are_not_suspected_by_an_agent_that_runs_or_a_pod_that_was_replaced() -> None:
+    steady = b.containers(b.container("bbbb", 90_000))
+    assert not undecided(LEAK, b.unread("cgroups"), steady, b.agents(b.agent())).suspected
+    pod = b.containers(b.container("p1", 90_000, "shop:1"), later=[b.container("p2", 2, "shop:1")])
+    assert not undecided(LEAK, b.unread("cgroups"), pod).suspected
