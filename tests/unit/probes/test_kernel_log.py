@@ -1,0 +1,272 @@
+"""kernel_log: resets with their reason, lockups with their core, and an empty log that is never a quiet one."""
+
+import shutil
+import subprocess
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.errors import CannotRead
+from bot.domain.readings.kernel_log import KernelEvent, KernelLogReading
+from bot.domain.readings.kernel_log import KernelEventKind as Kind
+from bot.probes.formats.kernel_line import kernel_line
+from bot.probes.kernel_log import FILTER, MOST_OF_A_SORT, PROBE, parse
+from tests.recorded import CAPTURES, once, recorded
+
+RECORDED = CAPTURES / "kernel_log"
+AWKS = [name for name in ("awk", "mawk", "gawk", "original-awk") if shutil.which(name)]
+ENA = "ena 0000:20:03.0 eth0: "
+PAUSED = "TX q 5 is paused for too long (threshold 5000000). Time since last napi {} usec. napi scheduled: {}"
+STARVED = "napi handler hasn't been called for a long time but is scheduled"
+DONE = "ena 0000:20:03.0: Device reset completed successfully, Driver info: Elastic Network Adapter (ENA) v2.11.0g"
+
+
+def thinned(text: str, origin: str = "dmesg", awk: str = "awk") -> str:
+    """What the node sends of this log."""
+    argv = [awk, "-v", f"o={origin}", FILTER]
+    whole = f"{text}\n-- whole --\n"
+    return subprocess.run(argv, input=whole, capture_output=True, text=True, timeout=30, check=True).stdout
+
+
+def read(text: str, origin: str = "dmesg") -> KernelLogReading:
+    return parse(once("log", thinned(text, origin)))
+
+
+def wordings(name: str) -> list[tuple[str, ...]]:
+    """The rows of a table of wordings; the last column is the line."""
+    lines = (RECORDED / name).read_text(encoding="utf-8").splitlines()
+    columns = lines[2].count(" | ")
+    return [tuple(line.split(" | ", columns)) for line in lines if line and not line.startswith("#")]
+
+
+def shown(number: int | None) -> str:
+    return "-" if number is None else str(number)
+
+
+def only(text: str) -> KernelEvent:
+    """The one event that a line without any prefix tells."""
+    (event,) = read(text).events
+    return event
+
+
+def test_founding_case_says_starved_then_reset() -> None:
+    reading = parse(recorded(RECORDED / "synthetic--founding-case.out"))
+    starved, napi, lockup, stack, reset = reading.events
+    assert (starved.kind, starved.queue, starved.napi_scheduled) == (Kind.NIC_STARVED, 5, True)
+    assert (napi.kind, napi.device) == (Kind.NIC_STARVED, "eth0")
+    assert (lockup.kind, lockup.core, lockup.process) == (Kind.SOFT_LOCKUP, 39, "kubelet")
+    assert (stack.kind, stack.core, stack.process) == (Kind.STACK_MEMCG_WALK, 39, "kubelet")
+    assert "mem_cgroup_nr_lru_pages+0x" in stack.text
+    assert (reset.kind, reset.reason, reset.device) == (Kind.NIC_RESET, Kind.NIC_STARVED, "eth0")
+    assert reset.since_boot == timedelta(seconds=861234.562345)
+    assert (reading.origin, reading.lines_seen, reading.nic_resets, reading.lockups) == ("journal", 1403, 1, 1)
+
+
+def test_recorded_quiet_machine_has_lines_and_no_events() -> None:
+    reading = parse(recorded(RECORDED / "debian-12--dmesg.out"))
+    assert (reading.origin, reading.lines_seen, reading.events, reading.kinds) == ("dmesg", 345, (), ())
+
+
+def test_closed_log_is_unread() -> None:
+    with pytest.raises(CannotRead, match="not permitted"):
+        parse(recorded(RECORDED / "debian-12--closed.out"))
+
+
+@pytest.mark.parametrize("text", ["", "-- dmesg: 0 lines, 0 left out --", "[1.0] x\n-- dmesg: 5 li"])
+def test_empty_or_cut_log_is_unread(text: str) -> None:
+    with pytest.raises(CannotRead):
+        parse(once("log", text))
+
+
+@pytest.mark.parametrize("awk", AWKS)
+def test_node_sends_nothing_of_an_empty_or_broken_log(awk: str) -> None:
+    for text in ("", "-- whole --\n", "[1.0] Keep alive watchdog timeout\n"):
+        argv = [awk, "-v", "o=dmesg", FILTER]
+        done = subprocess.run(argv, input=text, capture_output=True, text=True, timeout=30, check=True)
+        assert done.stdout == ""
+
+
+@pytest.mark.parametrize(("kind", "queue", "core", "says"), wordings("synthetic--ena-wordings.txt"))
+def test_ena_wordings_of_every_version(kind: str, queue: str, core: str, says: str) -> None:
+    event = only(ENA + says)
+    assert (event.kind, event.device) == (Kind(kind), "eth0")
+    assert (shown(event.queue), shown(event.core)) == (queue, core)
+
+
+def test_swapped_numbers_are_only_2_17_0s() -> None:
+    boot = "ena 0000:20:03.0: Elastic Network Adapter (ENA) v{}g\n"
+    pair = ENA + "[2/2] qid: 39, napi CPU: 8"
+    for version, queue, core in (("2.17.0", 8, 39), ("2.18.0", 39, 8)):
+        (event,) = read(boot.format(version) + pair).events
+        assert (event.queue, event.core) == (queue, core)
+
+
+@pytest.mark.parametrize(
+    ("line", "kind"),
+    [
+        (DONE, Kind.NIC_RESET),
+        ("ena 0000:20:03.0: Device reset completed, status: 0, Driver info: Elastic", Kind.NIC_RESET),
+        ("ena 0000:20:03.0: Device reset completed, status: -62, Driver info: Elastic", Kind.NIC_RESET_FAILED),
+        ("ena 0000:20:03.0: Restore attempt failed.", Kind.NIC_RESET_FAILED),
+    ],
+)
+def test_end_of_a_reset_says_whether_it_failed(line: str, kind: Kind) -> None:
+    assert only(line).kind is kind
+
+
+def test_reset_that_is_begun_and_ended_is_one() -> None:
+    reading = read(f"{ENA}Keep alive watchdog timeout.\n{ENA}Trigger reset is on\n{DONE}")
+    assert [(event.kind, event.reason) for event in reading.events[1:]] == [(Kind.NIC_RESET, Kind.NIC_KEEPALIVE)]
+    assert "completed successfully" in reading.events[1].text
+
+
+def test_old_drivers_say_success_after_a_failure() -> None:
+    failed = "ena 0000:20:03.0: Restore attempt failed."
+    reading = read(f"{ENA}Trigger reset is on\n{failed}\n{DONE}\n{ENA}Trigger reset is on\n{DONE}")
+    assert [event.kind for event in reading.events] == [Kind.NIC_RESET_FAILED, Kind.NIC_RESET]
+    assert reading.nic_resets == 2
+
+
+def test_reasons_are_each_resets_own() -> None:
+    lines = [
+        f"[ 100.000000] {ENA}{STARVED}",
+        f"[ 100.200000] {DONE}",
+        f"[ 300.000000] {ENA}Keep alive watchdog timeout.",
+        f"[ 300.100000] {DONE}",
+        f"[ 500.000000] {ENA}Keep alive watchdog timeout.",
+        f"[ 900.100000] {DONE}",
+        f"[1000.000000] {DONE.replace('20:03.0', '21:03.0')}",
+    ]
+    resets = read("\n".join(lines)).of(Kind.NIC_RESET)
+    assert [reset.reason for reset in resets] == [Kind.NIC_STARVED, Kind.NIC_KEEPALIVE, None, None]
+    assert [reset.device for reset in resets] == ["eth0", "eth0", "eth0", "0000:21:03.0"]
+
+
+def test_storm_of_one_sort_does_not_push_another_out() -> None:
+    storm = "\n".join(f"[{number}.000000] nf_conntrack: table full, dropping packet" for number in range(10, 5000))
+    reading = read(f"[1.000000] {ENA}{STARVED}\n{storm}\n[9999.000000] {DONE}")
+    assert (len(reading.of(Kind.CONNTRACK_FULL)), reading.lines_seen) == (MOST_OF_A_SORT, 4992)
+    assert reading.left_out == 4990 - MOST_OF_A_SORT
+    assert reading.events[0].kind is Kind.NIC_STARVED
+    assert reading.kinds == ("nic-starved", "conntrack-full", "nic-reset")
+
+
+def test_hundred_lines_of_one_stall_are_three() -> None:
+    many = "\n".join(f"{ENA}Found a Tx that wasn't completed on time, qid 4, index {index}." for index in range(128))
+    assert len(read(f"{many}\n{DONE}").events) == 4
+
+
+PREFIXES = {
+    "bare": ("{}", None),
+    "dmesg": ("[18509.800135] {}", 18509.800135),
+    "dmesg-caller": ("[18509.800135][  T123] {}", 18509.800135),
+    "dmesg-raw": ("<4>[18509.800135] {}", 18509.800135),
+    "dmesg-delta": ("[  +0.005106] {}", None),
+    "dmesg-reltime": ("[Nov21 10:10] {}", None),
+    "dmesg-ctime": ("[Sat Nov 21 10:10:21 2026] {}", None),
+    "dmesg-iso": ("2026-11-21T10:10:21,123456+00:00 {}", None),
+    "syslog": ("Jul 14 10:10:21 myserver.hostname kernel: {}", None),
+    "syslog-time": ("Jul  4 10:10:21 myserver.hostname kernel: [18509.800135] {}", 18509.800135),
+    "syslog-iso": ("2026-11-21T10:10:21.123456+00:00 myserver kernel: {}", None),
+    "no-date": ("kernel: [18509.800135] {}", 18509.800135),
+}
+
+
+@pytest.mark.parametrize("prefix", PREFIXES)
+def test_prefixes(prefix: str) -> None:
+    form, seconds = PREFIXES[prefix]
+    event = only(form.format(f"{ENA}Keep alive watchdog timeout."))
+    assert (event.kind, event.device) == (Kind.NIC_KEEPALIVE, "eth0")
+    assert event.since_boot == (None if seconds is None else timedelta(seconds=seconds))
+
+
+def test_journal_believes_the_kernel_alone() -> None:
+    said = f"{ENA}Keep alive watchdog timeout."
+    assert len(read(f"[ 12.500000] node-1 kernel: {said}", "journal").events) == 1
+    for speaker in ("mallory[4242]", "mallory", "kernel-ish"):
+        assert read(f"[ 12.500000] node-1 {speaker}: {said}", "journal").events == ()
+    assert kernel_line(f"mallory: {said}", from_journal=True) is None
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        f"audit: user says {ENA}Keep alive watchdog timeout.",
+        "mallory: watchdog: BUG: soft lockup - CPU#3 stuck for 22s! [kubelet:1]",
+        "systemd[1]: INFO: task jbd2/nvme0n1p1-:1 blocked for more than 120 seconds.",
+        "I/O error, dev fd0, sector 0 op 0x0:(READ)",
+        "EXT4-fs (vda): mounted filesystem r/w without journal.",
+        "clocksource: Switched to clocksource tsc",
+        f"{ENA}wd_expired: 1",
+    ],
+)
+def test_lines_that_only_mention_such_words_are_none(line: str) -> None:
+    assert read(line).events == ()
+
+
+@pytest.mark.parametrize(("kind", "device", "core", "process", "says"), wordings("synthetic--kernel-wordings.txt"))
+def test_kernels_own_wordings(kind: str, device: str, core: str, process: str, says: str) -> None:
+    event = only(f"[ 1234.500000] {says}")
+    assert event.kind is Kind(kind)
+    assert (event.device or "-", shown(event.core), event.process or "-") == (device, core, process)
+
+
+def test_stall_learns_its_core_and_process_from_the_lines_below() -> None:
+    lines = [
+        "[100.000000] rcu: INFO: rcu_sched self-detected stall on CPU",
+        "[100.000001] rcu: \t39-....: (20999 ticks this GP) idle=7f2/1/0x4000000000000002 softirq=1/1 fqs=5229",
+        "[100.000002] CPU: 39 PID: 4242 Comm: kubelet Tainted: G           OE     5.4.0-1084-aws #91~18.04.1-Ubuntu",
+    ]
+    (event,) = read("\n".join(lines)).events
+    assert (event.kind, event.core, event.process) == (Kind.RCU_STALL, 39, "kubelet")
+
+
+def trace(*functions: str, head: str = "CPU: 39 UID: 0 PID: 42 Comm: kubelet Not tainted 6.12.0 #1") -> str:
+    frames = [f"[100.00000{number}]  {function}+0xa5/0xf0" for number, function in enumerate(functions, start=1)]
+    return "\n".join([f"[100.000000] {head}", "[100.000000] Call Trace:", *frames])
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        "mem_cgroup_nr_lru_pages",
+        "mem_cgroup_node_nr_lru_pages",
+        "memcg_numa_stat_show.isra.0",
+        "memcg_stat_show",
+        "mem_cgroup_iter",
+        "cgroup_rstat_flush_locked",
+        "css_rstat_flush",
+        "RIP: 0010:cgroup_rstat_flush",
+        "[<ffffffff81234567>] mem_cgroup_iter",
+    ],
+)
+def test_trace_that_walks_statistics_is_one_event(function: str) -> None:
+    (event,) = read(trace("cpumask_next", function, "seq_read", function)).events
+    assert (event.kind, event.core, event.process) == (Kind.STACK_MEMCG_WALK, 39, "kubelet")
+
+
+def test_reclaim_that_walks_groups_reads_no_statistics() -> None:
+    assert read(trace("mem_cgroup_iter", "shrink_node", "do_try_to_free_pages")).events == ()
+    assert read(trace("? mem_cgroup_iter", "? memcg_stat_show")).events == ()
+    (event,) = read(trace("memcg_stat_show", "shrink_node")).events
+    assert event.kind is Kind.STACK_MEMCG_WALK
+
+
+def test_trace_without_a_head_names_nobody() -> None:
+    (event,) = read("[900.000000]  memcg_stat_show+0x16f/0x1f0").events
+    assert (event.core, event.process) == (None, "")
+    late = trace("seq_read") + "\n[900.000000]  memcg_stat_show+0x16f/0x1f0"
+    (event,) = read(late).events
+    assert (event.core, event.process) == (None, "")
+
+
+def test_every_way_of_reading_ends_in_the_filter() -> None:
+    (command,) = PROBE.commands
+    ways = (command.argv, *command.alternatives)
+    assert [("sudo -n" in way[2], "dmesg -k" in way[2]) for way in ways] == [
+        (False, False),
+        (True, False),
+        (False, True),
+        (True, True),
+    ]
+    assert all("'-- whole --'; } | awk -v o=" in way[2] for way in ways)
