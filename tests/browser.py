@@ -1,0 +1,76 @@
+"""A real headless Chromium, the machine's own, as a test's eyes and hands."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Literal
+
+from playwright.async_api import Browser, Page, async_playwright
+
+CHROMIUM = shutil.which("chromium")
+ARGUMENTS = [
+    "--no-sandbox",  # tests run as root in containers; what is shown comes from the test itself
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+WIDE = (1440, 900)
+PHONE = (390, 844)
+
+
+@asynccontextmanager
+async def chromium() -> AsyncIterator[Browser]:
+    """Start the browser. Raises: FileNotFoundError when there is none."""
+    if CHROMIUM is None:
+        raise FileNotFoundError("chromium is not installed (Debian: apt install chromium)")
+    async with async_playwright() as playwright:
+        browser = await playwright.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        yield browser
+        await browser.close()
+
+
+class Window:
+    """One window with its own cookies, that remembers every complaint of the browser."""
+
+    def __init__(self, page: Page, screenshots: Path) -> None:
+        self.page = page
+        self.complaints: list[str] = []
+        self._screenshots = screenshots
+        page.set_default_timeout(10_000)
+        page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        page.on("console", lambda told: self.complaints.append(told.text) if told.type == "error" else None)
+        page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
+
+    async def screenshot(self, name: str) -> None:
+        """Keep what is in sight as `NAME.png`."""
+        await self.page.screenshot(path=self._screenshots / f"{name}.png")
+
+    async def texts(self, selector: str) -> list[str]:
+        """Return what stands in every element of this kind."""
+        return [text.strip() for text in await self.page.locator(selector).all_inner_texts()]
+
+    async def until_text(self, selector: str, text: str) -> None:
+        """Wait until an element of this kind holds the text."""
+        await self.page.locator(selector, has_text=text).first.wait_for()
+
+
+@asynccontextmanager
+async def window(
+    browser: Browser, screenshots: Path, *, size: tuple[int, int] = WIDE, scheme: Literal["light", "dark"] = "light"
+) -> AsyncIterator[Window]:
+    """Open a window. `ZOMBIE_SCREENSHOTS` names a folder where all its screenshots are kept."""
+    if kept := os.environ.get("ZOMBIE_SCREENSHOTS"):
+        screenshots = Path(kept)
+        screenshots.mkdir(parents=True, exist_ok=True)
+    context = await browser.new_context(
+        viewport={"width": size[0], "height": size[1]}, color_scheme=scheme, is_mobile=size == PHONE
+    )
+    yield Window(await context.new_page(), screenshots)
+    await context.close()

@@ -1,0 +1,242 @@
+"""The workspace's page in a real browser: typing, reading, clicking, as several people."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Browser, expect
+
+from bot.demo.slack.server import SlackWorkspace
+from tests.browser import CHROMIUM, PHONE, WIDE, Window, chromium, window
+from tests.conftest import missing
+from tests.slack import bolt, workspace
+from tests.slack_bot import ONCALL, answer_as_a_bot, plain
+
+HOSTILE = (
+    "<script>alert(1)</script> <img src=x onerror=alert(1)> &lt;!channel&gt; <javascript:alert(1)|click> "
+    "<https://a.example/\"onmouseover=\"alert(1)|safe> `<b>`"
+)
+
+
+@pytest.fixture
+async def browser() -> AsyncIterator[Browser]:
+    if CHROMIUM is None:
+        missing("chromium is not installed (Debian: apt install chromium)")
+    async with chromium() as browser:
+        yield browser
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[SlackWorkspace]:
+    async with workspace() as slack, bolt(slack) as app:
+        answer_as_a_bot(app)
+        yield slack
+
+
+@pytest.fixture
+async def desk(browser: Browser, slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[Window]:
+    """Alice's window, at the on-call channel."""
+    async with window(browser, tmp_path) as desk:
+        await desk.page.goto(slack.page_url)
+        await desk.page.locator("main .composer").wait_for()
+        yield desk
+        assert desk.complaints == []
+
+
+async def type_in(desk: Window, text: str, pane: str = "main") -> None:
+    await desk.page.locator(f"{pane} .composer textarea").fill(text)
+    await desk.page.keyboard.press("Enter")
+
+
+async def test_command_card_thread_and_approval_as_two_people(
+    desk: Window, browser: Browser, slack: SlackWorkspace, tmp_path: Path
+) -> None:
+    async with window(browser, tmp_path, scheme="dark") as bobs:
+        await bobs.page.goto(slack.page_url)
+        await bobs.page.locator("#rail").get_by_label("act as somebody else").click()
+        await bobs.page.get_by_role("option", name="Bob Okafor").click()
+        await bobs.until_text(".acting", "Bob Okafor")
+
+        await type_in(desk, "/zombie check node-1")
+        await desk.until_text("article .b-section", "sick")
+        await desk.until_text("article .edited", "(edited)")
+        await desk.until_text(".ephemeral", "Only visible to you")
+        await desk.screenshot("card-light-wide")
+        await bobs.until_text("article .b-section", "sick")
+        assert await bobs.page.locator(".ephemeral").count() == 0
+
+        await bobs.page.locator(".thread-bar").click()
+        await bobs.until_text("#thread article", "raw evidence")
+        await bobs.screenshot("thread-dark-wide")
+        await bobs.page.locator("#thread").get_by_role("button", name="Approve").click()
+        await bobs.page.get_by_role("button", name="No", exact=True).click()
+        assert slack.modal("bob") is None, "who does not confirm has not clicked"
+        await bobs.page.locator("#thread").get_by_role("button", name="Approve").click()
+        await bobs.page.get_by_role("button", name="Do it").click()
+
+        dialog = bobs.page.locator("dialog.modal")
+        await dialog.get_by_role("button", name="Approve").click()
+        await bobs.until_text(".b-error", "Please complete this required field.")
+        await dialog.get_by_label("Reason").fill("meh")
+        await dialog.get_by_role("button", name="Approve").click()
+        await bobs.until_text(".b-error", "Say more.")
+        await expect(dialog.get_by_label("Reason")).to_have_value("meh")
+        await bobs.screenshot("dialog-dark-wide")
+        await dialog.get_by_label("Reason").fill("it is sick")
+        await bobs.page.keyboard.press("Enter")
+        await dialog.wait_for(state="detached")
+        await desk.until_text("article", "approved by @bob: it is sick")
+        assert bobs.complaints == []
+
+
+async def test_menu_tells_the_app_what_was_chosen_and_shows_it(desk: Window) -> None:
+    await type_in(desk, "/zombie check node-1")
+    menu = desk.page.locator('[data-action-id="pick_node"]')
+    await menu.click()
+    await desk.page.get_by_role("option", name="node-2").click()
+    await desk.until_text("article", "picked n2")
+    await expect(menu).to_have_text("node-2")
+
+
+async def test_command_in_a_thread_is_answered_as_slack_does(desk: Window, slack: SlackWorkspace) -> None:
+    await type_in(desk, "anybody?")
+    await desk.page.locator("article", has_text="anybody?").hover()
+    await desk.page.get_by_label("Reply in thread").first.click()
+    await type_in(desk, "/zombie check node-1", pane="#thread")
+    await desk.until_text("#thread .ephemeral", "/zombie is not supported in threads. Sorry!")
+    await desk.page.keyboard.press("Control+a")
+    await desk.page.get_by_label("Close thread").click()
+    await expect(desk.page.locator("#thread")).to_be_hidden()
+    assert await desk.page.locator("main article").count() == 1, "replies stay out of the channel"
+
+
+async def test_hints_complete_commands_and_mentions(desk: Window, slack: SlackWorkspace) -> None:
+    box = desk.page.locator("main .composer textarea")
+    await box.press_sequentially("/zo")
+    await desk.until_text(".hint", "check NODE… | help")
+    await desk.page.keyboard.press("Tab")
+    await expect(box).to_have_value("/zombie ")
+    await box.fill("")
+    await box.press_sequentially("ask @bo")
+    await desk.page.keyboard.press("Enter")
+    await expect(box).to_have_value("ask @bob ")
+    await desk.page.keyboard.press("Shift+Enter")
+    await box.press_sequentially("now")
+    await desk.page.keyboard.press("Enter")
+    await desk.until_text("article .mention", "@bob")
+    assert slack.messages(ONCALL)[-1].text == "ask <@U0BOB00001> \nnow"
+
+
+async def test_hostile_text_stays_text(desk: Window, slack: SlackWorkspace) -> None:
+    evidence = {"type": "rich_text_preformatted", "elements": [{"type": "text", "text": HOSTILE}]}
+    blocks = [
+        {"type": "section", "text": {"type": "mrkdwn", "text": HOSTILE}, "fields": [plain(HOSTILE)]},
+        {"type": "header", "text": plain(HOSTILE[:150])},
+        {"type": "rich_text", "elements": [evidence]},
+        {"type": "image", "image_url": "https://elsewhere.example/pixel.png", "alt_text": HOSTILE},
+        {"type": "table", "rows": [[{"type": "raw_text", "text": HOSTILE}]]},
+    ]
+    slack.state.post(ONCALL, "U0ZOMBIE01", HOSTILE, blocks=blocks)
+    slack.state.post(ONCALL, "U0ALICE001", HOSTILE)
+    await expect(desk.page.locator("article")).to_have_count(2)
+    assert await desk.page.locator("article :is(script, img, iframe, [onerror], [onmouseover])").count() == 0
+    links = [await link.get_attribute("href") for link in await desk.page.locator("article .content a").all()]
+    assert all(link and link.startswith("https://a.example/") for link in links)
+    assert await desk.page.locator("article .mention").count() == 0
+    assert "<script>alert(1)</script>" in (await desk.texts("article .b-header"))[0]
+
+
+async def test_markup_looks_like_slacks(desk: Window, slack: SlackWorkspace) -> None:
+    text = (
+        "*bold* _italic_ ~gone~ `code` 2*3*4 snake_case_name\n&gt; quoted\n```\nraw *not bold*\n```\n"
+        "<https://x.example|label> :zombie: :no_such: &lt;b&gt; <#C0ALERTS01|alerts> <!date^0^{date_num}|then>"
+    )
+    slack.state.post(ONCALL, "U0BOB00001", text)
+    await desk.page.locator("article").wait_for()
+    for selector, wanted in {
+        "strong": ["bold"],
+        "em": ["italic"],
+        "s": ["gone"],
+        "code": ["code"],
+        "blockquote": ["quoted"],
+        "pre": ["raw *not bold*"],
+        "a": ["label", "#alerts"],
+        ".emoji": ["🧟"],
+        "time[title]:not(.time)": ["1970-01-01"],
+    }.items():
+        assert await desk.texts(f"article .content {selector}") == wanted, selector
+    shown = (await desk.texts("article .content"))[0]
+    assert "2*3*4 snake_case_name" in shown
+    assert ":no_such: <b>" in shown
+
+
+async def test_home_is_asked_for_and_shown(desk: Window) -> None:
+    await desk.page.get_by_role("link", name="Zombie home").click()
+    await desk.until_text(".home-body", "Hello @alice")
+
+
+async def test_phone_shows_one_pane_at_a_time(browser: Browser, slack: SlackWorkspace, tmp_path: Path) -> None:
+    async with window(browser, tmp_path, size=PHONE, scheme="dark") as phone:
+        page = phone.page
+        await page.goto(slack.page_url)
+        panes = {name: page.locator(name) for name in ("#sidebar", "main", "#thread")}
+
+        async def only(name: str) -> None:
+            await expect(panes[name]).to_be_visible()
+            for other in panes.keys() - {name}:
+                await expect(panes[other]).to_be_hidden()
+
+        await only("#sidebar")
+        await phone.screenshot("list-dark-phone")
+        await page.get_by_role("link", name="oncall-gpu").click()
+        await only("main")
+        await type_in(phone, "/zombie check node-1")
+        await phone.until_text("article .b-section", "sick")
+        await phone.screenshot("card-dark-phone")
+        await page.locator(".thread-bar").click()
+        await only("#thread")
+        await page.locator("#thread").get_by_label("Back").click()
+        await only("main")
+        await page.locator("main").get_by_label("Back").click()
+        await only("#sidebar")
+        assert await page.evaluate("document.documentElement.scrollWidth") == PHONE[0]
+        assert phone.complaints == []
+
+
+async def test_theme_follows_the_system_until_one_is_chosen(
+    browser: Browser, slack: SlackWorkspace, tmp_path: Path
+) -> None:
+    async with window(browser, tmp_path, scheme="dark") as desk:
+        await desk.page.goto(slack.page_url)
+        ground = "getComputedStyle(document.body).backgroundColor"
+        assert await desk.page.evaluate(ground) == "rgb(26, 29, 33)"
+        await desk.page.locator("#rail").get_by_label("Theme").click()
+        await desk.page.get_by_role("option", name="Light").click()
+        assert await desk.page.evaluate(ground) == "rgb(255, 255, 255)"
+        await desk.page.reload()
+        await desk.page.locator("main .composer").wait_for()
+        assert await desk.page.evaluate(ground) == "rgb(255, 255, 255)"
+
+
+async def test_page_asks_nobody_but_its_own_server_and_hides_the_token(
+    browser: Browser, slack: SlackWorkspace, tmp_path: Path
+) -> None:
+    async with window(browser, tmp_path, size=WIDE) as desk:
+        asked: list[str] = []
+        desk.page.on("request", lambda request: asked.append(request.url))
+        await desk.page.goto(slack.page_url)
+        await desk.page.locator("main .composer").wait_for()
+        assert {url.removeprefix(slack.origin)[0] for url in asked} == {"/"}
+        assert "token" not in desk.page.url
+        assert await desk.page.evaluate("document.cookie") == ""
+
+
+async def test_permalink_leads_to_the_message(desk: Window, slack: SlackWorkspace) -> None:
+    parent = slack.state.post("C0ALERTS01", "U0ZOMBIE01", "the parent")
+    reply = slack.state.post("C0ALERTS01", "U0ZOMBIE01", "the reply", thread_ts=parent.ts)
+    link = f"{slack.origin}/archives/C0ALERTS01/p{reply.ts.replace('.', '')}?thread_ts={parent.ts}&cid=C0ALERTS01"
+    await desk.page.goto(link)
+    await desk.until_text("#thread article.pointed", "the reply")
+    assert desk.page.url == f"{slack.origin}/#C0ALERTS01/{parent.ts}"
