@@ -1,0 +1,124 @@
+"""agents: which known agents a node has, and which of them nothing here needs."""
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bot.domain.command import Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.known_agents import KNOWN_AGENTS, KUBELETS
+from bot.domain.protected import is_protected
+from bot.domain.readings.agents import Agent, AgentsReading
+from bot.probes.agents import CONFIGS, INIT_LOG, PROBE, parse
+from tests.recorded import CAPTURES, recorded, run
+
+ENABLED = "ecs.service enabled enabled\n"
+LOOPS = "ecs.service loaded activating auto-restart Amazon Elastic Container Service - container agent\n"
+KUBELET = "kubelet.service loaded active running kubelet: The Kubernetes Node Agent\n"
+FAILED = "==> /var/log/ecs/ecs-init.log <==\n2026-11-21T10:00:11Z [INFO] Agent exited with code 1\n"
+CLUSTER = "==> /etc/ecs/ecs.config <==\nECS_CLUSTER=production\n"
+REGISTERED = '==> /var/log/ecs/ecs-agent.log <==\nlevel=info time=2026-11-21T{} msg="Registered container instance"\n'
+
+
+def read(files: str | None, unit_files: str = ENABLED, units: str = LOOPS + KUBELET) -> AgentsReading:
+    runs = [run("units", f"{unit_files}-- active --\n{units}-- end --\n")]
+    return parse(Outputs(*runs, *([] if files is None else [run("files", f"{files}-- end --\n")])))
+
+
+def ecs(files: str | None, units: str = LOOPS + KUBELET) -> Agent:
+    (agent,) = read(files, units=units).agents
+    return agent
+
+
+def test_recorded_agent_loops_unused_beside_kubelet() -> None:
+    reading = parse(recorded(CAPTURES / "agents" / "debian-12--ecs-loops-beside-kubelet.out"))
+    (agent,) = reading.agents
+    assert (agent.name, agent.unit, agent.enabled, agent.active) == ("ecs", "ecs.service", "enabled", "activating")
+    assert (agent.used, reading.orchestrator, reading.unused) == (False, "kubernetes", (agent,))
+    assert "kubelet.service runs this node's work" in agent.because
+    assert (agent.log_exits, agent.log_last_at) == (2, "2026-11-21T10:00:11Z")
+    assert agent.image == "amazon/amazon-ecs-agent"
+
+
+def test_node_without_systemd_has_no_agents() -> None:
+    assert parse(recorded(CAPTURES / "agents" / "debian-12--no-systemd.out")) == AgentsReading(())
+
+
+@pytest.mark.parametrize(
+    ("files", "units", "used", "because"),
+    [
+        (FAILED, LOOPS + KUBELET, False, "no ECS cluster is configured"),
+        (FAILED, LOOPS, None, "cluster called default"),
+        (CLUSTER, LOOPS + KUBELET, None, "ECS_CLUSTER is production, and kubelet.service runs here too"),
+        (CLUSTER, LOOPS, True, "ECS_CLUSTER is production"),
+        (REGISTERED.format("10:00:00Z"), LOOPS + KUBELET, True, "registration with a cluster"),
+        (FAILED + REGISTERED.format("10:00:12Z"), LOOPS, True, "registration with a cluster"),
+        (FAILED + REGISTERED.format("10:00:10Z"), LOOPS + KUBELET, False, "no ECS cluster"),
+        ("unreadable /etc/ecs/ecs.config\n", LOOPS + KUBELET, None, "could not be read"),
+        (None, LOOPS + KUBELET, None, "could not be read"),
+    ],
+)
+def test_ecs_is_used_unused_or_not_to_be_told(files: str | None, units: str, used: bool | None, because: str) -> None:
+    agent = ecs(files, units)
+    assert agent.used is used
+    assert because in agent.because
+
+
+def test_files_that_are_cut_short_tell_nothing() -> None:
+    text = f"{ENABLED}-- active --\n{LOOPS}{KUBELET}-- end --\n"
+    (agent,) = parse(Outputs(run("units", text), run("files", FAILED))).agents
+    assert (agent.used, agent.log_exits) == (None, 0)
+
+
+def test_orchestrator_is_whoever_runs() -> None:
+    assert read("", units=LOOPS).orchestrator == ""
+    assert read(CLUSTER, units=LOOPS).orchestrator == "ecs"
+    stopped = KUBELET.replace("active running", "inactive dead")
+    assert read("", units=LOOPS + stopped).orchestrator == ""
+
+
+def test_retries_are_counted_where_the_log_tells_no_exit_codes() -> None:
+    retries = "2026-11-21T10:00:{}Z [WARN] ECS Agent failed to start, retrying in 8.287113937s\n"
+    log = "==> /var/log/ecs/ecs-init.log <==\n" + retries.format("01") + retries.format("11")
+    assert (ecs(log).log_exits, ecs(log).log_last_at) == (2, "2026-11-21T10:00:11Z")
+    assert ecs(log + "2026-11-21T10:00:20Z Agent exited with code 0\n").log_exits == 2
+
+
+def test_other_agents_are_listed_and_their_use_is_left_to_people() -> None:
+    reading = read("", "datadog-agent.service enabled\ntelegraf.service disabled\nawslogs.service alias\n", "")
+    datadog, telegraf = reading.agents
+    assert (datadog.used, datadog.is_enabled, telegraf.is_enabled) == (None, True, False)
+    assert "api_key" in datadog.because
+    assert (datadog.active, reading.unused_count) == ("inactive", 0)
+
+
+def test_agent_that_runs_without_a_unit_file_is_listed() -> None:
+    (agent,) = read("", "", "telegraf.service not-found active running Telegraf\n").agents
+    assert (agent.name, agent.enabled, agent.active) == ("telegraf", "", "active")
+
+
+@pytest.mark.parametrize("text", ["ecs.service enabled", "ecs.service enabled\n-- active --\necs.serv"])
+def test_list_that_is_cut_short_is_unread(text: str) -> None:
+    with pytest.raises(CannotRead, match="cut short"):
+        parse(Outputs(run("units", text)))
+
+
+def test_fragment_sends_the_clusters_name_and_no_password(tmp_path: Path) -> None:
+    """The fragment itself, against files that stand for an agent's."""
+    config, log = tmp_path / "ecs.config", tmp_path / "ecs-init.log"
+    config.write_text('ECS_ENGINE_AUTH_DATA={"password":"hunter2"}\n ECS_CLUSTER="production"\n')
+    log.write_text("x Agent exited with code 1\n" * 2 + "x something else\n")
+    said = PROBE.commands[1].argv[2].replace(CONFIGS[0], str(config)).replace(INIT_LOG, str(log))
+    done = subprocess.run(["sh", "-c", said], capture_output=True, text=True, timeout=30, check=True)
+    assert "hunter2" not in done.stdout
+    assert 'ECS_CLUSTER="production"' in done.stdout
+    assert done.stdout.count("Agent exited with code 1") == 2
+    assert done.stdout.endswith("-- end --\n")
+
+
+def test_table_of_agents_names_each_unit_once() -> None:
+    units = [unit for agent in KNOWN_AGENTS for unit in agent.units] + list(KUBELETS)
+    assert len(units) == len(set(units))
+    assert all(unit.endswith(".service") for unit in units)
+    assert not is_protected(KNOWN_AGENTS[0].units)
