@@ -41,8 +41,8 @@ def openssh(fleet: Fleet, name: str, *command: str) -> list[str]:
     ssh = shutil.which("ssh")
     if ssh is None:
         missing("OpenSSH's ssh is not installed (Debian: apt install openssh-client)")
-    options = ("BatchMode=yes", "IdentitiesOnly=yes", "StrictHostKeyChecking=yes", "ConnectTimeout=5")
-    options += (f"UserKnownHostsFile={fleet.known_hosts}", "GlobalKnownHostsFile=/dev/null", "LogLevel=ERROR")
+    options = ["BatchMode=yes", "IdentitiesOnly=yes", "StrictHostKeyChecking=yes", "ConnectTimeout=5"]
+    options += [f"UserKnownHostsFile={fleet.known_hosts}", "GlobalKnownHostsFile=/dev/null", "LogLevel=ERROR"]
     words = [word for option in options for word in ("-o", option)]
     port = str(fleet.servers[name].port)
     return [ssh, "-F", "none", "-i", str(fleet.key), *words, "-p", port, f"{USER}@{ADDRESS}", *command]
