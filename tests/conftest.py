@@ -2,10 +2,12 @@
 
 import os
 from collections.abc import Iterator
+from pathlib import Path
 from typing import NoReturn
 
 import pytest
 
+from tests.postgresql import BINARIES, Postgresql
 from tests.sshd import SSHD, Sshd
 
 
@@ -23,3 +25,21 @@ def sshd() -> Iterator[Sshd]:
         missing("sshd is not installed (Debian: apt install openssh-server)")
     with Sshd() as node:
         yield node
+
+
+@pytest.fixture(scope="session")
+def postgresql() -> Iterator[Postgresql]:
+    """A PostgreSQL server for the whole run; each test takes a database of its own."""
+    if BINARIES is None:
+        missing("PostgreSQL is not installed (Debian: apt install postgresql)")
+    with Postgresql() as server:
+        yield server
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def database_url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    """The URL of an empty database, of each kind that the record may be kept in."""
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'zombie.db'}"
+    server: Postgresql = request.getfixturevalue("postgresql")
+    return server.new_database()

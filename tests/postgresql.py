@@ -1,4 +1,4 @@
-"""A real PostgreSQL server of the tests' own: loopback, a port from the kernel, an unprivileged user, a folder of /tmp."""
+"""A real PostgreSQL server of the tests' own: on loopback, a port from the kernel, an unprivileged user."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ BINARIES = find_binaries()
 
 
 class Postgresql:
-    """A server that lives as long as the `with` block; what it writes is not synced, for it need not outlive a crash."""
+    """A server that lives as long as the `with` block; nothing is synced: it need not outlive a crash."""
 
     def __init__(self) -> None:
         assert BINARIES is not None

@@ -22,6 +22,7 @@ from bot.domain.events import (
     Triaged,
     ValidationStarted,
 )
+from bot.domain.safe_text import safe
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 
@@ -125,15 +126,16 @@ class Incident:
 
     @property
     def summary(self) -> IncidentSummary:
-        """The incident in one line."""
+        """The incident in one line, its texts made safe: some of them come from sources."""
+        cause = self.verdict.cause if self.verdict is not None else None
         return IncidentSummary(
             id=self.id,
-            node=self.node,
-            group=self.group,
+            node=safe(self.node),
+            group=safe(self.group),
             state=self.state,
-            cause=self.verdict.cause if self.verdict is not None else None,
+            cause=safe(cause) if cause is not None else None,
             source=self.alert.kind,
-            source_id=self.alert.id,
+            source_id=safe(self.alert.id),
             opened_at=self.opened_at,
             updated_at=self.updated_at,
             ended=self.ended,

@@ -113,11 +113,11 @@ def said(entry: Entry) -> str:
 def _summary(summary: IncidentSummary) -> dict[str, Any]:
     return {
         "id": summary.id,
-        "node": safe(summary.node),
-        "group": safe(summary.group),
+        "node": summary.node,
+        "group": summary.group,
         "state": summary.state.value,
-        "cause": None if summary.cause is None else safe(summary.cause),
-        "source": {"kind": summary.source.value, "id": safe(summary.source_id)},
+        "cause": summary.cause,
+        "source": {"kind": summary.source.value, "id": summary.source_id},
         "opened_at": instant_text(summary.opened_at),
         "updated_at": instant_text(summary.updated_at),
     }

@@ -1,0 +1,266 @@
+"""The ledger's promises, on every database it may be kept in."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.entry import NOTHING_BEFORE, Head, chained, instant_text
+from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, LedgerUnavailable, UnreadableEntry
+from bot.domain.event_form import body_of, written
+from bot.domain.events import AlertJoined, AlertReceived, Declined, IncidentEvent, PlanProposed, Triaged
+from bot.domain.fold import fold
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, IncidentEnded
+from bot.domain.incident import Incident
+from bot.domain.plan import Step
+from bot.domain.transitions import State
+from bot.ledger import AwaitedLedger, Database, Ledger
+from tests.incidents import (
+    ALERT,
+    APPROVER,
+    ASKER,
+    EVIDENCE,
+    HEALTHY,
+    NODE,
+    OPENING,
+    PLAN,
+    PROPOSED,
+    TRIAGED,
+    VERDICT,
+    WAYS,
+    by_whom,
+)
+
+ID = "7k3m9x2qpv"
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with Database.open(database_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def ledger(database: Database) -> Ledger:
+    return Ledger(database)
+
+
+def tell(ledger: Ledger, events: tuple[IncidentEvent, ...], stream: str = ID) -> Incident:
+    for seq, event in enumerate(events):
+        ledger.append(stream, seq, event, by_whom(event))
+    return fold(ledger.read(stream))
+
+
+def test_what_was_appended_is_read_back(ledger: Ledger) -> None:
+    appended = [ledger.append(ID, seq, event, by_whom(event)) for seq, event in enumerate(WAYS[State.VERIFYING])]
+    assert ledger.read(ID) == tuple(appended)
+    assert [entry.event for entry in appended] == list(WAYS[State.VERIFYING])
+    assert [(entry.seq, entry.by) for entry in appended[:2]] == [(1, ASKER), (2, BOT)]
+    assert fold(appended).verdict == VERDICT
+    assert ledger.head(ID) == Head(len(appended), appended[-1].hash)
+
+
+def test_every_entry_is_chained_to_the_one_before(ledger: Ledger) -> None:
+    tell(ledger, WAYS[State.PROPOSED])
+    before = NOTHING_BEFORE
+    for entry in ledger.read(ID):
+        kept = (entry.stream, entry.seq, instant_text(entry.at), entry.by, entry.kind, written(entry.body))
+        assert entry.hash == chained(before, *kept)
+        before = entry.hash
+
+
+def test_stream_that_is_not_there_is_empty(ledger: Ledger) -> None:
+    assert (ledger.read(ID), ledger.head(ID), ledger.head(HOUSE)) == ((), Head(), Head())
+    assert (ledger.open_streams(), ledger.incidents()) == ((), ())
+
+
+def test_later_of_two_hears_of_the_conflict_and_nothing_is_appended(ledger: Ledger) -> None:
+    tell(ledger, WAYS[State.PROPOSED])
+    first = ledger.append(ID, 3, Declined("no"), APPROVER)
+    with pytest.raises(Conflict, match=f"{ID} has 4 entries, not 3"):
+        ledger.append(ID, 3, Declined("no, I said"), ASKER)
+    assert ledger.read(ID)[-1] == first
+
+
+def test_entry_cannot_be_appended_ahead_of_the_end(ledger: Ledger) -> None:
+    with pytest.raises(Conflict):
+        ledger.append(ID, 1, OPENING, ASKER)
+
+
+def test_event_that_cannot_follow_is_not_appended(ledger: Ledger) -> None:
+    tell(ledger, (OPENING,))
+    with pytest.raises(ImpossibleEvent, match="PlanProposed cannot follow"):
+        ledger.append(ID, 1, PROPOSED, BOT)
+    assert ledger.head(ID).seq == 1
+    assert ledger.incidents()[0].state is State.OPENED
+
+
+@pytest.mark.parametrize(
+    ("stream", "expected", "event"),
+    [(HOUSE, None, OPENING), (ID, 0, BrakePulled("x")), (ID, None, OPENING), (HOUSE, 0, TRIAGED)],
+)
+def test_event_goes_to_its_own_kind_of_stream(
+    ledger: Ledger, stream: str, expected: int | None, event: IncidentEvent
+) -> None:
+    with pytest.raises(ImpossibleEvent, match="does not belong"):
+        ledger.append(stream, expected, event, BOT)
+
+
+@pytest.mark.parametrize("by", ["", "ann", "slack: T/U", "terminal:a\nb", "root:x"])
+def test_nobody_without_a_proper_name_makes_an_entry(ledger: Ledger, by: str) -> None:
+    with pytest.raises(ValueError, match="cannot stand for"):
+        ledger.append(ID, 0, OPENING, by)
+
+
+@pytest.mark.parametrize("state", list(State))
+def test_end_and_only_the_end_writes_its_head_into_the_house(ledger: Ledger, state: State) -> None:
+    incident = tell(ledger, WAYS[state])
+    noted = [entry.event for entry in ledger.read(HOUSE)]
+    if incident.ended:
+        assert noted == [IncidentEnded(ID, state.value, incident.seq, incident.head)]
+        assert ledger.open_streams() == ()
+    else:
+        assert noted == []
+        assert ledger.open_streams() == (ID,)
+
+
+def test_verdict_without_a_plan_is_an_end_too(ledger: Ledger) -> None:
+    incident = tell(ledger, (OPENING, Triaged(HEALTHY)))
+    assert [entry.event for entry in ledger.read(HOUSE)] == [IncidentEnded(ID, "triaged", 2, incident.head)]
+
+
+def test_house_takes_entries_wherever_it_ends(ledger: Ledger) -> None:
+    seqs = [ledger.append(HOUSE, None, BrakePulled(str(n)), ASKER).seq for n in range(3)]
+    assert seqs == [1, 2, 3]
+    with pytest.raises(Conflict):
+        ledger.append(HOUSE, 2, BrakeReleased("late"), ASKER)
+
+
+def test_list_follows_the_entries(ledger: Ledger) -> None:
+    tell(ledger, WAYS[State.PROPOSED])
+    tell(ledger, (replace(OPENING, node="node-2"), Triaged(replace(HEALTHY, node="node-2"))), "another000")
+    newest, oldest = ledger.incidents()
+    assert (newest.id, newest.node, newest.cause, newest.ended) == ("another000", "node-2", None, True)
+    assert oldest == fold(ledger.read(ID)).summary
+    assert (oldest.group, oldest.source, oldest.source_id) == (OPENING.group, SourceKind.SLACK, ALERT.id)
+    assert ledger.incidents(only_open=True) == (oldest,)
+
+
+def test_secrets_are_taken_out_before_anything_is_kept(ledger: Ledger, database: Database) -> None:
+    leaky = replace(EVIDENCE, source=("agent --token s3cr3t-value", "-----BEGIN RSA PRIVATE " + "KEY-----", "MIIEowIB"))
+    ledger.append(ID, 0, replace(OPENING, alert=replace(ALERT, text="login with password=hunter2")), ASKER)
+    triaged = ledger.append(ID, 1, replace(TRIAGED, verdict=replace(VERDICT, evidence=(leaky,))), BOT)
+    with database.reading() as connection:
+        everything = str(connection.execute(text("SELECT * FROM entries")).all())
+    for secret in ("s3cr3t-value", "MIIEowIB", "hunter2"):
+        assert secret not in everything
+    assert triaged == ledger.read(ID)[-1]
+    assert isinstance(triaged.event, Triaged)
+    assert triaged.event.verdict.evidence[0].source[0] == "agent --token [redacted]"
+
+
+def test_plan_that_holds_a_secret_cannot_be_proposed(ledger: Ledger) -> None:
+    # What would be kept is not what would run, so nobody could know what they approve.
+    plan = replace(PLAN, steps=(Step("disable_unit", {}, ("agentctl --token s3cr3t stop",)),))
+    ledger.append(ID, 0, OPENING, ASKER)
+    ledger.append(ID, 1, replace(TRIAGED, verdict=replace(VERDICT, plan=plan)), BOT)
+    with pytest.raises(ImpossibleEvent, match="its digest is not that of the plan on record"):
+        ledger.append(ID, 2, PlanProposed.of(plan, {}), BOT)
+
+
+def test_time_is_the_databases_and_in_order(ledger: Ledger, database: Database) -> None:
+    with database.reading() as connection:
+        before = database.now(connection)
+    tell(ledger, WAYS[State.RESOLVED])
+    times = [instant_text(entry.at) for entry in ledger.read(ID)]
+    with database.reading() as connection:
+        after = database.now(connection)
+    assert [before, *times, after] == sorted([before, *times, after])
+    assert len({len(moment) for moment in times} | {len(before)}) == 1
+
+
+def test_time_never_falls_where_the_clock_is_set_back(database: Database) -> None:
+    noon = datetime(2026, 11, 21, 12, tzinfo=UTC)
+    clock = iter([noon, noon - timedelta(hours=3), noon + timedelta(seconds=1)])
+    ledger = Ledger(database, lambda: next(clock))
+    times = [ledger.append(HOUSE, None, BrakePulled("x"), BOT).at for _ in range(3)]
+    assert times == [noon, noon, noon + timedelta(seconds=1)]
+
+
+def test_hostile_text_is_kept_as_it_is(ledger: Ledger) -> None:
+    hostile = "\x00 \ud800 \u202e ' OR 1=1; -- \\ \" 💥 %s :x {}"
+    event = AlertReceived(Alert(SourceKind.GRAFANA, hostile, text=hostile), NODE)
+    assert ledger.append(ID, 0, event, BOT).event == event
+    assert ledger.read(ID)[0].event == event
+
+
+def test_many_threads_at_once_lose_and_double_nothing(ledger: Ledger) -> None:
+    tell(ledger, (OPENING,))
+
+    def join(number: int) -> None:
+        while True:
+            try:
+                ledger.append(ID, ledger.head(ID).seq, AlertJoined(Alert(SourceKind.GRAFANA, str(number))), BOT)
+            except Conflict:
+                continue
+            return
+
+    with ThreadPoolExecutor(8) as threads:
+        list(threads.map(join, range(40)))
+    joined = fold(ledger.read(ID)).joined
+    assert sorted(int(alert.id) for alert in joined) == list(range(40))
+
+
+async def test_awaited_ledger_is_the_same_ledger(ledger: Ledger) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        awaited = AwaitedLedger(ledger, threads)
+        entry = await awaited.append(ID, 0, OPENING, ASKER)
+        assert await awaited.read(ID) == (entry,) == ledger.read(ID)
+        assert await awaited.head(ID) == ledger.head(ID)
+        assert await awaited.open_streams() == (ID,)
+        assert await awaited.incidents(only_open=True) == ledger.incidents()
+        with pytest.raises(LedgerError):
+            await awaited.append(ID, 0, OPENING, ASKER)
+
+
+def test_entries_cannot_be_changed_or_removed_by_accident(ledger: Ledger, database: Database) -> None:
+    tell(ledger, (OPENING,))
+    for accident in ("UPDATE entries SET kind = 'x'", "DELETE FROM entries"):
+        with pytest.raises(LedgerUnavailable, match="only ever appended"), database.writing() as connection:
+            connection.execute(text(accident))
+
+
+def test_locked_database_is_said_to_be_unavailable_and_nothing_is_appended(database_url: str, tmp_path: Path) -> None:
+    with Database.open(database_url, busy=timedelta(milliseconds=200)) as database:
+        ledger = Ledger(database)
+        if database_url.startswith("sqlite"):
+            other = sqlite3.connect(tmp_path / "zombie.db", isolation_level=None)
+            other.execute("BEGIN IMMEDIATE")
+        else:
+            lock = f"SELECT pg_advisory_lock({int.from_bytes(b'zombie')})".encode()
+            other = psycopg.connect(database_url, autocommit=True)  # type: ignore[assignment]
+            other.execute(lock)  # type: ignore[arg-type]
+        try:
+            with pytest.raises(LedgerUnavailable, match="cannot be used"):
+                ledger.append(ID, 0, OPENING, ASKER)
+            assert ledger.read(ID) == ()  # reading needs no lock
+        finally:
+            other.close()
+        assert ledger.append(ID, 0, OPENING, ASKER).seq == 1
+
+
+def test_row_that_is_no_entry_is_said_to_be_unreadable(ledger: Ledger, database: Database) -> None:
+    with database.writing() as connection:
+        row = {"s": ID, "at": "yesterday", "by": BOT, "k": "AlertReceived", "b": written(body_of(OPENING)), "h": "0"}
+        connection.execute(text("INSERT INTO entries VALUES (:s, 1, :at, :by, :k, :b, :h)"), row)
+    with pytest.raises(UnreadableEntry, match=f"Entry {ID}/1 is malformed"):
+        ledger.read(ID)

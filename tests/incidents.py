@@ -1,0 +1,153 @@
+"""Events, entries and incidents for tests: one example of every event, and a way into every state."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.entry import Entry
+from bot.domain.event_form import Event, body_of, kind_of, written
+from bot.domain.events import (
+    AlertJoined,
+    AlertReceived,
+    Approved,
+    Cancelled,
+    Compared,
+    Declined,
+    Endorsed,
+    Escalated,
+    Expired,
+    IncidentEvent,
+    NodePicked,
+    PlanProposed,
+    PlanWithheld,
+    QuestionAnswered,
+    QuestionAsked,
+    Resolved,
+    SampleTaken,
+    StepFailed,
+    StepSkipped,
+    StepStarted,
+    StepVerified,
+    Triaged,
+    ValidationStarted,
+)
+from bot.domain.house_events import BrakePulled, BrakeReleased, HouseEvent, IncidentEnded, PolicyChanged, WishRefused
+from bot.domain.plan import Plan, Step
+from bot.domain.probe import Unread
+from bot.domain.transitions import State
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
+
+NODE = "node-gpu-01"
+ASKER = "slack:T024BE7LD/U012ASKER"
+APPROVER = "slack:T024BE7LD/U012APPRO"
+BEGAN_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+BOOT = "3b1cd2f4-71f5-4b0e-9c0c-0f7b6e1a2b3c"
+
+EVIDENCE = Evidence("dying", "cgroups", "68,700 memory cgroups, 240 alive", ("memory\t4\t68700\t1",))
+STEPS = (
+    Step("disable_unit", {"unit": "ecs.service"}, ("sudo -n systemctl disable --now -- ecs.service",)),
+    Step("reboot", {}, (f'test "$(cat /proc/sys/kernel/random/boot_id)" = {BOOT} && exec sudo -n systemctl reboot',)),
+)
+PLAN = Plan(NODE, STEPS, "Take the agent out of the image.")
+HEALTHY = Verdict(NODE, Status.HEALTHY, None, None, "Healthy", unread=(Unread("perf", "not installed"),))
+VERDICT = Verdict(
+    node=NODE,
+    status=Status.CRITICAL,
+    cause="leaked-memory-cgroups",
+    confidence=Confidence.CONFIRMED,
+    summary="ecs.service leaks memory cgroups, and kubelet pays for it.",
+    evidence=(EVIDENCE, Evidence("harm", "cpu", "core 17 spent 4 s of 5 in the kernel")),
+    ruled_out=(RuledOut("cpu-steal", "0.0 % is stolen"),),
+    unread=(Unread("perf", "not installed"),),
+    suspects=("ecs.service",),
+    remedy=STEPS,
+    lasting_fix=PLAN.lasting_fix,
+    plan=PLAN,
+    took=timedelta(seconds=5, microseconds=412_345),
+    try_next="Look at the agent's log.",
+)
+ALERT = Alert(SourceKind.SLACK, "1700000000.000100", ASKER, "check node-gpu-01")
+PROPOSED = PlanProposed.of(PLAN, {"address": "10.0.0.7", "boot_id": BOOT, "playbook": "node-health 3"})
+TRIAGED = Triaged(VERDICT, "node-health", 3, BEGAN_AT - timedelta(seconds=6), "kernel 5.15 · up 11 d")
+
+OPENING = AlertReceived(ALERT, NODE, "g7k3m9x2qp", "node-health")
+WITHOUT_NODE = AlertReceived(Alert(SourceKind.PAGERDUTY, "Q1", text="a node is slow"), "")
+QUESTION = QuestionAsked("Is the node back?", ("yes", "no"))
+APPROVED = Approved(PROPOSED.digest, "it is drained", "ann")
+STARTED = StepStarted(1, 1, BOOT, (EVIDENCE,))
+VERIFIED = StepVerified(1, (Evidence("off", "units", "ecs.service is off"),), timedelta(seconds=2))
+SECOND = StepSkipped(2, "somebody else rebooted the node")
+VALIDATING = ValidationStarted(timedelta(minutes=10), "two of two steps are through")
+HOLDS = SampleTaken(True, (Evidence("flat", "cgroups", "260 memory cgroups"),))
+RESOLVED = Resolved("The leak is gone.", (Compared("memory cgroups", "68,700", "260"),))
+
+# One of each, every field filled in.
+INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
+    AlertReceived(ALERT, NODE, "g7k3m9x2qp", "node-health", "old0000000"),
+    AlertJoined(Alert(SourceKind.ALERTMANAGER, "a1b2", text="NodeSlow")),
+    NodePicked(NODE),
+    TRIAGED,
+    PlanWithheld("Acting is off.", ("zombie ALL=(root) NOPASSWD: /usr/bin/systemctl reboot",)),
+    PROPOSED,
+    Endorsed(PROPOSED.digest, "fine by me", "bob"),
+    APPROVED,
+    Declined("the job has to finish", PROPOSED.digest, "ann"),
+    Expired("Nobody decided within 15 minutes."),
+    Cancelled("The node changed.", ("boot_id: another",)),
+    STARTED,
+    VERIFIED,
+    SECOND,
+    StepFailed(1, "The unit is still active.", (EVIDENCE,)),
+    VALIDATING,
+    HOLDS,
+    RESOLVED,
+    Escalated("The node did not come back.", "Look at its console."),
+    QUESTION,
+    QuestionAnswered("yes", "seen on the console"),
+)
+HOUSE_EVENTS: tuple[HouseEvent, ...] = (
+    IncidentEnded("7k3m9x2qpv", "resolved", 9, "ab" * 32),
+    WishRefused("SelfApproval", "Who asks does not approve.", "approve", "7k3m9x2qpv"),
+    BrakePulled("rollout"),
+    BrakeReleased("rollout is over"),
+    PolicyChanged("cd" * 32, 'approvers = ["U012APPRO"]'),
+)
+
+_TO_PROPOSED: tuple[IncidentEvent, ...] = (OPENING, TRIAGED, PROPOSED)
+_TO_VERIFYING: tuple[IncidentEvent, ...] = (*_TO_PROPOSED, APPROVED, STARTED, VERIFIED, SECOND, VALIDATING)
+WAYS: dict[State, tuple[IncidentEvent, ...]] = {
+    State.OPENED: (OPENING,),
+    State.TRIAGED: (OPENING, TRIAGED),
+    State.PROPOSED: _TO_PROPOSED,
+    State.APPROVED: (*_TO_PROPOSED, APPROVED),
+    State.ACTING: (*_TO_PROPOSED, APPROVED, STARTED),
+    State.VERIFYING: (*_TO_VERIFYING, HOLDS),
+    State.RESOLVED: (*_TO_VERIFYING, HOLDS, RESOLVED),
+    State.DECLINED: (*_TO_PROPOSED, Declined("no")),
+    State.EXPIRED: (*_TO_PROPOSED, Expired("too late")),
+    State.CANCELLED: (OPENING, Cancelled("asked twice")),
+    State.ESCALATED: (*_TO_PROPOSED, APPROVED, STARTED, Escalated("no proof")),
+    State.UNKNOWN: (OPENING, QUESTION),
+}
+
+
+def by_whom(event: Event) -> str:
+    """Who makes such an entry."""
+    if isinstance(event, Approved | Endorsed | Declined):
+        return APPROVER
+    return ASKER if isinstance(event, AlertReceived) else BOT
+
+
+def entry(event: Event, seq: int, stream: str = "7k3m9x2qpv", by: str = "") -> Entry:
+    """An entry as it is read back; its hash is a stand-in."""
+    at = BEGAN_AT + timedelta(seconds=seq)
+    body = json.loads(written(body_of(event)))
+    return Entry(stream, seq, at, by or by_whom(event), kind_of(event), body, f"{seq:064x}")
+
+
+def entries(events: Iterable[Event], stream: str = "7k3m9x2qpv") -> tuple[Entry, ...]:
+    """The entries of one stream."""
+    return tuple(entry(event, seq, stream) for seq, event in enumerate(events, 1))

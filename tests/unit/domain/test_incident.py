@@ -1,0 +1,265 @@
+"""The table of transitions, walked whole, and what the fold knows of an incident."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.errors import ImpossibleEvent, UnreadableEntry
+from bot.domain.event_form import EVENTS, Event, kind_of
+from bot.domain.events import (
+    Approved,
+    Cancelled,
+    Declined,
+    Endorsed,
+    Escalated,
+    IncidentEvent,
+    NodePicked,
+    PlanProposed,
+    PlanWithheld,
+    QuestionAnswered,
+    SampleTaken,
+    StepFailed,
+    StepSkipped,
+    StepStarted,
+    Triaged,
+)
+from bot.domain.fold import after, fold
+from bot.domain.incident import Incident
+from bot.domain.transitions import State
+from bot.domain.verdict import Confidence
+from tests.incidents import (
+    ALERT,
+    APPROVED,
+    APPROVER,
+    ASKER,
+    BEGAN_AT,
+    HEALTHY,
+    HOLDS,
+    HOUSE_EVENTS,
+    INCIDENT_EVENTS,
+    OPENING,
+    PLAN,
+    PROPOSED,
+    QUESTION,
+    RESOLVED,
+    SECOND,
+    STARTED,
+    TRIAGED,
+    VALIDATING,
+    VERDICT,
+    VERIFIED,
+    WAYS,
+    WITHOUT_NODE,
+    entries,
+    entry,
+)
+
+# Event by event, where it leads from each of the states that are no end; a dot is nowhere.
+GRID = """
+                 opened    triaged   proposed  approved  acting    verifying  unknown
+AlertReceived    .         .         .         .         .         .          .
+AlertJoined      opened    triaged   proposed  approved  acting    verifying  unknown
+NodePicked       opened    .         .         .         .         .          opened
+Triaged          triaged   .         .         .         .         .          .
+PlanWithheld     .         triaged   .         .         .         .          .
+PlanProposed     .         proposed  .         .         .         .          .
+Endorsed         .         .         proposed  .         .         .          .
+Approved         .         .         approved  .         .         .          .
+Declined         .         .         declined  .         .         .          .
+Expired          .         expired   expired   expired   .         .          .
+Cancelled        cancelled cancelled cancelled cancelled .         .          cancelled
+StepStarted      .         .         .         acting    acting    .          .
+StepVerified     .         .         .         .         acting    .          .
+StepSkipped      .         .         .         acting    acting    .          .
+StepFailed       .         .         .         .         acting    .          .
+ValidationStarted .        .         .         .         verifying .          .
+SampleTaken      .         .         .         .         .         verifying  .
+Resolved         .         .         .         .         .         resolved   .
+Escalated        escalated escalated escalated escalated escalated escalated  escalated
+QuestionAsked    unknown   .         .         unknown   unknown   unknown    .
+QuestionAnswered .         .         .         .         .         .          opened
+"""
+COLUMNS = GRID.split("\n")[1].split()
+LEADS_TO = {
+    (State(column), kind): cell
+    for kind, *cells in map(str.split, GRID.strip().split("\n")[1:])
+    for column, cell in zip(COLUMNS, cells, strict=True)
+}
+EXAMPLES: dict[str, Event] = {kind_of(event): event for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS)}
+
+
+def ready_for(state: State, kind: str) -> tuple[IncidentEvent, ...]:
+    """A way into the state in which, if any event of that kind can follow, its example can."""
+    before_steps = WAYS[State.APPROVED]
+    if state is State.ACTING:
+        return {
+            "StepStarted": (*before_steps, STARTED, VERIFIED),
+            "StepSkipped": (*before_steps, STARTED, VERIFIED),
+            "ValidationStarted": (*before_steps, STARTED, VERIFIED, SECOND),
+        }.get(kind, WAYS[state])
+    if kind == "NodePicked":
+        return {State.OPENED: (WITHOUT_NODE,), State.UNKNOWN: (WITHOUT_NODE, QUESTION)}.get(state, WAYS[state])
+    if kind == "Endorsed" and state is State.PROPOSED:
+        return (OPENING, TRIAGED, replace(PROPOSED, approvals_needed=2))
+    return WAYS[state]
+
+
+def example_for(state: State, kind: str) -> Event:
+    if (state, kind) == (State.ACTING, "StepStarted"):
+        return StepStarted(2)
+    if (state, kind) == (State.APPROVED, "StepSkipped"):
+        return StepSkipped(1, "it is off already")
+    return EXAMPLES[kind]
+
+
+def outcome(events: tuple[IncidentEvent, ...], event: Event) -> str:
+    incident = fold(entries(events))
+    try:
+        return after(incident, entry(event, incident.seq + 1)).state.value
+    except ImpossibleEvent:
+        return "."
+
+
+def test_every_event_and_every_state_have_their_place_in_the_grid() -> None:
+    assert set(EXAMPLES) == set(EVENTS)
+    assert set(WAYS) == set(State)
+    assert {state for state, _ in LEADS_TO} == {state for state in State if not fold(entries(WAYS[state])).ended}
+    assert {kind for _, kind in LEADS_TO} | {kind_of(event) for event in HOUSE_EVENTS} == set(EVENTS)
+
+
+@pytest.mark.parametrize("kind", sorted(EVENTS))
+@pytest.mark.parametrize("state", list(State))
+def test_event_leads_where_the_grid_says_and_nowhere_else(state: State, kind: str) -> None:
+    way = ready_for(state, kind)
+    assert fold(entries(way)).state is state
+    assert outcome(way, example_for(state, kind)) == LEADS_TO.get((state, kind), ".")
+
+
+def test_answer_leads_back_to_where_the_incident_was_parked() -> None:
+    for state in (State.APPROVED, State.ACTING, State.VERIFYING):
+        parked = fold(entries((*WAYS[state], QUESTION)))
+        assert (parked.state, parked.parked_from, parked.question) == (State.UNKNOWN, state, QUESTION)
+        resumed = after(parked, entry(QuestionAnswered("yes"), parked.seq + 1))
+        assert (resumed.state, resumed.parked_from, resumed.question) == (state, None, None)
+
+
+def test_nothing_follows_a_verdict_without_a_plan() -> None:
+    ended = (OPENING, Triaged(HEALTHY))
+    assert fold(entries(ended)).ended
+    assert {outcome(ended, event) for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS)} == {"."}
+
+
+def test_nothing_follows_a_plan_that_is_withheld() -> None:
+    ended = (OPENING, TRIAGED, PlanWithheld("Acting is off."))
+    assert fold(entries(ended)).ended
+    assert {outcome(ended, event) for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS)} == {"."}
+
+
+TWO_NEEDED = (OPENING, TRIAGED, replace(PROPOSED, approvals_needed=2))
+YES = Endorsed(PROPOSED.digest, "yes")
+AFTER_FIRST = (*WAYS[State.APPROVED], STARTED, VERIFIED)
+UNSURE = replace(TRIAGED, verdict=replace(VERDICT, confidence=Confidence.POSSIBLE))
+
+
+@pytest.mark.parametrize(
+    ("way", "event", "because"),
+    [
+        ((OPENING,), Triaged(replace(VERDICT, node="node-2")), "its node is node-gpu-01"),
+        ((WITHOUT_NODE,), TRIAGED, "its node is not known yet"),
+        ((OPENING,), NodePicked("node-2"), "it has its node"),
+        ((WITHOUT_NODE, QUESTION), QuestionAnswered("that one"), "its node has to be picked"),
+        ((OPENING, UNSURE), PROPOSED, "what is only possible is not acted upon"),
+        ((OPENING, TRIAGED), PlanProposed.of(replace(PLAN, node="node-2"), {}), "the plan is for node-2"),
+        ((OPENING, TRIAGED), PlanProposed.of(replace(PLAN, steps=()), {}), "the plan has no steps"),
+        ((OPENING, TRIAGED), replace(PROPOSED, binds={}), "its digest is not that of the plan on record"),
+        ((OPENING, TRIAGED), replace(PROPOSED, approvals_needed=0), "somebody has to approve"),
+        (WAYS[State.PROPOSED], Approved("00" * 32, "yes"), "another plan was meant"),
+        (WAYS[State.PROPOSED], Declined("no", "00" * 32), "another plan was declined"),
+        (WAYS[State.PROPOSED], YES, "this yes is the last that was needed"),
+        (TWO_NEEDED, APPROVED, "2 have to say yes"),
+        ((*TWO_NEEDED, YES), APPROVED, f"{APPROVER} has said yes already"),
+        ((*WAYS[State.ACTING], QUESTION), Cancelled("stop"), "a step has begun"),
+        (WAYS[State.APPROVED], StepStarted(2), "step 2 is not the next of 2"),
+        (WAYS[State.APPROVED], StepStarted(1, 2), "its first attempt is number 1"),
+        (WAYS[State.ACTING], StepStarted(2), "step 1 is open"),
+        (WAYS[State.ACTING], StepStarted(1, 3), "step 1 is open"),
+        (WAYS[State.ACTING], SECOND, "step 1 is open"),
+        (WAYS[State.ACTING], replace(VERIFIED, number=2), "step 2 is not open"),
+        (WAYS[State.ACTING], VALIDATING, "not all steps are through"),
+        (AFTER_FIRST, VALIDATING, "not all steps are through"),
+        ((*AFTER_FIRST, SECOND), StepStarted(3), "step 3 is not the next of 2"),
+        ((*WAYS[State.ACTING], StepFailed(1, "no proof")), StepStarted(2), "a step has failed"),
+        ((*WAYS[State.ACTING], StepFailed(1, "no proof")), VALIDATING, "a step has failed"),
+        ((*WAYS[State.VERIFYING], SampleTaken(False)), RESOLVED, "the last look did not find it cured"),
+        (WAYS[State.VERIFYING][:-1], RESOLVED, "the last look did not find it cured"),
+        (WAYS[State.RESOLVED], Escalated("again"), "it has ended"),
+        (WAYS[State.OPENED], HOUSE_EVENTS[2], "no such way leads on"),
+    ],
+)
+def test_refused_event_is_told_why(way: tuple[IncidentEvent, ...], event: Event, because: str) -> None:
+    incident = fold(entries(way))
+    with pytest.raises(ImpossibleEvent) as refused:
+        after(incident, entry(event, incident.seq + 1))
+    assert refused.value.sentence.endswith(f"which is {incident.state}: {because}.")
+
+
+def test_only_a_person_says_yes() -> None:
+    incident = fold(entries(WAYS[State.PROPOSED]))
+    with pytest.raises(ImpossibleEvent, match="only a person says yes"):
+        after(incident, entry(APPROVED, incident.seq + 1, by="bot"))
+
+
+def test_second_yes_of_two_approves() -> None:
+    waiting = fold(entries((*TWO_NEEDED, YES)))
+    assert [one.by for one in waiting.endorsements] == [APPROVER]
+    approved = after(waiting, entry(APPROVED, waiting.seq + 1, by=ASKER))
+    assert (approved.state, approved.approval and approved.approval.by) == (State.APPROVED, ASKER)
+
+
+def test_step_without_an_end_on_record_may_be_tried_again() -> None:
+    acting = fold(entries(WAYS[State.ACTING]))
+    again = after(acting, entry(StepStarted(1, 2, STARTED.boot_id), acting.seq + 1))
+    assert [(step.number, step.attempt, step.outcome) for step in again.steps] == [(1, 2, None)]
+    assert again.step_under_way == again.steps[0]
+
+
+def test_resolved_incident_tells_its_story() -> None:
+    whole = fold(entries(WAYS[State.RESOLVED]))
+    assert (whole.alert, whole.node, whole.group, whole.verdict) == (ALERT, VERDICT.node, OPENING.group, VERDICT)
+    assert (whole.proposal, whole.decision and whole.decision.event) == (PROPOSED, APPROVED)
+    assert [(step.number, step.outcome) for step in whole.steps] == [(1, VERIFIED), (2, SECOND)]
+    assert (whole.validation, whole.samples, whole.ending) == (VALIDATING, (HOLDS,), RESOLVED)
+    assert whole.opened_at == BEGAN_AT + timedelta(seconds=1)
+    assert whole.updated_at == BEGAN_AT + timedelta(seconds=len(WAYS[State.RESOLVED]))
+    assert whole.validation_ends_at == BEGAN_AT + timedelta(seconds=8, minutes=10)
+    summary = whole.summary
+    assert (summary.state, summary.cause, summary.ended) == (State.RESOLVED, "leaked-memory-cgroups", True)
+
+
+def folded(*events: Event) -> Incident:
+    return fold(entries(events))
+
+
+def test_incident_begins_with_an_alert_and_only_once() -> None:
+    for events in ((), (TRIAGED,), (HOUSE_EVENTS[0],), (OPENING, OPENING)):
+        with pytest.raises(ImpossibleEvent):
+            folded(*events)
+
+
+def test_entry_of_another_stream_or_place_is_refused() -> None:
+    incident = folded(OPENING)
+    for wrong in (entry(TRIAGED, 2, "another000"), entry(TRIAGED, 3), entry(TRIAGED, 1)):
+        with pytest.raises(ImpossibleEvent, match="is not what follows"):
+            after(incident, wrong)
+
+
+def test_entry_of_a_newer_program_stops_the_fold() -> None:
+    newer = replace(entry(TRIAGED, 2), kind="Teleported")
+    with pytest.raises(UnreadableEntry, match="Teleported"):
+        after(folded(OPENING), newer)
+
+
+def test_states_that_nothing_leaves_are_the_ends() -> None:
+    ended = {state for state, way in WAYS.items() if fold(entries(way)).ended}
+    assert {state.value for state in ended} == {"resolved", "declined", "expired", "cancelled", "escalated"}

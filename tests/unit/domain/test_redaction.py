@@ -1,0 +1,123 @@
+"""Secrets are taken out before anything is kept; what only looks a little like one stays."""
+
+import hashlib
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.domain.redaction import redacted, redacted_text
+
+# Put together here, so that no line of this file looks like a leaked secret to a scanner.
+AWS_ID = "AKIA" + "IOSFODNN7EXAMPLE"
+AWS_SECRET = "/wJalrXUtnFEMI/K7MDENG/" + "bPxRfiCYEXAMPLEKEY"
+BOT_TOKEN = "xoxb-" + "2345678901-abcdefGHIJKL"
+APP_TOKEN = "xapp-" + "1-A0123-456-abcdef0123"
+GITHUB = "ghp_" + "0123456789abcdefghijklmnopqrstuvwxyz"
+JWT = "eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0In0.c2lnbmF0dXJl"
+KEY = [
+    "-----BEGIN OPENSSH PRIVATE " + "KEY-----",
+    "b3BlbnNzaC1rZXk",
+    "AAAAB3Nza",
+    "-----END OPENSSH PRIVATE " + "KEY-----",
+]
+
+
+@pytest.mark.parametrize(
+    ("text", "kept"),
+    [
+        (f"id {AWS_ID} seen", "id [redacted: AWS key] seen"),
+        (f"aws_secret_access_key = {AWS_SECRET}", "aws_secret_access_key = [redacted]"),
+        ("Authorization: Bearer abc.DEF-123456", "Authorization: Bearer [redacted: bearer token]"),
+        ("Authorization: Basic dXNlcjpwYXNz", "Authorization: Basic [redacted]"),
+        (f"SLACK={BOT_TOKEN}.", "SLACK=[redacted: Slack token]."),
+        (f"{APP_TOKEN}", "[redacted: Slack token]"),
+        ("https://hooks.slack.com/services/T0/B0/abc", "https://hooks.slack.com/[redacted: Slack webhook]"),
+        (GITHUB, "[redacted: GitHub token]"),
+        (f"cookie {JWT};", "cookie [redacted: JSON web token];"),
+        ("\n".join(["a", *KEY, "b"]), "a\n[redacted: private key]\nb"),
+        (f"{KEY[0]} cut off here", "[redacted: private key]"),
+        ("password=hunter2;host=db", "password=[redacted];host=db"),
+        ("Password : 'two words' x", "Password : [redacted] x"),
+        ('{"db_password": "x\\"y", "a": 1}', '{"db_password": [redacted], "a": 1}'),
+        ('{\\"password\\": \\"hunter2\\"}', '{\\"password\\": [redacted]}'),
+        ("API_KEY=abc SECRET_TOKEN=def", "API_KEY=[redacted] SECRET_TOKEN=[redacted]"),
+        ("mysql --password hunter2 -h db", "mysql --password [redacted] -h db"),
+        ("agent --registry-token=abc run", "agent --registry-token=[redacted] run"),
+        ("postgresql://bot:p%40ss@db/x", "postgresql://bot:[redacted]@db/x"),
+    ],
+)
+def test_secret_is_taken_out(text: str, kept: str) -> None:
+    assert redacted_text(text) == kept
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"sha256:{hashlib.sha256(b'image').hexdigest()}",
+        "/kubepods/burstable/pod3b1cd2f4-71f5-4b0e-9c0c-0f7b6e1a2b3c/5d1f0a",
+        "sudo: ann : TTY=pts/0 ; PWD=/root ; USER=root ; COMMAND=/usr/bin/dmesg",
+        "PasswordAuthentication no",
+        "PasswordAuthentication=no",
+        "Failed password for root from 10.0.0.9 port 51234 ssh2",
+        "bearer authentication failed",
+        "secretName: registry",
+        'MountVolume.SetUp failed for volume "x" : secret "registry" not found',
+        "http://10.0.0.7:8080/path@version",
+        "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIGq0",
+        "ena 0000:00:05.0 eth0: Reset device, reason 8",
+    ],
+)
+def test_what_is_no_secret_stays(text: str) -> None:
+    assert redacted_text(text) == text
+
+
+def test_private_key_is_found_over_several_lines_of_evidence() -> None:
+    assert redacted({"source": ["before", *KEY, "after"]}) == {
+        "source": ["before", *["[redacted: private key]"] * len(KEY), "after"]
+    }
+
+
+def test_value_is_judged_by_its_name_too() -> None:
+    body = {"args": {"token": "abc", "unit": "ecs.service", "db-password": "x", "tokens": 3}, "digest": "ab" * 32}
+    assert redacted(body) == {
+        "args": {"token": "[redacted]", "unit": "ecs.service", "db-password": "[redacted]", "tokens": 3},
+        "digest": "ab" * 32,
+    }
+
+
+_around = st.text(st.characters(codec="utf-8", exclude_characters="[]"), max_size=30)
+_json = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=40) | st.sampled_from([BOT_TOKEN, AWS_ID, *KEY]),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(_around, _around, st.sampled_from([BOT_TOKEN, APP_TOKEN, AWS_ID, "password=hunter2", f"Bearer {GITHUB}", JWT]))
+def test_secret_is_found_wherever_it_stands(before: str, after: str, secret: str) -> None:
+    assert secret not in redacted_text(f"{before} {secret} {after}")
+
+
+@settings(max_examples=300, deadline=None)
+@given(_json)
+def test_redacting_twice_changes_nothing_more(value: object) -> None:
+    once = redacted(value)
+    assert redacted(once) == once
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.text("passwordtkeny=:\"'\\ -_.0A/@", max_size=80))
+def test_redacting_text_full_of_names_and_signs_twice_changes_nothing_more(text: str) -> None:
+    once = redacted_text(text)
+    assert redacted_text(once) == once
+
+
+@pytest.mark.parametrize(
+    "piece", ["password", "-eyJaaaaaaaa", "://a:", "token=", 'password="', "bearer ", "\\", "--", "PWD="]
+)
+def test_hostile_text_costs_little(piece: str) -> None:
+    # A quadratic pattern would take minutes here, and the whole test run has a limit.
+    text = piece * (200_000 // len(piece))
+    assert len(redacted_text(text)) <= 4 * len(text)
