@@ -62,8 +62,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 def _count(cgroups: CgroupsReading, dying: int, alive: int) -> Evidence:
     says = f"{dying:,} memory cgroups are removed and not freed, beside {alive:,} alive ({cgroups.counter})"
     if cgroups.growth is not None:
-        within = f" {span(timedelta(seconds=cgroups.seconds_between))}" if cgroups.seconds_between else " the window"
-        says += f"; {cgroups.growth:+,} within{within}"
+        within = f" {span(timedelta(seconds=cgroups.seconds_between))}" if cgroups.seconds_between else ""
+        says += f"; {cgroups.growth:+,}{within} later" if cgroups.growth else f"; as many{within} later"
     source = cgroups.source_later or cgroups.source
     if cgroups.growth:
         source = (*cgroups.source, *(line for line in cgroups.source_later if line not in cgroups.source))
@@ -103,7 +103,8 @@ def _named(snapshot: Snapshot, leaker: Suspect, said: str, harms: Harms, evidenc
         )
     if steps and leaker.stopped and leaker.standing.enabled in ("disabled", "masked"):
         steps, why_not = (), f"It is {leaker.standing.enabled} already."
-    advice = "Disabling it ends the leak." if steps else why_not
+    ends = "Disabled, it cannot begin again." if leaker.stopped else "Disabling it ends the leak."
+    advice = ends if steps else why_not
     return Finding(
         cause=NAME,
         status=Status.DEGRADED,
@@ -127,13 +128,13 @@ def _unnamed(said: str, growth: int | None, blame: Blame, harms: Harms, evidence
             evidence=evidence,
             suspects=blame.looping,
         )
-    grows = blame.confidence is Confidence.LIKELY
-    state = f"and {growth:,} more between the looks" if grows and growth else "present, not proven"
+    growing = blame.confidence is Confidence.LIKELY and growth is not None
+    state = f"{growth:,} more between the looks" if growing else "present, not proven"
     return Finding(
         cause=NAME,
         status=Status.DEGRADED,
         confidence=blame.confidence,
-        summary=f"{said}, {state}; {blame.says}; {_no_harm(harms)}.",
+        summary=f"{said}: {state}; {blame.says}; {_no_harm(harms)}.",
         evidence=evidence,
         suspects=blame.looping,
     )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bot.causes import _recent
 from bot.causes._figures import count, percent, sentence
+from bot.causes._landing import rows
 from bot.causes._starvation import says_starved, starvation
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
@@ -21,10 +22,8 @@ from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, 
 
 NAME = "nic-device-fault"
 _FAULTS = (KernelEventKind.NIC_DEVICE_ERROR, KernelEventKind.NIC_RESET_FAILED)  # no want of CPU makes these
-_SILENCES = (
-    KernelEventKind.NIC_KEEPALIVE, KernelEventKind.NIC_ADMIN, KernelEventKind.NIC_INTERRUPT,
-    KernelEventKind.NIC_STALLED, KernelEventKind.NETDEV_WATCHDOG,
-)  # fmt: skip
+_ITS_OWN = (KernelEventKind.NIC_KEEPALIVE, KernelEventKind.NIC_ADMIN, KernelEventKind.NIC_INTERRUPT)
+_SILENCES = (*_ITS_OWN, KernelEventKind.NIC_STALLED, KernelEventKind.NETDEV_WATCHDOG)
 _LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
 _FAULT_COUNTERS = (
     "bad_tx_req_id", "bad_rx_req_id", "bad_rx_desc_num", "rx_desc_malformed", "tx_desc_malformed", "invalid_state",
@@ -52,12 +51,15 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     cpu = snapshot.get(CpuReading)
     idle = not isinstance(cpu, Unread) and cpu.idle_percent >= tuning["idle_percent"]
     if not isinstance(cpu, Unread):
-        spare = f"the cores are {percent(cpu.idle_percent)} idle"
-        evidence.append(Evidence("cores-idle" if idle else "cores", "cpu", spare))
+        core, spent = cpu.hottest("sys_percent")
+        spare = f"the cores are {percent(cpu.idle_percent)} idle; the kernel has most of core {core}, {percent(spent)}"
+        evidence.append(Evidence("cores-idle" if idle else "cores-busy", "cpu", spare, rows(cpu, (core,), 2)))
     # What the log calls a fault is one. Silence is the card's only where cores had time, and were seen to have it then.
     now = _recent.surely_within(snapshot, silences, tuning["now_minutes"])
-    said_by_admin = any(e.kind in (KernelEventKind.NIC_KEEPALIVE, KernelEventKind.NIC_ADMIN) for e in now)
+    said_by_admin = any(e.kind in _ITS_OWN[:2] for e in now)
     sure = bool(faults or rises) or (idle and said_by_admin)
+    # A queue that stalled, and no more, is most often want of CPU too.
+    its_own = any(e.kind in _ITS_OWN or e.napi_scheduled is False for e in silences)
     failed = any(event.kind is KernelEventKind.NIC_RESET_FAILED for event in faults)
     resets = _recent.surely_within(
         snapshot, _events(snapshot, log, tuning, KernelEventKind.NIC_RESET), tuning["now_minutes"]
@@ -65,7 +67,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     return Finding(
         cause=NAME,
         status=Status.CRITICAL if failed or len(resets) >= tuning["resets_many"] else Status.DEGRADED,
-        confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY if idle else Confidence.POSSIBLE,
+        confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY if idle and its_own else Confidence.POSSIBLE,
         summary=sentence(*(one.says for one in evidence[:3])),
         evidence=tuple(evidence),
     )

@@ -79,7 +79,7 @@ def test_growth_with_one_unit_that_loops_names_it() -> None:
     finding = found(LEAK, b.cgroups(11_131, later=12_400, mode="v2"), b.units(b.unit("agent.service", 20, 23)))
     assert (finding.confidence, finding.suspects) == (Confidence.CONFIRMED, ("agent.service",))
     assert steps(finding) == [("disable_unit", "agent.service")]
-    assert "+1,269 within 5 s" in finding.evidence[0].says
+    assert "+1,269 5 s later" in finding.evidence[0].says
     assert len(finding.evidence[0].source) == 2
 
 

@@ -70,3 +70,16 @@ def test_resets_one_after_the_other_are_critical() -> None:
 @pytest.mark.parametrize("probe", ["kernel_log", "nic"])
 def test_fault_is_not_ruled_out_by_what_was_not_read(probe: str) -> None:
     undecided(CARD, b.unread(probe))
+
+
+def test_stall_that_says_nothing_of_its_reason_is_possible_only() -> None:
+    stall = b.log(b.event(Kind.NETDEV_WATCHDOG, "NETDEV WATCHDOG: eth0 (ena): transmit queue 3 timed out"))
+    assert found(CARD, stall).confidence is Confidence.POSSIBLE
+    assert found(CARD, b.log(b.event(Kind.NIC_INTERRUPT))).confidence is Confidence.LIKELY
+
+
+def test_evidence_of_spare_cores_has_the_busiest_ones_rows() -> None:
+    spare = found(CARD, b.log(b.event(Kind.NIC_ADMIN))).evidence[-1]
+    assert spare.finding == "cores-idle"
+    assert spare.says == "the cores are 76 % idle; the kernel has most of core 0, 3.0 %"
+    assert spare.source[0].startswith("10:00:01 0 ")

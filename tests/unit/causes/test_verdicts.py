@@ -90,6 +90,10 @@ def verdict(*readings: Any, playbook: str = "node-health") -> Verdict:
         ((b.nic(later={"total_resets": 3}),), ("degraded", None, "likely", [])),
         ((b.log(b.event(Kind.NIC_KEEPALIVE)),), ("degraded", "nic-device-fault", "confirmed", [])),
         (
+            (b.log(b.event(Kind.NIC_STALLED), b.event(Kind.NIC_RESET)),),  # an old driver, which tells no reason
+            ("degraded", None, "likely", []),
+        ),
+        (
             (b.log(b.event(Kind.SOFT_LOCKUP), b.event(Kind.SOFT_LOCKUP)),),
             ("critical", "lockup", "confirmed", ["reboot"]),
         ),
