@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from bot.commands import audit, check, demo, incidents, nodes, playbooks, sudoers
+from bot.commands import audit, check, demo, incidents, nodes, playbooks, serve, settings, sudoers
 
-COMMANDS = (check, demo, nodes, playbooks, sudoers, incidents, audit)
+COMMANDS = (check, demo, serve, nodes, playbooks, incidents, audit, sudoers, settings)

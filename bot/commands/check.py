@@ -7,7 +7,6 @@ import asyncio
 import contextlib
 import sys
 from collections.abc import Mapping
-from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -58,11 +57,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--fail-on", choices=("degraded", "critical"), default="degraded", help="exit 1 from this status on"
     )
-    parser.add_argument(
-        "--samples", type=options.window, default=5, metavar="N", help="watch for N seconds (default 5)"
-    )
+    parser.add_argument("--samples", type=options.window, metavar="N", help="watch for N seconds (default 5)")
     parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
-    parser.add_argument("--parallel", type=options.positive, default=20, metavar="N", help="nodes at once (default 20)")
+    parser.add_argument("--parallel", type=options.positive, metavar="N", help="nodes at once (default 20)")
     parser.add_argument("--open", action="store_true", help="open an incident for each node, in the ledger")
     parser.add_argument("--record", type=Path, metavar="DIR", help="write each node's raw answers there, unjudged")
     parser.set_defaults(run=run)
@@ -122,19 +119,18 @@ def _what(arguments: argparse.Namespace, names: list[str]) -> Check:
     from bot import app
     from bot.domain.batch import Sampling
 
-    playbook = app.library(arguments.playbooks).get(arguments.playbook or app.DEFAULT_PLAYBOOK)
-    sampling = Sampling(arguments.samples)
+    settings = options.settings(arguments)
+    playbook = app.library(settings.playbooks).get(settings.playbook)
+    sampling = Sampling(settings.samples)
     nodes: tuple[Node, ...]
     if arguments.local:
         nodes, transport = (app.this_machine(),), app.local_transport()
     else:
-        inventory = app.inventory(options.inventory_path(arguments), arguments.environ)
+        inventory = options.inventory(arguments, settings)
         nodes = tuple(inventory.nodes) if arguments.all else tuple(inventory.find(name) for name in names)
         transport = app.ssh_transport(arguments.environ)
-    deadline = (
-        timedelta(seconds=arguments.deadline) if arguments.deadline else sampling.window + app.DEADLINE_BEYOND_WINDOW
-    )
-    return app.Check(nodes, playbook, transport, sampling, deadline, arguments.parallel)
+    deadline = settings.deadline or sampling.window + app.DEADLINE_BEYOND_WINDOW
+    return app.Check(nodes, playbook, transport, sampling, deadline, settings.parallel)
 
 
 async def _check(what: Check, as_json: bool, colour: bool, verdicts: list[Verdict]) -> None:

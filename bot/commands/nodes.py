@@ -16,9 +16,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    from bot import app
-
-    for node in app.inventory(options.inventory_path(arguments), arguments.environ).nodes:
+    for node in options.inventory(arguments, options.settings(arguments)).nodes:
         labels = " ".join(f"{name}={value}" for name, value in node.labels.items())
         where = node.address + (f":{node.port}" if node.port else "")
         print(f"{node.name}  {where}  {labels}".rstrip())

@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import argparse
 import sys
+from datetime import timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.domain.errors import UsageError
+
+if TYPE_CHECKING:
+    from bot.inventory import Inventory
+    from bot.settings import Settings
 
 
 def add_files(parser: argparse.ArgumentParser) -> None:
@@ -14,7 +20,7 @@ def add_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--inventory", type=Path, metavar="FILE", help="nodes, as TOML (else ZOMBIE_INVENTORY)")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
     parser.add_argument(
-        "--playbooks", type=Path, metavar="DIR", action="append", default=[], help="a directory of further playbooks"
+        "--playbooks", type=Path, metavar="DIR", action="append", help="a directory of further playbooks"
     )
 
 
@@ -34,30 +40,41 @@ def window(text: str) -> int:
     return number
 
 
-def seconds(text: str) -> float:
+def seconds(text: str) -> timedelta:
     """Parse a time in seconds, with or without a trailing s."""
     number = float(text.removesuffix("s"))
     if not 0 < number <= 3600:
         raise argparse.ArgumentTypeError(f"{text} is not a number of seconds up to an hour")
-    return number
+    return timedelta(seconds=number)
 
 
-def inventory_path(arguments: argparse.Namespace) -> Path:
-    """Return the inventory to use: the flag's, the environment's, or ./inventory.toml.
+def settings(arguments: argparse.Namespace) -> Settings:
+    """Return the settings in force: flag before environment before zombie.toml before default.
 
-    Raises: UsageError when there is none, with how to make one.
+    Raises: SettingsError when one is not what it may be.
     """
-    named = arguments.inventory or arguments.environ.get("ZOMBIE_INVENTORY")
-    if named:
-        return Path(named)
-    if Path("inventory.toml").is_file():
-        return Path("inventory.toml")
-    raise UsageError(
-        "There is no inventory: which nodes are there?",
-        "Name one with --inventory FILE or ZOMBIE_INVENTORY, or make inventory.toml here. "
-        'Two lines are enough: [nodes.node-123] and address = "10.0.0.7". '
-        "This machine needs none: zombie check --local",
-    )
+    from bot.settings import Settings
+
+    environ = arguments.environ
+    home = Path(environ["HOME"]) if environ.get("HOME") else None
+    return Settings.load(vars(arguments), environ, Path.cwd(), home)
+
+
+def inventory(arguments: argparse.Namespace, settings: Settings) -> Inventory:
+    """Load the inventory in force.
+
+    Raises: UsageError when there is none, with how to make one; InventoryError when it cannot be used as written.
+    """
+    from bot import app
+
+    if settings.inventory is None:
+        raise UsageError(
+            "There is no inventory: which nodes are there?",
+            "Name one with --inventory FILE or ZOMBIE_INVENTORY, or make inventory.toml here. "
+            'Two lines are enough: [nodes.node-123] and address = "10.0.0.7". '
+            "This machine needs none: zombie check --local",
+        )
+    return app.inventory(settings.inventory, arguments.environ)
 
 
 def wants_colour(arguments: argparse.Namespace) -> bool:

@@ -25,7 +25,7 @@ def run_list(arguments: argparse.Namespace) -> int:
     """Print every playbook's name, title and probes."""
     from bot import app
 
-    for playbook in app.library(arguments.playbooks).playbooks:
+    for playbook in app.library(options.settings(arguments).playbooks).playbooks:
         print(f"{playbook.name}  {playbook.title}")
         print(f"    probes: {', '.join(probe.name for probe in playbook.probes)}")
         print(f"    causes: {', '.join(used.cause.name for used in playbook.causes)}")
@@ -36,7 +36,7 @@ def run_check(arguments: argparse.Namespace) -> int:
     """Check one file; a fault is a usage error with file and line."""
     from bot import app
 
-    playbook = app.library(arguments.playbooks).check_file(arguments.file)
+    playbook = app.library(options.settings(arguments).playbooks).check_file(arguments.file)
     print(f"{arguments.file}: {playbook.name} is fine: {len(playbook.probes)} probes, {len(playbook.causes)} causes")
     return 0
 

@@ -24,5 +24,5 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot import app
 
-    print(app.sudoers(arguments.user, arguments.playbooks), end="")
+    print(app.sudoers(arguments.user, options.settings(arguments).playbooks), end="")
     return 0

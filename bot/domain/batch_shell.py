@@ -28,7 +28,6 @@ exec 9<&0 </dev/null 2>/dev/null
 for tool in @TOOLS@; do command -v "$tool" >/dev/null || { echo "@MARK@! $N missing $tool"; exit 1; }; done
 cd /; ulimit -c 0
 renice -n 19 -p $$ >/dev/null; command -v ionice >/dev/null && ionice -c 3 -p $$ >/dev/null
-[ -w /proc/$$/autogroup ] && echo 19 >/proc/$$/autogroup
 read -r line </proc/$$/stat; set -- ${line##*) }
 [ "$3 $4" = "$$ $$" ] && OWN=1 || OWN=
 """
@@ -87,6 +86,7 @@ sweep() {
     # alone, only what we know by number is ended; commands then end at their own limits.
     r"""
 life() {
+  exec >/dev/null
   timeout @LIFETIME@ head -c 1 <&9 & h=$!
   trap 'kill -KILL -$h || kill $h; exit' TERM
   wait $h; ended=$?
@@ -101,7 +101,7 @@ life() {
 )
 
 EPILOGUE = r"""
-life >/dev/null & W=$!
+life & W=$!
 exec 9<&-
 wait $LANES
 kill $W; wait $W

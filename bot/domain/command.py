@@ -35,7 +35,7 @@ class Command:
     looks: Looks = Looks.ONCE
     as_root: bool = False
     lane: str = "files"
-    limit: timedelta = timedelta(seconds=4)
+    limit: timedelta = timedelta(seconds=8)  # niced to the last on a node that has no CPU to spare
     output_limit_bytes: int = 256 * 1024
     sudo: tuple[tuple[str, ...], ...] = ()
 

@@ -10,6 +10,7 @@ from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.contracts import Ledger
 from bot.domain.errors import Conflict, LedgerError
 from bot.domain.events import AlertReceived, PlanWithheld, Triaged
+from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.safe_text import one_line
@@ -60,6 +61,15 @@ class Record:
                 self._log("ledger_unavailable", incident=incident, error=one_line(str(error)))
         return incidents
 
+    async def owing(self) -> tuple[Incident, ...]:
+        """Return the incidents that an earlier run of the program left without a verdict."""
+        found = []
+        for stream in await self._ledger.open_streams():
+            incident = fold(await self._ledger.read(stream))
+            if incident.triage is None:
+                found.append(incident)
+        return tuple(found)
+
     async def triaged(self, incident: str, verdict: Verdict, playbook: Playbook) -> None:
         """Put a verdict on record, and that its plan is not offered, where it has one."""
         kept = replace(verdict, snapshot=None)
@@ -72,11 +82,6 @@ class Record:
                 await self._ledger.append(incident, entry.seq, PlanWithheld(ACTING_IS_OFF), BOT)
         except LedgerError as error:
             self._log("ledger_unavailable", incident=incident, error=one_line(str(error)))
-
-
-def unjudged(incidents: Sequence[Incident]) -> Sequence[Incident]:
-    """Return the incidents that an earlier run of the program left without a verdict."""
-    return [incident for incident in incidents if incident.triage is None and not incident.ended]
 
 
 def _short(*words: str) -> str:

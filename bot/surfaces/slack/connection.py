@@ -84,10 +84,13 @@ class SlackConnection:
             await self._socket.connect_async()  # type: ignore[no-untyped-call]
         return str(who.get("team_id", ""))
 
-    async def stop(self) -> None:
-        """Hang up."""
+    async def stop_listening(self) -> None:
+        """Take nothing more; what is under way may still be posted."""
         if self._socket is not None:
             await self._socket.close_async()  # type: ignore[no-untyped-call]
+
+    async def stop(self) -> None:
+        """Hang up."""
         if self._http is not None:
             await self._http.close()
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import contextlib
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from bot.domain.alert import SourceKind
+from bot.domain.errors import InventoryError
+from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.response.checks import CheckDesk
 from bot.response.record import Opening, Record
 from bot.surfaces.slack.card import details
 from bot.surfaces.slack.live_card import LiveCard
-from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.message import Message, escaped
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.words import HELP, CheckRequest, HelpRequest, parse
@@ -72,14 +75,36 @@ class SlackDesk:
 
     def take(self, wish: Wish) -> None:
         """Begin with a wish; returns at once, so that Slack has its acknowledgement first."""
-        task = asyncio.create_task(self._see_through(wish), name=f"wish {wish.key}")
-        self._underway.add(task)
-        task.add_done_callback(self._ended)
+        self._begin(self._see_through(wish), wish.key)
+
+    async def resume(self, incidents: Sequence[Incident]) -> int:
+        """Read the nodes again whose verdict an earlier run of the program left owing; return how many those are."""
+        groups: dict[str, list[Incident]] = {}
+        for incident in incidents:
+            if incident.alert.kind is SourceKind.SLACK and incident.playbook == self._playbook.name:
+                groups.setdefault(incident.group, []).append(incident)
+        for group, owing in groups.items():
+            channel, thread, _ = owing[0].alert.id.split("/", 2)
+            spot = Spot(channel, "" if thread == "-" else thread)
+            nodes, ids = [], {}
+            for incident in owing:
+                with contextlib.suppress(InventoryError):  # it may have left the inventory meanwhile
+                    nodes.append(self._find(incident.node))
+                    ids[incident.node] = incident.id
+            if nodes:
+                user = owing[0].alert.asked_by.rpartition("/")[2]
+                self._begin(self._follow(group, user, spot, nodes, ids, again=True), group)
+        return len(incidents)
 
     async def drain(self, seconds: float) -> None:
         """Wait for the wishes under way, so long at most."""
         if self._underway:
             await asyncio.wait(set(self._underway), timeout=seconds)
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=f"wish {name}")
+        self._underway.add(task)
+        task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._underway.discard(task)
@@ -95,7 +120,7 @@ class SlackDesk:
             await self._whisper(wish, "Checks may not be asked for in this channel. Ask where the on-call does.")
             return
         if asked.unknown:
-            await self._whisper(wish, "\n".join(asked.unknown))
+            await self._whisper(wish, escaped("\n".join(asked.unknown)))
         if asked.nodes:
             await self._check(wish, asked)
 
@@ -110,13 +135,16 @@ class SlackDesk:
         )
 
     async def _follow(
-        self, card: str, user: str, spot: Spot, nodes: Sequence[Node], incidents: Mapping[str, str]
+        self, card: str, user: str, spot: Spot, nodes: Sequence[Node], incidents: Mapping[str, str], again: bool = False
     ) -> None:
         def show(message: Message, final: bool) -> None:
             self._poster.want(card, CARD, spot, message, urgent=final)
 
         live = LiveCard([node.name for node in nodes], user, show)
-        show(live.message, False)
+        if again:
+            await self._poster.adopt(card, CARD, spot, live.message)
+        else:
+            self._poster.want(card, CARD, spot, live.message, urgent=True)
 
         async def one(node: Node) -> None:
             verdict = await self._checks.ask(

@@ -43,8 +43,8 @@ class Part:
     worker: asyncio.Task[None] | None = None
 
     def rewrite(self, message: Message, urgent: bool) -> None:
-        """Want another wording."""
-        self.wanted, self.revision, self.urgent = message, self.revision + 1, self.urgent or urgent
+        """Want another wording; whether it is urgent is that wording's own."""
+        self.wanted, self.revision, self.urgent = message, self.revision + 1, urgent
         self.changed.set()
 
     @property

@@ -81,6 +81,14 @@ class Poster:
             part.rewrite(message, urgent)
         self._begin(part)
 
+    async def adopt(self, card: str, name: str, spot: Spot, message: Message) -> None:
+        """Go on with a part that an earlier run of the program may have posted, from where it stands."""
+        part = Part(card, name, spot, message, urgent=False, place=await self._outbox.place(card, name))
+        if part.place is not None:
+            part.settled.set()
+        self._parts[card, name] = part
+        self._begin(part)
+
     def finished(self, card: str) -> None:
         """Say that nothing of a card will change any more, so that it can be forgotten once it stands."""
         task = asyncio.create_task(self._forget(card))
@@ -144,13 +152,14 @@ class Poster:
             self._log("outbox_unavailable", card=part.card, error=one_line(str(error)))
 
     async def _taken(self, part: Part) -> None:
-        if not part.post_id:
+        post_id, part.post_id = part.post_id, ""
+        if not post_id:
             return
         try:
             if part.place is not None:
-                await self._outbox.taken(part.post_id, part.place.channel, part.place.ts)
+                await self._outbox.taken(post_id, part.place.channel, part.place.ts)
             else:
-                await self._outbox.dropped(part.post_id, "answered in private")
+                await self._outbox.dropped(post_id, "answered in private")
         except LedgerError as error:
             self._log("outbox_unavailable", card=part.card, error=one_line(str(error)))
 

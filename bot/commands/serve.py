@@ -1,0 +1,34 @@
+"""`zombie serve`: the bot in Slack."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from bot.commands import options
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "serve",
+        help="run the bot in Slack, in the foreground",
+        description="Run the bot in Slack until SIGTERM or Ctrl-C: JSON lines on stderr, /healthz and /readyz on "
+        "ZOMBIE_LISTEN. Tokens come from the environment: SLACK_BOT_TOKEN, and SLACK_APP_TOKEN (Socket Mode) or "
+        "SLACK_SIGNING_SECRET (HTTP).",
+    )
+    options.add_files(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    from bot.app.serve import serve
+    from bot.commands.record import database_url
+
+    settings = options.settings(arguments)
+    known = options.inventory(arguments, settings)
+    url = database_url(arguments.environ)
+    if url.startswith("sqlite:///"):
+        Path(url.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
+    return serve(settings, known, url, arguments.environ)
