@@ -76,9 +76,8 @@ def parse(outputs: Outputs) -> AgentsReading:
     if lines[-1] != _END or _ACTIVE not in lines:
         raise CannotRead("agents: the list of units is cut short")
     at = lines.index(_ACTIVE)
-    enabled = {found.group(1): found.group(2) for line in lines[:at] if (found := _UNIT_FILE.fullmatch(line))}
-    states = [found.groups() for line in lines[at + 1 : -1] if (found := _UNIT.fullmatch(line.strip()))]
-    active = {name: (state, sub) for name, state, sub in states}
+    enabled = {row[0]: row[1] for row in _rows(_UNIT_FILE, lines[:at])}
+    active = {name: (state, sub) for name, state, sub in _rows(_UNIT, lines[at + 1 : -1])}
     kubelet = next((name for name in KUBELETS if active.get(name, ("",))[0] in ("active", "activating")), "")
     ecs = _ecs(outputs.text_or_none("files"))
     agents = tuple(
@@ -89,6 +88,14 @@ def parse(outputs: Outputs) -> AgentsReading:
     )
     on_ecs = any(agent.name == ECS and agent.used for agent in agents)
     return AgentsReading(agents, "kubernetes" if kubelet else "ecs" if on_ecs else "")
+
+
+def _rows(form: re.Pattern[str], lines: list[str]) -> list[tuple[str, ...]]:
+    found = [(line, form.fullmatch(line.strip())) for line in lines if line.strip()]
+    for line, row in found:
+        if row is None:
+            raise CannotRead(f"agents: a row of the list of units is malformed ({one_line(line, 60)})")
+    return [row.groups() for _, row in found if row is not None]
 
 
 def _is_here(enabled: str | None, active: tuple[str, str] | None) -> bool:

@@ -28,7 +28,7 @@ _QUEUE_TROUBLE = (
     "bad_req_id|bad_desc_num|page_alloc_fail|skb_alloc_fail|empty_rx_ring|refil_partial"
 )
 _TROUBLE = (
-    "err|drop|discard|timeout|timed|miss|fail|reset|abort|bad|lost|overrun|over_|fifo|collision|carrier|crc|"
+    "error|_err|drop|discard|timeout|timed|miss|fail|reset|abort|bad|lost|overrun|over_|fifo|collision|carrier|crc|"
     "no_buf|nobuf|out_of_buf|no_rx_|stall|hang|exceed|starv|wd_|pause"
 )
 COUNTERS = fragment(f"""

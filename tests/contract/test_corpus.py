@@ -8,16 +8,20 @@ import pytest
 
 from bot.domain.probe import Unread
 from bot.probes import PROBES
-from tests.contract import corpus_counters, corpus_cpu
+from tests.contract import corpus_counters, corpus_cpu, corpus_nodes
 from tests.contract.corpus import CORPUS, Refused, Row, text_of
 
 pytestmark = pytest.mark.skipif(not CORPUS.is_dir(), reason="the corpus is not here (set ZOMBIE_CORPUS)")
 
-ROWS = [*corpus_cpu.ROWS, *corpus_counters.ROWS]
+ROWS = [*corpus_cpu.ROWS, *corpus_counters.ROWS, *corpus_nodes.ROWS]
 
 # Folders of which every recording must have a row, and the files in them that no probe asks for.
-WHOLE = ("mpstat", "proc", "psi", "softnet", "vmstat")
-NOT_ASKED = ("buddyinfo", "cpuinfo", "loadavg", "schedstat", "slabinfo", "swaps", "uptime", "version")
+WHOLE = ("cgroup", "dmesg", "ena", "ethtool", "mpstat", "proc", "psi", "softnet", "systemctl", "vmstat")
+NOT_ASKED = (
+    *("buddyinfo", "cpuinfo", "loadavg", "schedstat", "slabinfo", "swaps", "uptime", "version"),
+    *("memory.stat", "memory.numa_stat", "memory.stat-6.18.txt", "memory.numa_stat-6.18.txt", "cpu.pressure"),
+    *("pids.current", "pids.max", ".service"),
+)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=[f"{row.probe}:{row.path}" for row in ROWS])
