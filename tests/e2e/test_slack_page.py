@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, expect
 
 from bot.demo.slack.server import SlackWorkspace
 from tests.browser import CHROMIUM, PHONE, WIDE, Window, chromium, window
 from tests.conftest import missing
-from tests.slack import bolt, workspace
+from tests.slack import bolt, client, workspace
 from tests.slack_bot import ONCALL, answer_as_a_bot, plain
 
 HOSTILE = (
@@ -20,7 +22,10 @@ HOSTILE = (
 )
 
 
-@pytest.fixture
+pytestmark = pytest.mark.asyncio(loop_scope="module")  # one browser for all stories
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def browser() -> AsyncIterator[Browser]:
     if CHROMIUM is None:
         missing("chromium is not installed (Debian: apt install chromium)")
@@ -28,14 +33,14 @@ async def browser() -> AsyncIterator[Browser]:
         yield browser
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def slack() -> AsyncIterator[SlackWorkspace]:
     async with workspace() as slack, bolt(slack) as app:
         answer_as_a_bot(app)
         yield slack
 
 
-@pytest.fixture
+@pytest_asyncio.fixture(loop_scope="module")
 async def desk(browser: Browser, slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[Window]:
     """Alice's window, at the on-call channel."""
     async with window(browser, tmp_path) as desk:
@@ -240,3 +245,28 @@ async def test_permalink_leads_to_the_message(desk: Window, slack: SlackWorkspac
     await desk.page.goto(link)
     await desk.until_text("#thread article.pointed", "the reply")
     assert desk.page.url == f"{slack.origin}/#C0ALERTS01/{parent.ts}"
+
+
+async def test_page_that_lost_its_wire_comes_back_and_knows_what_it_missed(desk: Window, slack: SlackWorkspace) -> None:
+    await slack.page.close()
+    slack.state.post(ONCALL, "U0BOB00001", "said meanwhile")
+    await desk.until_text("article", "said meanwhile")
+    await expect(desk.page.locator("body.offline")).to_have_count(0)
+
+
+async def test_uploaded_picture_and_log_are_shown(desk: Window, slack: SlackWorkspace) -> None:
+    web = client(slack)
+    picture = base64.b64decode(
+        "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+    )
+    await web.files_upload_v2(channel=ONCALL, filename="flame.png", content=picture, alt_txt="a flame graph")
+    await web.files_upload_v2(channel=ONCALL, filename="evil.html", content=b"<script>alert(1)</script>")
+    await web.files_upload_v2(channel=ONCALL, filename="dmesg.txt", content=b"\n".join([b"line"] * 9), title="dmesg")
+    shown = desk.page.get_by_alt_text("a flame graph")
+    await expect(shown).to_have_js_property("naturalWidth", 1)
+    await desk.page.get_by_role("button", name="Show all 9 lines").click()
+    assert (await desk.texts("article .preview"))[-1].count("line") == 9
+    async with desk.page.expect_popup() as opening:
+        await desk.page.get_by_role("link", name="evil.html").click()
+    document = await opening.value
+    assert await document.evaluate("document.contentType") == "text/plain"

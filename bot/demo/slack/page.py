@@ -94,13 +94,15 @@ class Page:
 
         def hear(change: Change) -> None:
             told = page_state.told(self._workspace, change, user, self._composer.commands)
-            if told is not None and waiting.qsize() < MOST_WAITING:
+            if waiting.qsize() >= MOST_WAITING:  # a page that sleeps gets everything anew in place of each change
+                while not waiting.empty():
+                    waiting.get_nowait()
+                told = self._everything(user)
+            if told is not None:
                 waiting.put_nowait(told)
 
         stop = self._workspace.changes.listen(hear)
-        waiting.put_nowait(
-            {"kind": "roster", "whole": page_state.whole(self._workspace, user, self._composer.commands)}
-        )
+        waiting.put_nowait(self._everything(user))
         sender = asyncio.create_task(_send_all(wire, waiting))
         self._wires.add(wire)
         try:
@@ -113,8 +115,11 @@ class Page:
             sender.cancel()
         return wire
 
+    def _everything(self, user: str) -> dict[str, Any]:
+        return {"kind": "roster", "whole": page_state.whole(self._workspace, user, self._composer.commands)}
+
     async def close(self) -> None:
-        """End every page's wire."""
+        """End every page's wire; a page that is still open comes back by itself."""
         for wire in list(self._wires):
             await wire.close()
 

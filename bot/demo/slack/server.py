@@ -75,7 +75,7 @@ class SlackWorkspace:
         )
         self._hands = Hands(self.state, self.office, payloads, self.triggers, self._urls, clock)
         self._guard = PageGuard(names)
-        self._page = Page(self.state, self._composer, self._hands, self._guard)
+        self.page = Page(self.state, self._composer, self._hands, self._guard)
 
     @classmethod
     @asynccontextmanager
@@ -97,7 +97,7 @@ class SlackWorkspace:
         async with ClientSession() as session:
             slack = cls(clock, random_bytes, session, scopes, commands, patience or Patience(), exact_limits)
             app = web.Application(middlewares=[slack._guard.check], client_max_size=MOST_BYTES + 1_000_000)
-            app.router.add_routes([*slack._api.routes(), *slack._page.routes(), *slack._routes()])
+            app.router.add_routes([*slack._api.routes(), *slack.page.routes(), *slack._routes()])
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
             await runner.setup()
             try:
@@ -108,7 +108,7 @@ class SlackWorkspace:
                 slack._api.closing.set()
                 await slack.office.close()
                 await slack.sockets.close()
-                await slack._page.close()
+                await slack.page.close()
                 await runner.cleanup()
 
     def _stand_at(self, origin: str) -> None:

@@ -54,7 +54,7 @@ export function button(properties, ...children) {
   return el("button", { type: "button", ...properties }, ...children);
 }
 
-const COLOURS = ["#1d7fbf", "#b1478f", "#2e8b57", "#c2703d", "#5b5fc7", "#8a6d1f"];
+const COLOURS = ["#1d7fbf", "#b1478f", "#2e8b57", "#c2703d", "#5b5fc7", "#8a6d1f", "#9a4fd0"];
 
 export function avatar(user, size = 36) {
   const face = user.is_bot ? (user.name === "slackbot" ? "💠" : "🧟") : initials(user.real_name);

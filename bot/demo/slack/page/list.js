@@ -2,9 +2,14 @@
 import { button, el, icon } from "./dom.js";
 import { dayName } from "./dates.js";
 import { follows, makeMessage } from "./message.js";
-import { replies } from "./store.js";
 
 const NEAR = 60;
+const written = new WeakMap(); // a message that changes is another object
+
+function write(message) {
+  if (!written.has(message)) written.set(message, JSON.stringify(message));
+  return written.get(message);
+}
 
 export class MessageList {
   constructor(label) {
@@ -33,7 +38,7 @@ export class MessageList {
     this.newer.hidden = true;
   }
 
-  show(about, messages, { inThread = false, before = null } = {}) {
+  show(about, messages, { inThread = false, before = null, threads = new Map() } = {}) {
     const isOther = about !== this.about;
     if (isOther) {
       this.known.clear();
@@ -52,8 +57,7 @@ export class MessageList {
         wanted.push(this.keep(`day ${day}`, day, () => divider(day)));
       }
       const isCompact = follows(message, former) && !(inThread && at === 1);
-      const answers = inThread ? [] : replies(message.channel, message.ts);
-      const sign = JSON.stringify([message, isCompact, answers.length, answers.at(-1)?.ts]);
+      const sign = `${isCompact} ${threads.get(message.ts)} ${write(message)}`;
       wanted.push(this.keep(message.ts, sign, () => makeMessage(message, { isCompact, inThread })));
       if (inThread && at === 0) wanted.push(this.keep("count", messages.length, () => counted(messages.length - 1)));
       former = message;

@@ -4,7 +4,7 @@ import { makeBlocks } from "./blocks.js";
 import { Composer } from "./composer.js";
 import { MessageList } from "./list.js";
 import { use } from "./modal.js";
-import { act, channel, messages, replies, store, user } from "./store.js";
+import { act, channel, messages, replies, store, threads, user } from "./store.js";
 
 const back = (address) => el("a", { class: "quiet back", href: address, "aria-label": "Back" }, icon("back", 22));
 
@@ -56,7 +56,10 @@ export class ChannelPane {
           ),
     );
     const shown = messages(found.id).filter((each) => !each.is_reply || each.is_broadcast);
-    this.list.show(`${store.me} ${found.id}`, shown, { before: () => beginning(found) });
+    this.list.show(`${store.me} ${found.id}`, shown, {
+      before: () => beginning(found),
+      threads: threads(found.id),
+    });
     this.composer.show(found.id, null, `Message ${found.is_direct ? "" : "#"}${titleOf(found)}`);
   }
 }

@@ -63,6 +63,15 @@ export const channel = (id) => store.whole.channels.find((each) => each.id === i
 export const messages = (id) => store.whole.messages[id] ?? [];
 export const replies = (id, ts) => messages(id).filter((each) => each.is_reply && each.thread_ts === ts);
 
+// How many replies each thread of a channel has, and which is the last: counted once for a whole list.
+export function threads(id) {
+  const found = new Map();
+  for (const each of messages(id)) {
+    if (each.is_reply) found.set(each.thread_ts, `${Number.parseInt(found.get(each.thread_ts) ?? 0) + 1} ${each.ts}`);
+  }
+  return found;
+}
+
 export async function act(name, given) {
   let answer;
   try {

@@ -1,0 +1,227 @@
+"""What people do with cards and dialogs, what the app is told of it, and what its answer does."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+
+from bot.demo.slack.delivery import TOO_LATE, Delivered, Kind
+from bot.demo.slack.message import Message
+from bot.demo.slack.methods_views import make_view
+from bot.demo.slack.server import SlackWorkspace
+from bot.demo.slack.view import View
+from tests.slack import workspace
+
+ALERTS = "C0ALERTS01"
+ALICE = "U0ALICE001"
+
+
+class AppAtHand:
+    """A way to an app that answers what it was told to, and keeps what came."""
+
+    def __init__(self) -> None:
+        self.came: list[dict[str, Any]] = []
+        self.answer: dict[str, Any] | None = None
+        self.failure = ""
+
+    async def bring(
+        self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
+    ) -> Delivered:
+        self.came.append(payload)
+        return Delivered(kind, payload, failure=self.failure, answer=self.answer if answerable else None)
+
+
+class Room:
+    """A workspace with such an app."""
+
+    def __init__(self, slack: SlackWorkspace) -> None:
+        self.slack, self.app = slack, AppAtHand()
+        slack.office.way = self.app
+
+    def card(self, *elements: dict[str, Any], only_for: str | None = None) -> Message:
+        blocks = [{"type": "actions", "block_id": "deeds", "elements": list(elements)}]
+        return self.slack.state.post(ALERTS, "U0ZOMBIE01", "card", blocks=blocks, only_for=only_for)
+
+    def dialog(self, *blocks: dict[str, Any], **fields: Any) -> View:
+        view = make_view(self.slack.state, {**modal(*blocks), **fields}, ALICE)
+        self.slack.state.set_modals(ALICE, [*self.slack.state.modals.get(ALICE, []), view])
+        return view
+
+
+@pytest.fixture
+async def room() -> AsyncIterator[Room]:
+    async with workspace() as slack:
+        yield Room(slack)
+
+
+def plain(text: str) -> dict[str, Any]:
+    return {"type": "plain_text", "text": text}
+
+
+def modal(*blocks: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "modal", "title": plain("Why?"), "submit": plain("Go"), "blocks": list(blocks)}
+
+
+def asked(name: str, optional: bool = False, **element: Any) -> dict[str, Any]:
+    element = {"type": "plain_text_input", "action_id": name, **element}
+    return {"type": "input", "block_id": name, "label": plain(name), "element": element, "optional": optional}
+
+
+YES = {"type": "button", "text": plain("Yes"), "action_id": "yes", "value": "incident-1", "style": "danger"}
+OPTIONS = [{"text": plain(f"node-{number}"), "value": f"n{number}"} for number in range(3)]
+
+
+async def test_click_tells_who_where_and_what(room: Room) -> None:
+    card = room.card(YES)
+    await room.slack.click("bob", card, "yes")
+    (came,) = room.app.came
+    assert (came["type"], came["user"]["id"], came["channel"]) == (
+        "block_actions",
+        "U0BOB00001",
+        {"id": ALERTS, "name": "alerts"},
+    )
+    assert came["container"] == {
+        "type": "message",
+        "message_ts": card.ts,
+        "channel_id": ALERTS,
+        "is_ephemeral": False,
+    }
+    (action,) = came["actions"]
+    assert (action["action_id"], action["block_id"], action["value"]) == ("yes", "deeds", "incident-1")
+    assert came["message"]["blocks"][0]["elements"][0]["text"] == plain("Yes")
+    assert came["trigger_id"]
+    assert came["response_url"].startswith(f"{room.slack.origin}/actions/")
+
+
+async def test_button_that_is_gone_cannot_be_clicked(room: Room) -> None:
+    card = room.card(YES)
+    room.slack.state.edit(card, blocks=[{"type": "divider"}])
+    with pytest.raises(LookupError, match="no element 'yes' here; there are none"):
+        await room.slack.click("bob", card, "yes")
+    room.slack.state.delete(card)
+    with pytest.raises(LookupError, match="sees no such message"):
+        await room.slack.click("bob", card, "yes")
+
+
+@pytest.mark.parametrize("who", ["bob", "gina"])
+async def test_what_one_does_not_see_one_does_not_click(room: Room, who: str) -> None:
+    card = room.card(YES, only_for=ALICE)
+    with pytest.raises(LookupError, match=f"{who} sees no such message"):
+        await room.slack.click(who, card, "yes")
+    assert (await room.slack.click("alice", card, "yes")).payload["container"]["is_ephemeral"]
+
+
+@pytest.mark.parametrize(
+    ("element", "value", "told"),
+    [
+        ({"type": "static_select", "options": OPTIONS}, "n2", {"selected_option": OPTIONS[2]}),
+        ({"type": "static_select", "options": OPTIONS}, "node-1", {"selected_option": OPTIONS[1]}),
+        ({"type": "multi_static_select", "options": OPTIONS}, ["n0", "n1"], {"selected_options": OPTIONS[:2]}),
+        ({"type": "users_select"}, "U0BOB00001", {"selected_user": "U0BOB00001"}),
+        ({"type": "overflow", "options": OPTIONS}, "n0", {"selected_option": OPTIONS[0]}),
+        ({"type": "checkboxes", "options": OPTIONS}, [], {"selected_options": []}),
+        ({"type": "radio_buttons", "options": OPTIONS}, "n0", {"selected_option": OPTIONS[0]}),
+        ({"type": "datepicker"}, "2026-11-21", {"selected_date": "2026-11-21"}),
+    ],
+)
+async def test_choice_is_told_as_slack_tells_it(
+    room: Room, element: dict[str, Any], value: Any, told: dict[str, Any]
+) -> None:
+    await room.slack.click("bob", room.card({**element, "action_id": "pick"}), "pick", value)
+    (action,) = room.app.came[0]["actions"]
+    assert told.items() <= action.items()
+
+
+async def test_option_that_is_not_there_cannot_be_chosen(room: Room) -> None:
+    card = room.card({"type": "static_select", "action_id": "pick", "options": OPTIONS})
+    with pytest.raises(LookupError, match="no option 'n9'; there are n0, n1, n2"):
+        await room.slack.click("bob", card, "pick", "n9")
+
+
+async def test_client_itself_refuses_to_send_what_is_missing_or_too_short(room: Room) -> None:
+    view = room.dialog(asked("reason", min_length=5), asked("note", optional=True))
+    assert (await room.slack.submit("alice", view)).errors == {"reason": "Please complete this required field."}
+    refused = await room.slack.submit("alice", view, {"reason": "meh"})
+    assert refused.errors == {"reason": "This field must be at least 5 characters long."}
+    assert room.app.came == []
+    sent = await room.slack.submit("alice", view, {"reason": {"reason": "it is sick"}})
+    assert sent.view is None
+    values = room.app.came[0]["view"]["state"]["values"]
+    assert values["reason"]["reason"] == {"type": "plain_text_input", "value": "it is sick"}
+    assert values["note"]["note"]["value"] is None
+
+
+async def test_errors_of_the_app_stand_at_their_fields(room: Room) -> None:
+    view = room.dialog(asked("reason"))
+    room.app.answer = {"response_action": "errors", "errors": {"reason": "Say more."}}
+    sent = await room.slack.submit("alice", view, {"reason": "meh"})
+    assert sent.errors == {"reason": "Say more."}
+    assert sent.view
+    assert sent.view.values["reason"]["reason"]["value"] == "meh"
+
+
+async def test_answer_may_change_push_or_clear_what_is_open(room: Room) -> None:
+    view = room.dialog(asked("reason"))
+    room.app.answer = {"response_action": "update", "view": modal(asked("second"))}
+    changed = (await room.slack.submit("alice", view, {"reason": "x"})).view
+    assert changed
+    assert (changed.id, changed.blocks[0]["block_id"]) == (view.id, "second")
+    room.app.answer = {"response_action": "push", "view": modal(asked("third"))}
+    pushed = (await room.slack.submit("alice", changed, {"second": "x"})).view
+    assert pushed
+    assert (pushed.previous_id, pushed.root_id) == (view.id, view.id)
+    await room.slack.close("alice", pushed)
+    assert room.slack.modal("alice") == room.slack.state.view(view.id)
+    room.app.answer = {"response_action": "clear"}
+    await room.slack.submit("alice", changed, {"second": "x"})
+    assert room.slack.modal("alice") is None
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"response_action": "errors", "errors": {"elsewhere": "no such block"}},
+        {"response_action": "errors", "errors": {}},
+        {"response_action": "update", "view": {**modal(), "title": plain("x" * 25)}},
+        {"response_action": "vanish"},
+    ],
+)
+async def test_bad_answer_leaves_the_dialog_open_with_slacks_own_words(room: Room, answer: dict[str, Any]) -> None:
+    view = room.dialog(asked("reason"))
+    room.app.answer = answer
+    sent = await room.slack.submit("alice", view, {"reason": "x"})
+    assert (sent.trouble, sent.errors) == ("We had some trouble connecting. Try again?", {})
+    assert room.slack.modal("alice")
+
+
+async def test_late_answer_leaves_the_dialog_open(room: Room) -> None:
+    view = room.dialog(asked("reason"))
+    room.app.failure = TOO_LATE
+    assert (await room.slack.submit("alice", view, {"reason": "x"})).trouble
+    room.app.failure = ""
+    assert (await room.slack.submit("alice", view, {"reason": "x"})).view is None
+
+
+async def test_app_hears_of_a_closing_only_where_it_asked_to(room: Room) -> None:
+    await room.slack.close("alice", room.dialog())
+    assert room.app.came == []
+    await room.slack.close("alice", room.dialog(notify_on_close=True, private_metadata="i1"))
+    assert [(came["type"], came["view"]["private_metadata"]) for came in room.app.came] == [("view_closed", "i1")]
+
+
+async def test_menu_in_a_dialog_is_told_of_only_when_its_block_wants_that(room: Room) -> None:
+    menu: dict[str, Any] = {"type": "static_select", "options": OPTIONS}
+    quiet, loud = asked("quiet", **menu), {**asked("loud", **menu), "dispatch_action": True}
+    view = room.dialog(quiet, loud)
+    assert await room.slack.click_in_view("alice", view, "quiet", "n1") is None
+    await room.slack.click_in_view("alice", view, "loud", "n2")
+    (came,) = room.app.came
+    assert (came["container"], came["actions"][0]["selected_option"]) == (
+        {"type": "view", "view_id": view.id},
+        OPTIONS[2],
+    )
+    assert came["view"]["state"]["values"]["quiet"]["quiet"]["selected_option"] == OPTIONS[1]
+    sent = await room.slack.submit("alice", view)
+    assert sent.view is None, "what was chosen before counts"
