@@ -23,7 +23,7 @@ from bot.probes.formats.container_lists import DOCKER_ROW, crictl_rows, ctr_rows
 MOST_CONTAINERS = 300  # the newest; a node may keep thousands of dead ones
 EXITS_OVER = timedelta(minutes=10)
 
-_LIMIT = timedelta(seconds=4)
+_LIMIT = timedelta(seconds=8)
 _ABSENT, _NO_CLIENT, _TASKS = "-- absent --", "-- no client --", "-- tasks --"
 _ENDED = 'echo "-- end $(date -u +%s) --"'
 _END = re.compile(r"-- end ([0-9]{1,11}) --")

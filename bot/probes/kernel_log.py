@@ -18,7 +18,7 @@ from bot.probes.formats.kernel_line import kernel_line
 from bot.probes.formats.kernel_story import told_by
 
 MOST_OF_A_SORT = 80
-_LIMIT = timedelta(seconds=4)
+_LIMIT = timedelta(seconds=8)
 # journalctl takes 5 µs a line; a reset of a large device writes four thousand.
 _JOURNAL = ("journalctl", "-k", "-b", "-q", "--no-pager", "-o", "short-monotonic", "-n", "20000")
 _DMESG = ("dmesg", "-k")

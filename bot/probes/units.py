@@ -37,7 +37,7 @@ _JOURNAL = ("journalctl", "-b", "-q", "--no-pager", "-o", "short-monotonic", "--
 _BY_ID = (*_JOURNAL, "-n", "2000", "_PID=1", "MESSAGE_ID=5eb03494b6584870a536b337290809b3")
 # systemd before 236 gives the message no id; then PID 1's messages are searched for its words.
 _BY_WORDS = (*_JOURNAL, "-n", "5000", "_PID=1")
-_LIMIT = timedelta(seconds=4)
+_LIMIT = timedelta(seconds=8)
 
 
 def _restarts(*before: str) -> str:

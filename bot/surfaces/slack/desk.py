@@ -146,18 +146,18 @@ class SlackDesk:
         else:
             self._poster.want(card, CARD, spot, live.message, urgent=True)
 
-        async def one(node: Node) -> None:
+        async def one(place: int, node: Node) -> None:
             verdict = await self._checks.ask(
                 user, node, self._playbook, live.listener(), lambda why: live.waiting(node.name, why)
             )
             live.concluded(verdict)
             await self._record.triaged(incidents[node.name], verdict, self._playbook)
             for number, message in enumerate(details(verdict), 1):
-                self._poster.want(card, f"{node.name} {number}", spot, message, urgent=True, under=CARD)
+                self._poster.want(card, f"details-{place}-{number}", spot, message, urgent=True, under=CARD)
 
         try:
             async with asyncio.TaskGroup() as group:
-                for node in nodes:
-                    group.create_task(one(node))
+                for place, node in enumerate(nodes, 1):
+                    group.create_task(one(place, node))
         finally:
             self._poster.finished(card)

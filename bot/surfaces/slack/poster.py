@@ -83,11 +83,13 @@ class Poster:
 
     async def adopt(self, card: str, name: str, spot: Spot, message: Message) -> None:
         """Go on with a part that an earlier run of the program may have posted, from where it stands."""
-        part = Part(card, name, spot, message, urgent=False, place=await self._outbox.place(card, name))
-        if part.place is not None:
+        place = await self._outbox.place(card, name)
+        if (card, name) not in self._parts and place is not None:
+            part = self._parts[card, name] = Part(card, name, spot, message, urgent=False, place=place)
             part.settled.set()
-        self._parts[card, name] = part
-        self._begin(part)
+            self._begin(part)
+        else:
+            self.want(card, name, spot, message, urgent=True)
 
     def finished(self, card: str) -> None:
         """Say that nothing of a card will change any more, so that it can be forgotten once it stands."""
@@ -116,6 +118,11 @@ class Poster:
     def _begin(self, part: Part) -> None:
         if part.worker is None or part.worker.done():
             part.worker = asyncio.create_task(self._work(part), name=f"slack {part.card} {part.name}")
+            part.worker.add_done_callback(self._worked)
+
+    def _worked(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log("slack_worker_failed", part=task.get_name(), error=one_line(repr(error), 500))
 
     async def _forget(self, card: str) -> None:
         parts = [part for part in self._parts.values() if part.card == card]
