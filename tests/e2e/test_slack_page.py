@@ -270,3 +270,15 @@ async def test_uploaded_picture_and_log_are_shown(desk: Window, slack: SlackWork
         await desk.page.get_by_role("link", name="evil.html").click()
     document = await opening.value
     assert await document.evaluate("document.contentType") == "text/plain"
+
+
+async def test_long_channel_shows_its_end_first_and_the_rest_on_demand(desk: Window, slack: SlackWorkspace) -> None:
+    first = slack.state.post(ONCALL, "U0BOB00001", "the very first")
+    for number in range(200):
+        slack.state.post(ONCALL, "U0BOB00001", f"line {number}")
+    await desk.until_text("article", "line 199")
+    await expect(desk.page.locator("article")).to_have_count(150)
+    await desk.page.get_by_role("button", name="Show earlier messages (51)").click()
+    await expect(desk.page.locator("article")).to_have_count(201)
+    await desk.page.goto(f"{slack.origin}/archives/{ONCALL}/p{first.ts.replace('.', '')}")
+    await desk.until_text("article.pointed", "the very first")

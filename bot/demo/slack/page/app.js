@@ -47,8 +47,7 @@ function show() {
   former = entered;
   showModals();
   if (pointed && messages(place.channel).length) {
-    (place.thread ? threadPane : channelPane).list.point(pointed);
-    pointed = null;
+    if ((place.thread ? threadPane : channelPane).list.point(pointed)) pointed = null;
   }
   const title = store.whole.channels.find((each) => each.id === place.channel)?.name ?? "Home";
   document.title = `${store.unread.size ? "* " : ""}${title} – ${store.whole.team} (simulated)`;

@@ -2,8 +2,10 @@
 import { button, el, icon } from "./dom.js";
 import { dayName } from "./dates.js";
 import { follows, makeMessage } from "./message.js";
+import { changed } from "./store.js";
 
 const NEAR = 60;
+const AT_ONCE = 150; // more is laid out only for who asks: a thousand cards cost a second at each change
 const written = new WeakMap(); // a message that changes is another object
 
 function write(message) {
@@ -44,11 +46,16 @@ export class MessageList {
       this.known.clear();
       this.node.replaceChildren();
       this.about = about;
+      this.most = AT_ONCE;
     }
     const stay = isOther || this.wasAtEnd;
     const count = this.known.size;
     const wanted = [];
-    if (before) wanted.push(this.keep("before", about, () => before()));
+    const earlier = messages.length - this.most;
+    if (earlier > 0) {
+      wanted.push(this.keep("earlier", earlier, () => this.more(earlier)));
+      messages = messages.slice(earlier);
+    } else if (before) wanted.push(this.keep("before", about, () => before()));
     let former;
     messages.forEach((message, at) => {
       const day = dayName(message.ts);
@@ -70,6 +77,16 @@ export class MessageList {
     else if (this.known.size > count) this.newer.hidden = false;
   }
 
+  more(count) {
+    return button({ class: "earlier", onclick: () => this.showMore(AT_ONCE) }, `Show earlier messages (${count})`);
+  }
+
+  showMore(count) {
+    this.wasAtEnd = false;
+    this.most += count;
+    changed();
+  }
+
   keep(key, sign, make) {
     const known = this.known.get(key);
     if (known && known.sign === sign) return known.node;
@@ -81,11 +98,15 @@ export class MessageList {
 
   point(ts) {
     const found = [...this.node.querySelectorAll("article")].find((each) => each.dataset.ts === ts);
-    if (!found) return;
+    if (!found) {
+      if (this.most < Infinity) this.showMore(Infinity);
+      return false;
+    }
     this.wasAtEnd = false;
     found.scrollIntoView({ block: "center" });
     found.classList.add("pointed");
     setTimeout(() => found.classList.remove("pointed"), 2500);
+    return true;
   }
 }
 
