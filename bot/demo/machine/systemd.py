@@ -12,6 +12,7 @@ from bot.demo.answer import Answer
 from bot.demo.machine.state import Moment, State, Unit
 
 _COUNTS_SINCE = 235
+_PRINTS_PRESET_SINCE = 244
 _PRINTS_EMPTY_SINCE = 240  # asked for by name, a property without a value is then printed all the same
 
 
@@ -95,7 +96,8 @@ def unit_files(state: State, names: Sequence[str]) -> str:
     """Return what `systemctl list-unit-files --no-legend` prints of the units of these names."""
     named = [unit for unit in state.units if not names or unit.name in names]
     width = max((len(unit.name) for unit in named), default=0)
-    return "".join(f"{unit.name:<{width}} {unit.enabled:<8} enabled\n" for unit in named)
+    preset = " enabled" if state.system.systemd >= _PRINTS_PRESET_SINCE else ""
+    return "".join(f"{unit.name:<{width}} {unit.enabled:<8}{preset}\n" for unit in named)
 
 
 def listed(state: State, now: Moment, states: Sequence[str] = (), names: Sequence[str] = ()) -> str:

@@ -1,0 +1,79 @@
+"""Many simulated nodes in a process of their own, so that what they cost is not taken for what the bot costs."""
+
+import asyncio
+import json
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bot.demo.fleet import alike, running
+
+ROOT = Path(__file__).parents[1]
+
+
+@dataclass(frozen=True)
+class Served:
+    """What serving cost. Units: CPU seconds since the fleet stood, and MiB at the most."""
+
+    cpu_seconds: float
+    peak_mib: int
+
+
+class FleetProcess:
+    """A running fleet; `inventory` reaches it, `end` stops it and tells what it cost."""
+
+    def __init__(self, count: int, folder: Path) -> None:
+        self.inventory = folder / "inventory.toml"
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "tests.simulated_fleet", str(count), str(folder)],
+            cwd=ROOT,
+            env={"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        assert self._process.stdout is not None
+        if self._process.stdout.readline() != "ready\n":
+            raise RuntimeError("the simulated fleet did not start")
+
+    def end(self) -> Served:
+        """Stop the fleet and return what it cost."""
+        told, _ = self._process.communicate("\n", timeout=60)
+        return Served(**json.loads(told))
+
+    def kill(self) -> None:
+        """End it for good."""
+        self._process.kill()
+        self._process.communicate()
+
+
+@contextmanager
+def fleet_of(count: int) -> Iterator[FleetProcess]:
+    """Run that many alike, healthy nodes for the length of a block."""
+    with tempfile.TemporaryDirectory(prefix="zombie-fleet-") as folder:
+        fleet = FleetProcess(count, Path(folder))
+        try:
+            yield fleet
+        finally:
+            fleet.kill()
+
+
+async def _serve(count: int, folder: Path) -> None:
+    loop = asyncio.get_running_loop()
+    async with running(alike(count), folder, lambda: datetime.now(UTC), loop.time):
+        print("ready", flush=True)
+        before = time.process_time()
+        await loop.run_in_executor(None, sys.stdin.readline)
+        peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+        print(json.dumps({"cpu_seconds": time.process_time() - before, "peak_mib": peak}), flush=True)
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(int(sys.argv[1]), Path(sys.argv[2])))
