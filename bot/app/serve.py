@@ -45,11 +45,11 @@ def serve(settings: Settings, known: Inventory, database_url: str, environment: 
 
     Raises: SettingsError when a token is missing or not taken; LedgerUnavailable when the ledger cannot be opened.
     """
-    tokens = _tokens(settings)
+    tokens = slack_tokens(settings)
     with Database.open(database_url) as database, ThreadPoolExecutor(4, "ledger") as threads:
         ledger = AwaitedLedger(Ledger(database), threads)
         outbox = AwaitedOutbox(Outbox(database), threads)
-        asyncio.run(Service(settings, known, tokens, ledger, outbox, environment).run())
+        asyncio.run(Service(settings, known, tokens, ledger, outbox, environment, Journal()).run())
     return 0
 
 
@@ -64,8 +64,9 @@ class Service:
         ledger: AwaitedLedger,
         outbox: AwaitedOutbox,
         environment: Mapping[str, str],
+        journal: Journal,
     ) -> None:
-        self._journal = Journal()
+        self._journal = journal
         self._settings = settings
         self._known = known
         self._outbox = outbox
@@ -90,25 +91,39 @@ class Service:
         self._stopping = asyncio.Event()
 
     async def run(self) -> None:
-        """Start, serve, and end cleanly."""
+        """Start, serve until SIGTERM or Ctrl-C, and end cleanly."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
+        try:
+            if await self.start():
+                await self._stopping.wait()
+        finally:
+            await self.stop()
+
+    async def start(self) -> bool:
+        """Start everything; False when the bot was stopped before Slack could be reached.
+
+        Raises: SettingsError when Slack does not take the tokens, or the address to listen on cannot be had.
+        """
         address = await self._web.start()
         self._journal.log("listening", address=address, nodes=len(self._known.nodes))
         listen(self._slack.app, self._desk.take, self._home)
-        try:
-            if await self._connect():
-                self._journal.log("ready", by="socket" if self._slack.by_socket else "http")
-                await self._take_up()
-                await self._stopping.wait()
-            self._journal.log("stopping")
-        finally:
-            await self._slack.stop_listening()
-            await self._desk.drain(DRAIN_SECONDS)
-            await self._poster.drain(5)
-            await self._slack.stop()
-            await self._web.stop()
+        if not await self._connect():
+            return False
+        self._journal.log("ready", by="socket" if self._slack.by_socket else "http")
+        await self._take_up()
+        return True
+
+    async def stop(self) -> None:
+        """Take nothing more, finish what can be finished, and hang up."""
+        self._stopping.set()
+        self._journal.log("stopping")
+        await self._slack.stop_listening()
+        await self._desk.drain(DRAIN_SECONDS)
+        await self._poster.drain(5)
+        await self._slack.stop()
+        await self._web.stop()
         self._journal.log("stopped")
 
     async def _connect(self) -> bool:
@@ -173,8 +188,11 @@ class Service:
         return ""
 
 
-def _tokens(settings: Settings) -> SlackTokens:
-    """Raises: SettingsError when the bot's token is missing, or the API's base is neither https nor loopback."""
+def slack_tokens(settings: Settings) -> SlackTokens:
+    """Return the tokens in force.
+
+    Raises: SettingsError when the bot's token is missing, or the API's base is neither https nor loopback.
+    """
     bot = settings.get("slack_bot_token")
     if not bot:
         raise SettingsError(
