@@ -82,8 +82,8 @@ def _not_read(units: UnitsReading | Unread, containers: ContainersReading | Unre
     return (*unread, Unread("containers", "; ".join(containers.refused.values())))
 
 
-def _order(suspect: Suspect) -> tuple[bool, float, bool, int, str]:
-    return (suspect.fit is None, suspect.fit or 0.0, not suspect.goes_on, -suspect.turns, suspect.name)
+def _order(suspect: Suspect) -> tuple[bool, float, int, str]:
+    return (suspect.fit is None, suspect.fit or 0.0, -suspect.turns, suspect.name)
 
 
 def _one_each(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
@@ -143,7 +143,7 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
         says=_churn.says(churn) + state,
         probe="containers" if churn.goes_on or churn.exits else "agents",
         source=(*churn.source, *(_loops.told(unit) if unit else ())),
-        turns=churn.turns_scaled or churn.log_exits,
+        turns=churn.turns_scaled,
         fit=fit,
         fits_because=because,
         steady=churn.runs_steadily and not stopped,

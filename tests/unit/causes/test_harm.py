@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.readings.kernel_log import KernelEventKind
+from bot.domain.readings.reclaim import ReclaimReading
 from bot.domain.verdict import Confidence, Finding, Status
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, steps
@@ -131,7 +132,9 @@ def test_counter_of_starvation_tells_when_it_rises_or_when_no_log_does() -> None
     assert leak(b.nic({name: 40})).status is Status.DEGRADED  # the log was read, and tells of none
     untimed = leak(b.nic({name: 40}), b.unread("kernel_log"))
     assert (untimed.status, untimed.confidence) == (Status.CRITICAL, Confidence.LIKELY)
-    assert "no log tells" in "".join(one.says for one in untimed.evidence)
+    said = next(one for one in untimed.evidence if one.finding == "nic-starved")
+    assert (said.probe, said.source) == ("nic", ("suspected_poll_starvation: 40",))
+    assert "stands at 40 since the driver was loaded; when, no log tells" in said.says
 
 
 def test_lockup_in_another_program_leaves_the_resets_likely() -> None:
@@ -227,3 +230,29 @@ def test_busy_gpu_node_has_nothing_of_it() -> None:
     old = b.log(*b.starved(timedelta(days=6)))
     python = b.processes(b.process("python", sys=9.0, usr=400.0, on=range(96)))
     b.ruled_out(LEAK, b.cgroups(46), busy, full, old, python)
+
+
+def test_held_core_that_is_not_a_walkers_says_who_used_the_kernel_most() -> None:
+    finding = leak(b.held(), b.processes(b.process("python"), b.process("tar", sys=0.4)))
+    said = next(one for one in finding.evidence if one.finding == "core-held")
+    assert said.says == "core 39 spent 99 % of 3 s in the kernel; most kernel time went to python, tar"
+    assert said.source == ("10:00:01 39 0.0 0.00 99.0 0.0 1.0",) * 3
+
+
+def test_memory_gone_is_told_with_what_is_left_where_that_is_told() -> None:
+    memory = b.memory(384 * b.GIB, 100 * b.GIB, percpu=39 * b.GIB)
+    said = next(one.says for one in leak(memory).evidence if one.finding == "memory-gone")
+    assert said.endswith("holds 40.0 GiB of 384.0 GiB (Percpu + SUnreclaim), 100.0 GiB (26 %) are left")
+    old = ReclaimReading({}, {}, {name: kib for name, kib in memory.meminfo_kib.items() if name != "MemAvailable"})
+    said = next(one.says for one in leak(old).evidence if one.finding == "memory-gone")
+    assert said.endswith("holds 40.0 GiB of 384.0 GiB (Percpu + SUnreclaim)")
+
+
+def test_starved_poll_is_told_with_its_device_its_number_and_its_age() -> None:
+    said = next(one.says for one in leak(b.log(*b.starved())).evidence if one.finding == "nic-starved")
+    assert said == (
+        "eth0: the driver's poll was scheduled and did not run (2 lines, 1 reset beside, the last 3 minutes ago)"
+    )
+    bare = b.log(b.event(KernelEventKind.NIC_STARVED, ago=None))
+    said = next(one.says for one in leak(bare).evidence if one.finding == "nic-starved")
+    assert said == "the driver's poll was scheduled and did not run (1 line, the last at a time that is not told)"

@@ -165,3 +165,19 @@ def test_unread_cgroups_are_not_suspected_by_an_agent_that_runs_or_a_pod_that_wa
     assert not undecided(LEAK, b.unread("cgroups"), steady, b.agents(b.agent())).suspected
     pod = b.containers(b.container("p1", 90_000, "shop:1"), later=[b.container("p2", 2, "shop:1")])
     assert not undecided(LEAK, b.unread("cgroups"), pod).suspected
+
+
+def test_unit_seen_both_as_a_service_and_by_its_container_is_judged_by_the_better_argument() -> None:
+    both = (b.units(b.between_tries(restarts=900)), b.churning(), b.agents(b.agent()))  # its counter was reset
+    finding = found(LEAK, b.cgroups(DYING), *both)
+    assert (finding.confidence, finding.suspects) == (Confidence.CONFIRMED, ("ecs.service",))
+    assert "the pace of such a loop" in leaker(finding)
+    assert "started over too" not in leaker(finding)
+    assert finding.evidence[1].probe == "containers"
+
+
+def test_what_is_out_of_proportion_is_told_most_turns_first() -> None:
+    units = b.units(*(b.between_tries(f"{name}.service", turns) for name, turns in (("a", 30), ("b", 90), ("c", 60))))
+    said = found(LEAK, b.cgroups(DYING), units).summary
+    assert said.index("b.service") < said.index("c.service")
+    assert "a.service" not in said
