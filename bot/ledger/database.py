@@ -26,8 +26,9 @@ from bot.ledger.migrations import migrate
 BUSY = timedelta(seconds=10)  # how long one process waits for another's transaction, which takes milliseconds
 _WRITES = "zombie_writes"
 _ADVISORY_LOCK = int.from_bytes(b"zombie")
-# A process that is stopped in the middle of a transaction must not stop the others: its server ends it.
-_PATIENCE = "SET LOCAL lock_timeout = {0}; SET LOCAL idle_in_transaction_session_timeout = {0}"
+# A process that is stopped in the middle of a transaction must not stop the others: the server ends its session, and
+# does so before those who wait for it give up.
+_PATIENCE = "SET LOCAL lock_timeout = {0}; SET LOCAL idle_in_transaction_session_timeout = {1}"
 _POSTGRESQL_BEGIN_WRITE = f"SET LOCAL synchronous_commit = on; SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"
 _POSTGRESQL_BEGIN_READ = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _NOW = {
@@ -176,7 +177,7 @@ def _postgresql(url: URL, busy: timedelta) -> Engine:
         raise SettingsError(
             "PostgreSQL needs a package that is not installed.", 'Install it: pip install "zombie-bot[postgresql]"'
         ) from no
-    patience = _PATIENCE.format(round(busy.total_seconds() * 1000))
+    patience = _PATIENCE.format(round(busy.total_seconds() * 1000), round(busy.total_seconds() * 500))
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
 from sqlalchemy import Connection
 
-from bot.domain.errors import LedgerUnavailable
+from bot.domain.errors import ImpossibleEvent, LedgerUnavailable, UnreadableEntry
 from bot.ledger.rows import read_stream, streams
 from bot.ledger.summaries import summarise
 
@@ -16,7 +17,9 @@ Change: TypeAlias = str | dict[str, str] | Callable[[Connection], None]  # a dic
 
 def _fill_incidents(connection: Connection) -> None:
     for stream in streams(connection):
-        summarise(connection, read_stream(connection, stream))
+        # What somebody damaged is not listed; it must not lock the rest up, and an audit names it.
+        with contextlib.suppress(ImpossibleEvent, UnreadableEntry):
+            summarise(connection, read_stream(connection, stream))
 
 
 # An entry is never changed and never removed; this is against accidents, the hash chain is against intent.

@@ -1,0 +1,270 @@
+"""Whoever changes the record is found: a field changed, an entry taken away, an end cut off, a chain made anew."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, text
+
+from bot.domain.entry import NOTHING_BEFORE, chained
+from bot.domain.house_events import HOUSE, BrakePulled
+from bot.domain.transitions import State
+from bot.ledger import Audit, Database, Ledger, audit, exported
+from tests.incidents import ASKER, WAYS, by_whom
+
+FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")
+OPEN, ENDED, DECLINED = "open000000", "ended00000", "declined00"
+
+
+class Rollback(Exception):
+    """Ends a transaction whose changes are not to stay."""
+
+
+@pytest.fixture(scope="module")
+def filled(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """A record with an open incident, two ended ones and a house; tests change it in transactions that are undone."""
+    if request.param == "sqlite":
+        url = f"sqlite:///{tmp_path_factory.mktemp('audit') / 'zombie.db'}"
+    else:
+        url = request.getfixturevalue("postgresql").new_database()
+    with Database.open(url) as database:
+        ledger = Ledger(database)
+        for stream, state in ((OPEN, State.ACTING), (ENDED, State.RESOLVED), (DECLINED, State.DECLINED)):
+            for seq, event in enumerate(WAYS[state]):
+                ledger.append(stream, seq, event, by_whom(event))
+        ledger.append(HOUSE, None, BrakePulled("rollout"), ASKER)
+        _without_triggers(database)
+        yield database
+
+
+on_both = pytest.mark.parametrize("filled", ["sqlite", "postgresql"], indirect=True)
+
+
+def _without_triggers(database: Database) -> None:
+    with database.writing() as connection:
+        if connection.dialect.name == "sqlite":
+            for name in ("entries_stay", "entries_stay_as_they_are"):
+                connection.execute(text(f"DROP TRIGGER {name}"))
+        else:
+            connection.execute(text("DROP TRIGGER entries_stay ON entries"))
+
+
+def after(database: Database, change: Callable[[Connection], object], noted: str = "") -> Audit:
+    """What an audit finds after a change, which is then undone; both in one transaction, by a database of our own."""
+    found: list[Audit] = []
+    try:
+        with database.writing() as connection:
+            change(connection)
+            found.append(audit(_Within(connection), noted))  # type: ignore[arg-type]
+            raise Rollback
+    except Rollback:
+        return found[0]
+
+
+class _Within:
+    """A database that reads within a transaction that is under way."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._connection = connection
+
+    def reading(self) -> _Within:
+        return self
+
+    def __enter__(self) -> Connection:
+        return self._connection
+
+    def __exit__(self, *_: object) -> None:
+        """Leaves the transaction to whoever began it."""
+
+
+def rows(database: Database) -> list[dict[str, Any]]:
+    with database.reading() as connection:
+        ordered = connection.execute(text("SELECT * FROM entries ORDER BY stream, seq"))
+        return [dict(row._mapping) for row in ordered]
+
+
+def changed(row: dict[str, Any], values: dict[str, Any]) -> Callable[[Connection], object]:
+    to = ", ".join(f'"{name}" = :new_{name}' for name in values)
+    parameters = {"old_stream": row["stream"], "old_seq": row["seq"]} | {f"new_{k}": v for k, v in values.items()}
+    statement = text(f"UPDATE entries SET {to} WHERE stream = :old_stream AND seq = :old_seq")
+    return lambda connection: connection.execute(statement, parameters)
+
+
+def removed(stream: str, from_seq: int, to_seq: int = 1000) -> Callable[[Connection], object]:
+    statement = text("DELETE FROM entries WHERE stream = :stream AND seq BETWEEN :low AND :high")
+    return lambda connection: connection.execute(statement, {"stream": stream, "low": from_seq, "high": to_seq})
+
+
+def named(found: Audit) -> set[tuple[str, int]]:
+    return {(one.stream, one.seq) for one in found.broken}
+
+
+def rewritten(database: Database, stream: str, change: dict[str, Any]) -> Callable[[Connection], object]:
+    """A forger who computes the stream's whole chain anew, from its first entry on."""
+    mine = [row for row in rows(database) if row["stream"] == stream]
+    mine[0] |= change
+
+    def forge(connection: Connection) -> None:
+        before = NOTHING_BEFORE
+        for row in mine:
+            before = chained(before, *(row[name] for name in FIELDS[:-1]))
+            changed(row, {**row, "hash": before})(connection)
+
+    return forge
+
+
+@on_both
+def test_untouched_record_is_whole(filled: Database) -> None:
+    found = audit(filled)
+    head = Ledger(filled).head(HOUSE)
+    assert (found.broken, found.incidents, found.house, found.entries) == ((), 3, head, len(rows(filled)))
+    assert audit(filled, head.hash[:12].upper()).broken == ()
+    assert audit(filled, Ledger(filled).head(OPEN).hash).broken == ()
+
+
+@on_both
+@pytest.mark.parametrize("field", FIELDS)
+def test_any_field_of_any_entry_changed_is_found_and_named(filled: Database, field: str) -> None:
+    for row in rows(filled):
+        new: Any = row["seq"] + 500 if field == "seq" else f"{row[field]}0"
+        found = named(after(filled, changed(row, {field: new})))
+        # An entry that was moved is named where it is missing, where it now stands, or by the end it had.
+        stands = {(new, 1)} if field == "stream" else set()
+        assert found & ({(row["stream"], row["seq"]), (row["stream"], row["seq"] - 1)} | stands), row
+        if field not in ("stream", "seq"):
+            ends = {(stream, 0) for stream, _ in found}
+            assert found - ends - {(OPEN, 0)} <= {(row["stream"], row["seq"])} | _ends_noted(filled), row
+
+
+def _ends_noted(database: Database) -> set[tuple[str, int]]:
+    return {(stream, Ledger(database).head(stream).seq) for stream in (ENDED, DECLINED)}
+
+
+def test_changed_field_is_one_broken_line(filled_on_sqlite: Database) -> None:
+    for field in ("at", "by", "kind", "hash"):
+        row = next(row for row in rows(filled_on_sqlite) if (row["stream"], row["seq"]) == (OPEN, 2))
+        found = after(filled_on_sqlite, changed(row, {field: f"{row[field]}0"}))
+        assert named(found) == {(OPEN, 2)}
+        assert str(found.broken[0]).startswith(f"{OPEN}/2: ")
+
+
+@on_both
+def test_entry_taken_out_of_the_middle_is_named(filled: Database) -> None:
+    for row in rows(filled):
+        stream, seq = row["stream"], row["seq"]
+        if seq < Ledger(filled).head(stream).seq:
+            assert (stream, seq) in named(after(filled, removed(stream, seq, seq))), row
+
+
+@on_both
+def test_two_entries_that_changed_places_are_named(filled: Database) -> None:
+    first, second = [row for row in rows(filled) if row["stream"] == OPEN][1:3]
+
+    def swapped(connection: Connection) -> None:
+        changed(first, {"seq": 900})(connection)
+        changed(second, {"seq": first["seq"]})(connection)
+        changed({"stream": OPEN, "seq": 900}, {"seq": second["seq"]})(connection)
+
+    assert {(OPEN, 2), (OPEN, 3)} <= named(after(filled, swapped))
+
+
+@on_both
+def test_end_cut_off_an_ended_incident_is_found(filled: Database) -> None:
+    last = Ledger(filled).head(ENDED).seq
+    for left in range(last):
+        found = after(filled, removed(ENDED, left + 1))
+        assert (ENDED, left) in named(found)
+
+
+@on_both
+def test_end_cut_off_the_house_is_found_by_the_incidents_that_ended(filled: Database) -> None:
+    found = after(filled, removed(HOUSE, 2))
+    assert [str(one) for one in found.broken] == [f"{HOUSE}: the end of {DECLINED} with entry 4 is missing"]
+
+
+@on_both
+def test_end_cut_off_is_found_by_a_noted_head(filled: Database) -> None:
+    for stream in (OPEN, HOUSE):
+        head = Ledger(filled).head(stream)
+        cut = removed(stream, head.seq)
+        if stream == HOUSE:
+            assert after(filled, cut).broken == (), "the brake was the last, nothing else tells of it"
+        (broken,) = [one for one in after(filled, cut, head.hash).broken if head.hash in one.says]
+        assert "cut off at its end, or written anew" in broken.says
+
+
+@on_both
+def test_chain_written_anew_is_found_by_the_end_that_the_house_noted(filled: Database) -> None:
+    found = after(filled, rewritten(filled, ENDED, {"by": "slack:T1/SOMEBODYELSE"}))
+    assert [(one.stream, one.seq) for one in found.broken] == [(ENDED, Ledger(filled).head(ENDED).seq)]
+
+
+@on_both
+def test_record_written_anew_as_a_whole_is_found_by_a_noted_head(filled: Database) -> None:
+    head = Ledger(filled).head(HOUSE).hash
+    forged = rewritten(filled, HOUSE, {"by": "slack:T1/SOMEBODYELSE"})
+    assert after(filled, forged).broken == ()
+    assert len(after(filled, forged, head).broken) == 1
+
+
+@on_both
+def test_list_that_says_otherwise_is_found(filled: Database) -> None:
+    ended = text("UPDATE incidents SET ended = :yes, state = 'resolved' WHERE id = :id")
+    assert named(after(filled, lambda c: c.execute(ended, {"yes": True, "id": OPEN}))) == {(OPEN, 5)}
+    gone = text("DELETE FROM incidents WHERE id = :id")
+    assert named(after(filled, lambda c: c.execute(gone, {"id": OPEN}))) == {(OPEN, 5)}
+    assert (OPEN, 0) in named(after(filled, removed(OPEN, 1)))
+
+
+@pytest.fixture(scope="module")
+def filled_on_sqlite(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Database]:
+    """The same record, on SQLite alone, where a column takes any value."""
+    with Database.open(f"sqlite:///{tmp_path_factory.mktemp('audit') / 'zombie.db'}") as database:
+        ledger = Ledger(database)
+        for stream, state in ((OPEN, State.ACTING), (ENDED, State.RESOLVED), (DECLINED, State.DECLINED)):
+            for seq, event in enumerate(WAYS[state]):
+                ledger.append(stream, seq, event, by_whom(event))
+        _without_triggers(database)
+        yield database
+
+
+_values = st.one_of(st.text(max_size=20), st.integers(-3, 2000), st.binary(max_size=8), st.floats(allow_nan=False))
+
+
+@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_whatever_a_field_is_changed_to_it_is_found(filled_on_sqlite: Database, data: st.DataObject) -> None:
+    everything = rows(filled_on_sqlite)
+    row = data.draw(st.sampled_from(everything))
+    field = data.draw(st.sampled_from(FIELDS))
+    characters = st.integers(0, max(0, len(str(row[field])) - 1))
+    if field != "seq" and data.draw(st.booleans()):  # one character of it
+        at = data.draw(characters)
+        new: Any = row[field][:at] + data.draw(st.characters(codec="utf-8")) + row[field][at + 1 :]
+    else:
+        new = data.draw(_values)
+    place = {"stream": row["stream"], "seq": row["seq"], field: new}
+    taken = {(one["stream"], one["seq"]) for one in everything} - {(row["stream"], row["seq"])}
+    if new == row[field] or (place["stream"], place["seq"]) in taken:
+        return
+    found = after(filled_on_sqlite, changed(row, {field: new}))
+    assert found.broken
+    streams = {one.stream for one in found.broken}
+    assert streams & {row["stream"], str(place["stream"])} or (row["stream"] == HOUSE and streams), found.broken
+
+
+@on_both
+def test_export_is_the_whole_record_in_the_order_of_time(filled: Database) -> None:
+    lines = [json.loads(line) for line in exported(filled)]
+    assert [line["at"] for line in lines] == sorted(line["at"] for line in lines)
+    kept = {(row["stream"], row["seq"]): row | {"body": json.loads(row["body"])} for row in rows(filled)}
+    assert {(line["stream"], line["seq"]): line for line in lines} == kept
+    for stream in (OPEN, HOUSE):
+        assert [line["seq"] for line in lines if line["stream"] == stream] == sorted(
+            seq for of, seq in kept if of == stream
+        )

@@ -1,0 +1,167 @@
+"""The database under the record: where it may be, who may read it, and how an older one is brought up to date."""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import stat
+from datetime import timedelta
+from pathlib import Path
+
+import psycopg
+import pytest
+from sqlalchemy import text
+
+from bot.domain.errors import LedgerUnavailable, SettingsError
+from bot.domain.events import StepStarted
+from bot.domain.fold import fold
+from bot.domain.house_events import HOUSE
+from bot.domain.post import Post
+from bot.domain.transitions import State
+from bot.ledger import Database, Ledger, Outbox, audit, is_there
+from bot.ledger.migrations import VERSION, migrate
+from tests.incidents import ASKER, OPENING, VERDICT, VERIFIED
+
+VERSION_1 = Path(__file__).with_name("ledger-v1.sql")  # as the first version wrote it; it never changes
+
+
+def shaped(database: Database) -> tuple[set[str], int]:
+    with database.reading() as connection:
+        schema = (
+            "SELECT name FROM sqlite_master WHERE type = 'table'"
+            if connection.dialect.name == "sqlite"
+            else "SELECT table_name FROM information_schema.tables WHERE table_schema = 'public'"
+        )
+        return set(connection.execute(text(schema)).scalars()), connection.execute(
+            text("SELECT version FROM zombie_schema")
+        ).scalar_one()
+
+
+def done(url: str, *statements: str) -> list[tuple[object, ...]]:
+    """Run statements without any of the ledger's code; return what the last one says."""
+    if url.startswith("sqlite"):
+        with contextlib.closing(sqlite3.connect(url.removeprefix("sqlite:///"), isolation_level=None)) as plain:
+            for statement in statements[:-1]:
+                plain.executescript(statement)
+            return list(plain.execute(statements[-1]).fetchall())
+    with psycopg.connect(url, autocommit=True) as connection:
+        for statement in statements[:-1]:
+            connection.execute(statement.encode())
+        return list(connection.execute(statements[-1].encode()).fetchall())
+
+
+@pytest.fixture
+def older_url(database_url: str) -> str:
+    """A database of the first version, with an open and an ended incident."""
+    assert done(database_url, VERSION_1.read_text(), "SELECT version FROM zombie_schema") == [(1,)]
+    return database_url
+
+
+def test_older_database_is_brought_up_to_date(older_url: str) -> None:
+    with Database.open(older_url) as database:
+        assert shaped(database) == ({"zombie_schema", "entries", "incidents", "posts"}, VERSION)
+        found = audit(database)
+        assert (found.broken, found.incidents, found.entries) == ((), 2, 17)
+        ledger = Ledger(database)
+        assert [(one.id, one.state) for one in ledger.incidents()] == [
+            ("ended00000", State.RESOLVED),
+            ("open000000", State.ACTING),
+        ]
+        assert ledger.open_streams() == ("open000000",)
+        assert fold(ledger.read("open000000")).verdict == VERDICT
+
+
+def test_older_record_goes_on_where_it_was(older_url: str) -> None:
+    with Database.open(older_url) as database:
+        ledger = Ledger(database)
+        ledger.append("open000000", 5, VERIFIED, "bot")
+        ledger.append("open000000", 6, StepStarted(2), "bot")
+        Outbox(database).keep(Post("open000000", "card", "C1"))
+        with pytest.raises(LedgerUnavailable, match="only ever appended"), database.writing() as connection:
+            connection.execute(text("DELETE FROM entries"))
+    with Database.open(older_url) as database:
+        assert audit(database).broken == ()
+        assert fold(Ledger(database).read("open000000")).next_step == 3
+
+
+def test_migration_that_fails_leaves_the_older_database_as_it_was(older_url: str) -> None:
+    done(older_url, "CREATE TABLE posts (mine INTEGER)", "SELECT 1")
+    with pytest.raises(LedgerUnavailable, match="posts"):
+        Database.open(older_url)
+    assert done(older_url, "SELECT version FROM zombie_schema") == [(1,)]
+    done(older_url, "DROP TABLE posts", "SELECT 1")
+    with Database.open(older_url) as database:
+        assert audit(database).broken == ()
+
+
+def test_damaged_incident_does_not_lock_up_the_others(older_url: str) -> None:
+    done(older_url, "UPDATE entries SET body = '{' WHERE stream = 'open000000' AND seq = 2", "SELECT 1")
+    with Database.open(older_url) as database:
+        assert [one.id for one in Ledger(database).incidents()] == ["ended00000"]
+        assert [(one.stream, one.seq) for one in audit(database).broken] == [("open000000", 2)]
+
+
+def test_newer_database_is_left_alone(database_url: str) -> None:
+    with Database.open(database_url) as database, database.writing() as connection:
+        connection.execute(text("UPDATE zombie_schema SET version = 99"))
+    with pytest.raises(LedgerUnavailable, match="version 99"):
+        Database.open(database_url)
+
+
+def test_opening_again_changes_nothing(database_url: str) -> None:
+    with Database.open(database_url) as database:
+        before = shaped(database)
+        with database.writing() as connection:
+            migrate(connection)
+        Ledger(database).append("7k3m9x2qpv", 0, OPENING, ASKER)
+    with Database.open(database_url) as database:
+        assert shaped(database) == before
+        assert Ledger(database).head("7k3m9x2qpv").seq == 1
+        assert Ledger(database).head(HOUSE).seq == 0
+
+
+def test_file_and_its_folder_are_made_for_their_owner_alone(tmp_path: Path) -> None:
+    path = tmp_path / "state" / "zombie" / "zombie.db"
+    url = f"sqlite:///{path}"
+    assert not is_there(url)
+    with Database.open(url) as database:
+        Ledger(database).append("7k3m9x2qpv", 0, OPENING, ASKER)
+        modes = {one.name: stat.S_IMODE(one.stat().st_mode) for one in path.parent.iterdir()}
+        with database.reading() as connection:
+            pragmas = [
+                connection.execute(text(f"PRAGMA {name}")).scalar_one() for name in ("journal_mode", "synchronous")
+            ]
+    assert is_there(url)
+    assert modes == dict.fromkeys(["zombie.db", "zombie.db-wal", "zombie.db-shm"], 0o600)
+    assert stat.S_IMODE(path.parent.stat().st_mode) == 0o700
+    assert pragmas == ["wal", 2], "2 is FULL"
+
+
+@pytest.mark.parametrize(
+    ("url", "says"),
+    [
+        ("zombie.db", "is not the URL of a database"),
+        ("mysql://root@db/zombie", "cannot be kept in mysql"),
+        ("sqlite://", "cannot be kept in memory"),
+        ("sqlite:///:memory:", "cannot be kept in memory"),
+    ],
+)
+def test_url_that_cannot_be_used_is_a_setting_that_is_wrong(url: str, says: str) -> None:
+    for verb in (Database.open, is_there):
+        with pytest.raises(SettingsError, match=says):
+            verb(url)
+
+
+def test_place_that_cannot_be_used_is_named_and_no_password_is(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    (tmp_path / "text.db").write_text("this is no database at all, but it is long enough to be read as one")
+    refused = "postgresql://ann:hunter2@127.0.0.1:1/zombie"
+    for url in (
+        f"sqlite:///{tmp_path}/file/zombie.db",
+        f"sqlite:///{tmp_path}/text.db",
+        f"sqlite:///{tmp_path}",
+        refused,
+    ):
+        with pytest.raises(LedgerUnavailable, match=r"The ledger at .* cannot be used: ") as no:
+            Database.open(url, busy=timedelta(seconds=1))
+        assert "hunter2" not in str(no.value)

@@ -1,0 +1,188 @@
+"""The outbox's promises, on every database it may be kept in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.domain.post import DuePost, Place, Post
+from bot.ledger import AwaitedOutbox, Database, Outbox
+
+NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+SOON = timedelta(seconds=1)
+LEASE = timedelta(seconds=15)
+CARD = Post("7k3m9x2qpv", "card", "C1", {"text": "reading…", "blocks": [{"type": "header", "text": "\ud800\x00💥"}]})
+VERDICT = Post("7k3m9x2qpv", "card", "C1", {"text": "node-1: CRITICAL"})
+DETAILS = Post("7k3m9x2qpv", "details-1", "C1", {"text": "details"}, under="card")
+PLACE = Place("C1", "1700000000.000100")
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with Database.open(database_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def outbox(database: Database) -> Outbox:
+    return Outbox(database, LEASE)
+
+
+def only(due: tuple[DuePost, ...]) -> DuePost:
+    (one,) = due
+    return one
+
+
+def sent(outbox: Outbox, post: Post, now: datetime = NOW) -> DuePost:
+    outbox.keep(post)
+    due = only(outbox.due(now))
+    outbox.taken(due.id, PLACE.channel, PLACE.ts)
+    return due
+
+
+def test_post_waits_until_it_is_taken(outbox: Outbox) -> None:
+    post_id = outbox.keep(CARD)
+    assert outbox.waiting() == 1
+    due = only(outbox.due(NOW))
+    assert (due.id, due.post, due.place, due.thread, due.attempts) == (post_id, CARD, None, None, 0)
+    outbox.taken(post_id, PLACE.channel, PLACE.ts)
+    assert (outbox.waiting(), outbox.due(NOW + LEASE)) == (0, ())
+    assert outbox.place(CARD.incident, "card") == PLACE
+
+
+def test_later_edit_replaces_an_earlier_one_that_was_not_sent(outbox: Outbox) -> None:
+    outbox.keep(CARD)
+    outbox.keep(VERDICT)
+    assert only(outbox.due(NOW)).post == VERDICT
+    assert outbox.waiting() == 1
+
+
+def test_edit_of_what_was_taken_knows_its_place(outbox: Outbox) -> None:
+    sent(outbox, CARD)
+    outbox.keep(VERDICT)
+    due = only(outbox.due(NOW))
+    assert (due.post, due.place) == (VERDICT, PLACE)
+
+
+def test_edit_kept_while_the_first_is_under_way_waits_for_its_place(outbox: Outbox) -> None:
+    first = outbox.keep(CARD)
+    outbox.due(NOW)
+    second = outbox.keep(VERDICT)
+    assert outbox.due(NOW + SOON) == (), "sent now it would become a second card"
+    outbox.taken(first, PLACE.channel, PLACE.ts)
+    due = only(outbox.due(NOW + SOON))
+    assert (due.id, due.post, due.place) == (second, VERDICT, PLACE)
+    outbox.taken(second, PLACE.channel, PLACE.ts)
+    assert outbox.waiting() == 0
+
+
+def test_post_that_was_handed_out_is_handed_to_nobody_else_for_a_while(outbox: Outbox, database: Database) -> None:
+    outbox.keep(CARD)
+    other = Outbox(database, LEASE)
+    assert len(outbox.due(NOW)) == 1
+    assert other.due(NOW + LEASE - SOON) == ()
+    assert len(other.due(NOW + LEASE)) == 1, "its sender is gone, another one takes over"
+
+
+def test_two_senders_at_once_share_the_posts(outbox: Outbox, database: Database) -> None:
+    for number in range(30):
+        outbox.keep(Post(f"incident{number}", "card", "C1"))
+    with ThreadPoolExecutor(4) as threads:
+        handed = [due.id for dues in threads.map(lambda _: Outbox(database, LEASE).due(NOW), range(4)) for due in dues]
+    assert sorted(handed) == sorted(set(handed))
+    assert len(handed) == 30
+
+
+def test_failed_post_comes_back_when_it_may_be_tried_again(outbox: Outbox) -> None:
+    outbox.keep(CARD)
+    for attempt in (1, 2):
+        outbox.failed(only(outbox.due(NOW + attempt * SOON)).id, NOW + (attempt + 1) * SOON, "ratelimited\n")
+    assert outbox.due(NOW + 2 * SOON) == ()
+    again = only(outbox.due(NOW + 3 * SOON))
+    assert (again.attempts, again.error) == (2, "ratelimited")
+
+
+def test_edit_kept_while_slack_says_wait_waits_too(outbox: Outbox) -> None:
+    first = outbox.keep(CARD)
+    outbox.due(NOW)
+    outbox.keep(VERDICT)
+    outbox.failed(first, NOW + timedelta(seconds=30), "ratelimited")
+    assert outbox.due(NOW + timedelta(seconds=29)) == ()
+    assert only(outbox.due(NOW + timedelta(seconds=30))).post == VERDICT
+
+
+def test_failure_that_comes_after_the_success_is_passed_over(outbox: Outbox) -> None:
+    due = sent(outbox, CARD)
+    outbox.failed(due.id, NOW, "timed out")
+    assert outbox.waiting() == 0
+
+
+def test_thread_waits_for_what_it_goes_under(outbox: Outbox) -> None:
+    outbox.keep(DETAILS)
+    outbox.keep(CARD)
+    card = only(outbox.due(NOW))
+    assert card.post == CARD
+    outbox.taken(card.id, PLACE.channel, PLACE.ts)
+    details = only(outbox.due(NOW))
+    assert (details.post, details.thread, details.place) == (DETAILS, PLACE, None)
+
+
+def test_posts_are_due_in_the_order_they_were_kept(outbox: Outbox) -> None:
+    posts = [Post("7k3m9x2qpv", part, "C1") for part in ("b", "a", "c")]
+    for post in (*posts, posts[0]):  # kept again, the first keeps its turn
+        outbox.keep(post)
+    assert [due.post for due in outbox.due(NOW)] == posts
+
+
+def test_dropped_post_is_not_tried_again_but_a_later_one_is(outbox: Outbox) -> None:
+    outbox.keep(CARD)
+    outbox.dropped(only(outbox.due(NOW)).id, "channel_not_found")
+    assert (outbox.waiting(), outbox.due(NOW + LEASE)) == (0, ())
+    outbox.keep(VERDICT)
+    assert only(outbox.due(NOW)).attempts == 0
+
+
+def test_dropping_an_earlier_version_does_not_drop_the_later(outbox: Outbox) -> None:
+    first = outbox.keep(CARD)
+    outbox.due(NOW)
+    outbox.keep(VERDICT)
+    outbox.dropped(first, "invalid_blocks")
+    assert only(outbox.due(NOW)).post == VERDICT
+
+
+def test_posts_outlive_the_program(database_url: str) -> None:
+    with Database.open(database_url) as database:
+        Outbox(database).keep(CARD)
+    with Database.open(database_url) as database:
+        outbox = Outbox(database)
+        outbox.taken(only(outbox.due(NOW)).id, PLACE.channel, PLACE.ts)
+        outbox.keep(VERDICT)
+    with Database.open(database_url) as database:
+        due = only(Outbox(database).due(NOW))
+    assert (due.post, due.place) == (VERDICT, PLACE)
+
+
+def test_what_was_never_kept_has_no_place_and_is_passed_over(outbox: Outbox) -> None:
+    assert outbox.place("7k3m9x2qpv", "card") is None
+    outbox.taken("x/card/1", "C1", "1")
+    outbox.failed("x/card/1", NOW, "e")
+    outbox.dropped("x/card/1", "e")
+    assert outbox.waiting() == 0
+    with pytest.raises(ValueError, match="cannot name a post"):
+        outbox.keep(Post("a/b", "card", "C1"))
+
+
+async def test_awaited_outbox_is_the_same_outbox(outbox: Outbox) -> None:
+    with ThreadPoolExecutor(2) as threads:
+        awaited = AwaitedOutbox(outbox, threads)
+        post_id = await awaited.keep(CARD)
+        assert [due.id for due in await awaited.due(NOW)] == [post_id]
+        await awaited.failed(post_id, NOW, "timed out")
+        assert await awaited.waiting() == 1
+        await awaited.dropped(post_id, "gone")
+        await awaited.taken(post_id, PLACE.channel, PLACE.ts)
+        assert await awaited.place(CARD.incident, "card") == PLACE
+        assert await awaited.waiting() == 0
