@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, asynccontextmanager
 from pathlib import Path
 
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check
+from bot.app.journal import Journal
 from bot.app.parts import DEFAULT_PLAYBOOK, inventory, library, now, ssh_transport
+from bot.app.serve import Service, slack_tokens
 from bot.app.watching import shown_progress, terminal_width
+from bot.demo.slack.server import SlackWorkspace
 from bot.demo.story import Stage, tell
 from bot.domain.batch import Sampling
 from bot.domain.verdict import Verdict
+from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
+from bot.settings import Settings
 from bot.surfaces.document import document
 from bot.surfaces.text import headline, verdict_text
 
@@ -49,5 +56,44 @@ def demo(samples: int, command: str) -> int:
         write=lambda text: print(text, end="", flush=True),
         ask=input,
         command=command,
+        beside=_slack_beside,
+        stays=not sys.stdin.isatty(),
     )
     return tell(stage)
+
+
+@asynccontextmanager
+async def _slack_beside(nodes: Path) -> AsyncIterator[str]:
+    """Run the bot in a simulated Slack workspace, over the nodes of an inventory; yields what to do there."""
+    folder = nodes.parent
+    known = inventory(nodes, os.environ)
+    with ExitStack() as stack:
+        log = stack.enter_context((folder / "bot.log").open("w", encoding="utf-8"))
+        database = stack.enter_context(Database.open(f"sqlite:///{folder / 'demo.db'}"))
+        threads = stack.enter_context(ThreadPoolExecutor(2, "ledger"))
+        async with SlackWorkspace.start(clock=now, random_bytes=os.urandom) as slack:
+            environment = {
+                "HOME": str(folder),
+                "SLACK_BOT_TOKEN": slack.bot_token,
+                "SLACK_APP_TOKEN": slack.app_token,
+                "SLACK_API_URL": slack.api_url,
+                "ZOMBIE_LISTEN": "127.0.0.1:0",
+            }
+            settings = Settings.load({}, environment, folder)
+            service = Service(
+                settings,
+                known,
+                slack_tokens(settings),
+                AwaitedLedger(Ledger(database), threads),
+                AwaitedOutbox(Outbox(database), threads),
+                environment,
+                Journal(log),
+            )
+            await service.start()
+            try:
+                yield (
+                    f"\nA Slack workspace with the bot in it, in your browser:\n  {slack.page_url}\n"
+                    f"There, in #oncall-gpu, type:\n  /zombie check {known.names[0]}\n\n"
+                )
+            finally:
+                await service.stop()

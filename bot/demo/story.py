@@ -9,6 +9,7 @@ import signal
 import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterable, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -37,7 +38,8 @@ class Stage:
 
     Shape: `check` looks at the nodes of an inventory, all where none are named, shows each headline as it falls and
     returns the verdicts; `ask` reads a line and raises EOFError at the end of input; `command` is how the program is
-    called.
+    called. `beside` runs what else the demo shows of the fleet of an inventory, and says what to do with it. `stays`:
+    at the end of input the demo goes on until it is interrupted, because nobody sits at a terminal.
     """
 
     check: Callable[[Path, Sequence[str]], Coroutine[Any, Any, Sequence[Verdict]]]
@@ -47,6 +49,8 @@ class Stage:
     write: Callable[[str], None]
     ask: Callable[[str], str]
     command: str = "./zombie"
+    beside: Callable[[Path], AbstractAsyncContextManager[str]] | None = None
+    stays: bool = False
 
 
 def tell(stage: Stage, members: Sequence[Member] = FLEET) -> int:
@@ -59,13 +63,33 @@ def tell(stage: Stage, members: Sequence[Member] = FLEET) -> int:
         fleet = Fleet(members, Path(folder), stage.clock)
         try:
             backstage.run(fleet.start(backstage.seconds))
-            _Story(stage, fleet, backstage).tell()
+            with _beside(stage, fleet, backstage) as told:
+                _Story(stage, fleet, backstage, told).tell()
         except KeyboardInterrupt:
             stage.write("\n")
         finally:
             _hold_interrupts()
             backstage.run(fleet.stop())
     return 0
+
+
+@contextlib.contextmanager
+def _beside(stage: Stage, fleet: Fleet, backstage: Backstage) -> Iterator[str]:
+    """What else there is to see, while it is there; it ends even if the person cannot wait."""
+    if stage.beside is None:
+        yield ""
+        return
+    other = stage.beside(fleet.inventory)
+    told = backstage.run(other.__aenter__())
+    try:
+        yield told
+    finally:
+        _hold_interrupts()
+        backstage.run(_left(other))
+
+
+async def _left(other: AbstractAsyncContextManager[str]) -> None:
+    await other.__aexit__(None, None, None)
 
 
 class Backstage:
@@ -135,20 +159,21 @@ class _Story:
     stage: Stage
     fleet: Fleet
     backstage: Backstage
+    beside: str = ""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
 
     def tell(self) -> None:
         names = list(self.fleet.members)
         self._say(
             f"{len(names)} simulated nodes behind real SSH on {ADDRESS}: no account, no root, no network.\n"
-            "Looking at all of them at once …\n\n"
+            f"{self.beside}Looking at all of them at once …\n\n"
         )
         self._check([])
         first = names[0]
         if first in self.verdicts:
             self._say(f"\nThe first of them in full ({self.fleet.members[first].teaches}):\n\n")
             self._say(self.stage.whole(self.verdicts[first]))
-        self._say(f"\nTry:\n{self._suggestions(names)}\n{self._elsewhere(first)}\n")
+        self._say(f"\nTry:\n{self._suggestions(names)}\n{self._elsewhere(first)}{self.beside}\n")
         with _completion([*_COMMANDS, *names]):
             self._prompt()
 
@@ -172,6 +197,9 @@ class _Story:
                 line = self.stage.ask("zombie demo> ")
             except EOFError:
                 self._say("\n")
+                if self.stage.stays:
+                    self._say("Nobody sits at a terminal here; the demo goes on until it is interrupted.\n")
+                    threading.Event().wait()
                 return
             words = line.split()
             if words and words[0] in ("zombie", self.stage.command):  # as one types it in a shell

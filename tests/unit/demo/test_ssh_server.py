@@ -111,7 +111,7 @@ async def test_next_alternative_is_tried_only_when_nothing_was_printed() -> None
         asked = server.machine.asked  # type: ignore[attr-defined]  # our own Echoing
     assert sorted((run.name, run.stdout, run.stderr) for run in done) == [
         ("a", "echo second\n", "nothing to say"),
-        ("b", "sudo -n timeout -k 1 4 nothing\n", "nothing to say"),
+        ("b", "sudo -n timeout -k 1 8 nothing\n", "nothing to say"),
     ]
     assert ("echo", "third") not in asked
 
