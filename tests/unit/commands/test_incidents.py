@@ -1,0 +1,210 @@
+"""`zombie incidents` and `zombie audit`, run as the terminal runs them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from bot.__main__ import main
+from bot.commands.record import database_url, terminal_user
+from bot.domain.alert import is_who
+from bot.domain.events import Escalated
+from bot.domain.fold import fold
+from bot.domain.transitions import State
+from bot.ledger import Database, Ledger
+from tests.incidents import ASKER, VERDICT, WAYS, by_whom
+
+ID = "7k3m9x2qpv"
+STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command line with a state folder of the test's own; returns exit status, stdout and stderr."""
+    monkeypatch.setenv("ZOMBIE_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.delenv("ZOMBIE_DATABASE_URL", raising=False)
+
+    def run(*arguments: str) -> tuple[int, str, str]:
+        try:
+            status = main(arguments)
+        except SystemExit as leaves:
+            status = int(leaves.code or 0)
+        out, err = capsys.readouterr()
+        return status, out, err
+
+    return run
+
+
+@pytest.fixture
+def url(tmp_path: Path) -> str:
+    return f"sqlite:///{tmp_path / 'state' / 'zombie.db'}"
+
+
+def tell(url: str, state: State, stream: str = ID) -> None:
+    with Database.open(url) as database:
+        for seq, event in enumerate(WAYS[state]):
+            Ledger(database).append(stream, seq, event, by_whom(event))
+
+
+def test_no_ledger_yet_is_an_empty_list(run: Run, tmp_path: Path) -> None:
+    assert run("incidents") == (0, "No incidents.\n", "")
+    assert run("incidents", "--json") == (0, "[]\n", "")
+    assert not (tmp_path / "state").exists(), "looking makes nothing"
+
+
+def test_list_in_json_has_the_promised_shape(run: Run, url: str) -> None:
+    tell(url, State.PROPOSED)
+    status, out, _ = run("incidents", "--json")
+    (one,) = json.loads(out)
+    assert status == 0
+    assert STAMP.fullmatch(one.pop("opened_at"))
+    assert STAMP.fullmatch(one.pop("updated_at"))
+    assert one == {
+        "id": ID,
+        "node": "node-gpu-01",
+        "group": "g7k3m9x2qp",
+        "state": "proposed",
+        "cause": "leaked-memory-cgroups",
+        "source": {"kind": "slack", "id": "1700000000.000100"},
+    }
+
+
+def test_list_shows_the_newest_first_and_only_the_open_where_asked(run: Run, url: str) -> None:
+    tell(url, State.RESOLVED, "older00000")
+    tell(url, State.ACTING, "newer00000")
+    status, out, _ = run("incidents")
+    rows = [line.split() for line in out.splitlines()]
+    assert (status, [row[0] for row in rows]) == (0, ["INCIDENT", "newer00000", "older00000"])
+    assert rows[1][:4] == ["newer00000", "node-gpu-01", "acting", "leaked-memory-cgroups"]
+    assert [line.split()[0] for line in run("incidents", "--open")[1].splitlines()] == ["INCIDENT", "newer00000"]
+
+
+def test_story_in_json_is_the_summary_with_every_entry(run: Run, url: str) -> None:
+    tell(url, State.RESOLVED)
+    (summary,) = json.loads(run("incidents", "--json")[1])
+    status, out, _ = run("incidents", "show", ID, "--json")
+    shown = json.loads(out)
+    entries = shown.pop("entries")
+    assert (status, shown) == (0, summary)
+    assert [set(entry) for entry in entries] == [{"seq", "at", "by", "kind", "body"}] * len(WAYS[State.RESOLVED])
+    with Database.open(url) as database:
+        kept = Ledger(database).read(ID)
+    assert [(one["seq"], one["by"], one["kind"], one["body"]) for one in entries] == [
+        (entry.seq, entry.by, entry.kind, entry.body) for entry in kept
+    ]
+    assert json.loads(run("incidents", "--json", "show", ID)[1])["entries"] == entries
+
+
+def test_story_for_people_tells_every_entry_and_the_verdict(run: Run, url: str) -> None:
+    tell(url, State.RESOLVED)
+    status, out, _ = run("incidents", "show", ID)
+    assert status == 0
+    assert out.splitlines()[0] == f"{ID}  node-gpu-01  resolved  leaked-memory-cgroups"
+    for words in (
+        "AlertReceived      slack 1700000000.000100, asked by slack:T024BE7LD/U012ASKER: check node-gpu-01",
+        "PlanProposed       disable_unit ecs.service, then reboot [",
+        "StepVerified       step 1, after 2 s",
+        "StepSkipped        step 2: somebody else rebooted the node",
+        "ValidationStarted  watched for 10 min; two of two steps are through",
+        "Resolved           The leak is gone.",
+        VERDICT.evidence[0].says,
+    ):
+        assert words in out, words
+
+
+@pytest.mark.parametrize("wrong", ["nosuchone0", "house", "../x", "", "x" * 999])
+def test_unknown_incident_is_a_usage_error(run: Run, url: str, wrong: str) -> None:
+    tell(url, State.OPENED)
+    status, out, err = run("incidents", "show", wrong)
+    assert (status, out) == (2, "")
+    assert err.startswith("zombie: There is no incident '")
+    assert len(err) < 120
+
+
+def test_record_that_is_whole_is_said_to_be(run: Run, url: str) -> None:
+    tell(url, State.RESOLVED)
+    status, out, _ = run("audit", "verify")
+    with Database.open(url) as database:
+        head = Ledger(database).head("house").hash
+    assert (status, out) == (0, f"whole: 11 entries, 1 incidents; the house ends with {head}\n")
+    assert run("audit", "verify", "--head", head)[0] == 0
+    assert run("audit", "verify", "--head", head[:16])[0] == 0
+
+
+def test_broken_line_is_named(run: Run, url: str) -> None:
+    tell(url, State.RESOLVED)
+    with Database.open(url) as database, database.writing() as connection:
+        connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
+        connection.execute(text("UPDATE entries SET \"by\" = 'slack:T1/U666' WHERE kind = 'Approved'"))
+    status, out, _ = run("audit", "verify")
+    assert status == 1
+    assert out.splitlines()[0].startswith(f"broken: {ID}/4: ")
+
+
+def test_record_that_lacks_a_noted_head_is_broken(run: Run, url: str) -> None:
+    tell(url, State.RESOLVED)
+    status, out, _ = run("audit", "verify", "--head", "ab" * 32)
+    assert status == 1
+    assert out.startswith(f"broken: house: no entry has the hash {'ab' * 32}")
+
+
+def test_ledger_that_is_gone_is_never_called_whole(run: Run, tmp_path: Path) -> None:
+    for verb in ("verify", "export"):
+        status, out, err = run("audit", verb)
+        assert (status, out) == (2, "")
+        assert err.startswith(f"zombie: There is no ledger at {tmp_path / 'state' / 'zombie.db'}.")
+    assert not (tmp_path / "state").exists()
+
+
+@pytest.mark.parametrize("wrong", ["abc", "xyz" * 5, "ab" * 33])
+def test_head_that_is_no_hash_is_a_usage_error(run: Run, wrong: str) -> None:
+    status, _, err = run("audit", "verify", "--head", wrong)
+    assert status == 2
+    assert "64 hexadecimal digits" in err
+
+
+def test_export_is_one_line_of_json_an_entry(run: Run, url: str) -> None:
+    tell(url, State.RESOLVED)
+    status, out, _ = run("audit", "export")
+    lines = [json.loads(line) for line in out.splitlines()]
+    assert (status, len(lines)) == (0, 11)
+    assert set(lines[0]) == {"stream", "seq", "at", "by", "kind", "body", "hash"}
+    assert {line["stream"] for line in lines} == {ID, "house"}
+
+
+def test_what_people_and_sources_wrote_is_made_safe_to_look_at(run: Run, url: str) -> None:
+    tell(url, State.ACTING)
+    with Database.open(url) as database:
+        Ledger(database).append(ID, 5, Escalated("\x1b[31mred \u202egnp.exe"), "bot")
+        assert fold(Ledger(database).read(ID)).ended
+    for arguments in (("show", ID), ("show", ID, "--json")):
+        out = run("incidents", *arguments)[1]
+        assert "\x1b" not in out
+        assert "\u202e" not in out
+        assert "x1b[31mred" in out
+
+
+@pytest.mark.parametrize(
+    ("environment", "url"),
+    [
+        ({"ZOMBIE_DATABASE_URL": "postgresql://db/z", "ZOMBIE_STATE_DIR": "/s"}, "postgresql://db/z"),
+        ({"ZOMBIE_STATE_DIR": "/s", "XDG_STATE_HOME": "/x", "HOME": "/h"}, "sqlite:////s/zombie.db"),
+        ({"XDG_STATE_HOME": "/x", "HOME": "/h"}, "sqlite:////x/zombie/zombie.db"),
+        ({"XDG_STATE_HOME": "relative", "HOME": "/h"}, "sqlite:////h/.local/state/zombie/zombie.db"),
+        ({"HOME": "/h"}, "sqlite:////h/.local/state/zombie/zombie.db"),
+    ],
+)
+def test_record_is_where_the_environment_says(environment: dict[str, str], url: str) -> None:
+    assert database_url(environment) == url
+
+
+def test_person_at_the_terminal_has_a_name_for_the_record() -> None:
+    assert is_who(terminal_user())
+    assert terminal_user().startswith("terminal:")
+    assert is_who(ASKER)
