@@ -28,7 +28,6 @@ from bot.surfaces.text import facts
 
 SHOWN_EVIDENCE = 5
 ROWS = 10  # nodes of a table in one block
-SHOWN_LINES = 2  # of a node's own lines under each piece of evidence, on the card; the thread has them all
 LINE = 160
 SAID = 500  # characters of one sentence on the card
 PIECE = 1500  # characters of one preformatted block
@@ -79,11 +78,9 @@ def verdict_card(verdict: Verdict, asked_by: str = "") -> Message:
     first = [header(f"{_MARKS[verdict.status]} {_headline(verdict)}")]
     first += [paragraph(clipped(said, SAID)) for said in (verdict.summary, verdict.try_next) if said.strip()]
     first += _remedy(verdict)
-    middle: list[Block] = []
-    for one in verdict.evidence[:SHOWN_EVIDENCE]:
-        middle.append(bullets([(one.probe, one_line(one.says, SAID))]))
-        if one.source:
-            middle.append(preformatted([clipped(safe(line), LINE) for line in one.source[:SHOWN_LINES]]))
+    # Their sentences only: the node's own lines stand in the thread, where nobody has to scroll past them.
+    shown = [(one.probe, one_line(one.says, SAID)) for one in verdict.evidence[:SHOWN_EVIDENCE]]
+    middle = [bullets(shown)] if shown else []
     last: list[Block] = []
     if verdict.unread:
         names = ", ".join(unread.probe for unread in verdict.unread)
