@@ -30,11 +30,12 @@ _FRAGMENT = fragment(rf"""
         for (i = 7; i < NF; i++) if ($i == "-") break;
         if ($(i + 1) == "cgroup" && index("," $NF ",", ",memory,")) {{ if ($4 == "/") {{ w = $5; exit }} p = $5 }} }}
         END {{ print w ? w : p }}' /proc/self/mountinfo);
-    m=$(printf %b "$(printf %s "$m" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')"); export m;
+    case $m in *\\*) m=$(printf %b "$(printf %s "$m" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')");; esac; export m;
     for u in /sys/fs/cgroup /sys/fs/cgroup/unified; do
         [ -e $u/cgroup.controllers ] && tail -v -n +1 $u/cgroup.controllers $u/cgroup.stat; done;
-    # On a pure v2 node this file tells nothing, and kernels since 6.17 log that somebody read it.
-    if [ -n "$m" ] || [ ! -e /sys/fs/cgroup/cgroup.controllers ]; then tail -v -n +1 /proc/cgroups; fi;
+    # Where memory is on v2 this file tells nothing, and kernels since 6.17 log that somebody read it.
+    if [ -n "$m" ] || ! grep -qw memory /sys/fs/cgroup/cgroup.controllers 2>/dev/null; then
+        tail -v -n +1 /proc/cgroups; fi;
     if [ -n "$m" ]; then
         echo '==> /walk <==';
         # Hard links tell how many directories the first two levels hold, before anything is walked.
@@ -103,7 +104,7 @@ def _counted(look: Look) -> _Counted:
         if "memory" in look.controllers.get(path, ()) or "nr_dying_subsys_memory" in counters:
             return _on_v2(f"{path}/cgroup.stat", counters)
     here = look.controllers.get("/sys/fs/cgroup", ())
-    if look.pure_v2 and here and not look.rows and not look.inside_namespace:
+    if look.pure_v2 and here and row is None and not look.inside_namespace:
         line = f"/sys/fs/cgroup/cgroup.controllers: {' '.join(here)}"
         return _Counted("v2", 0, 0, "the memory controller is switched off", (line,))
     raise CannotRead("cgroups: neither /proc/cgroups nor cgroup.stat counts memory cgroups here")

@@ -32,8 +32,8 @@ class KernelLine:
 def kernel_line(raw: str, from_journal: bool) -> KernelLine | None:
     """Take the prefix off a line; None when the journal names another speaker than the kernel.
 
-    What a program writes to /dev/kmsg carries a facility of its own, so that the journal names the program and
-    `dmesg -k` leaves it out; plain `dmesg`, as old and small systems have it, cannot tell it from the kernel's words.
+    What a program (root's) writes to /dev/kmsg carries another facility than the kernel's, and is not asked for; only
+    plain `dmesg`, as small systems have it, cannot tell it from the kernel's words.
     """
     if from_journal:
         found = _JOURNAL.fullmatch(raw)

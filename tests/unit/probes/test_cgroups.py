@@ -158,6 +158,14 @@ def test_memory_controller_that_is_switched_off_is_an_answer() -> None:
     assert read(v2(controllers="cpuset cpu io pids")).counter == "the memory controller is switched off"
 
 
+def test_memory_on_a_v1_hierarchy_that_is_not_mounted_is_not_switched_off() -> None:
+    rows = "==> /proc/cgroups <==\nmemory\t4\t68680\t1\n"
+    with pytest.raises(CannotRead, match="cannot be seen from here"):
+        read(v2(controllers="cpuset cpu io pids", more=rows))
+    with pytest.raises(CannotRead, match="neither"):
+        read(v2(controllers="cpuset cpu io pids", more=rows.replace("\t4\t68680", "\t0\t115")))
+
+
 def test_growth_between_the_looks() -> None:
     reading = parse(twice("look", v1(), v1(ROWS.replace("68680", "68690")), 5.0))
     assert (reading.dying_later, reading.growth, reading.seconds_between) == (68_450, 10, 5.0)
