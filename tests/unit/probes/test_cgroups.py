@@ -210,3 +210,10 @@ def test_fragment_walks_a_mounted_tree_of_any_name(tmp_path: Path) -> None:
     done = subprocess.run(["sh", "-c", said], capture_output=True, text=True, timeout=30, check=True)
     assert f"directories 5 in {mount}\n" in done.stdout
     assert done.stdout.endswith(END + "\n")
+
+
+def test_founding_case_and_a_v2_node() -> None:
+    founding = parse(recorded(CAPTURES / "cgroups" / "synthetic--v1-founding-case.out"))
+    assert (founding.mode, founding.dying, founding.alive, founding.siblings["pids"]) == ("v1", 68_440, 240, 250)
+    unified = parse(recorded(CAPTURES / "cgroups" / "synthetic--v2-6.12.out"))
+    assert (unified.mode, unified.dying, unified.alive, unified.growth) == ("v2", 16_190, 211, 1)
