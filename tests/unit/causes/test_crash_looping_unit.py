@@ -1,5 +1,6 @@
 """What starts over and over: what is seen, what is only history, and what may be disabled."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -139,3 +140,10 @@ def test_old_systemd_without_a_journal_leaves_loops_undecided() -> None:
 def test_node_without_systemd_has_no_such_units() -> None:
     ruled_out(LOOP, UnitsReading(False))
     ruled_out(FAILED, UnitsReading(False))
+
+
+def test_counter_of_one_look_alone_leaves_the_start_times_to_tell() -> None:
+    times = {"started_usec": FRESH - 9_000_000, "started_usec_later": FRESH}
+    assert found(LOOP, b.units(replace(b.unit("x.service", 7, **times), restarts_later=None))).suspects == (
+        "x.service",
+    )

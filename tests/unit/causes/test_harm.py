@@ -105,6 +105,9 @@ def test_starvation_resets_confirm_harm_and_the_place_is_told() -> None:
     said = next(one for one in finding.evidence if one.finding == "nic-starved")
     assert "core 39, held in the kernel, is the one that serves this queue (eth0-Tx-Rx-5)" in said.says
     assert "45: eth0-Tx-Rx-5" in said.source
+    by_core = b.event(KernelEventKind.NIC_STARVED, "usecs since napi 6596000. napi CPU: 39", core=39)
+    named = leak(*WALKED, b.log(by_core), b.interrupts({2: {39: 4}}))
+    assert "serves this queue (eth0-Tx-Rx-2)" in "".join(one.says for one in named.evidence)
     elsewhere = leak(*WALKED, b.log(*b.starved(queue=5)), b.interrupts({5: {7: 4}}))
     assert "serves this queue" not in "".join(one.says for one in elsewhere.evidence)
 

@@ -181,3 +181,13 @@ def test_what_is_out_of_proportion_is_told_most_turns_first() -> None:
     said = found(LEAK, b.cgroups(DYING), units).summary
     assert said.index("b.service") < said.index("c.service")
     assert "a.service" not in said
+
+
+def test_long_run_that_ends_before_our_eyes_is_no_steady_one() -> None:
+    looks = b.containers(b.container("bbbb", 4_000), later=[b.container("cccc", 1)])
+    assert steps(found(LEAK, b.cgroups(DYING), b.units(b.unit()), looks, b.agents(b.agent(used=None))))
+
+
+def test_container_that_only_the_second_look_saw_is_seen() -> None:
+    looks = b.containers(later=[b.container("cccc", 1)])
+    assert found(LEAK, b.cgroups(DYING), b.units(b.unit()), looks, b.agents(b.agent())).suspects == ("ecs.service",)
