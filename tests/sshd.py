@@ -27,8 +27,11 @@ class Sshd:
 
     address = "127.0.0.1"
 
-    def __init__(self, *, extra_config: str = "", login_as_root: bool = False) -> None:
-        """Prepare, without starting. `extra_config` lines go first, and in sshd_config the first word counts."""
+    def __init__(self, *, extra_config: str = "", login_as_root: bool = False, shell: str = "/bin/sh") -> None:
+        """Prepare, without starting. `extra_config` lines go first, and in sshd_config the first word counts.
+
+        `shell` is the login shell of the test's own user.
+        """
         if SSHD is None:
             raise FileNotFoundError("sshd is not installed (Debian: apt install openssh-server)")
         self.folder = Path(tempfile.mkdtemp(prefix="zombie-sshd-"))
@@ -39,6 +42,7 @@ class Sshd:
         self.host_key = self.folder / "host_key"
         self.known_hosts = self.folder / "known_hosts"
         self._extra_config = extra_config
+        self._shell = shell
         self._process: subprocess.Popen[bytes] | None = None
         self._sudoers = Path(f"/etc/sudoers.d/{self.folder.name}")
         self._own_user = IS_ROOT and not login_as_root
@@ -185,8 +189,9 @@ class Sshd:
 
     def _make_user(self) -> None:
         # '*' and not a locked '!': sshd refuses locked accounts when it does not use PAM
-        command = ["useradd", "--system", "--no-create-home", "--home-dir", str(self.home), "--shell", "/bin/sh"]
-        subprocess.run([*command, "--password", "*", self.user], check=True, capture_output=True, timeout=30)
+        command = ["useradd", "--system", "--no-create-home", "--home-dir", str(self.home)]
+        command += ["--shell", self._shell, "--password", "*", self.user]
+        subprocess.run(command, check=True, capture_output=True, timeout=30)
         shutil.chown(self.home, self.user)
 
     def _write_configuration(self) -> Path:

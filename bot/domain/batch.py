@@ -115,7 +115,7 @@ class Batch:
             started.append(f'{work} & {lane}=$!; LANES="$LANES ${lane}"')
             lanes.append(lane)
         main = "\n".join(["LANES=", *started])
-        epilogue = EPILOGUE if lanes else 'echo "@MARK@. $N"\n'
+        epilogue = EPILOGUE if lanes else '\necho "@MARK@. $N"\n'
         if any(name.endswith("p1") for name in parts):
             # One sleeper for all lanes: its end closes the gate that they wait at.
             main = f"sleep {self.sampling.rest_seconds:g} | {{\nexec 7<&0 </dev/null\n{main}{epilogue}}}\n"
@@ -161,7 +161,7 @@ def root_argv(argv: tuple[str, ...], seconds: float) -> tuple[str, ...]:
 
     Example:
     >>> root_argv(("dmesg",), 4)
-    ('sudo', '-n', 'timeout', '-k', '1', '4', 'dmesg')
+    ('sudo', '-n', 'timeout', '-k', '1', '8', 'dmesg')
     """
     return ("sudo", "-n", "timeout", "-k", "1", f"{seconds:g}", *argv)
 
@@ -171,7 +171,7 @@ def root_ways(command: Command) -> tuple[tuple[str, ...], ...]:
 
     Example:
     >>> root_ways(Command("log", ("sh", "-c", "sudo -n timeout -k 1 4 dmesg | tail"), sudo=(("dmesg",),)))
-    (('sudo', '-n', 'timeout', '-k', '1', '4', 'dmesg'),)
+    (('sudo', '-n', 'timeout', '-k', '1', '8', 'dmesg'),)
     """
     seconds = command.limit.total_seconds()
     ways = (*((command.argv,) if command.as_root else ()), *command.sudo)

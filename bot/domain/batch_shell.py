@@ -5,8 +5,8 @@ main, which waits; `life`, which ends everything; and for each lane a runner (it
 `emit` (the runner's output as lines of the wire). A command has `timeout` above it, which makes a process group of its
 own, `head` behind its output and `tail` behind its errors.
 
-Descriptors: 3 a runner's output, 4 a command's errors, 7 the gate (closes when the second looks are due),
-9 the lifeline (our end of stdin).
+Descriptors: 3 a runner's output, 4 a command's errors, 5 its exit status (apart from its errors, where what it left
+behind may still write), 7 the gate (closes when the second looks are due), 9 the lifeline (our end of stdin).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ LANE_MARK = "%z"
 WIRE_LINE_CHARS = 3000
 
 PREAMBLE = (
+    # The first newline ends whatever a login's start-up files left unfinished.
     r"""
+echo
 PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin:/snap/bin; LC_ALL=C; LANG=C; LANGUAGE=C
 S_COLORS=never; SYSTEMD_COLORS=0; SYSTEMD_PAGER=cat; PAGER=cat; TERM=dumb
 export PATH LC_ALL LANG LANGUAGE S_COLORS SYSTEMD_COLORS SYSTEMD_PAGER PAGER TERM
@@ -34,25 +36,26 @@ read -r line </proc/$$/stat; set -- ${line##*) }
     # What a command leaves behind in its group is ended with it: it would hold the pipes open, and the lane with them.
     r"""
 limited() {
-  timeout -k 1 "$@" 2>&4 3>&- 4>&- 7<&- 9<&- &
+  timeout -k 1 "$@" 2>&4 3>&- 4>&- 5>&- 7<&- 9<&- &
   wait $!; s=$?
   kill -KILL -$!
-  printf '\n%s' "$s" >&4
+  printf '%s' "$s" >&5
 }
 stamp() { read -r up _ </proc/uptime; }
+begin() { stamp; printf '\n%s %s %s\n' "$N" "$1" "$up" >&3; }
 run() {
   i=$1 t=$2 c=$3; shift 3
-  stamp; printf '\n%s %s %s\n' "$N" "$i" "$up" >&3
-  { limited "$t" "$@" | head -c "$c" >&3; printf '\n%s e\n' "$N" >&3; } 4>&1 | tail -c @STDERR@ >&3
-  stamp; printf ' %s\n%s .\n' "$up" "$N" >&3
+  begin "$i"
+  s=$({ { limited "$t" "$@" | head -c "$c" >&3; printf '\n%s e\n' "$N" >&3; } 4>&1 | tail -c @STDERR@ >&3; } 5>&1)
+  stamp; printf '\n%s %s\n%s .\n' "$s" "$up" "$N" >&3
 }
 try() {
   i=$1 t=$2 c=$3; shift 3
-  stamp; printf '\n%s %s %s\n' "$N" "$i" "$up" >&3
-  e=$({ limited "$t" "$@" | head -c "$c" | { grep -a '' >&3 || printf '\nnothing' >&4; }; } 4>&1 | tail -c @STDERR@)
-  stamp; printf '\n%s e\n%s %s\n%s .\n' "$N" "$e" "$up" "$N" >&3
-  case $e in *[0-9]'
-nothing') return 1;; esac
+  begin "$i"
+  s=$({ { limited "$t" "$@" | head -c "$c" | { grep -a '' >&3 || printf '\nnothing' >&5; }
+    printf '\n%s e\n' "$N" >&3; } 4>&1 | tail -c @STDERR@ >&3; } 5>&1)
+  stamp; printf '\n%s %s\n%s .\n' "$s" "$up" "$N" >&3
+  case $s in *nothing) return 1;; esac
 }
 """
     # It outlives its runner when time is up, so that what was read until then still arrives.
@@ -82,7 +85,7 @@ sweep() {
 }
 """
     # Ends by itself when the batch does (TERM from main). Else the lifeline was cut, or time is up (124): then runners
-    # and commands die, and `emit` gets two more seconds if somebody may still listen. In a session that is not ours
+    # and commands die, and `emit` gets two more seconds while somebody may still listen. In a session that is not ours
     # alone, only what we know by number is ended; commands then end at their own limits.
     r"""
 life() {
@@ -94,7 +97,7 @@ life() {
   [ -n "$OWN" ] || { kill -KILL $LANES $$; exit; }
   kill -TERM 0
   sweep
-  [ $ended = 124 ] && sleep 2
+  [ $ended = 124 ] && timeout 2 head -c 1 <&9
   kill -KILL 0
 }
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
 
@@ -44,7 +45,8 @@ class SshTransport:
                 process = await login.connection.create_process(
                     launch_command(script), encoding=None, stderr=asyncssh.STDOUT, send_eof=False
                 )
-            process.stdin.write(script.encode())
+            with contextlib.suppress(OSError):  # ended already: what it said on its way out is there to be read
+                process.stdin.write(script.encode())
             async for completed in talk.finished_runs(process.stdout.read):
                 yield completed
             finished = talk.finished

@@ -1,0 +1,116 @@
+"""Every way that a batch can reach a node, for the tests that hold all of them to one contract."""
+
+import asyncio
+import getpass
+import os
+import secrets
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.demo.answer import Answer
+from bot.demo.faults import Fault
+from bot.demo.ssh_server import ADDRESS, USER, NodeServer
+from bot.domain.batch import Batch, Sampling
+from bot.domain.command import Command, Completed
+from bot.domain.contracts import Transport
+from bot.domain.node import Node
+from bot.transport.local import LocalTransport
+from bot.transport.ssh import SshTransport
+from bot.transport.ssh_options import Keyring
+from tests.sshd import Sshd
+
+DEADLINE = timedelta(seconds=15)
+
+
+def promised(deadline_seconds: float) -> float:
+    """The promise is a deadline and one second; a machine with more to do than cores gets a few more."""
+    busy = os.getloadavg()[0] > (os.cpu_count() or 1)
+    return deadline_seconds + (5 if busy else 1)
+
+
+def nonce() -> str:
+    return secrets.token_hex(12)
+
+
+@dataclass
+class Way:
+    """A transport and a node at its end."""
+
+    transport: Transport
+    node: Node
+    user: str
+
+    async def ask(
+        self, *commands: Command, samples: int = 1, deadline: timedelta = DEADLINE
+    ) -> dict[tuple[str, int], Completed]:
+        """Return what every look of every command came to, by name and look; each at most once."""
+        batch = Batch.of([("probe", command) for command in commands], Sampling(samples))
+        runs: dict[tuple[str, int], Completed] = {}
+        async for run in self.transport.read(self.node, batch, deadline):
+            assert (run.name, run.look) not in runs
+            runs[run.name, run.look] = run
+        return runs
+
+    async def ask_one(self, command: Command, **more: Any) -> Completed:
+        return (await self.ask(command, **more))[command.name, 0]
+
+
+def local() -> Way:
+    return Way(LocalTransport(nonce), Node("this-machine", "localhost"), getpass.getuser())
+
+
+def over_ssh(sshd: Sshd) -> Way:
+    node = Node("real", sshd.address, sshd.port, sshd.user, sshd.client_key)
+    return Way(SshTransport(Keyring(sshd.known_hosts), nonce), node, sshd.user)
+
+
+class RealMachine:
+    """A simulated node's machine that is none: it runs what it is asked, so that all ways can be asked the same."""
+
+    def uptime(self) -> float:
+        return float(Path("/proc/uptime").read_text().split()[0])
+
+    async def run(self, argv: Sequence[str]) -> Answer:
+        try:
+            process = await asyncio.create_subprocess_exec(
+                *argv,
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,
+            )
+        except FileNotFoundError:
+            return Answer.error(f"timeout: failed to run command '{argv[0]}': No such file or directory", 127)
+        try:
+            stdout, stderr = await process.communicate()
+        except asyncio.CancelledError:
+            os.killpg(process.pid, signal.SIGKILL)
+            await process.communicate()
+            raise
+        return Answer(stdout, stderr, process.returncode or 0)
+
+
+class SimulatedNode:
+    """A simulated node's SSH server with files as a real one has them."""
+
+    def __init__(self, folder: Path, fault: Fault | None = None) -> None:
+        import asyncssh
+
+        key = asyncssh.generate_private_key("ssh-ed25519")
+        self.server = NodeServer(RealMachine(), key, fault)
+        self.folder = folder
+        key.write_private_key(str(folder / "key"))
+        (folder / "key").chmod(0o600)
+
+    async def __aenter__(self) -> Way:
+        await self.server.start()
+        (self.folder / "known_hosts").write_text(self.server.known_hosts_line())
+        node = Node("simulated", ADDRESS, self.server.port, USER, self.folder / "key")
+        return Way(SshTransport(Keyring(self.folder / "known_hosts"), nonce), node, USER)
+
+    async def __aexit__(self, *_: object) -> None:
+        await self.server.stop()
