@@ -55,7 +55,8 @@ class LocalTransport:
             if not finished:
                 await _session_ended(shell.pid)
             await shell.wait()
-            shell._transport.close()  # there is no public way to give up the rest of its output
+            # There is no public way to give up the rest of its output.
+            shell._transport.close()  # type: ignore[attr-defined]
             await asyncio.sleep(0)  # the pipes are closed by the loop
 
 

@@ -259,17 +259,16 @@ async def test_commands_of_a_lane_follow_one_another_and_lanes_run_side_by_side(
 @members(ALL)
 async def test_output_is_cut_at_its_limit_and_said_to_be(way: Way) -> None:
     limit = 5000
+
+    def zeros(name: str, size: int, *others: tuple[str, ...]) -> Command:
+        return Command(name, ("head", "-c", str(size), "/dev/zero"), output_limit_bytes=limit, alternatives=others)
+
     runs = await way.ask(
-        *(
-            Command(name, ("head", "-c", str(size), "/dev/zero"), output_limit_bytes=limit, **more)
-            for name, size, more in (
-                ("under", limit - 1, {}),
-                ("at", limit, {}),
-                ("over", limit + 1, {}),
-                ("far-over", limit * 100, {}),
-                ("over-with-others", limit * 100, {"alternatives": (("echo", "other"),)}),
-            )
-        )
+        zeros("under", limit - 1),
+        zeros("at", limit),
+        zeros("over", limit + 1),
+        zeros("far-over", limit * 100),
+        zeros("over-with-others", limit * 100, ("echo", "other")),
     )
     sizes = {name: (len(run.stdout) // len("\\x00"), run.cut) for (name, _), run in runs.items()}
     assert sizes == {
