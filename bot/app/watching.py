@@ -38,7 +38,7 @@ async def shown_progress() -> AsyncIterator[tuple[Listener, Callable[[], None]]]
 def terminal_width() -> int:
     """Columns of the terminal, 80 where there is none."""
     try:
-        return os.get_terminal_size(sys.stderr.fileno()).columns
+        return os.get_terminal_size(sys.stderr.fileno()).columns or 80  # a terminal may not know its own size
     except (OSError, ValueError):
         return 80
 

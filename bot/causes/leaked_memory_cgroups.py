@@ -34,7 +34,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether memory cgroups are leaked, by whom, and what harm that does."""
     cgroups = snapshot.get(CgroupsReading)
     if isinstance(cgroups, Unread):
-        return _unread(snapshot, cgroups, tuning)
+        return _unread(snapshot, cgroups.reason, tuning)
+    if not cgroups.dying_is_known:
+        return _unread(snapshot, f"at least {cgroups.alive:,} are alive, too many to tell the dying ones apart", tuning)
     dying = cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
     if dying < tuning["dying_many"]:
@@ -151,7 +153,7 @@ def _no_harm(harms: Harms) -> str:
     return f"no harm seen as far as read (unread: {names})" if names else "no harm seen on this kernel"
 
 
-def _unread(snapshot: Snapshot, unread: Unread, tuning: Tuning) -> Undecided:
+def _unread(snapshot: Snapshot, reason: str, tuning: Tuning) -> Undecided:
     """Nothing can be said of cgroups that were not counted, but other readings may point at them."""
     points = []
     held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
@@ -167,7 +169,7 @@ def _unread(snapshot: Snapshot, unread: Unread, tuning: Tuning) -> Undecided:
         hides = churn.agent is not None and churn.goes_on
         if hides or churn.turns_scaled >= thousands:
             points.append(_churn.says(churn))
-    because = f"the cgroups were not read ({unread.reason})"
+    because = f"the dying cgroups were not counted ({reason})"
     if points:
         because += ", and this points at them: " + "; ".join(points[:3])
     return Undecided(NAME, because, suspected=bool(points))

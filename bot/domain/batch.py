@@ -161,7 +161,7 @@ def root_argv(argv: tuple[str, ...], seconds: float) -> tuple[str, ...]:
 
     Example:
     >>> root_argv(("dmesg",), 4)
-    ('sudo', '-n', 'timeout', '-k', '1', '8', 'dmesg')
+    ('sudo', '-n', 'timeout', '-k', '1', '4', 'dmesg')
     """
     return ("sudo", "-n", "timeout", "-k", "1", f"{seconds:g}", *argv)
 

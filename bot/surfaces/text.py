@@ -44,8 +44,8 @@ def summary_table(verdicts: Sequence[Verdict], asked: int) -> str:
     """Return how many nodes came to what, worst first.
 
     Example:
-    >>> summary_table([], 0)
-    '0 of 0 nodes judged\n'
+    >>> summary_table([], 0).strip()
+    '0 of 0 nodes judged'
     """
     counts = {status: sum(1 for verdict in verdicts if verdict.status is status) for status in _WORST_FIRST}
     told = ", ".join(f"{count} {status.value}" for status, count in counts.items() if count)
