@@ -21,6 +21,7 @@ _REALTIME = ("1", "2", "6")  # SCHED_FIFO, SCHED_RR, SCHED_DEADLINE
 _LOOKS = re.compile(r"looks ([0-9]{1,10}\.[0-9]{1,3}) ([0-9]{1,10}\.[0-9]{1,3}) ([0-9]{1,8})", re.ASCII)
 _HZ = re.compile(r"hz ([1-9][0-9]{1,4})", re.ASCII)
 _PROCESS = re.compile(r"p ([0-9]{1,9}) ([0-9]{1,9}) (([0-9]{1,9}) \((.*)\) ([A-Za-z]) ([-0-9 ]+))", re.ASCII)
+_WAITING = re.compile(r"d [0-9]{1,9} \((.*)\) D [-0-9 ]+", re.ASCII)
 _THREAD = re.compile(r"t ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,5}) ([0-9]{1,9}) ([0-9]{1,9})", re.ASCII)
 
 # Fields of a stat line, counted from the state's on: what stands before holds a name that may hold anything.
@@ -52,7 +53,8 @@ def parse(outputs: Outputs) -> ProcessesReading:
             pid, tid, core, usr, system = map(int, thread.groups())
             threads.setdefault(pid, []).append(ThreadUse(tid, _core(core), usr / hz, system / hz))
         elif line.startswith("d "):
-            waiting.append(one_line(line[2:], 64))
+            found = _WAITING.fullmatch(line)
+            waiting.append(one_line(found.group(1) if found else line[2:], 64))
         elif line[:2] in ("p ", "t "):
             raise CannotRead(f"processes: a line is malformed ({one_line(line, 60)})")
     busiest = [_process(row, hz, tuple(threads.get(int(row.group(4)), ()))) for row in rows]

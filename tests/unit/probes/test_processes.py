@@ -119,3 +119,8 @@ def test_whatever_happens_to_an_answer_figures_are_possible(text: str) -> None:
         assert process.usr_seconds >= 0
         assert process.sys_seconds >= 0
         assert all(0 <= core < 8192 for core in process.cores_in_kernel)
+
+
+def test_waiting_task_is_told_by_its_name_not_by_its_whole_line() -> None:
+    waiting = "d " + stat(3377, "kafka (log) D 1").replace(") S 1", ") D 1")
+    assert read(answer(waiting)).uninterruptible == ("kafka (log) D 1",)
