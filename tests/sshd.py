@@ -110,6 +110,10 @@ class Sshd:
 
     # --- what a test does to it
 
+    def configure(self, extra_config: str) -> None:
+        """Change the extra lines of its configuration, for the next start."""
+        self._extra_config = extra_config
+
     def replace_host_key(self) -> None:
         """Come back with another host key, as a rebuilt machine does; known_hosts keeps the old one."""
         self.stop()

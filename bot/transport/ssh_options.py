@@ -35,14 +35,7 @@ class Keyring:
 
         Raises: MissingFile when the key is missing, unreadable, open to others, or locked and in no agent.
         """
-        readable(key, "private key")
-        held = key.stat()
-        # As OpenSSH: whoever is not a key's owner cannot change its mode, and is not told to.
-        if held.st_uid == os.geteuid() and stat.S_IMODE(held.st_mode) & 0o077 and not _is_public(key):
-            mode = f"{stat.S_IMODE(held.st_mode):o}"
-            raise MissingFile(
-                f"The private key {key} is open to others (mode {mode}).", f"chmod 600 {shlex.quote(str(key))}"
-            )
+        closed(key)
         return self._cached((key, Path(f"{key}-cert.pub"), Path(f"{key}.pub")), lambda: self._load(key))
 
     def known_hosts(self, paths: Sequence[Path], how_to_make: str) -> asyncssh.SSHKnownHosts:
@@ -82,6 +75,21 @@ class Keyring:
                     + (f" (and keep {public} beside it)" if not public.exists() else ""),
                 ) from error
             raise MissingFile(f"{key} is not a private key: {one_line(str(error), 80)}.") from error
+
+
+def closed(key: Path) -> Path:
+    """Return the path of a private key that is ours to read and nobody else's.
+
+    Raises: MissingFile when it is missing, unreadable or open to others.
+    """
+    held = readable(key, "private key").stat()
+    # As OpenSSH: whoever is not a key's owner cannot change its mode, and is not told to.
+    if held.st_uid == os.geteuid() and stat.S_IMODE(held.st_mode) & 0o077 and not _is_public(key):
+        mode = f"{stat.S_IMODE(held.st_mode):o}"
+        raise MissingFile(
+            f"The private key {key} is open to others (mode {mode}).", f"chmod 600 {shlex.quote(str(key))}"
+        )
+    return key
 
 
 def readable(path: Path, what: str) -> Path:

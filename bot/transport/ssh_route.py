@@ -17,7 +17,7 @@ import asyncssh
 from bot.domain.errors import MissingFile
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
-from bot.transport.ssh_options import Keyring, readable
+from bot.transport.ssh_options import Keyring, closed, readable
 
 # Group exchange costs the client half a second of CPU where the others cost milliseconds.
 KEX_ALGORITHMS = "-diffie-hellman-group-exchange-*"
@@ -94,7 +94,7 @@ def _hop(node: Node, keyring: Keyring, host: str, port: int | None, user: str | 
     if user is not None:
         options["username"] = user
     files = [node.known_hosts or keyring.default_known_hosts]
-    jumps, dialled, own_key = "", True, False
+    jumps, dialled = "", True
     if node.ssh_config is None:
         options["kex_algs"] = KEX_ALGORITHMS
         plain = asyncssh.SSHClientConnectionOptions(
@@ -105,12 +105,16 @@ def _hop(node: Node, keyring: Keyring, host: str, port: int | None, user: str | 
         plain = _configured(node.ssh_config, host, _named(options))
         jumps = plain.tunnel if isinstance(plain.tunnel, str) else ""
         dialled = not plain.proxy_command and not plain.canonicalize_hostname
-        own_key = bool(plain.config.get("IdentityFile"))
+        named: Any = plain.config.get("IdentityFile") or ()
+        if own_keys := [Path(name).expanduser() for name in named]:
+            # As OpenSSH: of several, some may be missing, and what has a passphrase is the agent's.
+            there = [path for path in own_keys if path.exists()] or own_keys[:1]
+            options |= {"client_keys": [str(closed(path)) for path in there], "ignore_encrypted": True}
         if plain.config.get("IdentityAgent") is not None:
             del options["agent_path"]
         if node.known_hosts is None:
             files = _known_files(node.ssh_config, host, plain) or files
-    if node.key is not None and not (jump and own_key):
+    if node.key is not None and not (jump and "client_keys" in options):
         options |= keyring.login_with(node.key)
     options["known_hosts"] = keyring.known_hosts(files, _keyscan(plain.host, plain.port, files[0]))
     name = host if jump else node.name
@@ -146,13 +150,14 @@ def _configured(path: Path, host: str, named: Mapping[str, Any]) -> asyncssh.SSH
 
 def _known_files(path: Path, host: str, plain: asyncssh.SSHClientConnectionOptions) -> list[Path]:
     """The files that the config names for a host; switching the check off is not taken for an answer."""
-    if plain.known_hosts is None:
+    named = plain.known_hosts if isinstance(plain.known_hosts, list) else []
+    files = [Path(str(file)).expanduser() for file in named if str(file) != os.devnull]
+    if plain.known_hosts is None or (named and not files):
         raise MissingFile(
-            f"{path} switches host key checking off for {host} (UserKnownHostsFile none).",
+            f"{path} switches host key checking off for {host} (UserKnownHostsFile {named[0] if named else 'none'}).",
             "Name a known_hosts file there; no host is trusted unseen.",
         )
-    named = plain.known_hosts if isinstance(plain.known_hosts, list) else []
-    return [Path(str(file)).expanduser() for file in named if str(file) != os.devnull]
+    return files
 
 
 def _host_and_port(text: str) -> tuple[str, int | None]:
