@@ -80,7 +80,7 @@ class Outbox:
         """Say that a post was not taken, and when to try again; that holds for a later version of it too."""
         with self._database.writing() as connection:
             row, _ = _find(connection, post_id)
-            if row is not None and row.waiting:
+            if row is not None:  # of one that was taken after all, only `waiting` counts
                 retry = {"due_at": instant_text(retry_at), "attempts": row.attempts + 1, "error": one_line(error)}
                 _change(connection, row, retry)
 
