@@ -147,3 +147,23 @@ def test_counter_of_one_look_alone_leaves_the_start_times_to_tell() -> None:
     assert found(LOOP, b.units(replace(b.unit("x.service", 7, **times), restarts_later=None))).suspects == (
         "x.service",
     )
+
+
+def test_counted_services_need_no_journal_to_be_ruled_out() -> None:
+    ruled_out(LOOP, b.units(b.unit("x.service", 0), journal_read=False))
+
+
+def test_loop_by_history_is_told_without_the_uptime_too() -> None:
+    finding = found(LOOP, b.units(b.unit("x.service", 9_259, started_usec=FRESH)), b.unread("host"))
+    assert finding.confidence is Confidence.LIKELY
+
+
+def test_first_try_is_told_without_a_word_on_remedies() -> None:
+    once = found(LOOP, b.units(b.unit("kubelet.service", 1, sub="auto-restart")))
+    assert (once.status, "protected" in once.summary) == (Status.DEGRADED, False)
+
+
+def test_agent_that_only_ends_often_is_likely_and_told_by_the_runtime() -> None:
+    often = b.containers(exits_by_image={b.AGENT_IMAGE: 40}, exits_over=timedelta(minutes=10))
+    finding = found(LOOP, b.units(b.unit()), often, b.agents(b.agent()))
+    assert (finding.confidence, finding.evidence[0].probe) == (Confidence.LIKELY, "containers")

@@ -29,3 +29,15 @@ def test_unit_between_tries_is_not_failed() -> None:
 
 def test_failed_units_are_not_ruled_out_by_what_was_not_read() -> None:
     undecided(FAILED, b.unread("units"))
+
+
+def test_of_many_failed_units_the_essential_ones_come_first() -> None:
+    names = ["a.service", "b.mount", "c.service", "d.timer", "kubelet.service"]
+    lines = tuple(FailedUnit(name, "", f"{name} failed") for name in names)
+    finding = found(FAILED, b.units(failed_units=lines))
+    assert finding.status is Status.CRITICAL
+    assert finding.summary == (
+        "5 failed units: kubelet.service, a.service, b.mount and 2 more; the node cannot work without kubelet.service"
+    )
+    three = found(FAILED, b.units(failed_units=lines[:3]))
+    assert three.summary == "3 failed units: a.service, b.mount, c.service"

@@ -40,3 +40,28 @@ def test_disk_errors_are_likely_until_something_waits() -> None:
 @pytest.mark.parametrize("probe", ["kernel_log", "processes"])
 def test_stall_is_not_ruled_out_by_what_was_not_read(probe: str) -> None:
     undecided(STALL, b.unread(probe))
+
+
+def test_stall_is_critical_only_while_it_is_fresh_and_something_waits() -> None:
+    fresh, old = b.event(Kind.HUNG_TASK), b.event(Kind.HUNG_TASK, ago=timedelta(hours=3))
+    pressed = b.memory(pressure={"io full": 60.0})
+    assert found(STALL, b.log(fresh)).status is Status.DEGRADED
+    assert found(STALL, b.log(fresh), pressed).status is Status.CRITICAL
+    assert found(STALL, b.log(old), b.processes(waiting=WAITING)).status is Status.DEGRADED
+
+
+def test_stall_is_told_with_who_waits_and_how_much_time_is_lost() -> None:
+    waits = b.cpu({core: {"usr": 1.0, "iowait": 70.0} for core in range(8)})
+    finding = found(STALL, b.processes(waiting=WAITING), waits)
+    assert finding.summary == (
+        "5 tasks waited uninterruptibly at both looks: jbd2/nvme0n1, python, python, rsync, tar; "
+        "70 % of all cores' time waits for I/O, 70 % of core 0's"
+    )
+    assert finding.evidence[1].source[0].startswith("10:00:01 0 ")
+    pressed = found(STALL, b.processes(waiting=WAITING), b.memory(pressure={"io full": 60.0}))
+    assert pressed.evidence[1].source == ("full avg10=60.0",)
+
+
+def test_what_was_not_read_is_named() -> None:
+    assert undecided(STALL, b.unread("kernel_log")).because == "the kernel log was not read (permission denied)"
+    assert undecided(STALL, b.unread("processes")).because == "the processes were not read (permission denied)"

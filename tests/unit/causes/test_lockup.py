@@ -51,3 +51,12 @@ def test_lockup_in_the_cgroup_walk_is_the_cgroups_and_earns_no_reboot_alone() ->
     finding = found(LOCKUP, b.log(lockup(5), lockup(1), b.event(Kind.STACK_MEMCG_WALK)))
     assert finding.remedy == ()
     assert "walk over memory cgroups" in finding.summary
+
+
+def test_lockup_is_told_with_its_core_its_process_and_the_core_held_now() -> None:
+    line = b.event(Kind.SOFT_LOCKUP, "BUG: soft lockup - CPU#7 stuck for 22s! [java:41]", core=7, process="java:41")
+    finding = found(LOCKUP, b.log(line), b.held(core=7))
+    assert finding.summary == "1 lockup line, the last on core 7 in java:41 3 minutes ago"
+    assert [one.finding for one in finding.evidence] == ["lockup", "core-held"]
+    assert found(LOCKUP, b.log(b.event(Kind.RCU_STALL))).summary == "1 lockup line, the last 3 minutes ago"
+    assert len(found(LOCKUP, b.log(line), b.unread("cpu")).evidence) == 1

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.readings.kernel_log import KernelEventKind as Kind
+from bot.domain.readings.reclaim import ReclaimReading
 from bot.domain.verdict import Confidence, Status
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
@@ -56,3 +57,38 @@ def test_ring_that_could_not_be_refilled_is_want_of_memory() -> None:
 def test_unread_memory_is_open() -> None:
     undecided(RECLAIM, b.unread("reclaim"))
     found(RECLAIM, b.unread("reclaim"), b.log(b.event(Kind.NIC_REFILL)))
+
+
+def test_reclaim_is_told_with_what_is_left_and_who_works() -> None:
+    work = b.processes(b.process("kswapd0", sys=2.0), b.process("kcompactd0", sys=0.0), b.process("python", sys=1.0))
+    short = b.memory(available=15 * b.GIB, rises={"allocstall_normal": 40, "compact_stall": 3})
+    finding = found(RECLAIM, short, work, b.unread("cgroups"))
+    assert [one.finding for one in finding.evidence] == ["direct-reclaim", "memory-short", "reclaim-threads"]
+    assert "3 compaction stalls beside" in finding.evidence[0].says
+    assert finding.evidence[1].says == "15.0 GiB of 384.0 GiB are left"
+    assert finding.evidence[1].source == ("MemTotal: 402653184 kB", "MemAvailable: 15728640 kB")
+    assert finding.evidence[2].says == "kswapd0 used 2.0 s of CPU"
+    roomy = found(RECLAIM, b.memory(rises={"allocstall_normal": 40}), work)
+    assert [one.finding for one in roomy.evidence] == ["direct-reclaim", "reclaim-threads"]
+
+
+def test_kill_while_memory_is_short_is_critical() -> None:
+    short = b.memory(available=15 * b.GIB, rises={"allocstall_normal": 40})
+    kill = b.log(b.event(Kind.OOM_KILL, "Out of memory: Killed process 4711 (python)"))
+    assert found(RECLAIM, short, kill).status is Status.CRITICAL
+    assert found(RECLAIM, kill).status is Status.DEGRADED
+
+
+def test_little_reclaim_is_ruled_out_with_its_figures() -> None:
+    few = b.memory(rises={"allocstall_normal": 3})
+    assert ruled_out(RECLAIM, few).because == (
+        "hardly any direct reclaim (3 stalls) within the window; 78 % of the memory is available"
+    )
+    assert ruled_out(RECLAIM).because == "no direct reclaim within the window; 78 % of the memory is available"
+    untold = ReclaimReading({"pgscan_direct": 4}, {"pgscan_direct": 4}, {})
+    assert ruled_out(RECLAIM, untold).because == "no direct reclaim within the window"
+
+
+def test_counters_of_one_look_alone_leave_reclaim_open() -> None:
+    once = ReclaimReading({"pgscan_direct": 4}, {}, {"MemTotal": 8, "MemAvailable": 4})
+    assert "only once" in undecided(RECLAIM, once).because

@@ -38,3 +38,21 @@ def test_storm_is_ruled_out_by_cores_with_time_and_by_kernel_time() -> None:
     ruled_out(STORM, b.cpu(dict.fromkeys(range(6), DROWNING), hot_for=1))
     assert undecided(STORM, b.unread("cpu"), b.softirq(dropped=40)).suspected
     assert not undecided(STORM, b.unread("cpu")).suspected
+
+
+def test_many_drowning_cores_need_no_interrupts_to_be_told_apart() -> None:
+    six = b.cpu(dict.fromkeys(range(6), DROWNING))
+    assert found(STORM, six, b.softirq(dropped=9), b.unread("interrupts")).confidence is Confidence.CONFIRMED
+
+
+def test_storm_is_told_with_its_cores_and_their_own_rows() -> None:
+    finding = found(STORM, b.cpu(dict.fromkeys(range(7), DROWNING)), b.softirq(dropped=9, core=3))
+    assert finding.summary == (
+        "7 cores full of soft interrupts (core 0, 1, 2, 3, 4, 5 and 1 more; 93 % on average); "
+        "9 packets dropped within the window"
+    )
+    work = next(one for one in finding.evidence if one.finding == "packet-work")
+    assert work.source == ("0000abcd",)
+    elsewhere = found(STORM, b.cpu({0: DROWNING}), b.softirq(squeezed=9, core=3))
+    assert elsewhere.summary == "1 core full of soft interrupts (core 0; 93 % on average)"
+    assert elsewhere.evidence[1].source == ()

@@ -1,5 +1,6 @@
 """Directories that nobody removed."""
 
+from bot.domain.readings.cgroups import CgroupsReading
 from bot.domain.readings.kernel_log import KernelEventKind as Kind
 from bot.domain.verdict import Confidence, Status
 from tests.unit.causes import builders as b
@@ -27,3 +28,25 @@ def test_live_cgroups_that_were_not_counted_to_the_end_are_open() -> None:
     undecided(LIVE, b.cgroups(17, alive=2_000, alive_is_at_least=True))
     stood_in = b.cgroups(17, alive=2_400, alive_is_at_least=True, siblings={"pids": 2_400})
     assert "about 2,400" in ruled_out(LIVE, stood_in).because
+
+
+def test_many_live_cgroups_are_told_as_far_as_they_were_counted() -> None:
+    counted = b.cgroups(17, alive=5_000)
+    assert found(LIVE, counted).summary == "5,000 memory cgroups are alive; no harm seen"
+    assert found(LIVE, counted).evidence[0].source == counted.source_later
+    capped = b.cgroups(17, alive=5_000, alive_is_at_least=True)
+    assert found(LIVE, capped).summary == "At least 5,000 memory cgroups are alive; no harm seen"
+    grew = CgroupsReading("v2", 17, 3_000, "nr_descendants", 17, 4_200)
+    assert found(LIVE, grew).summary.startswith("4,200")
+
+
+def test_live_cgroups_that_leave_no_room_for_another_are_confirmed() -> None:
+    refused = b.event(Kind.CGROUP_EXHAUSTED, "cgroup: mkdir failed: no space left on device")
+    finding = found(LIVE, b.cgroups(17, alive=64_000), b.log(refused))
+    assert (finding.status, finding.confidence, steps(finding)) == (
+        Status.CRITICAL,
+        Confidence.CONFIRMED,
+        [("reboot", "")],
+    )
+    forks = b.event(Kind.CGROUP_EXHAUSTED, "cgroup: fork rejected by pids controller in /kubepods/x")
+    assert found(LIVE, b.cgroups(17, alive=64_000), b.log(forks)).confidence is Confidence.POSSIBLE
