@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from collections.abc import AsyncGenerator, Iterable
 from dataclasses import asdict
@@ -42,12 +43,14 @@ def dump(runs: Iterable[Completed]) -> str:
 
 
 def load(path: Path) -> tuple[Completed, ...]:
-    """Read a recording.
+    """Read a recording; one whose name ends in `.gz` is compressed.
 
     Raises: MissingFile when there is none, or it is not one.
     """
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line]
+        raw = path.read_bytes()
+        text = (gzip.decompress(raw) if path.suffix == ".gz" else raw).decode()
+        rows = [json.loads(line) for line in text.split("\n") if line]
         if not rows or rows[0].get("recording") != FORMAT:
             raise MissingFile(f"{path} is not a recording of format {FORMAT}.", "Make one with: zombie check --record")
         runs = []

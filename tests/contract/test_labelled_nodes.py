@@ -1,0 +1,77 @@
+"""Whole nodes, recorded, each with the verdict it deserves: tests/captures/nodes/verdicts.toml.
+
+A recording is what `zombie check --record` writes. `synthetic--` ones were answered by a simulated machine, the others
+by a real one. A label may leave probes out, or change a word in what was recorded, to make a neighbour of it.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot import app
+from bot.actions import ACTIONS
+from bot.domain.batch import Batch
+from bot.domain.command import Completed
+from bot.domain.node import Node
+from bot.response.triage import Triage
+from bot.transport.replay import ReplayTransport
+
+NODES = Path(__file__).parents[1] / "captures" / "nodes"
+LABELS: list[dict[str, Any]] = tomllib.loads((NODES / "verdicts.toml").read_text())["node"]
+
+
+class Changed:
+    """A recording with probes left out and words replaced."""
+
+    def __init__(self, recording: ReplayTransport, without: list[str], words: dict[str, str]) -> None:
+        self._recording = recording
+        self._without = without
+        self._words = words
+        self.unused = set(words)
+
+    async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
+        async for run in self._recording.read(node, batch, deadline):
+            if run.probe in self._without:
+                continue
+            text = run.stdout
+            for old, new in self._words.items():
+                if old in text:
+                    self.unused.discard(old)
+                    text = text.replace(old, new)
+            yield replace(run, stdout=text)
+
+
+def now() -> datetime:
+    return datetime(2026, 11, 21, tzinfo=UTC)
+
+
+@pytest.mark.parametrize("label", LABELS, ids=[label["title"] for label in LABELS])
+async def test_recorded_node_gets_the_verdict_it_deserves(label: dict[str, Any]) -> None:
+    recording = Changed(ReplayTransport(NODES / label["file"]), label.get("without", []), label.get("replace", {}))
+    playbook = app.library().get(label.get("playbook", "node-health"))
+    verdict = await Triage(recording, ACTIONS, now).diagnose(Node("node", "localhost"), playbook)
+    steps = [" ".join([step.action, *step.args.values()]) for step in verdict.plan.steps] if verdict.plan else []
+    told = {
+        "status": verdict.status.value,
+        "cause": verdict.cause or "",
+        "confidence": verdict.confidence.value if verdict.confidence else "",
+        "suspects": list(verdict.suspects),
+        "plan": steps,
+        "unread": sorted(one.probe for one in verdict.unread),
+    }
+    assert told == label["expect"], verdict.summary
+    assert not recording.unused, "a word to be replaced is not in the recording"
+
+
+def test_every_recording_is_labelled_and_there_are_enough() -> None:
+    assert {label["file"] for label in LABELS} == {path.name for path in NODES.glob("*.jsonl.gz")}
+    assert len(LABELS) >= 25
+    causes = {label["expect"]["cause"] for label in LABELS}
+    assert len(causes) >= 9, causes
