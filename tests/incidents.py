@@ -70,14 +70,16 @@ VERDICT = Verdict(
     try_next="Look at the agent's log.",
 )
 ALERT = Alert(SourceKind.SLACK, "1700000000.000100", ASKER, "check node-gpu-01")
-PROPOSED = PlanProposed.of(PLAN, {"address": "10.0.0.7", "boot_id": BOOT, "playbook": "node-health 3"})
+PROPOSED = PlanProposed.of(
+    PLAN, {"address": "10.0.0.7", "boot_id": BOOT, "playbook": "node-health 3"}, 1, {"dying memory cgroups": "68,440"}
+)
 TRIAGED = Triaged(VERDICT, "node-health", 3, BEGAN_AT - timedelta(seconds=6), "kernel 5.15 · up 11 d")
 
 OPENING = AlertReceived(ALERT, NODE, "g7k3m9x2qp", "node-health")
 WITHOUT_NODE = AlertReceived(Alert(SourceKind.PAGERDUTY, "Q1", text="a node is slow"), "")
 QUESTION = QuestionAsked("Is the node back?", ("yes", "no"))
 APPROVED = Approved(PROPOSED.digest, "it is drained", "ann")
-STARTED = StepStarted(1, 1, BOOT, (EVIDENCE,))
+STARTED = StepStarted(1, 1, BOOT, (EVIDENCE,), "host-4242")
 VERIFIED = StepVerified(1, (Evidence("off", "units", "ecs.service is off"),), timedelta(seconds=2))
 SECOND = StepSkipped(2, "somebody else rebooted the node")
 VALIDATING = ValidationStarted(timedelta(minutes=10), "two of two steps are through")

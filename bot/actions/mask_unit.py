@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
 
-from bot.domain.action import Action
+from bot.actions import unit_state
+from bot.domain.action import Action, Args, Facts
 from bot.domain.probe import Snapshot
 
 
-def commands(args: Mapping[str, str], snapshot: Snapshot) -> tuple[str, ...]:
+def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     """Return the one command; running it twice changes nothing more.
 
     Example:
@@ -17,7 +17,35 @@ def commands(args: Mapping[str, str], snapshot: Snapshot) -> tuple[str, ...]:
     >>> commands({"unit": "x.service"}, Snapshot("n", datetime.now(timezone.utc), timedelta(seconds=5)))
     ('sudo -n systemctl mask --now -- x.service',)
     """
-    return (shlex.join(("sudo", "-n", "systemctl", "mask", "--now", "--", args["unit"])),)
+    return (shlex.join(("sudo", "-n", *rights(args)[0])),)
 
 
-ACTION = Action("mask_unit", "Mask {unit}", commands)
+def rights(args: Args) -> tuple[tuple[str, ...], ...]:
+    """Return what is run as root."""
+    return (("systemctl", "mask", "--now", "--", args["unit"]),)
+
+
+def undo(args: Args, before: Facts) -> tuple[str, ...]:
+    """Return the commands that bring back what was recorded.
+
+    Example:
+    >>> undo({"unit": "x.service"}, {"ActiveState": "inactive", "UnitFileState": "static", "LoadState": "loaded"})
+    ('sudo -n systemctl unmask -- x.service',)
+    """
+    unit = shlex.quote(args["unit"])
+    back = ["unmask"] if before.get("LoadState") != "masked" else []
+    back += ["start"] if before.get("ActiveState") in ("active", "activating", "reloading") else []
+    return tuple(f"sudo -n systemctl {verb} -- {unit}" for verb in back)
+
+
+ACTION = Action(
+    name="mask_unit",
+    title="Mask {unit}",
+    commands=commands,
+    looks=unit_state.looks,
+    facts=unit_state.facts,
+    judge=unit_state.masked,
+    patience=unit_state.patience,
+    undo=undo,
+    rights=rights,
+)

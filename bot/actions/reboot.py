@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from datetime import timedelta
 
-from bot.domain.action import Action
+from bot.domain.action import Action, Args, Facts, Proof
+from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.readings.host import HostReading
 
 _BOOT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
+BOOT = "boot_id"
 
 
-def commands(args: Mapping[str, str], snapshot: Snapshot) -> tuple[str, ...]:
+def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     """Return the one command. However often or late it arrives, it can end only the boot whose id it names.
 
     Raises: CannotRead when the boot's id was not read.
@@ -24,4 +26,42 @@ def commands(args: Mapping[str, str], snapshot: Snapshot) -> tuple[str, ...]:
     return (f'test "$(cat /proc/sys/kernel/random/boot_id)" = {host.boot_id} && exec sudo -n systemctl reboot',)
 
 
-ACTION = Action("reboot", "Reboot node", commands)
+def looks(args: Args) -> tuple[Command, ...]:
+    """Return the look at which boot this is."""
+    return (Command("boot", ("cat", "/proc/sys/kernel/random/boot_id"), output_limit_bytes=4096),)
+
+
+def facts(args: Args, outputs: Outputs) -> Facts:
+    """Return the boot's id.
+
+    Raises: CannotRead when there is none.
+    """
+    boot_id = outputs.text("boot").strip().lower()
+    if not _BOOT_ID.match(boot_id):
+        raise CannotRead("the node does not say which boot this is")
+    return {BOOT: boot_id}
+
+
+def judge(args: Args, before: Facts, now: Facts) -> Proof:
+    """Judge whether this is another boot."""
+    return Proof.NOT_YET if now[BOOT] == before[BOOT] else Proof.PROVEN
+
+
+def rights(args: Args) -> tuple[tuple[str, ...], ...]:
+    """Return what is run as root; the fence is not part of it."""
+    return (("systemctl", "reboot"),)
+
+
+ACTION = Action(
+    name="reboot",
+    title="Reboot node",
+    commands=commands,
+    looks=looks,
+    facts=facts,
+    judge=judge,
+    patience=lambda before: None,
+    undo=lambda args, before: (),
+    rights=rights,
+    settles=False,
+    limit=timedelta(seconds=20),
+)

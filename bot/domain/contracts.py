@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol, TypeAlias
 
 from bot.domain.batch import Batch
+from bot.domain.claim import Claim, Hold
 from bot.domain.command import Completed
 from bot.domain.entry import Entry, Head
 from bot.domain.event_form import Event
+from bot.domain.events import StepStarted
 from bot.domain.incident import IncidentSummary
 from bot.domain.node import Node
 from bot.domain.post import DuePost, Place, Post
@@ -31,7 +33,16 @@ class Transport(Protocol):
         ...
 
 
+class ActingTransport(Transport, Protocol):
+    """A way that also says whom it reached."""
+
+    def host_key(self, node: Node) -> str:
+        """Return the fingerprint of the host key that the node showed last; empty where none was seen."""
+        ...
+
+
 Clock: TypeAlias = Callable[[], datetime]
+Sleep: TypeAlias = Callable[[float], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +104,35 @@ class Ledger(Protocol):
 
     async def incidents(self, only_open: bool = False) -> tuple[IncidentSummary, ...]:
         """Return one line an incident, the newest first."""
+        ...
+
+
+class ActingLedger(Ledger, Protocol):
+    """A ledger that also keeps what crosses incidents: who acts on which node, how many at once, and the brake."""
+
+    async def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
+        """Append the beginning of a step and take its node, in one transaction with every limit and the brake.
+
+        A further attempt of a step that has begun keeps the node it has, whatever the limits say by now.
+
+        Raises: what `append` does; Braked, NodeBusy, BudgetSpent or AlreadyTried when it may not begin now.
+        """
+        ...
+
+    async def hold(self, node: str) -> Hold | None:
+        """Return who has the node to themselves."""
+        ...
+
+    async def beat(self, incident: str, runner: str) -> None:
+        """Say that the runner is alive and at work on the incident."""
+        ...
+
+    async def braked(self) -> Entry | None:
+        """Return the entry by which the brake was pulled, None while it is off."""
+        ...
+
+    async def tried(self, remedy: str, within: timedelta) -> str | None:
+        """Return the incident that last began to carry out a remedy within that time."""
         ...
 
 

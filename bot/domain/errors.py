@@ -21,6 +21,25 @@ ZombieError
 │   ├── ImpossibleEvent        the event cannot follow what is on record
 │   ├── UnreadableEntry        an entry is malformed, or of a newer form than this program knows
 │   └── LedgerUnavailable      the database is locked, gone, full or newer than this program
+├── Refused                    a person's wish is not done, and they are told why: a reply, not a fault
+│   ├── NotAnApprover          the policy does not name whoever said yes
+│   ├── SelfApproval           whoever asked may not be the one who approves
+│   ├── ReasonMissing          a decision was given without a reason
+│   ├── ApprovalExpired        the time to decide, or to begin, is over
+│   ├── PlanChanged            another plan, or another policy, was meant
+│   ├── StateChanged           the node is not as it was when the plan was proposed
+│   ├── AlreadyDecided         somebody else was first
+│   ├── AlreadyCured           there is nothing left to cure
+│   ├── AlreadyTried           the same plan was run on the same node within a day
+│   ├── NothingProposed        the incident has no plan that could be approved
+│   ├── NotEnoughApprovers     more people have to say yes
+│   ├── NodeBusy               another incident acts on the node
+│   ├── BudgetSpent            as many nodes as may be are acted on already
+│   ├── Braked                 the brake is on
+│   ├── QuietHours             nothing may begin at this time of day
+│   ├── ProtectedUnit          no plan may stop this unit
+│   ├── MissingRight           the login on the node may not run one of the commands
+│   └── CannotTell             something that decides could not be read
 └── CannotRead                 one probe has no answer: becomes `Unread`, never ends a run
 
 Every error carries what was wrong as a sentence for a person and, where there is one, what to try.
@@ -145,6 +164,87 @@ class UnreadableEntry(LedgerError):
 
 class LedgerUnavailable(LedgerError):
     """The database is locked, gone, full or newer than this program; a look will tell what was appended."""
+
+
+class Refused(ZombieError):
+    """What a person asked for is not done; `name` is the refusal's stable name, the sentence is for them."""
+
+    @property
+    def name(self) -> str:
+        """The refusal's name, as it goes on record."""
+        return type(self).__name__
+
+
+class NotAnApprover(Refused):
+    """The policy does not name whoever said yes."""
+
+
+class SelfApproval(Refused):
+    """Whoever asked may not be the one who approves."""
+
+
+class ReasonMissing(Refused):
+    """A decision was given without a reason."""
+
+
+class ApprovalExpired(Refused):
+    """The time to decide, or to begin, is over."""
+
+
+class PlanChanged(Refused):
+    """Another plan, or another policy, was meant."""
+
+
+class StateChanged(Refused):
+    """The node is not as it was when the plan was proposed."""
+
+
+class AlreadyDecided(Refused):
+    """Somebody else was first."""
+
+
+class AlreadyCured(Refused):
+    """There is nothing left to cure."""
+
+
+class AlreadyTried(Refused):
+    """The same plan was run on the same node within a day."""
+
+
+class NothingProposed(Refused):
+    """The incident has no plan that could be approved."""
+
+
+class NotEnoughApprovers(Refused):
+    """More people have to say yes."""
+
+
+class NodeBusy(Refused):
+    """Another incident acts on the node."""
+
+
+class BudgetSpent(Refused):
+    """As many nodes as may be are acted on already."""
+
+
+class Braked(Refused):
+    """The brake is on."""
+
+
+class QuietHours(Refused):
+    """Nothing may begin at this time of day."""
+
+
+class ProtectedUnit(Refused):
+    """No plan may stop this unit."""
+
+
+class MissingRight(Refused):
+    """The login on the node may not run one of the commands."""
+
+
+class CannotTell(Refused):
+    """Something that decides could not be read."""
 
 
 class CannotRead(ZombieError):

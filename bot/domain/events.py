@@ -74,18 +74,26 @@ class PlanProposed:
     """The plan was put to those who may approve it.
 
     Shape: `binds` is what they saw beside the plan (address, host key, boot_id, machine-id, playbook, policy, the
-    stored evidence's digest), by name; `digest` is over plan and binds, and is what an approval names.
+    stored evidence's digest), by name; `digest` is over plan and binds, and is what an approval names. `figures` are
+    what was measured then, by name, for a table of before and after.
     """
 
     plan: Plan
     digest: str
     binds: Mapping[str, str] = field(default_factory=dict)
     approvals_needed: int = 1
+    figures: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, plan: Plan, binds: Mapping[str, str], approvals_needed: int = 1) -> PlanProposed:
+    def of(
+        cls,
+        plan: Plan,
+        binds: Mapping[str, str],
+        approvals_needed: int = 1,
+        figures: Mapping[str, str] | None = None,
+    ) -> PlanProposed:
         """Return the proposal with its digest."""
-        return cls(plan, bound_digest(plan, binds), binds, approvals_needed)
+        return cls(plan, bound_digest(plan, binds), binds, approvals_needed, figures or {})
 
     @property
     def is_whole(self) -> bool:
@@ -140,13 +148,14 @@ class StepStarted:
     """A step is about to run: on record before anything is done, with what was seen before.
 
     Shape: `number` counts the plan's steps from 1; `attempt` counts the runs of one step: one whose end is not on
-    record after a crash is looked at, and may be run again.
+    record after a crash is looked at, and may be run again. `runner` is the program that runs it.
     """
 
     number: int
     attempt: int = 1
     boot_id: str = ""
     before: tuple[Evidence, ...] = ()
+    runner: str = ""
 
 
 @dataclass(frozen=True, slots=True)

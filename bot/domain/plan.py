@@ -31,6 +31,12 @@ class Plan:
         body = [self.node, [[s.action, dict(sorted(s.args.items())), list(s.commands)] for s in self.steps]]
         return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()
 
+    @property
+    def remedy(self) -> str:
+        """SHA-256, in hex, over node, actions and arguments: the same again after a reboot, where commands differ."""
+        body = [self.node, [[s.action, dict(sorted(s.args.items()))] for s in self.steps]]
+        return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()
+
 
 def bound_digest(plan: Plan, binds: Mapping[str, str]) -> str:
     """SHA-256, in hex, over a plan and what else an approver saw, by name: what an approval names."""

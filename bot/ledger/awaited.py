@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import ParamSpec, TypeVar
 
+from bot.domain.claim import Claim, Hold
 from bot.domain.entry import Entry, Head
 from bot.domain.event_form import Event
+from bot.domain.events import StepStarted
 from bot.domain.incident import IncidentSummary
 from bot.domain.post import DuePost, Place, Post
 from bot.ledger.ledger import Ledger
@@ -23,7 +25,7 @@ T = TypeVar("T")
 
 
 class AwaitedLedger:
-    """A ledger on the threads of an executor; keeps `contracts.Ledger`."""
+    """A ledger on the threads of an executor; keeps `contracts.ActingLedger`."""
 
     def __init__(self, ledger: Ledger, threads: ThreadPoolExecutor) -> None:
         self._ledger = ledger
@@ -48,6 +50,26 @@ class AwaitedLedger:
     async def incidents(self, only_open: bool = False) -> tuple[IncidentSummary, ...]:
         """Return one line an incident, the newest first."""
         return await _on(self._threads, self._ledger.incidents, only_open)
+
+    async def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
+        """Append the beginning of a step and take its node, in one transaction with every limit and the brake."""
+        return await _on(self._threads, self._ledger.begin, stream, expected_seq, event, by, claim)
+
+    async def hold(self, node: str) -> Hold | None:
+        """Return who has the node to themselves."""
+        return await _on(self._threads, self._ledger.hold, node)
+
+    async def beat(self, incident: str, runner: str) -> None:
+        """Say that the runner is alive and at work on the incident."""
+        await _on(self._threads, self._ledger.beat, incident, runner)
+
+    async def braked(self) -> Entry | None:
+        """Return the entry by which the brake was pulled, None while it is off."""
+        return await _on(self._threads, self._ledger.braked)
+
+    async def tried(self, remedy: str, within: timedelta) -> str | None:
+        """Return the incident that last began to carry out a remedy within that time."""
+        return await _on(self._threads, self._ledger.tried, remedy, within)
 
 
 class AwaitedOutbox:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from sqlalchemy import Connection, select
 
 from bot.domain.alert import BOT, is_who
-from bot.domain.entry import Entry, Head, instant_text, is_stream
-from bot.domain.errors import Conflict, ImpossibleEvent
+from bot.domain.claim import Claim, Hold
+from bot.domain.entry import Entry, Head, instant_of, instant_text, is_stream
+from bot.domain.errors import Braked, Conflict, ImpossibleEvent
 from bot.domain.event_form import HOUSE_EVENTS, Event, kind_of
+from bot.domain.events import StepStarted
 from bot.domain.house_events import HOUSE, IncidentEnded
 from bot.domain.incident import IncidentSummary
+from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.rows import head_of, insert_entry, read_stream, sealed
 from bot.ledger.summaries import read_summaries, summarise
@@ -45,6 +48,43 @@ class Ledger:
                 return self._add(connection, HOUSE, expected_seq, event, by)
             return self._add_to_incident(connection, stream, expected_seq, event, by)
 
+    def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
+        """Append the beginning of a step and take its node, in one transaction with every limit and the brake.
+
+        Raises: Conflict, ImpossibleEvent; Braked, NodeBusy, BudgetSpent or AlreadyTried when it may not begin now.
+        """
+        with self._database.writing() as connection:
+            at = self._now(connection)
+            if event.attempt == 1:  # what has begun is brought to its end, whatever the limits say by now
+                if (pulled := holds.brake(connection)) is not None:
+                    raise Braked(
+                        f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on."
+                    )
+                holds.may_begin(connection, stream, claim, instant_of(at))
+            entry = self._add_to_incident(connection, stream, expected_seq, event, by)
+            holds.take(connection, stream, event.number, claim, at)
+            return entry
+
+    def hold(self, node: str) -> Hold | None:
+        """Return who has the node to themselves."""
+        with self._database.reading() as connection:
+            return holds.held(connection, node, instant_of(self._now(connection)))
+
+    def beat(self, incident: str, runner: str) -> None:
+        """Say that the runner is alive and at work on the incident."""
+        with self._database.writing() as connection:
+            holds.beat(connection, incident, runner, self._now(connection))
+
+    def braked(self) -> Entry | None:
+        """Return the entry by which the brake was pulled, None while it is off."""
+        with self._database.reading() as connection:
+            return holds.brake(connection)
+
+    def tried(self, remedy: str, within: timedelta) -> str | None:
+        """Return the incident that last began to carry out a remedy within that time."""
+        with self._database.reading() as connection:
+            return holds.tried(connection, remedy, instant_of(self._now(connection)) - within)
+
     def read(self, stream: str) -> tuple[Entry, ...]:
         """Return the stream's entries in order; none where there is no such stream."""
         with self._database.reading() as connection:
@@ -73,6 +113,7 @@ class Ledger:
         # Folded as it will be read, with its secrets taken out; what cannot be is rolled back with the transaction.
         incident = summarise(connection, read_stream(connection, stream))
         if incident.ended:
+            holds.give_back(connection, incident)
             ended = IncidentEnded(incident.id, incident.state.value, entry.seq, entry.hash)
             self._add(connection, HOUSE, None, ended, BOT)
         return entry

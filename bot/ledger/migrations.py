@@ -65,6 +65,16 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
             "postgresql": "CREATE INDEX waiting_posts ON posts (number) WHERE waiting",
         },
     ),
+    (
+        """CREATE TABLE holds (
+            node TEXT NOT NULL PRIMARY KEY, incident TEXT NOT NULL UNIQUE, step INTEGER NOT NULL, runner TEXT NOT NULL,
+            labels TEXT NOT NULL, beat_at TEXT NOT NULL)""",
+        """CREATE TABLE attempts (
+            incident TEXT NOT NULL PRIMARY KEY, node TEXT NOT NULL, remedy TEXT NOT NULL, "at" TEXT NOT NULL)""",
+        """CREATE INDEX lately_attempted ON attempts ("at")""",
+        """CREATE INDEX brake_moved ON entries (seq)
+            WHERE stream = 'house' AND kind IN ('BrakePulled', 'BrakeReleased')""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 

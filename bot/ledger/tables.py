@@ -54,3 +54,25 @@ POSTS = Table(
     Column("place_channel", Text),
     Column("place_ts", Text),
 )
+
+# Who has a node to themselves: one row a node, from an incident's first step to its end.
+HOLDS = Table(
+    "holds",
+    _METADATA,
+    Column("node", Text, primary_key=True),
+    Column("incident", Text, nullable=False),
+    Column("step", Integer, nullable=False),
+    Column("runner", Text, nullable=False),
+    Column("labels", Text, nullable=False),
+    Column("beat_at", Text, nullable=False),
+)
+
+# Every incident whose plan began to be carried out, and when: what budgets by the hour and the day are counted by.
+ATTEMPTS = Table(
+    "attempts",
+    _METADATA,
+    Column("incident", Text, primary_key=True),
+    Column("node", Text, nullable=False),
+    Column("remedy", Text, nullable=False),
+    Column("at", Text, nullable=False),
+)

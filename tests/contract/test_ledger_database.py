@@ -59,7 +59,7 @@ def older_url(database_url: str) -> str:
 
 def test_older_database_is_brought_up_to_date(older_url: str) -> None:
     with Database.open(older_url) as database:
-        assert shaped(database) == ({"zombie_schema", "entries", "incidents", "posts"}, VERSION)
+        assert shaped(database) == ({"zombie_schema", "entries", "incidents", "posts", "holds", "attempts"}, VERSION)
         found = audit(database)
         assert (found.broken, found.incidents, found.entries) == ((), 2, 17)
         ledger = Ledger(database)

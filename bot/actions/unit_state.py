@@ -1,0 +1,72 @@
+"""What systemd says of one unit, as far as actions on it are proved and undone by it.
+
+Defined in: systemctl(1), org.freedesktop.systemd1(5).
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import timedelta
+
+from bot.domain.action import Args, Facts, Proof
+from bot.domain.command import Command, Outputs
+from bot.domain.errors import CannotRead
+
+PROPERTIES = ("Id", "Names", "LoadState", "ActiveState", "SubState", "UnitFileState", "NRestarts", "RestartUSec")
+SHORTEST = timedelta(seconds=15)
+_ON = {"active", "activating", "deactivating", "reloading", "refreshing", "maintenance"}
+_STARTS_AT_BOOT = {"enabled", "enabled-runtime", "linked", "linked-runtime", "alias"}
+_MASKED = {"masked", "masked-runtime"}
+_SPAN = re.compile(r"([0-9]+)(us|ms|s|min|h|d|w)(?: |\Z)")
+_SECONDS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0}
+
+
+def looks(args: Args) -> tuple[Command, ...]:
+    """Return the one look at the unit; it needs no root."""
+    argv = ("systemctl", "show", "--no-pager", "-p", ",".join(PROPERTIES), "--", args["unit"])
+    return (Command("unit", argv, lane="systemd", output_limit_bytes=16 * 1024),)
+
+
+def facts(args: Args, outputs: Outputs) -> Facts:
+    """Return the unit's properties.
+
+    Raises: CannotRead when systemd does not say whether it runs and whether it starts at boot.
+    """
+    found = dict(line.split("=", 1) for line in outputs.text("unit").splitlines() if "=" in line)
+    told = {name: found[name] for name in PROPERTIES if name in found}
+    if not told.get("ActiveState") or not told.get("LoadState"):
+        raise CannotRead(f"systemd does not say how {args['unit']} is")
+    return told
+
+
+def is_off(now: Facts) -> bool:
+    """True when the unit neither runs, nor is on its way to, nor starts at the next boot."""
+    return now["ActiveState"] not in _ON and now.get("UnitFileState", "") not in _STARTS_AT_BOOT
+
+
+def is_masked(now: Facts) -> bool:
+    """True when the unit does not run, and nothing at all can start it."""
+    masked = now["LoadState"] == "masked" or now.get("UnitFileState", "") in _MASKED
+    return masked and now["ActiveState"] not in _ON
+
+
+def off(args: Args, before: Facts, now: Facts) -> Proof:
+    """Judge whether the unit is stopped and disabled."""
+    return Proof.PROVEN if is_off(now) else Proof.NOT_YET
+
+
+def masked(args: Args, before: Facts, now: Facts) -> Proof:
+    """Judge whether the unit is stopped and masked."""
+    return Proof.PROVEN if is_masked(now) else Proof.NOT_YET
+
+
+def patience(before: Facts) -> timedelta:
+    """Return how long to wait before a unit that systemd would start again counts as off: 1.5 times its RestartSec.
+
+    Example:
+    >>> patience({"RestartUSec": "1min 30s"}), patience({"RestartUSec": "100ms"})
+    (datetime.timedelta(seconds=135), datetime.timedelta(seconds=15))
+    """
+    parts = _SPAN.findall(before.get("RestartUSec", ""))
+    rests = timedelta(seconds=min(sum(int(number) * _SECONDS[name] for number, name in parts), 3600.0))
+    return max(SHORTEST, 1.5 * rests)
