@@ -3,6 +3,7 @@
 import contextlib
 import selectors
 import socket
+import struct
 import threading
 from collections.abc import Callable, Iterator
 
@@ -111,3 +112,46 @@ def _quietly(answer: Callable[[socket.socket], None], connection: socket.socket)
 def _shut(connection: socket.socket) -> None:
     with contextlib.suppress(OSError):
         connection.shutdown(socket.SHUT_RDWR)
+
+
+class Cut:
+    """A way through to a real server that can be cut."""
+
+    def __init__(self) -> None:
+        self._sockets: list[socket.socket] = []
+        self._silent = threading.Event()
+
+    def passing(self, port: int) -> Callable[[socket.socket], None]:
+        """Pass everything both ways until it is cut."""
+
+        def answer(connection: socket.socket) -> None:
+            with socket.create_connection((ADDRESS, port)) as server:
+                self._sockets += [connection, server]
+                back = threading.Thread(target=_quietly_pass, args=(server, connection, self._silent), daemon=True)
+                back.start()
+                _quietly_pass(connection, server, self._silent)
+                back.join()
+
+        return answer
+
+    def off(self) -> None:
+        """End the connections of both sides at once, with a reset."""
+        for end in self._sockets:
+            with contextlib.suppress(OSError):
+                end.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            _shut(end)
+            end.close()
+
+    def silently(self) -> None:
+        """Pass nothing more, and tell neither side."""
+        self._silent.set()
+
+
+def _quietly_pass(source: socket.socket, target: socket.socket, silent: threading.Event) -> None:
+    with contextlib.suppress(OSError):
+        while (chunk := source.recv(65536)) and not silent.is_set():
+            target.sendall(chunk)
+    if silent.is_set():
+        threading.Event().wait(60)  # nor is it told that the other side has hung up
+    with contextlib.suppress(OSError):
+        target.shutdown(socket.SHUT_WR)
