@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from bot.commands import audit, check, demo, incidents, nodes, playbooks, serve, settings, sudoers
+from bot.commands import audit, check, demo, incidents, lab, nodes, playbooks, serve, settings, sudoers
 
-COMMANDS = (check, demo, serve, nodes, playbooks, incidents, audit, sudoers, settings)
+COMMANDS = (check, demo, lab, serve, nodes, playbooks, incidents, audit, sudoers, settings)

@@ -1,0 +1,38 @@
+"""The lab, put together: where it keeps its things, and the rights that the bot's login has on its nodes."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+from bot.app.parts import sudoers
+from bot.lab.lab import Lab
+from bot.lab.recipe import Recipe
+
+LOGIN = "zombie"
+
+
+def lab(environment: Mapping[str, str]) -> Lab:
+    """Return the lab of this user: images in the XDG cache folder, what runs in the state folder.
+
+    Source: https://specifications.freedesktop.org/basedir-spec/latest/ (a relative folder there counts as none).
+    """
+    home = Path(environment.get("HOME") or Path.home())
+    cache = Path(environment.get("XDG_CACHE_HOME") or "")
+    if named := environment.get("ZOMBIE_STATE_DIR"):
+        state = Path(named).absolute()
+    else:
+        xdg = Path(environment.get("XDG_STATE_HOME") or "")
+        state = (xdg if xdg.is_absolute() else home / ".local" / "state") / "zombie"
+    images = (cache if cache.is_absolute() else home / ".cache") / "zombie" / "lab"
+    return Lab(state / "lab", images, _say)
+
+
+def recipe(suite: str) -> Recipe:
+    """Return the recipe of the nodes' image, with the sudoers lines of every playbook."""
+    return Recipe.of(sudoers(LOGIN), suite)
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)

@@ -1,0 +1,109 @@
+"""`zombie lab`: virtual nodes with a real kernel, and their faults."""
+
+from __future__ import annotations
+
+import argparse
+import signal
+import sys
+
+from bot.commands import options
+
+EXAMPLES = """examples:
+  zombie lab up --cgroups v1                         one node: the image is made once (about a minute), then booted
+  zombie check lab-1 --inventory $(zombie lab inventory)
+  zombie lab fault lab-1 leaked-memory-cgroups       a real leak; --undo ends it
+  zombie lab down                                    no process, port, mount or file is left; the image stays cached
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "lab",
+        help="virtual nodes with a real kernel, and real faults for them",
+        description="Boot virtual nodes on this machine (Linux, no KVM needed) and give them real faults.",
+        epilog=EXAMPLES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
+    up = verbs.add_parser("up", help="make the image once, boot nodes, print the way in")
+    up.add_argument("--nodes", type=options.positive, default=1, metavar="N", help="how many (default 1)")
+    up.add_argument("--cgroups", choices=("v1", "v2"), default="v2", help="the cgroup hierarchy (default v2)")
+    up.add_argument(
+        "--kind",
+        choices=("qemu", "nspawn"),
+        default="qemu",
+        help="qemu: a kernel of its own. nspawn: up in seconds on this machine's kernel (root, cgroup v1), "
+        "whose counts and load all nodes share",
+    )
+    up.add_argument("--memory", type=_memory, default=1024, metavar="MIB", help="of each qemu node (default 1024)")
+    up.add_argument("--suite", default="bookworm", metavar="NAME", help="the Debian release (default bookworm)")
+    up.set_defaults(run=run_up)
+    verbs.add_parser("inventory", help="print the path of the nodes' inventory").set_defaults(run=run_inventory)
+    fault = verbs.add_parser("fault", help="make a node sick, or well again")
+    fault.add_argument("node", metavar="NODE")
+    fault.add_argument("name", metavar="NAME", nargs="?", help="which fault; without a name they are listed")
+    fault.add_argument("--undo", action="store_true", help="take it away again")
+    fault.set_defaults(run=run_fault)
+    down = verbs.add_parser("down", help="end every node and delete what the lab wrote")
+    down.add_argument("--images", action="store_true", help="the cached images too")
+    down.set_defaults(run=run_down)
+
+
+def run_up(arguments: argparse.Namespace) -> int:
+    """Boot the nodes; an interruption leaves nothing behind."""
+    from bot.app.lab import lab, recipe
+    from bot.lab.lab import Wish
+    from bot.lab.virtual_machine import Hardware
+
+    wish = Wish(arguments.nodes, arguments.cgroups, arguments.kind, Hardware(arguments.memory))
+    for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C
+        signal.signal(number, signal.default_int_handler)
+    here = lab(arguments.environ)
+    nodes = here.up(recipe(arguments.suite), wish)
+    command = arguments.environ.get("ZOMBIE_COMMAND", "./zombie")
+    print(f"{command} check {nodes[0].name} --inventory {here.inventory}")
+    return 0
+
+
+def run_inventory(arguments: argparse.Namespace) -> int:
+    """Print the inventory's path."""
+    from bot.app.lab import lab
+
+    print(lab(arguments.environ).inventory)
+    return 0
+
+
+def run_fault(arguments: argparse.Namespace) -> int:
+    """Make or take away a fault, and print what proves it; 1 when the proof does not come."""
+    from bot.app.lab import lab
+    from bot.lab.fault import FAULTS, find
+
+    if arguments.name is None:
+        for each in FAULTS.values():
+            print(f"{each.name:<32} {each.says}")
+        return 0
+    fault = find(arguments.name)
+    node = lab(arguments.environ).node(arguments.node)
+    outcome = fault.undo(node) if arguments.undo else fault.make(node)
+    print(outcome.says, file=sys.stdout if outcome.proven else sys.stderr)
+    return 0 if outcome.proven else 1
+
+
+def run_down(arguments: argparse.Namespace) -> int:
+    """End the lab."""
+    from bot.app.lab import lab
+
+    here = lab(arguments.environ)
+    number = here.down()
+    print(f"{number} nodes ended" if number else "no lab was up")
+    if arguments.images:
+        here.forget_images()
+    return 0
+
+
+def _memory(text: str) -> int:
+    number = int(text)
+    if not 256 <= number <= 65536:
+        raise argparse.ArgumentTypeError("a node has 256 to 65536 MiB")
+    return number

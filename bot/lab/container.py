@@ -1,0 +1,130 @@
+"""Nodes on this machine's own kernel, by systemd-nspawn: up in seconds, for the quick set.
+
+What they share with this machine: `/proc/cgroups` (so counts are right for one node at a time), the cores' load, the
+uptime, the kernel's log. A reboot frees what leaked because the node's memory file system goes, not because a kernel
+starts. They need root and a cgroup v1 memory hierarchy, in which they may make cgroups.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Sequence
+from pathlib import Path
+
+from bot.domain.errors import UsageError
+from bot.lab import tools
+from bot.lab.image_store import Image, unmount_below
+from bot.lab.node import LabNode
+from bot.lab.process import Process
+
+_NAMESPACE, _BRIDGE, _NETWORK = "zombie-lab", "zlab0", "10.77.0"
+_MEMORY = Path("/sys/fs/cgroup/memory")
+_GROUP = _MEMORY / "zombie-lab"
+
+# A tmpfs over /run/systemd/nspawn in a mount namespace of its own: nspawn refuses to clear its directories there when
+# /run is on a disk. With --keep-unit a guest's reboot ends nspawn with 133, so it is started again.
+_KEEPER = r"""
+mkdir -p /run/systemd/nspawn
+mount -t tmpfs tmpfs /run/systemd/nspawn
+trap 'kill -TERM $child; wait $child; exit 0' TERM
+while :; do
+    systemd-nspawn -q -D "$1" -M "$2" -b --register=no --keep-unit --network-bridge=zlab0 --console=pipe </dev/null &
+    child=$!
+    wait $child
+    [ $? = 133 ] || break
+done
+"""
+
+
+def why_not() -> str:
+    """Say why this machine can have no such nodes; empty where it can."""
+    if os.geteuid() != 0:
+        return "systemd-nspawn nodes need root"
+    if not (_MEMORY / "cgroup.procs").exists():
+        return f"systemd-nspawn nodes need cgroup v1 with its memory hierarchy, and {_MEMORY} is not there"
+    return ""
+
+
+def start(names: Sequence[str], place: Path, image: Image) -> tuple[LabNode, ...]:
+    """Start the nodes and return at once.
+
+    Raises: UsageError when this machine can have none.
+    """
+    if reason := why_not():
+        raise UsageError(f"{reason[0].upper()}{reason[1:]}.", "Nodes with a kernel of their own: --kind qemu")
+    needed = tools.need(tools.FOR_NSPAWN)
+    ip = needed["ip"]
+    if Path(f"/run/netns/{_NAMESPACE}").exists():
+        raise UsageError(f"Another lab uses the network namespace {_NAMESPACE}.", f"If not: ip netns del {_NAMESPACE}")
+    _run(ip, "netns", "add", _NAMESPACE)
+    # The bridge lives in this machine's namespace, for the way in; what nodes send elsewhere ends there.
+    _run(ip, "link", "add", _BRIDGE, "type", "bridge")
+    _run(ip, "addr", "add", f"{_NETWORK}.1/24", "dev", _BRIDGE)
+    _run(ip, "link", "set", _BRIDGE, "up")
+    return tuple(_start(name, number, place / name, image) for number, name in enumerate(names, start=2))
+
+
+def _start(name: str, number: int, folder: Path, image: Image) -> LabNode:
+    folder.mkdir(parents=True)
+    layers, root, address = folder / "layers", folder / "root", f"{_NETWORK}.{number}"
+    layers.mkdir()
+    root.mkdir()
+    _run("mount", "-t", "tmpfs", "-o", "size=512m,mode=755", "tmpfs", str(layers))
+    for layer in ("upper", "work"):
+        (layers / layer).mkdir()
+    options = f"lowerdir={image.tree},upperdir={layers}/upper,workdir={layers}/work"
+    _run("mount", "-t", "overlay", "overlay", "-o", options, str(root))
+    (root / "etc/systemd/network/05-node.network").write_text(
+        f"[Match]\nName=host0\n[Network]\nAddress={address}/24\nLinkLocalAddressing=no\n", encoding="ascii"
+    )
+    (root / "etc/hostname").write_text(f"{name}\n", encoding="ascii")
+    (root / "etc/fstab").write_text("", encoding="ascii")
+    _writable_memory(root)
+    _GROUP.mkdir(exist_ok=True)
+    with (folder / "console.log").open("wb") as console:
+        # It enters the memory group before it becomes the keeper, so that the node's cgroups are below it.
+        enter = f'echo $$ >{_GROUP}/cgroup.procs; exec unshare -m --propagation private sh -c "$0" keeper "$@"'
+        process = subprocess.Popen(
+            ["sh", "-c", enter, _KEEPER, str(root), name],
+            stdin=subprocess.DEVNULL,
+            stdout=console,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    node = LabNode(name, "nspawn", "v1", address, 22, Process.of(process.pid), folder, image.key("root"))
+    process.returncode = 0  # it is to outlive us: this object is not to ask for it
+    (folder / "known_hosts").write_text(f"{address} {image.host_key}\n", encoding="ascii")
+    node.save()
+    return node
+
+
+def _writable_memory(root: Path) -> None:
+    """Let the node make memory cgroups, which nspawn mounts read-only."""
+    unit = "etc/systemd/system/lab-cgroups.service"
+    (root / unit).write_text(
+        "[Unit]\nDescription=Memory cgroups can be made\nDefaultDependencies=no\nBefore=sysinit.target\n"
+        "[Service]\nType=oneshot\nRemainAfterExit=yes\nExecStart=/bin/mount -o remount,rw,bind /sys/fs/cgroup/memory\n",
+        encoding="ascii",
+    )
+    wants = root / "etc/systemd/system/sysinit.target.wants"
+    wants.mkdir(exist_ok=True)
+    (wants / "lab-cgroups.service").symlink_to(f"/{unit}")
+
+
+def clear(nodes: Sequence[LabNode]) -> None:
+    """Take away what the nodes left on this machine: mounts, the network, the cgroup."""
+    for node in nodes:
+        unmount_below(node.folder)
+    _run("ip", "netns", "del", _NAMESPACE, check=False)
+    _run("ip", "link", "del", _BRIDGE, check=False)
+    if _GROUP.is_dir():
+        for group in sorted((path for path in _GROUP.rglob("*") if path.is_dir()), reverse=True):
+            group.rmdir()
+        _GROUP.rmdir()
+
+
+def _run(*argv: str, check: bool = True) -> None:
+    done = subprocess.run(argv, capture_output=True, text=True, check=False)
+    if check and done.returncode:
+        raise UsageError(f"{' '.join(argv[:3])} failed: {done.stderr.strip()}")

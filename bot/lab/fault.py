@@ -1,0 +1,101 @@
+"""Faults of a node: each real, each with its undo and with a figure that proves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.domain.errors import UsageError
+from bot.domain.nearest import nearest
+from bot.lab.node import Answer, LabNode
+
+_SCRIPTS = Path(__file__).with_name("faults")
+_ON_THE_NODE = "/usr/local/lib/lab"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Whether the fault is as wanted, there or gone, and the figure that says so."""
+
+    proven: bool
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fault.
+
+    Shape: its script, of its name, has `make`, `undo` and `look`, which tells the figure and ends well while it
+    is there; `brings` are other files it needs. The name is that of the cause it brings, where there is one.
+    """
+
+    name: str
+    says: str
+    brings: tuple[str, ...] = ()
+    within_seconds: int = 60
+
+    def make(self, node: LabNode) -> Outcome:
+        """Bring it about and wait until its figure shows it."""
+        return self._outcome(node, "make", "look")
+
+    def undo(self, node: LabNode) -> Outcome:
+        """Take it away and wait until its figure is gone; the kernel frees what leaked in its own time."""
+        return self._outcome(node, "undo", "! look")
+
+    def look(self, node: LabNode) -> Outcome:
+        """Tell its figure; proven while it is there."""
+        return _told(node.run(self._script("look")))
+
+    def _outcome(self, node: LabNode, verb: str, proof: str) -> Outcome:
+        again = f"tries=$((tries + 1)); [ $tries -lt {self.within_seconds} ] || exit 1; sleep 1"
+        wait = f"tries=0; until {proof}; do {again}; done"
+        return _told(node.run(self._script(f"{verb}; {wait}"), within_seconds=4 * self.within_seconds))
+
+    def _script(self, then: str) -> str:
+        parts = [f"set -u; lab={_ON_THE_NODE}; mkdir -p $lab"]
+        for name in (f"{self.name}.sh", *self.brings):
+            text = (_SCRIPTS / name).read_text(encoding="utf-8")
+            parts.append(f"cat >$lab/{name} <<'END-OF-THE-FILE'\n{text}END-OF-THE-FILE")
+        return "\n".join([*parts, f". $lab/{self.name}.sh", then, ""])
+
+
+def _told(answer: Answer) -> Outcome:
+    last = answer.stdout.strip().rpartition("\n")[2]
+    return Outcome(answer.ok, last or f"nothing was said: {answer.stderr.strip()[-300:] or 'the connection broke'}")
+
+
+FAULTS: dict[str, Fault] = {
+    fault.name: fault
+    for fault in (
+        Fault(
+            "leaked-memory-cgroups",
+            "ecs.service fails, is started again for ever, and leaks memory cgroups",
+            ("ecs-agent.pl",),
+            180,
+        ),
+        Fault(
+            "leaked-memory-cgroups-in-one-unit",
+            "the same leak inside one unit that systemd calls well",
+            ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
+            180,
+        ),
+        Fault("held-core", "a stand-in named kubelet keeps one core in the kernel"),
+        Fault("failed-units", "a unit has failed"),
+        Fault("cfs-throttling", "a service is held back by its CPU quota"),
+        Fault("conntrack-full", "the table of tracked connections is full"),
+        Fault("io-stall", "a file system does not answer, and writers wait in state D"),
+        Fault("memory-reclaim", "memory is all but used up, and programs reclaim it for themselves"),
+        Fault("softirq-storm", "one core does nothing but soft interrupts"),
+    )
+}
+
+
+def find(name: str) -> Fault:
+    """Return a fault.
+
+    Raises: UsageError when there is none of that name.
+    """
+    if name not in FAULTS:
+        near = nearest(name, FAULTS)
+        raise UsageError(f"There is no fault {name!r}.", f"There are: {', '.join(near or FAULTS)}")
+    return FAULTS[name]

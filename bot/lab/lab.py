@@ -1,0 +1,162 @@
+"""The lab: its nodes on this machine, their inventory, and their end."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.domain.errors import UnknownNode, UsageError
+from bot.domain.nearest import nearest
+from bot.lab import virtual_machine
+from bot.lab.image_store import Image, ImageStore, Say, unmount_below
+from bot.lab.node import LabNode
+from bot.lab.recipe import Recipe
+from bot.lab.virtual_machine import Hardware
+
+BOOT_SECONDS = 300.0  # a boot takes about 15 s; on a machine that does other work, minutes
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What `up` is asked for."""
+
+    nodes: int = 1
+    cgroups: str = "v2"
+    kind: str = "qemu"
+    hardware: Hardware = Hardware()
+
+
+class Lab:
+    """One lab of one folder; whatever it starts is written down there, so that any later command can end it."""
+
+    def __init__(self, folder: Path, images: Path, say: Say) -> None:
+        self._folder = folder
+        self._say = say
+        self._images = ImageStore(images, say)
+
+    @property
+    def inventory(self) -> Path:
+        """The inventory of the nodes that run.
+
+        Raises: UsageError when none do.
+        """
+        path = self._folder / "inventory.toml"
+        if not path.is_file():
+            raise UsageError("No lab is up.", "Start one: zombie lab up")
+        return path
+
+    @property
+    def nodes(self) -> tuple[LabNode, ...]:
+        """The nodes that were started, by name."""
+        return tuple(LabNode.load(path.parent) for path in sorted(self._folder.glob("nodes/*/node.json")))
+
+    def node(self, name: str) -> LabNode:
+        """Return a node.
+
+        Raises: UnknownNode when there is none of that name; UsageError when no lab is up.
+        """
+        nodes = {node.name: node for node in self.nodes}
+        if not nodes:
+            raise UsageError("No lab is up.", "Start one: zombie lab up")
+        if name not in nodes:
+            near = nearest(name, nodes)
+            raise UnknownNode(f"The lab has no node {name!r}.", f"There are: {', '.join(near or nodes)}")
+        return nodes[name]
+
+    def up(self, recipe: Recipe, wish: Wish) -> tuple[LabNode, ...]:
+        """Make the image where it is not there, boot the nodes and wait for each; all or none.
+
+        Raises: UsageError when a lab is up already, or this machine cannot do it.
+        """
+        if (self._folder / "nodes").exists():
+            raise UsageError(f"A lab is up already, in {self._folder}.", "End it first: zombie lab down")
+        image = self._images.image(recipe)
+        self._folder.mkdir(parents=True, exist_ok=True)
+        (self._folder / "nodes").mkdir()
+        try:
+            nodes = self._started(image, wish)
+            began = time.monotonic()
+            for node in nodes:
+                virtual_machine.await_banner(node, BOOT_SECONDS)
+                self._say(f"{node.name}: up after {time.monotonic() - began:.1f} s, {node.address} port {node.port}")
+            self._write_inventory(image, nodes)
+        except BaseException:
+            self.down()
+            raise
+        return nodes
+
+    def _started(self, image: Image, wish: Wish) -> tuple[LabNode, ...]:
+        self._say(f"booting {wish.nodes} × Debian with cgroup {wish.cgroups}, kind {wish.kind} …")
+        names = [f"lab-{number}" for number in range(1, wish.nodes + 1)]
+        place = self._folder / "nodes"
+        if wish.kind == "nspawn":
+            from bot.lab import container
+
+            return container.start(names, place, image)
+        return tuple(virtual_machine.start(name, place / name, image, wish.cgroups, wish.hardware) for name in names)
+
+    def _write_inventory(self, image: Image, nodes: tuple[LabNode, ...]) -> None:
+        key = self._folder / "login_key"
+        shutil.copyfile(image.key("zombie"), key)
+        key.chmod(0o600)
+        hosts = self._folder / "known_hosts"
+        hosts.write_text("".join(node.known_hosts.read_text(encoding="ascii") for node in nodes), encoding="ascii")
+        lines = ["[ssh]", 'user = "zombie"', 'key = "login_key"', 'known_hosts = "known_hosts"']
+        for node in nodes:
+            lines += ["", f'[nodes."{node.name}"]', f'address = "{node.address}"', f"port = {node.port}"]
+            lines += [f'labels = {{ lab = "{node.kind}", cgroups = "{node.cgroups}" }}']
+        (self._folder / "inventory.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+    def down(self) -> int:
+        """End every node and delete all that the lab wrote, the images excepted; return how many nodes there were."""
+        nodes = self.nodes
+        for node in nodes:
+            node.process.end()
+        if any(node.kind == "nspawn" for node in nodes):
+            from bot.lab import container
+
+            container.clear(nodes)
+        unmount_below(self._folder)
+        for name in ("nodes",):
+            if (self._folder / name).exists():
+                shutil.rmtree(self._folder / name)
+        for name in ("inventory.toml", "known_hosts", "login_key"):
+            (self._folder / name).unlink(missing_ok=True)
+        if self._folder.is_dir() and not any(self._folder.iterdir()):
+            self._folder.rmdir()
+        return len(nodes)
+
+    def forget_images(self) -> None:
+        """Delete every image.
+
+        Raises: UsageError while nodes run on one.
+        """
+        if any(node.process.runs for node in self.nodes):
+            raise UsageError("Nodes run on these images.", "End them first: zombie lab down")
+        self._images.remove_all()
+
+
+def reboot(node: LabNode, boot_id: str, within_seconds: float = BOOT_SECONDS) -> str:
+    """Reboot a node for real and return its new boot_id.
+
+    Raises: UsageError when it does not come back with another one.
+    """
+    node.run("systemctl reboot", within_seconds=60)
+    return await_boot(node, boot_id, within_seconds)
+
+
+def await_boot(node: LabNode, boot_id: str, within_seconds: float = BOOT_SECONDS) -> str:
+    """Wait until the node answers with another boot_id than this one, and return it."""
+    deadline = time.monotonic() + within_seconds
+    while (left := deadline - time.monotonic()) > 0:
+        virtual_machine.await_banner(node, left)
+        try:
+            said = node.run("cat /proc/sys/kernel/random/boot_id", within_seconds=45)
+        except UsageError:
+            continue
+        if said.ok and said.stdout.strip() != boot_id:
+            return said.stdout.strip()
+        time.sleep(0.5)  # noqa: TID251 - the old system still answers while it goes down
+    raise UsageError(f"{node.name} did not come back with another boot_id within {within_seconds:g} s.")

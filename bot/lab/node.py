@@ -1,0 +1,93 @@
+"""A node of the lab as it is kept on file, and the way in for those who make faults: OpenSSH's own client."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from bot.domain.errors import UsageError
+from bot.lab.process import Process
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a command on a node said, and how it ended."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+    @property
+    def ok(self) -> bool:
+        """True when it ended well."""
+        return self.status == 0
+
+
+@dataclass(frozen=True, slots=True)
+class LabNode:
+    """One running node.
+
+    Shape: `folder` holds all of it: disk, console, host keys. `cgroups` is v1 or v2, `kind` qemu or nspawn.
+    """
+
+    name: str
+    kind: str
+    cgroups: str
+    address: str
+    port: int
+    process: Process
+    folder: Path
+    root_key: Path
+
+    @property
+    def known_hosts(self) -> Path:
+        """The image's host key, pinned to this node's address."""
+        return self.folder / "known_hosts"
+
+    @property
+    def console(self) -> Path:
+        """What the node wrote on its console."""
+        return self.folder / "console.log"
+
+    def run(self, script: str, within_seconds: float = 120.0) -> Answer:
+        """Run a shell script as root on the node.
+
+        Raises: UsageError when the node is not there or does not end it in time.
+        """
+        if not self.process.runs:
+            raise UsageError(f"{self.name} does not run any more.", f"Its console: {self.console}")
+        argv = [
+            "ssh", "-q", "-T", "-F", "none", "-i", str(self.root_key), "-p", str(self.port),
+            "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none", "-o", "BatchMode=yes",
+            "-o", "StrictHostKeyChecking=yes", "-o", f"UserKnownHostsFile={self.known_hosts}",
+            "-o", "GlobalKnownHostsFile=/dev/null", "-o", "ConnectTimeout=30",
+            "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=6",
+            f"root@{self.address}", "sh -s",
+        ]  # fmt: skip
+        try:
+            done = subprocess.run(
+                argv,
+                input=script,
+                capture_output=True,
+                text=True,
+                errors="replace",
+                timeout=within_seconds,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as error:
+            raise UsageError(f"{self.name} did not answer within {within_seconds:g} s.") from error
+        return Answer(done.returncode, done.stdout, done.stderr)
+
+    def save(self) -> None:
+        """Write the node down, for the commands that come after."""
+        row = asdict(self) | {"folder": str(self.folder), "root_key": str(self.root_key)}
+        (self.folder / "node.json").write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
+
+    @classmethod
+    def load(cls, folder: Path) -> LabNode:
+        """Read a node that was written down."""
+        row = json.loads((folder / "node.json").read_text(encoding="utf-8"))
+        row |= {"process": Process(**row["process"]), "folder": folder, "root_key": Path(row["root_key"])}
+        return cls(**row)

@@ -1,0 +1,57 @@
+"""The programs that the lab needs on this machine, each with the Debian package that has it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from bot.domain.errors import UsageError
+
+# Ordinary logins have no sbin in their PATH, and that is where Debian keeps these.
+_SEARCHED = ("/usr/local/sbin", "/usr/sbin", "/sbin")
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A program, and the package to install where it is missing."""
+
+    program: str
+    package: str
+
+
+QEMU = Tool("qemu-system-x86_64", "qemu-system-x86")
+QEMU_IMG = Tool("qemu-img", "qemu-utils")
+MMDEBSTRAP = Tool("mmdebstrap", "mmdebstrap")
+MKE2FS = Tool("mke2fs", "e2fsprogs")
+SSH = Tool("ssh", "openssh-client")
+SSH_KEYGEN = Tool("ssh-keygen", "openssh-client")
+NSPAWN = Tool("systemd-nspawn", "systemd-container")
+IP = Tool("ip", "iproute2")
+UNSHARE = Tool("unshare", "util-linux")
+
+FOR_THE_IMAGE = (MMDEBSTRAP, MKE2FS, SSH_KEYGEN)
+FOR_QEMU = (QEMU, QEMU_IMG, SSH)
+FOR_NSPAWN = (NSPAWN, IP, UNSHARE, SSH)
+
+
+def path_of(tool: Tool) -> str | None:
+    """Return where a program is, None where it is not."""
+    return shutil.which(tool.program) or shutil.which(tool.program, path=os.pathsep.join(_SEARCHED))
+
+
+def need(tools: Iterable[Tool]) -> dict[str, str]:
+    """Return each program's path.
+
+    Raises: UsageError that names everything missing and the one command that installs it.
+    """
+    found = {tool: path_of(tool) for tool in tools}
+    missing = [tool for tool, path in found.items() if path is None]
+    if missing:
+        packages = " ".join(dict.fromkeys(tool.package for tool in missing))
+        raise UsageError(
+            f"The lab needs {', '.join(tool.program for tool in missing)}, missing here.",
+            f"Debian and Ubuntu: apt install --no-install-recommends {packages}",
+        )
+    return {tool.program: path for tool, path in found.items() if path is not None}

@@ -1,0 +1,126 @@
+"""Nodes with a kernel of their own: QEMU in software emulation, one process a node, no root and no network device.
+
+KVM is not asked for: where /dev/kvm opens, Debian's kernel may still hang in it, and then nothing says why.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import subprocess
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from bot.domain.errors import UsageError
+from bot.lab import tools
+from bot.lab.image_store import Image
+from bot.lab.node import LabNode
+from bot.lab.process import Process
+
+ADDRESS = "127.0.0.1"
+_V1 = "systemd.unified_cgroup_hierarchy=0 systemd.legacy_systemd_cgroup_controller=1"
+_TRIES = 5  # a free port may be taken between asking for it and QEMU's taking it
+
+
+@dataclass(frozen=True, slots=True)
+class Hardware:
+    """What a virtual machine has."""
+
+    memory_mib: int = 1024
+    cpus: int = 2
+
+
+def start(name: str, folder: Path, image: Image, cgroups: str, hardware: Hardware) -> LabNode:
+    """Start a node and return at once; it is up when `await_banner` says so.
+
+    Raises: UsageError when QEMU does not start.
+    """
+    needed = tools.need(tools.FOR_QEMU)
+    folder.mkdir(parents=True)
+    disk = folder / "disk.qcow2"
+    subprocess.run(
+        [needed["qemu-img"], "create", "-q", "-f", "qcow2", "-F", "raw", "-b", str(image.disk), str(disk)],
+        check=True, capture_output=True,
+    )  # fmt: skip
+    said = folder / "qemu.out"
+    for _ in range(_TRIES):
+        port = _free_port()
+        with said.open("wb") as out:
+            process = subprocess.Popen(
+                _argv(needed["qemu-system-x86_64"], name, folder, disk, image, port, cgroups, hardware),
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,  # Ctrl-C is for us; we end it in our own order
+            )
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(0.5)  # a refused port ends it at once
+        if process.returncode is None:
+            (folder / "known_hosts").write_text(f"[{ADDRESS}]:{port} {image.host_key}\n", encoding="ascii")
+            node = LabNode(name, "qemu", cgroups, ADDRESS, port, Process.of(process.pid), folder, image.key("root"))
+            process.returncode = 0  # it is to outlive us: this object is not to ask for it
+            node.save()
+            return node
+        if "Could not set up host forwarding" not in said.read_text(errors="replace"):
+            break
+    raise UsageError(f"QEMU did not start {name}: {said.read_text(errors='replace').strip()[-600:]}")
+
+
+def _argv(
+    qemu: str, name: str, folder: Path, disk: Path, image: Image, port: int, cgroups: str, hardware: Hardware
+) -> list[str]:
+    # Emulated, the kernel would not trust the clock of the CPU and take a slow one, which is a fault of its own.
+    words = "clocksource=tsc tsc=reliable "
+    words += f"root=/dev/vda rw console=ttyS0 quiet net.ifnames=0 mitigations=off panic=1 systemd.hostname={name}"
+    return [
+        qemu, "-name", name, "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(hardware.cpus),
+        "-m", str(hardware.memory_mib), "-nodefaults", "-no-user-config", "-display", "none",
+        "-serial", f"file:{folder / 'console.log'}",
+        "-kernel", str(image.kernel), "-initrd", str(image.initrd),
+        "-append", f"{words} {_V1}" if cgroups == "v1" else words,
+        "-drive", f"id=d0,file={disk},format=qcow2,if=none,cache=unsafe", "-device", "virtio-blk-pci,drive=d0",
+        # restrict: the node sees nothing of this machine's network; the one way in is from loopback.
+        "-netdev", f"user,id=n0,restrict=on,hostfwd=tcp:{ADDRESS}:{port}-:22",
+        "-device", "virtio-net-pci,netdev=n0",
+        "-object", "rng-random,id=r0,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=r0",
+    ]  # fmt: skip
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind((ADDRESS, 0))
+        port: int = free.getsockname()[1]
+        return port
+
+
+def await_banner(node: LabNode, within_seconds: float) -> float:
+    """Wait until the node's own sshd speaks, and return how long that took.
+
+    The emulated network accepts connections long before the node is up, so only a banner counts.
+
+    Raises: UsageError, with the end of its console, when it does not come up.
+    """
+    began = time.monotonic()
+    while time.monotonic() - began < within_seconds:
+        if not node.process.runs:
+            raise UsageError(f"{node.name} ended while it booted.", _end_of(node.console))
+        if speaks_ssh(node.address, node.port) and node.process.runs:
+            return time.monotonic() - began
+        time.sleep(0.1)  # noqa: TID251 - a boot tells nobody when it is over
+    raise UsageError(f"{node.name} did not come up within {within_seconds:g} s.", _end_of(node.console))
+
+
+def speaks_ssh(address: str, port: int) -> bool:
+    """True when an SSH server says its banner."""
+    try:
+        with socket.create_connection((address, port), 1) as connection:
+            connection.settimeout(1.5)
+            return connection.recv(8).startswith(b"SSH-")
+    except OSError:
+        return False
+
+
+def _end_of(console: Path) -> str:
+    text = console.read_text(errors="replace") if console.exists() else ""
+    return text[-800:].strip() or "It wrote nothing on its console."
