@@ -3,41 +3,42 @@
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import signal
-import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 from urllib.parse import urlsplit
-
-import aiohttp
 
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW
 from bot.app.journal import Journal
 from bot.app.parts import library, now, ssh_transport
 from bot.domain.batch import Sampling
-from bot.domain.contracts import Listener
+from bot.domain.contracts import Listener, Transport
 from bot.domain.errors import LedgerError, SettingsError
+from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
-from bot.response.checks import CheckDesk
-from bot.response.record import Record
+from bot.response.checks import CheckDesk, Diagnose
+from bot.response.record import Record, without_secrets
 from bot.response.triage import Triage
 from bot.settings import Settings
-from bot.surfaces.slack.connection import SlackConnection, SlackTokens
-from bot.surfaces.slack.desk import SlackDesk, Wish
+from bot.surfaces.slack.case import Rooms
+from bot.surfaces.slack.connection import SlackConnection, SlackTokens, is_loopback
+from bot.surfaces.slack.desk import SlackDesk
 from bot.surfaces.slack.home import home_view
 from bot.surfaces.slack.listeners import listen
-from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.timing import Timing
+from bot.surfaces.slack.whisper import Whisper
 from bot.surfaces.web import WebEdge
 
-DRAIN_SECONDS = 20.0
-RETRY_SECONDS = (1, 2, 5, 10, 30)
+STANDBY_SECONDS = 1.0  # how often a bot that waits for another's end looks whether it has come
+RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
+EACH_AT_ONCE = 10  # readings of one person
 
 
 def serve(settings: Settings, known: Inventory, database_url: str, environment: Mapping[str, str]) -> int:
@@ -46,15 +47,34 @@ def serve(settings: Settings, known: Inventory, database_url: str, environment: 
     Raises: SettingsError when a token is missing or not taken; LedgerUnavailable when the ledger cannot be opened.
     """
     tokens = slack_tokens(settings)
-    with Database.open(database_url) as database, ThreadPoolExecutor(4, "ledger") as threads:
+    journal = Journal()
+    with journal.everything(), Database.open(database_url) as database, ThreadPoolExecutor(4, "ledger") as threads:
         ledger = AwaitedLedger(Ledger(database), threads)
         outbox = AwaitedOutbox(Outbox(database), threads)
-        asyncio.run(Service(settings, known, tokens, ledger, outbox, environment, Journal()).run())
+        seat = database.seat()
+
+        async def take_seat() -> bool:
+            return await asyncio.get_running_loop().run_in_executor(threads, seat.take)
+
+        try:
+            asyncio.run(
+                Service(settings, known, tokens, ledger, outbox, environment, journal, take_seat=take_seat).run()
+            )
+        finally:
+            seat.leave()
     return 0
 
 
+async def _alone() -> bool:
+    return True
+
+
 class Service:
-    """The parts of a running bot."""
+    """The parts of a running bot.
+
+    Shape: `diagnose` reads a node, over SSH unless told otherwise; `take_seat` is false while another bot serves at the
+    same ledger.
+    """
 
     def __init__(
         self,
@@ -65,34 +85,41 @@ class Service:
         outbox: AwaitedOutbox,
         environment: Mapping[str, str],
         journal: Journal,
+        *,
+        diagnose: Diagnose | None = None,
+        timing: Timing | None = None,
+        take_seat: Callable[[], Awaitable[bool]] = _alone,
     ) -> None:
         self._journal = journal
         self._settings = settings
         self._known = known
         self._outbox = outbox
-        self._transport = ssh_transport(environment)
-        self._checks = CheckDesk(self._diagnose, at_once=settings.parallel)
-        self._slack = SlackConnection(tokens, self._journal.logger("slack"))
-        self._record = Record(ledger, self._journal.log)
-        self._poster = Poster(self._slack.client, outbox, self._slack.answer, time.monotonic, now, self._journal.log)
-        channels = frozenset(settings.tables.get("slack", {}).get("channels", ()))
+        self._take_seat = take_seat
+        self._timing = timing or Timing()
+        self._read = diagnose or self._by(ssh_transport(environment))
+        table = settings.tables.get("slack", {})
+        each_at_once = table.get("each_at_once", EACH_AT_ONCE)
+        self._checks = CheckDesk(self._diagnose, journal.log, settings.parallel, each_at_once)
+        self._slack = SlackConnection(tokens, self._timing, now, journal.log, journal.logger("slack"))
+        self._record = Record(ledger, journal.log)
+        self._poster = Poster(self._slack.calls, outbox, self._timing, now, journal.log)
+        playbook = library(settings.playbooks).get(settings.playbook)
         self._desk = SlackDesk(
-            known.find,
-            library(settings.playbooks).get(settings.playbook),
-            self._checks,
-            self._poster,
-            self._record,
-            self._whisper,
-            lambda channel: not channels or channel in channels or channel.startswith("D"),
-            self._journal.log,
+            known,
+            Rooms(self._checks, self._poster, self._record, playbook),
+            Whisper(self._slack.calls, self._timing, journal.log),
+            frozenset(table.get("channels", ())),
+            journal.log,
         )
         self._web = WebEdge(settings.get("listen"), self._why_not_ready, self._slack.routes())
-        self._connected = False
+        self._not_yet = "starting"
         self._stopping = asyncio.Event()
+        self._beside: set[asyncio.Task[None]] = set()
 
     async def run(self) -> None:
         """Start, serve until SIGTERM or Ctrl-C, and end cleanly."""
         loop = asyncio.get_running_loop()
+        self._journal.hear(loop)
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stopping.set)
         try:
@@ -108,78 +135,120 @@ class Service:
         """
         address = await self._web.start()
         self._journal.log("listening", address=address, nodes=len(self._known.nodes))
-        listen(self._slack.app, self._desk.take, self._home)
-        if not await self._connect():
-            return False
-        self._journal.log("ready", by="socket" if self._slack.by_socket else "http")
-        await self._take_up()
-        return True
+        listen(self._slack.app, self._desk.take, self._open_home)
+        return await self._unless_stopped(self._come_in())
 
     async def stop(self) -> None:
         """Take nothing more, finish what can be finished, and hang up."""
         self._stopping.set()
         self._journal.log("stopping")
         await self._slack.stop_listening()
-        await self._desk.drain(DRAIN_SECONDS)
-        await self._poster.drain(5)
+        await self._desk.drain(self._timing.drain)
+        for task in self._beside:
+            task.cancel()
+        await self._poster.drain(self._timing.post_drain)
         await self._slack.stop()
         await self._web.stop()
         self._journal.log("stopped")
 
-    async def _connect(self) -> bool:
-        """Connect to Slack, however long it takes; False when the bot was stopped meanwhile."""
-        for attempt in range(1_000_000):
-            try:
-                await self._slack.start()
-            except (aiohttp.ClientError, TimeoutError, OSError) as error:
-                wait = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
-                self._journal.log("slack_unreachable", error=repr(error), again_in_seconds=wait)
-                try:
-                    async with asyncio.timeout(wait):
-                        await self._stopping.wait()
-                    return False
-                except TimeoutError:
-                    continue
-            self._connected = True
-            return True
-        return False
+    # --- start
 
-    async def _take_up(self) -> None:
-        """Go on where an earlier run of the program was ended."""
+    async def _come_in(self) -> None:
+        """Wait for the seat and for Slack, however long that takes; then go on where an earlier run ended."""
+        while not await self._take_seat():
+            self._wait_for("another bot serves at this ledger")
+            await asyncio.sleep(STANDBY_SECONDS)
+        owing = await self._owing()  # before anything new is asked for, which would look the same
+        attempt = 0
+        while trouble := await self._slack.start():
+            wait = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
+            self._wait_for(f"Slack cannot be reached: {trouble}")
+            await asyncio.sleep(wait)
+            attempt += 1
+        self._not_yet = ""
+        self._journal.log("ready", by="socket" if self._slack.by_socket else "http")
+        self._begin(self._sweep(), "sweep")
+        if resumed := self._desk.resume(owing):
+            self._journal.log("resumed", checks=resumed)
+
+    def _wait_for(self, what: str) -> None:
+        if what != self._not_yet:
+            self._journal.log("waiting", because=what)
+        self._not_yet = what
+
+    async def _owing(self) -> Sequence[Sequence[Incident]]:
         try:
-            posts = await self._poster.resume()
-            checks = await self._desk.resume(await self._record.owing())
-            if posts or checks:
-                self._journal.log("resumed", posts=posts, checks=checks)
+            return await self._record.owing()
         except LedgerError as error:
             self._journal.log("ledger_unavailable", error=str(error))
+            return ()
 
-    async def _diagnose(self, node: Node, playbook: Playbook, heard: Listener) -> Verdict:
+    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
+        doing, stopped = asyncio.create_task(work), asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait((doing, stopped), return_when=asyncio.FIRST_COMPLETED)
+            if doing.done():
+                await doing
+            return doing.done() and not self._stopping.is_set()
+        finally:
+            for task in (doing, stopped):
+                task.cancel()
+            await asyncio.gather(doing, stopped, return_exceptions=True)
+
+    # --- while it runs
+
+    async def _sweep(self) -> None:
+        """Post what the outbox still holds, and see that the seat is still ours."""
+        while True:
+            try:
+                if not await self._take_seat():
+                    self._journal.log("seat_lost")
+                    self._stopping.set()
+                    return
+                if posts := await self._poster.sweep():
+                    self._journal.log("taken_up", posts=posts)
+            except LedgerError as error:
+                self._journal.log("ledger_unavailable", error=str(error))
+            await asyncio.sleep(self._timing.sweep_every)
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    def _by(self, transport: Transport) -> Diagnose:
         sampling = Sampling(self._settings.samples)
         deadline = self._settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
-        verdict = await Triage(self._transport, ACTIONS, now, sampling, deadline, heard).diagnose(node, playbook)
+
+        async def diagnose(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
+            return await Triage(transport, ACTIONS, now, sampling, deadline, heard).diagnose(node, playbook)
+
+        return diagnose
+
+    async def _diagnose(self, node: Node, playbook: Playbook, heard: Listener) -> Verdict:
+        verdict = without_secrets(await self._read(node, playbook, heard))
         self._journal.log(
             "checked", node=node.name, status=verdict.status.value, cause=verdict.cause or "",
             took_seconds=round(verdict.took.total_seconds(), 3),
         )  # fmt: skip
         return verdict
 
-    async def _whisper(self, wish: Wish, text: str) -> None:
-        if wish.answer_at:
-            await self._slack.answer(wish.answer_at, Message(text))
-            return
-        await self._slack.client.chat_postEphemeral(
-            channel=wish.channel, user=wish.user, text=text, thread_ts=wish.thread_ts or None
-        )
+    def _open_home(self, user: str) -> None:
+        self._desk.begin(self._home(user), f"home {user}")
 
     async def _home(self, user: str) -> None:
-        view = home_view(len(self._known.nodes), self._checks.running, await self._outbox.waiting())
-        await self._slack.client.views_publish(user_id=user, view=view)
+        try:
+            waiting = await self._outbox.waiting()
+        except LedgerError:
+            waiting = None
+        await self._slack.publish_home(user, home_view(len(self._known.nodes), self._checks.running, waiting))
 
     async def _why_not_ready(self) -> str:
         if self._stopping.is_set():
             return "stopping"
-        if not self._connected or not await self._slack.connected():
+        if self._not_yet:
+            return self._not_yet
+        if not self._slack.is_connected:
             return "not connected to Slack"
         try:
             await self._outbox.waiting()
@@ -191,7 +260,7 @@ class Service:
 def slack_tokens(settings: Settings) -> SlackTokens:
     """Return the tokens in force.
 
-    Raises: SettingsError when the bot's token is missing, or the API's base is neither https nor loopback.
+    Raises: SettingsError when a token is missing, or the API's base is neither https nor loopback.
     """
     bot = settings.get("slack_bot_token")
     if not bot:
@@ -200,17 +269,14 @@ def slack_tokens(settings: Settings) -> SlackTokens:
             "Set it to the xoxb-… token of “OAuth & Permissions”: SLACK_BOT_TOKEN=xoxb-1234-… zombie serve. "
             "Without a Slack at hand: zombie demo",
         )
-    url = str(settings.get("slack_api_url"))
-    parts = urlsplit(url)
-    if parts.scheme != "https" and not (parts.scheme == "http" and _is_loopback(parts.hostname or "")):
-        raise SettingsError("SLACK_API_URL is neither https nor on loopback.", "Leave it out for Slack itself.")
-    base = url if url.endswith("/") else url + "/"
     app, secret = settings.get("slack_app_token"), settings.get("slack_signing_secret")
-    return SlackTokens(str(bot), str(app or ""), str(secret or ""), base)
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False
+    if not (app or secret):
+        raise SettingsError(
+            "Slack cannot reach the bot: neither SLACK_APP_TOKEN nor SLACK_SIGNING_SECRET is set.",
+            "Set SLACK_APP_TOKEN=xapp-1-… for Socket Mode, which needs no inbound port, or "
+            "SLACK_SIGNING_SECRET=8f74… for HTTP.",
+        )
+    url = str(settings.get("slack_api_url"))
+    if urlsplit(url).scheme != "https" and not (urlsplit(url).scheme == "http" and is_loopback(url)):
+        raise SettingsError("SLACK_API_URL is neither https nor on loopback.", "Leave it out for Slack itself.")
+    return SlackTokens(str(bot), str(app or ""), str(secret or ""), url if url.endswith("/") else url + "/")

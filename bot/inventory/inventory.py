@@ -8,7 +8,7 @@ from pathlib import Path
 
 from bot.domain.errors import UnknownNode
 from bot.domain.nearest import nearest
-from bot.domain.node import Node, valid_name
+from bot.domain.node import Node, is_name, valid_name
 from bot.domain.safe_text import one_line
 from bot.inventory.ssh_hosts import SshHosts
 from bot.inventory.toml_nodes import read_nodes
@@ -49,6 +49,10 @@ class Inventory:
     def nodes(self) -> tuple[Node, ...]:
         """The nodes of `names`."""
         return tuple(self.by_name.values())
+
+    def knows(self, name: str) -> bool:
+        """True when `find` would return a node; looks for no near names, which takes its time in a large inventory."""
+        return is_name(name) and (name in self.by_name or (self.hosts is not None and self.hosts.allows(name)))
 
     def find(self, name: str) -> Node:
         """Return the node of exactly that name.

@@ -11,6 +11,7 @@ from bot.ledger.awaited import AwaitedLedger, AwaitedOutbox
 from bot.ledger.database import Database, is_there
 from bot.ledger.ledger import Ledger
 from bot.ledger.outbox import Outbox
+from bot.ledger.seat import Seat
 
 __all__ = [
     "Audit",
@@ -20,6 +21,7 @@ __all__ = [
     "Database",
     "Ledger",
     "Outbox",
+    "Seat",
     "audit",
     "exported",
     "is_there",

@@ -22,6 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger.migrations import migrate
+from bot.ledger.seat import Seat
 
 BUSY = timedelta(seconds=10)  # how long one process waits for another's transaction, which takes milliseconds
 _WRITES = "zombie_writes"
@@ -78,6 +79,10 @@ class Database:
     def close(self) -> None:
         """Close every connection."""
         self._engine.dispose()
+
+    def seat(self) -> Seat:
+        """Return the one seat at this database, for a program that must be alone at its work."""
+        return Seat(self._engine)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:

@@ -8,100 +8,125 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 from bot.domain.contracts import Listener, Progress
+from bot.domain.errors import ZombieError
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
-from bot.domain.verdict import Verdict
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Status, Verdict
 
 Diagnose = Callable[[Node, Playbook, Listener], Awaitable[Verdict]]
 
 
-@dataclass(slots=True)
-class _Shared:
-    """One reading under way, and everybody who listens to it."""
+@dataclass(slots=True, eq=False)
+class _Reading:
+    """One node's reading, waiting for its turn or under way, and everybody who waits for it.
 
-    task: asyncio.Task[Verdict]
-    heard: list[Listener]
+    Shape: `verdict` is None when the bot stopped before the turn came.
+    """
+
+    node: Node
+    playbook: Playbook
+    verdict: asyncio.Future[Verdict | None]
+    persons: list[str] = field(default_factory=list)
+    listeners: list[Listener] = field(default_factory=list)
     so_far: list[Progress] = field(default_factory=list)
+    task: asyncio.Task[None] | None = None
+
+    def heard(self, event: Progress) -> None:
+        self.so_far.append(event)
+        for listener in self.listeners:
+            listener(event)
 
 
 class CheckDesk:
-    """Runs diagnoses, at most `at_once` in all and `each_at_once` for one person; the rest wait their turn."""
+    """Runs diagnoses, at most `at_once` in all and `each_at_once` for one person; the rest wait their turn.
 
-    def __init__(self, diagnose: Diagnose, at_once: int = 20, each_at_once: int = 10) -> None:
+    Shape: a reading that several share counts for the first of them who had room for it.
+    """
+
+    def __init__(self, diagnose: Diagnose, log: Callable[..., None], at_once: int = 20, each_at_once: int = 10) -> None:
         self._diagnose = diagnose
+        self._log = log
         self._at_once = at_once
         self._each_at_once = each_at_once
-        self._running = 0
         self._by_person: Counter[str] = Counter()
-        self._freed = asyncio.Condition()
-        self._shared: dict[tuple[str, str], _Shared] = {}
+        self._readings: dict[tuple[str, str], _Reading] = {}  # in the order in which they were asked for
+        self._is_closed = False
 
     @property
     def running(self) -> int:
         """How many nodes are being read now."""
-        return self._running
+        return self._by_person.total()
 
     async def ask(
         self, person: str, node: Node, playbook: Playbook, heard: Listener, waiting: Callable[[str], None]
-    ) -> Verdict:
-        """Diagnose a node, or listen to whoever is reading it already; `waiting` is told why it cannot begin yet."""
+    ) -> Verdict | None:
+        """Diagnose a node, or listen to whoever reads it already; `waiting` is told why it cannot begin yet.
+
+        Returns None when the bot stops before the reading began: whoever comes after it owes the verdict.
+        """
+        if self._is_closed:
+            return None
         key = (node.name, playbook.name)
-        shared = self._shared.get(key)
-        if shared is None:
-            await self._begin(person, waiting)
-            shared = self._shared.get(key)  # somebody else may have begun meanwhile
-            if shared is not None:
-                await self._end(person)
-        if shared is None:
-            shared = self._start(key, person, node, playbook)
-        for event in shared.so_far:
+        reading = self._readings.get(key)
+        if reading is None:
+            reading = _Reading(node, playbook, asyncio.get_running_loop().create_future())
+            self._readings[key] = reading
+        for event in reading.so_far:
             heard(event)
-        shared.heard.append(heard)
-        return await asyncio.shield(shared.task)
+        reading.listeners.append(heard)
+        reading.persons.append(person)
+        self._begin_what_may()
+        if reading.task is None:
+            waiting(self._why_not(person))
+        return await asyncio.shield(reading.verdict)
 
-    async def drain(self) -> None:
-        """Wait until every reading under way has its verdict."""
-        await asyncio.gather(*(shared.task for shared in self._shared.values()), return_exceptions=True)
+    def close(self) -> None:
+        """Begin no further reading; those that wait for their turn end without a verdict."""
+        self._is_closed = True
+        for key, reading in list(self._readings.items()):
+            if reading.task is None:
+                del self._readings[key]
+                reading.verdict.set_result(None)
 
-    def _start(self, key: tuple[str, str], person: str, node: Node, playbook: Playbook) -> _Shared:
-        listeners: list[Listener] = []
-        so_far: list[Progress] = []
+    def _begin_what_may(self) -> None:
+        for reading in self._readings.values():
+            if self.running >= self._at_once:
+                return
+            if reading.task is None:
+                person = next((one for one in reading.persons if self._by_person[one] < self._each_at_once), None)
+                if person is not None:
+                    self._by_person[person] += 1
+                    reading.task = asyncio.create_task(self._read(reading, person), name=f"check {reading.node.name}")
 
-        def everybody(event: Progress) -> None:
-            so_far.append(event)
-            for listener in listeners:
-                listener(event)
-
-        async def run() -> Verdict:
-            try:
-                return await self._diagnose(node, playbook, everybody)
-            finally:
-                del self._shared[key]
-                await self._end(person)
-
-        shared = _Shared(asyncio.create_task(run(), name=f"check {node.name}"), listeners, so_far)
-        self._shared[key] = shared
-        return shared
-
-    async def _begin(self, person: str, waiting: Callable[[str], None]) -> None:
-        async with self._freed:
-            while why := self._why_not(person):
-                waiting(why)
-                await self._freed.wait()
-            self._running += 1
-            self._by_person[person] += 1
-
-    async def _end(self, person: str) -> None:
-        async with self._freed:
-            self._running -= 1
+    async def _read(self, reading: _Reading, person: str) -> None:
+        try:
+            verdict = await self._diagnose(reading.node, reading.playbook, reading.heard)
+        except ZombieError as no:
+            self._log("diagnosis_failed", node=reading.node.name, error=str(no))
+            verdict = not_judged(reading.node.name, no.sentence, no.try_next)
+        # The serving loop: a fault of ours at one node is never that of the others, nor of those who wait for it.
+        except Exception as bug:  # noqa: BLE001
+            self._log("diagnosis_failed", node=reading.node.name, error=repr(bug))
+            verdict = not_judged(reading.node.name, f"The bot itself failed here: {one_line(repr(bug))}")
+        except asyncio.CancelledError:
+            reading.verdict.cancel()
+            raise
+        finally:
+            del self._readings[reading.node.name, reading.playbook.name]
             self._by_person[person] -= 1
             if not self._by_person[person]:
                 del self._by_person[person]
-            self._freed.notify_all()
+            if not self._is_closed:
+                self._begin_what_may()
+        reading.verdict.set_result(verdict)
 
     def _why_not(self, person: str) -> str:
-        if self._running >= self._at_once:
-            return f"{self._running} nodes are being read, the most at once"
-        if self._by_person[person] >= self._each_at_once:
-            return f"{self._each_at_once} of your nodes are being read, the most for one person"
-        return ""
+        if self.running >= self._at_once:
+            return f"{self.running} nodes are being read, the most at once"
+        return f"{self._by_person[person]} of your nodes are being read, the most for one person"
+
+
+def not_judged(node: str, because: str, try_next: str = "") -> Verdict:
+    """Return the verdict on a node that nobody could read, for a reason that is not the node's."""
+    return Verdict(node, Status.UNKNOWN, None, None, because, try_next=try_next)

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.contracts import Ledger
-from bot.domain.errors import Conflict, LedgerError
+from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, UnreadableEntry
 from bot.domain.events import AlertReceived, PlanWithheld, Triaged
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
+from bot.domain.json_form import plain, read
 from bot.domain.playbook import Playbook
+from bot.domain.redaction import redacted
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 
@@ -29,6 +31,12 @@ class Opening:
     text: str
     playbook: str
 
+    @classmethod
+    def of(cls, incident: Incident) -> Opening:
+        """Return the opening that an incident's first entry tells of."""
+        alert = incident.alert
+        return cls(alert.kind, alert.id, alert.asked_by, alert.text, incident.playbook)
+
     @property
     def group(self) -> str:
         """The name that the incidents of this wish share; made from the wish, so that a repeated one meets itself."""
@@ -38,6 +46,11 @@ class Opening:
         """The id of this wish's incident of one node."""
         return _short("incident", self.kind, self.id, node)
 
+    def received(self, node: str) -> AlertReceived:
+        """The first entry of that incident."""
+        alert = Alert(self.kind, self.id, self.by, one_line(self.text, 1000))
+        return AlertReceived(alert, node, self.group, self.playbook)
+
 
 class Record:
     """Writes checks into the ledger. A ledger that cannot be asked never keeps a verdict from the person who asked."""
@@ -46,42 +59,60 @@ class Record:
         self._ledger = ledger
         self._log = log
 
-    async def opened(self, opening: Opening, nodes: Sequence[str]) -> Mapping[str, str] | None:
-        """Open one incident a node and return their ids by node; None when this wish is on record already."""
-        incidents = {node: opening.incident(node) for node in nodes}
-        alert = Alert(opening.kind, opening.id, opening.by, one_line(opening.text, 1000))
-        for node, incident in incidents.items():
-            try:
-                await self._ledger.append(
-                    incident, 0, AlertReceived(alert, node, opening.group, opening.playbook), opening.by
-                )
-            except Conflict:
-                return None
-            except LedgerError as error:
-                self._log("ledger_unavailable", incident=incident, error=one_line(str(error)))
-        return incidents
-
-    async def owing(self) -> tuple[Incident, ...]:
-        """Return the incidents that an earlier run of the program left without a verdict."""
-        found = []
-        for stream in await self._ledger.open_streams():
-            incident = fold(await self._ledger.read(stream))
-            if incident.triage is None:
-                found.append(incident)
-        return tuple(found)
-
-    async def triaged(self, incident: str, verdict: Verdict, playbook: Playbook) -> None:
-        """Put a verdict on record, and that its plan is not offered, where it has one."""
-        kept = replace(verdict, snapshot=None)
-        taken_at = verdict.snapshot.taken_at if verdict.snapshot is not None else None
+    async def opened(self, opening: Opening, node: str) -> bool:
+        """Open the incident of one node; False when it is on record already, from an earlier telling of the wish."""
+        incident = opening.incident(node)
         try:
-            entry = await self._ledger.append(
-                incident, 1, Triaged(kept, playbook.name, playbook.version, taken_at), BOT
-            )
+            await self._ledger.append(incident, 0, opening.received(node), opening.by)
+        except Conflict:
+            return False
+        except LedgerError as error:
+            self._log("record_failed", incident=incident, error=one_line(str(error)))
+        return True
+
+    async def owing(self) -> tuple[tuple[Incident, ...], ...]:
+        """Return the groups of incidents in which an earlier run of the program left a node without a verdict.
+
+        Raises: LedgerError when the ledger cannot be asked.
+        """
+        open_groups = {one.group for one in await self._ledger.incidents(only_open=True)} - {""}
+        groups: dict[str, list[str]] = {}
+        for one in await self._ledger.incidents() if open_groups else ():
+            if one.group in open_groups:
+                groups.setdefault(one.group, []).insert(0, one.id)  # they are told newest first
+        found = [await self._folded(ids) for ids in groups.values()]
+        return tuple(group for group in found if any(one.triage is None for one in group))
+
+    async def _folded(self, ids: Sequence[str]) -> tuple[Incident, ...]:
+        folded = []
+        for incident in ids:
+            entries = await self._ledger.read(incident)
+            try:
+                folded.append(fold(entries))
+            except (ImpossibleEvent, UnreadableEntry) as error:  # a newer program's, or a damaged one: not ours to end
+                self._log("record_unreadable", incident=incident, error=one_line(str(error)))
+        return tuple(folded)
+
+    async def triaged(self, opening: Opening, verdict: Verdict, playbook: Playbook) -> None:
+        """Put a verdict on record, and that its plan is not offered, where it has one."""
+        incident = opening.incident(verdict.node)
+        taken_at = verdict.snapshot.taken_at if verdict.snapshot is not None else None
+        event = Triaged(replace(verdict, snapshot=None), playbook.name, playbook.version, taken_at)
+        try:
+            seq = (await self._ledger.head(incident)).seq
+            if not seq:  # the ledger could not be asked when the wish came
+                seq = (await self._ledger.append(incident, 0, opening.received(verdict.node), opening.by)).seq
+            entry = await self._ledger.append(incident, seq, event, BOT)
             if verdict.plan is not None:
                 await self._ledger.append(incident, entry.seq, PlanWithheld(ACTING_IS_OFF), BOT)
         except LedgerError as error:
-            self._log("ledger_unavailable", incident=incident, error=one_line(str(error)))
+            self._log("record_failed", incident=incident, error=one_line(str(error)))
+
+
+def without_secrets(verdict: Verdict) -> Verdict:
+    """Return the verdict as it may be shown in a channel: what the record takes out is taken out here too."""
+    shown: Verdict = read(Verdict, redacted(plain(verdict)))
+    return replace(shown, snapshot=verdict.snapshot)
 
 
 def _short(*words: str) -> str:

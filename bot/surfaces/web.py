@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Iterable
+from typing import TypeAlias
 
 from aiohttp import web
 
 from bot.domain.errors import SettingsError
 
 BODY_LIMIT_BYTES = 256 * 1024
+SHUTDOWN_SECONDS = 2.0  # for requests that are being answered when the bot is told to stop
+
+Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class WebEdge:
@@ -18,15 +22,15 @@ class WebEdge:
         self,
         listen: str,
         ready: Callable[[], Awaitable[str]],
-        posts: Iterable[tuple[str, Callable[[web.Request], object]]] = (),
+        posts: Iterable[tuple[str, Handler]] = (),
     ) -> None:
         self._host, self._port = _address(listen)
         self._ready = ready
-        self._app = web.Application(client_max_size=BODY_LIMIT_BYTES)
+        self._app = web.Application(client_max_size=BODY_LIMIT_BYTES, middlewares=[_as_it_was_signed])
         self._app.router.add_get("/healthz", self._healthz)
         self._app.router.add_get("/readyz", self._readyz)
         for path, handler in posts:
-            self._app.router.add_post(path, handler)  # type: ignore[arg-type]
+            self._app.router.add_post(path, handler)
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> str:
@@ -35,7 +39,9 @@ class WebEdge:
         Raises: SettingsError when the address cannot be had.
         """
         # The raw body is what is signed: it must not be unpacked on the way.
-        self._runner = web.AppRunner(self._app, access_log=None, auto_decompress=False)
+        self._runner = web.AppRunner(
+            self._app, access_log=None, auto_decompress=False, shutdown_timeout=SHUTDOWN_SECONDS
+        )
         await self._runner.setup()
         try:
             await web.TCPSite(self._runner, self._host, self._port).start()
@@ -60,6 +66,14 @@ class WebEdge:
         if why_not:
             return web.json_response({"ready": False, "because": why_not}, status=503)
         return web.json_response({"ready": True})
+
+
+@web.middleware
+async def _as_it_was_signed(request: web.Request, handler: Handler) -> web.StreamResponse:
+    """Refuse what is packed: a signature is over the bytes that came, and who unpacks them can be made to swell."""
+    if request.headers.get("Content-Encoding"):
+        return web.Response(status=415, text="no Content-Encoding is taken")
+    return await handler(request)
 
 
 def _address(listen: str) -> tuple[str, int]:

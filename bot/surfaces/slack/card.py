@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Status, Verdict
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
+    BLOCKS,
     TEXT,
     Block,
     Message,
@@ -31,6 +33,10 @@ ROWS = 10  # nodes of a table in one block
 LINE = 160
 SAID = 500  # characters of one sentence on the card
 PIECE = 1500  # characters of one preformatted block
+INVITE = (
+    "I may not write in this channel, so only you see this. "
+    "/invite me and ask again to have it as a card, with its details."
+)
 _MARKS = {
     Status.HEALTHY: "🟢",
     Status.DEGRADED: "🟡",
@@ -58,13 +64,18 @@ class Underway:
         return f"reading… {self.answered} of {self.asked} probes" if self.asked else "reading…"
 
 
-def card(underway: Sequence[Underway], verdicts: Sequence[Verdict], asked_by: str = "") -> Message:
+def card(
+    underway: Sequence[Underway],
+    verdicts: Sequence[Verdict],
+    asked_by: str = "",
+    incidents: Mapping[str, str] = MappingProxyType({}),
+) -> Message:
     """Return the card of a check: of one node its verdict, of several a table with the worst first.
 
-    `asked_by` is a Slack user id.
+    `asked_by` is a Slack user id, `incidents` the ids under which the record has the nodes.
     """
     if not underway and len(verdicts) == 1:
-        return verdict_card(verdicts[0], asked_by)
+        return verdict_card(verdicts[0], asked_by, incidents.get(verdicts[0].node, ""))
     if len(underway) == 1 and not verdicts:
         one = underway[0]
         words = f"{one.node}: {one.words}"
@@ -73,7 +84,7 @@ def card(underway: Sequence[Underway], verdicts: Sequence[Verdict], asked_by: st
     return _table_card(underway, verdicts, asked_by)
 
 
-def verdict_card(verdict: Verdict, asked_by: str = "") -> Message:
+def verdict_card(verdict: Verdict, asked_by: str = "", incident: str = "") -> Message:
     """Return the card of one verdict; its first words say it all on a locked phone, its thread has what has no room."""
     first = [header(f"{_MARKS[verdict.status]} {_headline(verdict)}")]
     first += [paragraph(clipped(said, SAID)) for said in (verdict.summary, verdict.try_next) if said.strip()]
@@ -85,7 +96,7 @@ def verdict_card(verdict: Verdict, asked_by: str = "") -> Message:
     if verdict.unread:
         names = ", ".join(unread.probe for unread in verdict.unread)
         last.append(footnote(clipped(f"Not read: {names}. The reasons are in the thread.", SAID)))
-    about = [facts(verdict.snapshot), f"read in {verdict.took.total_seconds():.1f} s"]
+    about = [f"read in {verdict.took.total_seconds():.1f} s", _named(incident), facts(verdict.snapshot)]
     last += [footnote(clipped(" · ".join(part for part in about if part), SAID)), *_asked_by(asked_by)]
     return Message(message_text(verdict), fitted(first, middle, last))
 
@@ -112,9 +123,9 @@ def remedy_words(verdict: Verdict) -> str:
     )
 
 
-def details(verdict: Verdict) -> tuple[Message, ...]:
+def details(verdict: Verdict, incident: str = "") -> tuple[Message, ...]:
     """Return everything that the card leaves out, as messages for its thread."""
-    blocks = list(_details(verdict))
+    blocks = [titled(" · ".join(part for part in (verdict.node, _named(incident)) if part)), *_details(verdict)]
     return tuple(
         Message(escaped(f"{verdict.node}: details" + (f" ({number})" if number > 1 else "")), page)
         for number, page in enumerate(paged(blocks), 1)
@@ -122,8 +133,35 @@ def details(verdict: Verdict) -> tuple[Message, ...]:
 
 
 def plain(message: Message) -> Message:
-    """Return the message without blocks, for when Slack refuses them: its text says the verdict whole."""
-    return Message(message.text)
+    """Return the message without blocks, for when Slack refuses them: all its words, as far as a text holds them.
+
+    A fence keeps them words: in an edited text Slack would otherwise make bold what stands between asterisks.
+    """
+    said = [message.text, *(escaped(text) for block in message.blocks for text in _texts(block))]
+    text = "\n".join(dict.fromkeys(said)).replace("```", "'''")
+    return Message(f"```{clipped(text, TEXT)}```")
+
+
+def invited(message: Message) -> Message:
+    """Return the message for one person alone, where the bot may not write, with how to let it in."""
+    blocks = (*message.blocks[: BLOCKS - 1], paragraph(INVITE)) if message.blocks else ()
+    return Message(f"{clipped(message.text, TEXT)}\n{INVITE}", blocks)
+
+
+def _texts(part: object) -> Iterator[str]:
+    """Every text in a block, in its order."""
+    if isinstance(part, Mapping):
+        if isinstance(text := part.get("text"), str):
+            yield text
+        for inner in part.values():
+            yield from _texts(inner)
+    elif isinstance(part, list | tuple):
+        for inner in part:
+            yield from _texts(inner)
+
+
+def _named(incident: str) -> str:
+    return f"incident {incident}" if incident else ""
 
 
 def _headline(verdict: Verdict) -> str:

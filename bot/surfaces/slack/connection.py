@@ -2,25 +2,42 @@
 
 from __future__ import annotations
 
+import asyncio
+import ipaddress
+import json
 import logging
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
 import aiohttp
 from aiohttp import web
-from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
-from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
 from slack_bolt.app.async_app import AsyncApp
+from slack_bolt.authorization import AuthorizeResult
+from slack_bolt.request.async_request import AsyncBoltRequest
+from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.errors import SettingsError
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.calls import Calls, error_name
+from bot.surfaces.slack.signed_http import SignedHttp
+from bot.surfaces.slack.socket_mode import SocketMode
+from bot.surfaces.slack.timing import Timing
 
+T = TypeVar("T")
 SLACK_API = "https://slack.com/api/"
-PING_SECONDS = 10.0
-CALL_SECONDS = 12
+WHAT_IT_IS = {
+    "SLACK_BOT_TOKEN": "It is the xoxb-… token of “OAuth & Permissions”, once the app is installed: "
+    "SLACK_BOT_TOKEN=xoxb-1234-… zombie serve",
+    "SLACK_APP_TOKEN": "It is an xapp-… token of “Basic Information”, “App-Level Tokens”, with the scope "
+    "connections:write: SLACK_APP_TOKEN=xapp-1-… zombie serve",
+}
+# Slack is not up to it now; any other refusal of a token is for good.
+PASSING = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,90 +51,169 @@ class SlackTokens:
 
 
 class SlackConnection:
-    """One app in one workspace. `app` takes listeners; `client` is its Web API."""
+    """One app in one workspace: `app` takes listeners, `calls` puts messages where they belong."""
 
-    def __init__(self, tokens: SlackTokens, log: logging.Logger) -> None:
+    def __init__(
+        self,
+        tokens: SlackTokens,
+        timing: Timing,
+        now: Callable[[], datetime],
+        log: Callable[..., None],
+        logger: logging.Logger,
+    ) -> None:
         self._tokens = tokens
+        self._timing = timing
         self._log = log
-        self.client = AsyncWebClient(token=tokens.bot, base_url=tokens.api_url, timeout=CALL_SECONDS)
-        self.app = AsyncApp(
-            client=self.client,
-            signing_secret=tokens.signing_secret or "unused-in-socket-mode",
-            request_verification_enabled=bool(tokens.signing_secret),
-            logger=log,
-            # One workspace, one token: it is checked once at start, not before every event.
-            ssl_check_enabled=True,
-            url_verification_enabled=True,
-        )
-        self._socket: AsyncSocketModeHandler | None = None
-        self._http: aiohttp.ClientSession | None = None
+        self._client = self._web_client(tokens.bot)
+        self._opener = self._web_client(tokens.app)
+        self._authorized: AuthorizeResult | None = None
+        self.app = self._bolt_app(logger)
+        self.calls = Calls(self._client, self._post, timing.call_limit)
+        self._http = SignedHttp(tokens.signing_secret, now, self._dispatch)
+        self._session: aiohttp.ClientSession | None = None
+        self._sockets: SocketMode | None = None
+        self._first_address = ""
+        self._takes = False
 
     @property
     def by_socket(self) -> bool:
         """True when Slack reaches us by Socket Mode."""
         return bool(self._tokens.app)
 
-    async def start(self) -> str:
-        """Check the token, connect, and return the bot's team.
+    @property
+    def is_connected(self) -> bool:
+        """True while Slack can reach us, as far as can be told."""
+        return self._takes and (self._sockets is None or self._sockets.is_connected)
 
-        Raises: SettingsError when Slack does not take the tokens.
+    async def start(self) -> str:
+        """Say who we are and begin to listen; returns why Slack cannot be reached now, or nothing when it was.
+
+        Raises: SettingsError when Slack does not take a token.
         """
-        if not (self._tokens.app or self._tokens.signing_secret):
-            raise SettingsError(
-                "Slack cannot reach the bot: neither SLACK_APP_TOKEN nor SLACK_SIGNING_SECRET is set.",
-                "Set SLACK_APP_TOKEN=xapp-… for Socket Mode (no inbound port), or SLACK_SIGNING_SECRET for HTTP.",
-            )
-        self._http = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_SECONDS))
+        if self._session is None:
+            self._session = aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=self._timing.call_limit))
+            self._client.session = self._opener.session = self._session
         try:
-            who = await self.client.auth_test()
+            async with asyncio.timeout(self._timing.call_limit):
+                who = await _accepted("SLACK_BOT_TOKEN", self._client.auth_test())
+                if self.by_socket:
+                    # Asked for here once, because only here a wrong token can be told to whoever started us.
+                    self._first_address = await _accepted("SLACK_APP_TOKEN", self._new_address())
         except SlackApiError as error:
-            raise SettingsError(
-                f"Slack does not take SLACK_BOT_TOKEN: {error.response.get('error')}.",
-                "It is the xoxb-… token of “OAuth & Permissions”, after the app was installed.",
-            ) from error
-        if self._tokens.app:
-            # The handler opens its connections with a client of its own: given none it would use the bot's token.
-            opener = AsyncWebClient(token=self._tokens.app, base_url=self._tokens.api_url, timeout=CALL_SECONDS)
-            self._socket = AsyncSocketModeHandler(
-                self.app, self._tokens.app, web_client=opener, ping_interval=PING_SECONDS, logger=self._log
+            return error_name(error)
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            return one_line(repr(error))
+        self._authorized = AuthorizeResult.from_auth_test_response(bot_token=self._tokens.bot, auth_test_response=who)
+        self._takes = True
+        if self.by_socket:
+            self._sockets = SocketMode(
+                self._session, self._client.proxy, self._address, self._bring, self._timing, self._log
             )
-            await self._socket.connect_async()  # type: ignore[no-untyped-call]
-        return str(who.get("team_id", ""))
+            self._sockets.start()
+            await self._sockets.connected()
+        return ""
 
     async def stop_listening(self) -> None:
         """Take nothing more; what is under way may still be posted."""
-        if self._socket is not None:
-            await self._socket.close_async()  # type: ignore[no-untyped-call]
+        self._takes = False
+        if self._sockets is not None:
+            await self._sockets.stop(self._timing.hang_up)
 
     async def stop(self) -> None:
         """Hang up."""
-        if self._http is not None:
-            await self._http.close()
+        if self._session is not None:
+            await self._session.close()
 
-    async def connected(self) -> bool:
-        """True while Slack can reach us, as far as can be told."""
-        return self._socket is None or bool(await self._socket.client.is_connected())
-
-    async def answer(self, url: str, message: Message) -> None:
-        """Answer a slash command at its own address, in private.
-
-        Raises: OSError or aiohttp.ClientError when Slack cannot be reached.
-        """
-        assert self._http is not None
-        body = {"response_type": "ephemeral", "text": message.text}
-        async with self._http.post(url, json=body) as answered:
-            if answered.status >= 400:
-                self._log.warning("slack answer refused: %s", answered.status)
-
-    def routes(self) -> tuple[tuple[str, Callable[[web.Request], object]], ...]:
-        """Return the HTTP routes by which Slack reaches us, where a signing secret is set."""
-        return (("/slack/events", self._event),) if self._tokens.signing_secret else ()
-
-    async def _event(self, request: web.Request) -> web.Response:
-        stamp = request.headers.get("X-Slack-Request-Timestamp", "")
-        if not stamp.isdigit():  # the verifier would stumble over it
-            return web.Response(status=401, text="no valid timestamp")
+    async def publish_home(self, user: str, view: Mapping[str, Any]) -> None:
+        """Show a person the App Home; what Slack does not take is logged, for they open it again."""
         try:
-            return await to_aiohttp_response(await self.app.async_dispatch(await to_bolt_request(request)))
-        except UnicodeDecodeError as error:
-            return web.Response(status=400, text=one_line(str(error)))
+            async with asyncio.timeout(self._timing.call_limit):
+                await self._client.views_publish(user_id=user, view=dict(view))
+        except SlackApiError as error:
+            self._log("slack_failed", view="home", error=error_name(error))
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            self._log("slack_failed", view="home", error=one_line(repr(error)))
+
+    def routes(self) -> tuple[tuple[str, Callable[[web.Request], Awaitable[web.Response]]], ...]:
+        """Return the HTTP routes by which Slack reaches us; none in Socket Mode."""
+        return () if self.by_socket else (("/slack/events", self._receive),)
+
+    # --- both ways in
+
+    def _bolt_app(self, logger: logging.Logger) -> AsyncApp:
+        async def authorize() -> AuthorizeResult:
+            assert self._authorized is not None  # one workspace, one token: asked for at the start, not at each event
+            return self._authorized
+
+        level = logger.level
+        logger.setLevel(logging.ERROR)  # it warns that of two tokens it takes the one it is to take
+        app = AsyncApp(
+            client=self._client,
+            authorize=authorize,
+            signing_secret=self._tokens.signing_secret or "unused",
+            request_verification_enabled=False,  # signed_http does, over the raw bytes, before anything reads them
+            process_before_response=True,  # listeners acknowledge and hand over: there is nothing to wait for
+            logger=logger,
+        )
+        logger.setLevel(level)
+        return app
+
+    async def _dispatch(self, request: AsyncBoltRequest) -> BoltResponse:
+        response: BoltResponse = await self.app.async_dispatch(request)
+        if response.status == 404:  # nothing of ours; Slack would bring it again and again
+            return BoltResponse(status=200)
+        return response
+
+    async def _receive(self, request: web.Request) -> web.Response:
+        if not self._takes:
+            return web.Response(status=503, text="not ready")
+        return await self._http.receive(request)
+
+    async def _bring(self, envelope: Mapping[str, Any]) -> Mapping[str, Any] | None:
+        payload = envelope.get("payload")
+        if not isinstance(payload, dict) or not self._takes:
+            return None
+        response = await self._dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
+        if response.status != 200:
+            return None
+        told = json.loads(response.body) if response.body.startswith("{") else {"text": response.body}
+        return told if response.body else {}
+
+    async def _address(self) -> str:
+        address, self._first_address = self._first_address, ""
+        return address or await self._new_address()
+
+    async def _new_address(self) -> str:
+        return str((await self._opener.apps_connections_open(app_token=self._tokens.app))["url"])
+
+    # --- calls
+
+    def _web_client(self, token: str) -> AsyncWebClient:
+        client = AsyncWebClient(token=token or None, base_url=self._tokens.api_url)
+        if is_loopback(self._tokens.api_url):
+            client.proxy = None  # it takes one from the environment, which leads away from here
+        return client
+
+    async def _post(self, url: str, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str]]:
+        assert self._session is not None
+        async with self._session.post(url, json=body, proxy=self._client.proxy) as answered:
+            return answered.status, answered.headers
+
+
+def is_loopback(url: str) -> bool:
+    """True when a URL leads to this very machine."""
+    host = urlsplit(url).hostname or ""
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+async def _accepted(name: str, call: Awaitable[T]) -> T:
+    try:
+        return await call
+    except SlackApiError as error:
+        refusal = error_name(error)
+        if getattr(error.response, "status_code", 0) != 200 or refusal in PASSING:
+            raise
+        raise SettingsError(f"Slack does not take {name}: {refusal}.", WHAT_IT_IS[name]) from error

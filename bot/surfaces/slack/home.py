@@ -7,8 +7,12 @@ from typing import Any
 from bot.surfaces.slack.message import bullets, footnote, header, paragraph
 
 
-def home_view(nodes: int, running: int, waiting: int) -> dict[str, Any]:
-    """Return the view: what to type, how many nodes there are, and how the bot itself is."""
+def home_view(nodes: int, running: int, waiting: int | None) -> dict[str, Any]:
+    """Return the view: what to type, how many nodes there are, and how the bot itself is.
+
+    Shape: `waiting` is None where the outbox cannot be asked.
+    """
+    posts = "the ledger cannot be asked" if waiting is None else f"{waiting} posts waiting for Slack"
     return {
         "type": "home",
         "blocks": [
@@ -21,6 +25,6 @@ def home_view(nodes: int, running: int, waiting: int) -> dict[str, Any]:
                     ("/zombie help", "what I can do"),
                 ]
             ),
-            footnote(f"{nodes} nodes in the inventory · {running} being read now · {waiting} posts waiting for Slack"),
+            footnote(f"{nodes} nodes in the inventory · {running} being read now · {posts}"),
         ],
     }

@@ -2,36 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
-from bot.domain.contracts import Concluded, Listener, ProbeAnswered, Progress, ReadingStarted
+from bot.domain.contracts import ProbeAnswered, Progress, ReadingStarted
 from bot.domain.verdict import Verdict
 from bot.surfaces.slack.card import Underway, card
 from bot.surfaces.slack.message import Message
 
 
 class LiveCard:
-    """Folds the progress of every node of one check; `show(message, final)` is told after each change."""
+    """Folds the progress of every node of one check; `changed` is called after each change until all have verdicts.
 
-    def __init__(self, nodes: Sequence[str], asked_by: str, show: Callable[[Message, bool], None]) -> None:
-        self._underway = {node: Underway(node) for node in nodes}
-        self._verdicts: list[Verdict] = []
+    Shape: `incidents` are the ids under which the record has the nodes; `asked_by` is a Slack user id.
+    """
+
+    def __init__(
+        self, incidents: Mapping[str, str], asked_by: str, changed: Callable[[], None], known: Sequence[Verdict] = ()
+    ) -> None:
+        self._incidents = incidents
         self._asked_by = asked_by
-        self._show = show
+        self._changed = changed
+        self._verdicts = list(known)
+        judged = {verdict.node for verdict in known}
+        self._underway = {node: Underway(node) for node in incidents if node not in judged}
 
-    @property
     def message(self) -> Message:
-        """The card as it stands."""
-        return card(tuple(self._underway.values()), self._verdicts, self._asked_by)
+        """Return the card as it stands."""
+        return card(tuple(self._underway.values()), self._verdicts, self._asked_by, self._incidents)
 
     @property
-    def final(self) -> bool:
+    def is_final(self) -> bool:
         """True when every node has its verdict."""
         return not self._underway
-
-    def listener(self) -> Listener:
-        """Return what hears one diagnosis; readings shared with another check are heard from their beginning."""
-        return self._heard
 
     def waiting(self, node: str, why: str) -> None:
         """Say why a node's reading has not begun."""
@@ -40,23 +42,19 @@ class LiveCard:
 
     def concluded(self, verdict: Verdict) -> None:
         """Put a verdict in the place of a node's progress."""
-        if self._underway.pop(verdict.node, None) is not None:
-            self._verdicts.append(verdict)
+        del self._underway[verdict.node]
+        self._verdicts.append(verdict)
+        if not self.is_final:  # the last one has to arrive, and is not progress
             self._changed()
 
-    def _heard(self, event: Progress) -> None:
+    def heard(self, event: Progress) -> None:
+        """Hear of one node's diagnosis; one that is shared with another check is heard from its beginning."""
         match event:
             case ReadingStarted(node=node, probes=probes) if node in self._underway:
                 self._underway[node] = Underway(node, asked=len(probes))
             case ProbeAnswered(node=node) if node in self._underway:
                 before = self._underway[node]
                 self._underway[node] = Underway(node, before.answered + 1, before.asked)
-            case Concluded(verdict=verdict):
-                self.concluded(verdict)
-                return
             case _:
                 return
         self._changed()
-
-    def _changed(self) -> None:
-        self._show(self.message, self.final)

@@ -10,8 +10,6 @@ from typing import Any
 from bot.domain.post import DuePost, Place, Post
 from bot.surfaces.slack.message import Message
 
-EDIT_EVERY_SECONDS = 2.0
-
 
 @dataclass(frozen=True, slots=True)
 class Spot:
@@ -22,43 +20,56 @@ class Spot:
     answer_at: str = ""
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Debt:
+    """Something that has to arrive: a first card, a verdict, details; `post_id` is the outbox's name of it."""
+
+    post_id: str = ""
+
+
 @dataclass(slots=True, eq=False)
 class Part:
-    """A part in its newest wording. `urgent` is what has to arrive; the rest is progress and may be overtaken."""
+    """A part: what it should say, what Slack has of it, and how to reach it.
+
+    Shape: `say` is asked when there is a turn to send it, so that progress that was overtaken costs nothing. `version`
+    counts the wordings, `sent` is the newest that Slack has. While there is a `debt`, the next wording has to arrive.
+    """
 
     card: str
     name: str
     spot: Spot
-    wanted: Message
-    urgent: bool
-    under: Part | None = None
+    say: Callable[[], Message]
+    under: str = ""  # the name of the part into whose thread it belongs
+    above: Part | None = None  # that part, while it is remembered
     place: Place | None = None
-    revision: int = 1
+    version: int = 0
     sent: int = 0
-    post_id: str = ""
-    nowhere: bool = False  # Slack will not have it there at all; it was answered in private, or not
+    debt: Debt | None = None
+    in_private: bool = False  # we may not write in the channel: whoever asked is answered alone
+    was_gone: bool = False  # somebody took the message away; it comes back with what has to arrive, not with progress
+    nowhere: bool = False  # it will never stand anywhere
     edited_at: float = float("-inf")
     changed: asyncio.Event = field(default_factory=asyncio.Event)
     settled: asyncio.Event = field(default_factory=asyncio.Event)  # set once it stands, or never will
     worker: asyncio.Task[None] | None = None
 
-    def rewrite(self, message: Message, urgent: bool) -> None:
-        """Want another wording; whether it is urgent is that wording's own."""
-        self.wanted, self.revision, self.urgent = message, self.revision + 1, urgent
+    def want(self, say: Callable[[], Message], debt: Debt | None = None) -> None:
+        """Want another wording; a debt that is open stays open until that wording, or a later one, has arrived."""
+        self.say, self.version, self.debt = say, self.version + 1, debt or self.debt
         self.changed.set()
 
     @property
     def at(self) -> Spot:
         """Where to post it, now that the part above it stands."""
-        if self.under is None or self.under.place is None:
+        if self.above is None or self.above.place is None:
             return self.spot
-        thread = self.under.spot.thread_ts or self.under.place.ts
-        return Spot(self.under.place.channel, thread, self.spot.answer_at)
+        thread = self.above.spot.thread_ts or self.above.place.ts
+        return Spot(self.above.place.channel, thread, self.spot.answer_at)
 
-    async def unhurried(self, clock: Callable[[], float]) -> None:
-        """Let progress come together for a moment; what is urgent does not wait."""
-        while self.place is not None and not self.urgent:
-            wait = self.edited_at + EDIT_EVERY_SECONDS - clock()
+    async def unhurried(self, every: float, clock: Callable[[], float]) -> None:
+        """Let progress come together for a moment; what has to arrive does not wait."""
+        while self.debt is None:
+            wait = self.edited_at + every - clock()
             if wait <= 0:
                 return
             self.changed.clear()
@@ -68,17 +79,18 @@ class Part:
             except TimeoutError:
                 return
 
-    async def turned_urgent(self) -> None:
-        """Wait until what is wanted has to arrive."""
-        while not self.urgent:
+    async def owing(self) -> None:
+        """Wait until there is something that has to arrive."""
+        while self.debt is None:
             self.changed.clear()
             await self.changed.wait()
 
-    def post(self) -> Post:
-        """Return what the outbox keeps of it."""
-        content: dict[str, Any] = {"text": self.wanted.text, "blocks": list(self.wanted.blocks)}
-        content |= {"thread_ts": self.spot.thread_ts, "answer_at": self.spot.answer_at}
-        return Post(self.card, self.name, self.spot.channel, content, self.under.name if self.under else "")
+
+def kept(card: str, name: str, spot: Spot, message: Message, under: str = "") -> Post:
+    """Return a message as the outbox keeps it."""
+    content: dict[str, Any] = {"text": message.text, "blocks": list(message.blocks)}
+    content |= {"thread_ts": spot.thread_ts, "answer_at": spot.answer_at}
+    return Post(card, name, spot.channel, content, under)
 
 
 def kept_part(due: DuePost) -> Part:
@@ -88,4 +100,6 @@ def kept_part(due: DuePost) -> Part:
     if due.thread is not None:
         spot = Spot(due.thread.channel, spot.thread_ts or due.thread.ts, spot.answer_at)
     message = Message(str(content.get("text", "")), tuple(content.get("blocks", ())))
-    return Part(due.post.incident, due.post.part, spot, message, urgent=True, place=due.place, post_id=due.id)
+    part = Part(due.post.incident, due.post.part, spot, lambda: message, due.post.under, place=due.place)
+    part.want(lambda: message, Debt(due.id))
+    return part

@@ -7,248 +7,262 @@ What has to arrive is in the outbox before it is sent, and so survives a restart
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timedelta
-from typing import Any, TypeAlias
-
-import aiohttp
-from slack_sdk.errors import SlackApiError
-from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.contracts import Outbox
 from bot.domain.errors import LedgerError
 from bot.domain.post import Place
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.buckets import FIRST, LAST, Bucket
-from bot.surfaces.slack.card import plain
+from bot.surfaces.slack.calls import Calls, Gone, Later, NoEntry, Outcome, Refused, Stands
+from bot.surfaces.slack.card import invited, plain
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.part import Part, Spot, kept_part
+from bot.surfaces.slack.pace import FIRST, LAST, Pace
+from bot.surfaces.slack.part import Debt, Part, Spot, kept, kept_part
+from bot.surfaces.slack.timing import Timing
 
-CALL_LIMIT_SECONDS = 12.0
-LONGEST_PAUSE_SECONDS = 60.0
-EDITS_A_MINUTE, EDITS_AT_ONCE = 40, 20  # Slack allows about 50 a minute for the whole app
-POSTS_A_SECOND, POSTS_AT_ONCE = 1.0, 5  # a channel
-# Wordings that Slack will never take, however often: the text alone says the verdict whole.
-REFUSED_WORDING = frozenset({"invalid_blocks", "msg_blocks_too_long", "msg_too_long", "invalid_blocks_format"})
-# The message is not there any more, or not ours to edit: say it again as a new one.
-GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "thread_not_found"})
-# We are not in that channel: the person who asked can still be answered, at the command's own address.
-NOT_THERE = frozenset({"channel_not_found", "not_in_channel", "is_archived", "restricted_action"})
-INVITE = "Invite me to this channel (/invite) and ask again to have this as a card."
-
-Answer: TypeAlias = Callable[[str, Message], Awaitable[None]]
+CARD = "card"
+EDITS_A_MINUTE = 40  # Slack allows 50 for the whole app; the rest is left to whatever else edits
+POSTS, POSTS_SPAN_SECONDS = 2, 2.0  # a channel: one a second, and short bursts
+CHANNELS_REMEMBERED = 100
 
 
 class Poster:
     """Keeps Slack's messages as they should be.
 
-    `answer` replies at a slash command's own address; `clock` is monotonic seconds, `now` the time of day;
-    `log(event, **fields)` takes a line.
+    `now` is the time of day; `log(event, **fields)` takes a line.
     """
 
     def __init__(
-        self,
-        client: AsyncWebClient,
-        outbox: Outbox,
-        answer: Answer,
-        clock: Callable[[], float],
-        now: Callable[[], datetime],
-        log: Callable[..., None],
+        self, calls: Calls, outbox: Outbox, timing: Timing, now: Callable[[], datetime], log: Callable[..., None]
     ) -> None:
-        self._client = client
+        self._calls = calls
         self._outbox = outbox
-        self._answer = answer
-        self._clock = clock
+        self._timing = timing
         self._now = now
         self._log = log
-        self._parts: dict[tuple[str, str], Part] = {}
-        self._edits = Bucket(EDITS_A_MINUTE / 60, EDITS_AT_ONCE, clock)
-        self._posts: dict[str, Bucket] = {}
-        self._tidying: set[asyncio.Task[None]] = set()
+        self._cards: dict[str, dict[str, Part]] = {}
+        self._open: set[str] = set()  # cards whose last wording is still to come
+        # Every open card will need one edit for its verdict: progress has what that leaves over.
+        self._edits = Pace(EDITS_A_MINUTE, 60.0, timing.clock, lambda: len(self._open))
+        self._posts: dict[str, Pace] = {}
 
     @property
     def parts(self) -> int:
-        """How many parts are remembered; those of finished cards are not."""
-        return len(self._parts)
+        """How many parts are remembered; those of finished cards are not, once they stand."""
+        return sum(1 for _ in self._all())
 
-    def want(self, card: str, name: str, spot: Spot, message: Message, *, urgent: bool, under: str = "") -> None:
-        """Want a part of a card in this wording; `under` names the part into whose thread it belongs."""
-        part = self._parts.get((card, name))
-        if part is None:
-            part = Part(card, name, spot, message, urgent, self._parts.get((card, under)))
-            self._parts[card, name] = part
-        else:
-            part.rewrite(message, urgent)
+    def show(self, card: str, spot: Spot, say: Callable[[], Message]) -> None:
+        """Show a card's progress, if there is a turn for it before it is overtaken."""
+        part = self._part(card, CARD, spot, say)
+        part.want(say)
         self._begin(part)
 
-    async def adopt(self, card: str, name: str, spot: Spot, message: Message) -> None:
-        """Go on with a part that an earlier run of the program may have posted, from where it stands."""
-        place = await self._outbox.place(card, name)
-        if (card, name) not in self._parts and place is not None:
-            part = self._parts[card, name] = Part(card, name, spot, message, urgent=False, place=place)
-            part.settled.set()
-            self._begin(part)
-        else:
-            self.want(card, name, spot, message, urgent=True)
+    async def owe(self, card: str, name: str, spot: Spot, message: Message, *, under: str = "") -> None:
+        """Have a part arrive, come what may: when this returns, a restart would send it."""
+        debt = Debt(await self._keep(card, name, spot, message, under))
+        part = self._part(card, name, spot, lambda: message, under)
+        part.want(lambda: message, debt)
+        if part.debt is not None and part.place is not None:
+            self._edits.look()  # a verdict goes before the progress that it takes the place of
+        self._begin(part)
+
+    async def adopt(self, card: str, spot: Spot) -> bool:
+        """Go on with a card that an earlier run of the program may have posted; True where it did."""
+        self._open.add(card)
+        try:
+            place = await self._outbox.place(card, CARD)
+        except LedgerError as error:
+            self._log("outbox_unavailable", card=card, error=one_line(str(error)))
+            place = None
+        if place is None:
+            return False
+        part = self._part(card, CARD, spot, lambda: Message(""))
+        part.place = place
+        part.settled.set()
+        return True
 
     def finished(self, card: str) -> None:
         """Say that nothing of a card will change any more, so that it can be forgotten once it stands."""
-        task = asyncio.create_task(self._forget(card))
-        self._tidying.add(task)
-        task.add_done_callback(self._tidying.discard)
+        self._open.discard(card)
+        self._edits.look()
+        for part in list(self._cards.get(card, {}).values()):
+            self._forget(part)
 
-    async def resume(self) -> int:
-        """Send what an earlier run of the program could not; return how much that was."""
-        due = await self._outbox.due(self._now())
-        for one in due:
-            part = kept_part(one)
-            if (part.card, part.name) not in self._parts:
-                self._parts[part.card, part.name] = part
+    async def sweep(self) -> int:
+        """Send what is due in the outbox and nobody is sending; return how much that was.
+
+        Raises: LedgerError when the outbox cannot be asked.
+        """
+        taken_up = 0
+        for due in await self._outbox.due(self._now()):
+            if self._cards.get(due.post.incident, {}).get(due.post.part) is None:
+                part = kept_part(due)
+                self._cards.setdefault(part.card, {})[part.name] = part
                 self._begin(part)
-        return len(due)
+                taken_up += 1
+        return taken_up
 
     async def drain(self, seconds: float) -> None:
-        """Wait until everything wanted is in Slack, so long at most; what is not stays in the outbox."""
-        workers = [part.worker for part in self._parts.values() if part.worker is not None and not part.worker.done()]
-        if workers:
-            await asyncio.wait(workers, timeout=seconds)
-        for task in (*workers, *self._tidying):
-            task.cancel()
+        """Wait until what has to arrive is in Slack, so long at most; what is not stays in the outbox."""
+        workers = {part.worker: part for part in self._all() if part.worker is not None}
+        owing = [worker for worker, part in workers.items() if part.debt is not None]
+        if owing:
+            await asyncio.wait(owing, timeout=seconds)
+        for worker in workers:
+            worker.cancel()
+        await asyncio.gather(*workers, return_exceptions=True)
+
+    # --- parts and their workers
+
+    def _all(self) -> Iterator[Part]:
+        return (part for parts in self._cards.values() for part in parts.values())
+
+    def _part(self, card: str, name: str, spot: Spot, say: Callable[[], Message], under: str = "") -> Part:
+        parts = self._cards.setdefault(card, {})
+        if name not in parts:
+            parts[name] = Part(card, name, spot, say, under, parts.get(under))
+            if name == CARD:
+                self._open.add(card)
+        return parts[name]
 
     def _begin(self, part: Part) -> None:
         if part.worker is None or part.worker.done():
             part.worker = asyncio.create_task(self._work(part), name=f"slack {part.card} {part.name}")
-            part.worker.add_done_callback(self._worked)
+            part.worker.add_done_callback(lambda task: self._worked(part, task))
 
-    def _worked(self, task: asyncio.Task[None]) -> None:
+    def _worked(self, part: Part, task: asyncio.Task[None]) -> None:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._log("slack_worker_failed", part=task.get_name(), error=one_line(repr(error), 500))
+            self._settle(part, nowhere=part.place is None)  # the outbox has it, and a later sweep tries again
+        self._forget(part)
 
-    async def _forget(self, card: str) -> None:
-        parts = [part for part in self._parts.values() if part.card == card]
-        await asyncio.gather(*(part.worker for part in parts if part.worker is not None), return_exceptions=True)
-        for part in parts:
-            self._parts.pop((part.card, part.name), None)
+    def _forget(self, part: Part) -> None:
+        parts = self._cards.get(part.card, {})
+        if part.card in self._open or (part.worker is not None and not part.worker.done()):
+            return
+        if parts.get(part.name) is part:
+            del parts[part.name]
+        if not parts:
+            self._cards.pop(part.card, None)
+
+    def _settle(self, part: Part, *, nowhere: bool = False) -> None:
+        part.nowhere = part.nowhere or nowhere
+        part.settled.set()
 
     async def _work(self, part: Part) -> None:
-        if part.under is not None:
-            await part.under.settled.wait()
-            if part.under.nowhere:
-                part.nowhere = True
+        if part.above is not None:
+            await part.above.settled.wait()
+            if part.above.in_private or part.above.nowhere:
+                await self._give_up(part, "its card does not stand in the channel")
                 return
-        failures = 0
-        while part.sent < part.revision and not part.nowhere:
-            await part.unhurried(self._clock)
-            revision, message = part.revision, part.wanted
-            await self._keep(part)
-            pause = await self._try(part, message)
-            if pause is None:
-                part.sent, part.edited_at, failures = max(part.sent, revision), self._clock(), 0
-                part.settled.set()
-                await self._taken(part)
-            else:
-                failures += 1
-                await asyncio.sleep(min(LONGEST_PAUSE_SECONDS, max(pause, 0.25 * 2 ** min(failures, 8))))
+        failures, refused = 0, 0
+        while part.sent < part.version and not part.nowhere:
+            await self._turn(part)
+            version, debt, message = part.version, part.debt, part.say()
+            outcome = await self._send(part, plain(message) if refused == version else message)
+            match outcome:
+                case Stands(place):
+                    failures = 0
+                    await self._stands(part, version, debt, place)
+                case Refused(error) if message.blocks and refused != version:
+                    self._log("slack_refused", card=part.card, part=part.name, error=error)
+                    refused = version
+                case Gone(error) | NoEntry(error):
+                    self._log("slack_gone", card=part.card, part=part.name, error=error)
+                    await self._elsewhere(part, outcome)
+                case Later(error) | Refused(error):
+                    failures += 1
+                    await self._later(part, debt, error, outcome, failures)
 
-    async def _keep(self, part: Part) -> None:
-        if not part.urgent:
+    async def _turn(self, part: Part) -> None:
+        """Wait until the part may be sent: within Slack's limits, and progress not too often."""
+        if part.was_gone or (part.in_private and part.sent):  # progress is told once
+            await part.owing()
+        if part.in_private:
+            return
+        if part.place is None:
+            await self._posts_of(part.at.channel).turn(lambda: LAST if part.under else FIRST)
+        else:
+            await part.unhurried(self._timing.edit_every, self._timing.clock)
+            await self._edits.turn(lambda: FIRST if part.debt is not None else LAST)
+
+    def _posts_of(self, channel: str) -> Pace:
+        if channel not in self._posts:
+            if len(self._posts) >= CHANNELS_REMEMBERED:
+                self._posts = {name: pace for name, pace in self._posts.items() if not pace.is_idle}
+            self._posts[channel] = Pace(POSTS, POSTS_SPAN_SECONDS, self._timing.clock)
+        return self._posts[channel]
+
+    async def _send(self, part: Part, message: Message) -> Outcome:
+        if part.in_private:
+            return await self._calls.answer(part.spot.answer_at, invited(message))
+        if part.place is None:
+            outcome = await self._calls.post(part.at.channel, part.at.thread_ts, message)
+        else:
+            outcome = await self._calls.edit(part.place, message)
+        if isinstance(outcome, Later) and outcome.seconds:
+            (self._posts_of(part.at.channel) if part.place is None else self._edits).pause(outcome.seconds)
+        return outcome
+
+    # --- what came of it
+
+    async def _stands(self, part: Part, version: int, debt: Debt | None, place: Place | None) -> None:
+        part.sent, part.edited_at, part.was_gone = version, self._timing.clock(), False
+        part.place = place or part.place
+        if part.debt is debt:
+            part.debt = None
+        self._settle(part)
+        if debt is None or not debt.post_id:
             return
         try:
-            part.post_id = await self._outbox.keep(part.post())
-        except LedgerError as error:  # it is sent all the same; only a restart would lose it
-            self._log("outbox_unavailable", card=part.card, error=one_line(str(error)))
-
-    async def _taken(self, part: Part) -> None:
-        post_id, part.post_id = part.post_id, ""
-        if not post_id:
-            return
-        try:
-            if part.place is not None:
-                await self._outbox.taken(post_id, part.place.channel, part.place.ts)
+            if place is not None:
+                await self._outbox.taken(debt.post_id, place.channel, place.ts)
             else:
-                await self._outbox.dropped(post_id, "answered in private")
+                await self._outbox.dropped(debt.post_id, "answered in private")
         except LedgerError as error:
             self._log("outbox_unavailable", card=part.card, error=one_line(str(error)))
 
-    async def _failed(self, part: Part, pause: float, error: str) -> float:
-        self._log("slack_failed", card=part.card, part=part.name, error=error)
-        if part.post_id:
+    async def _later(self, part: Part, debt: Debt | None, error: str, outcome: Outcome, failures: int) -> None:
+        asked = outcome.seconds if isinstance(outcome, Later) else self._timing.longest_pause
+        pause = max(asked, min(self._timing.longest_pause, self._timing.first_pause * 2 ** min(failures - 1, 16)))
+        self._log("slack_failed", card=part.card, part=part.name, error=error, again_in_seconds=pause)
+        if debt is not None and debt.post_id:
             try:
-                await self._outbox.failed(part.post_id, self._now() + timedelta(seconds=pause), error)
-            except LedgerError:
-                self._log("outbox_unavailable", card=part.card)
-        return pause
+                await self._outbox.failed(debt.post_id, self._now() + timedelta(seconds=pause), error)
+            except LedgerError as unavailable:
+                self._log("outbox_unavailable", card=part.card, error=one_line(str(unavailable)))
+        await asyncio.sleep(pause)
 
-    async def _try(self, part: Part, message: Message) -> float | None:
-        """Send once; return None when that is settled, else how long to wait before the next try."""
-        try:
-            if part.place is not None:
-                await self._edits.take(FIRST if part.urgent else LAST)
-                if not part.urgent:
-                    message = part.wanted  # it may have waited long for its turn
+    async def _elsewhere(self, part: Part, outcome: Outcome) -> None:
+        """Say it in another place, where this one is closed; the record has it where there is none."""
+        if part.in_private:
+            await self._give_up(part, "the command's address takes no more answers")
+        elif isinstance(outcome, NoEntry):
+            if part.under or not part.spot.answer_at:
+                await self._give_up(part, outcome.error)
             else:
-                await self._posts.setdefault(part.at.channel, Bucket(POSTS_A_SECOND, POSTS_AT_ONCE, self._clock)).take(
-                    FIRST
-                )
-            async with asyncio.timeout(CALL_LIMIT_SECONDS):
-                await self._send(part, message)
-        except SlackApiError as error:
-            return await self._refused(part, message, error)
-        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            return await self._failed(part, 1.0, one_line(repr(error)))
-        return None
+                part.in_private, part.place = True, None
+        elif part.place is not None:
+            part.place, part.was_gone = None, True
+        elif part.spot.thread_ts and not part.under:
+            part.spot = Spot(part.spot.channel, "", part.spot.answer_at)
+        else:
+            await self._give_up(part, outcome.error if isinstance(outcome, Gone) else "gone")
 
-    async def _send(self, part: Part, message: Message) -> None:
-        # An empty list takes the blocks of an earlier wording away.
-        body: dict[str, Any] = {"text": message.text, "blocks": list(message.blocks), "parse": "none"}
-        if part.place is not None:
-            await self._client.chat_update(channel=part.place.channel, ts=part.place.ts, link_names=False, **body)
-            return
-        spot = part.at
-        if spot.thread_ts:
-            body["thread_ts"] = spot.thread_ts
-        answered = await self._client.chat_postMessage(
-            channel=spot.channel, mrkdwn=False, link_names=False, unfurl_links=False, unfurl_media=False, **body
-        )
-        part.place = Place(str(answered["channel"]), str(answered["ts"]))
+    async def _give_up(self, part: Part, because: str) -> None:
+        self._log("slack_given_up", card=part.card, part=part.name, because=because)
+        self._settle(part, nowhere=True)
+        debt, part.debt = part.debt, None
+        if debt is not None and debt.post_id:
+            try:
+                await self._outbox.dropped(debt.post_id, because)
+            except LedgerError as error:
+                self._log("outbox_unavailable", card=part.card, error=one_line(str(error)))
 
-    async def _refused(self, part: Part, message: Message, error: SlackApiError) -> float | None:
-        response = error.response
-        body = response.data if isinstance(response.data, dict) else {}
-        name = str(body.get("error") or f"http_{response.status_code}")
-        if response.status_code == 429 or name in ("ratelimited", "rate_limited"):
-            wait = _retry_after(response.headers)
-            if part.place is not None:
-                self._edits.pause(wait)
-            return await self._failed(part, wait, name)
-        if name in REFUSED_WORDING and message.blocks:
-            self._log("slack_refused", card=part.card, part=part.name, error=name)
-            if part.wanted is message:
-                part.wanted = plain(message)
-            return 0.0
-        if name in GONE and part.place is not None:
-            self._log("slack_gone", card=part.card, part=part.name, error=name)
-            part.place = None
-            return 0.0
-        if name in NOT_THERE and part.spot.answer_at and part.under is None:
-            await self._in_private(part, message)
-            if not part.urgent:  # the progress is told once; the verdict is worth a second answer
-                await part.turned_urgent()
-                await self._in_private(part, part.wanted)
-            part.nowhere = True
-            part.settled.set()
-            return None
-        return await self._failed(part, LONGEST_PAUSE_SECONDS if name in NOT_THERE else 1.0, name)
-
-    async def _in_private(self, part: Part, message: Message) -> None:
+    async def _keep(self, card: str, name: str, spot: Spot, message: Message, under: str) -> str:
         try:
-            await self._answer(part.spot.answer_at, Message(f"{message.text}\n{INVITE}"))
-        except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            self._log("slack_answer_failed", card=part.card, error=one_line(repr(error)))
-
-
-def _retry_after(headers: Any) -> float:
-    try:
-        return float(headers.get("Retry-After") or headers.get("retry-after") or 1)
-    except (TypeError, ValueError):
-        return 1.0
+            return await self._outbox.keep(kept(card, name, spot, message, under))
+        except LedgerError as error:  # it is sent all the same; only a restart would lose it
+            self._log("outbox_unavailable", card=card, error=one_line(str(error)))
+            return ""

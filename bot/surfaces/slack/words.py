@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import difflib
-import re
-from collections.abc import Callable
+from collections.abc import Collection
 from dataclasses import dataclass
+from typing import Protocol
 
-from bot.domain.errors import InventoryError
+from bot.domain.errors import InventoryError, UnknownNode
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
+from bot.surfaces.slack.message import escaped
 
 MOST_NODES = 100
+MOST_UNKNOWN = 8  # sentences about names that are no nodes; the rest is counted
 LONGEST_REQUEST = 8000
 VERBS = ("check", "help")
-_LINK = re.compile(r"<(?:https?://[^|>]*\|)([^>]*)>")  # Slack turns names like node.example.com into links
 
 HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
@@ -25,10 +26,11 @@ I only look. Nothing on a node is changed by a check."""
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """A wish to check nodes; `unknown` are sentences about names that are no nodes of ours."""
+    """A wish to check nodes; `missing` names are no nodes of ours, and `unknown` are sentences about the first few."""
 
     nodes: tuple[Node, ...]
     unknown: tuple[str, ...] = ()
+    missing: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,11 +40,23 @@ class HelpRequest:
     sentence: str = ""
 
 
-def parse(text: str, find: Callable[[str], Node]) -> CheckRequest | HelpRequest:
-    """Understand what follows `/zombie` or the mention; `find` raises InventoryError for an unknown name."""
+class Known(Protocol):
+    """The nodes that may be asked for."""
+
+    def knows(self, name: str) -> bool:
+        """True when there is a node of that name."""
+        ...
+
+    def find(self, name: str) -> Node:
+        """Return the node of that name. Raises: InventoryError, with near names, when there is none."""
+        ...
+
+
+def parse(text: str, known: Known) -> CheckRequest | HelpRequest:
+    """Understand what follows `/zombie` or the mention."""
     if len(text) > LONGEST_REQUEST:
         return HelpRequest(f"That was {len(text)} characters long; {LONGEST_REQUEST} is the most I read.")
-    words = _LINK.sub(r"\1", text).split()
+    words = text.split()
     if not words:
         return HelpRequest()
     verb, names = words[0].lower(), list(dict.fromkeys(words[1:]))
@@ -56,16 +70,39 @@ def parse(text: str, find: Callable[[str], Node]) -> CheckRequest | HelpRequest:
         return HelpRequest("Which node? Say `/zombie check NODE`.")
     if len(names) > MOST_NODES:
         return HelpRequest(f"{len(names)} nodes at once are too many; {MOST_NODES} is the most.")
-    nodes: list[Node] = []
-    unknown: list[str] = []
-    for name in names:
-        try:
-            nodes.append(find(name))
-        except InventoryError as error:
-            unknown.append(str(error))
-    return CheckRequest(tuple(nodes), tuple(unknown))
+    missing = [name for name in names if not known.knows(name)]
+    nodes = tuple(known.find(name) for name in names if known.knows(name))
+    return CheckRequest(nodes, tuple(_not_known(name, known) for name in missing[:MOST_UNKNOWN]), len(missing))
+
+
+def _not_known(name: str, known: Known) -> str:
+    try:
+        known.find(name)
+    except UnknownNode as error:  # the inventory's own sentence says where its file is, which is nobody's business here
+        return f"“{one_line(name, 80)}” is not in the inventory. {error.try_next}"
+    except InventoryError as error:
+        return str(error)
+    return f"“{one_line(name, 80)}” has just come into the inventory: ask again."
+
+
+def help_words(asked: HelpRequest) -> str:
+    """Return the help, after what was not understood."""
+    return f"{asked.sentence}\n{HELP}".strip()
+
+
+def unknown_words(asked: CheckRequest) -> str:
+    """Return what is said about names that are no nodes of ours."""
+    more = asked.missing - len(asked.unknown)
+    told = [*asked.unknown, *([f"Nor are {more} more of the names."] if more else [])]
+    return escaped("\n".join(told))
+
+
+def not_here(channels: Collection[str]) -> str:
+    """Return what is said in a channel where checks may not be asked for."""
+    places = ", ".join(f"<#{channel}>" for channel in sorted(channels))
+    return f"Checks may not be asked for in this channel. Ask in {places}, or me in a direct message."
 
 
 def _quoted(word: str) -> str:
     """A person's word shown back: short, on one line, and with nothing in it that Slack would obey."""
-    return one_line(word, 60).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;").replace("`", "'")
+    return escaped(one_line(word, 60)).replace("`", "'")

@@ -1,0 +1,177 @@
+"""Socket Mode: Slack brings everything over WebSockets that the bot opens, so that no port need be open.
+
+Defined in https://docs.slack.dev/apis/events-api/using-socket-mode. Slack's own client is not used: where opening a
+connection fails it tries the same address again for ever, and that address is good once; it closes a connection that
+Slack wants refreshed before it has another, and notices a lost one after ten seconds.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+
+from bot.domain.safe_text import one_line
+from bot.surfaces.slack.calls import error_name
+from bot.surfaces.slack.timing import Timing
+
+LINES = 2  # while one is lost or refreshed, the other has what is said meanwhile
+LONGEST_BYTES = 4 * 1024 * 1024
+HANG_ON_SECONDS = 10.0  # an old connection still brings what Slack had put on it
+MOST_UNDERWAY = 1000
+
+Open = Callable[[], Awaitable[str]]
+Bring = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
+
+
+class SocketMode:
+    """Holds `LINES` connections until it is stopped, and opens a new one wherever one ends.
+
+    Shape: `open_address` asks Slack for the address of one connection; `bring` takes an envelope and returns the
+    payload of its acknowledgement, or None where Slack should hear nothing.
+    """
+
+    def __init__(
+        self,
+        session: aiohttp.ClientSession,
+        proxy: str | None,
+        open_address: Open,
+        bring: Bring,
+        timing: Timing,
+        log: Callable[..., None],
+    ) -> None:
+        self._session = session
+        self._proxy = proxy
+        self._open_address = open_address
+        self._bring = bring
+        self._timing = timing
+        self._log = log
+        self._lines: set[asyncio.Task[None]] = set()
+        self._acknowledging: set[asyncio.Task[None]] = set()
+        self._live = 0
+        self._changed = asyncio.Condition()
+
+    @property
+    def is_connected(self) -> bool:
+        """True while Slack can bring something."""
+        return self._live > 0
+
+    def start(self) -> None:
+        """Begin to hold the connections."""
+        for _ in range(LINES):
+            self._begin_line()
+
+    async def connected(self) -> None:
+        """Wait until Slack can bring something."""
+        async with self._changed:
+            await self._changed.wait_for(lambda: self._live > 0)
+
+    async def stop(self, seconds: float) -> None:
+        """Finish what is being acknowledged and hang up, within so long."""
+        if self._acknowledging:
+            await asyncio.wait(set(self._acknowledging), timeout=seconds / 2)
+        for line in self._lines:
+            line.cancel()
+        if self._lines:
+            await asyncio.wait(set(self._lines), timeout=seconds / 2)
+
+    def _begin_line(self) -> None:
+        line = asyncio.create_task(self._hold(), name="slack line")
+        self._lines.add(line)
+        line.add_done_callback(self._line_ended)
+
+    def _line_ended(self, line: asyncio.Task[None]) -> None:
+        self._lines.discard(line)
+        if not line.cancelled() and (error := line.exception()) is not None:
+            self._log("slack_line_failed", error=repr(error))
+            asyncio.get_running_loop().call_later(self._timing.first_pause, self._begin_line)
+
+    async def _hold(self) -> None:
+        """Hold one connection after another; ends when another line took this one's place."""
+        failures = 0
+        while True:
+            try:
+                async with asyncio.timeout(self._timing.call_limit):
+                    address = await self._open_address()
+                    socket = await self._session.ws_connect(
+                        address,
+                        proxy=self._proxy,
+                        heartbeat=self._timing.ping_every,
+                        timeout=aiohttp.ClientWSTimeout(ws_close=self._timing.hang_up / 2),
+                        max_msg_size=LONGEST_BYTES,
+                    )
+                async with socket:
+                    failures = 0
+                    if await self._listen(socket):
+                        return
+                self._log("slack_line_lost")
+            except SlackApiError as error:
+                self._log("slack_line_failed", error=error_name(error))
+            except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+                self._log("slack_line_failed", error=one_line(repr(error)))
+            failures += 1
+            await asyncio.sleep(min(self._timing.longest_pause, self._timing.first_pause * 2 ** min(failures - 1, 16)))
+
+    async def _listen(self, socket: aiohttp.ClientWebSocketResponse) -> bool:
+        """Take what comes until the connection ends; True when another line took its place."""
+        is_live = False
+        replaced = False
+        try:
+            async with asyncio.timeout(None) as limit:
+                async for message in socket:
+                    told = _told(message)
+                    kind = told.get("type")
+                    if kind == "hello" and not is_live:
+                        is_live = True
+                        await self._count(+1)
+                    elif kind == "disconnect" and not replaced:
+                        self._log("slack_line_refreshed", because=one_line(str(told.get("reason"))))
+                        replaced = True
+                        self._begin_line()
+                        limit.reschedule(asyncio.get_running_loop().time() + HANG_ON_SECONDS)
+                    elif "envelope_id" in told:
+                        self._acknowledge(socket, told)
+        except TimeoutError:
+            pass  # it hung on for long enough
+        finally:
+            if is_live:
+                await self._count(-1)
+        return replaced
+
+    async def _count(self, more: int) -> None:
+        self._live += more
+        async with self._changed:
+            self._changed.notify_all()
+
+    def _acknowledge(self, socket: aiohttp.ClientWebSocketResponse, envelope: Mapping[str, Any]) -> None:
+        if len(self._acknowledging) >= MOST_UNDERWAY:
+            self._log("slack_envelope_dropped")  # Slack brings it again, to whoever has time
+            return
+        task = asyncio.create_task(self._take(socket, envelope), name="slack envelope")
+        self._acknowledging.add(task)
+        task.add_done_callback(self._acknowledged)
+
+    def _acknowledged(self, task: asyncio.Task[None]) -> None:
+        self._acknowledging.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log("slack_envelope_failed", error=one_line(repr(error), 500))
+
+    async def _take(self, socket: aiohttp.ClientWebSocketResponse, envelope: Mapping[str, Any]) -> None:
+        payload = await self._bring(envelope)
+        if payload is not None:
+            body: dict[str, Any] = {"envelope_id": envelope["envelope_id"]}
+            await socket.send_str(json.dumps(body | ({"payload": payload} if payload else {})))
+
+
+def _told(message: aiohttp.WSMessage) -> Mapping[str, Any]:
+    if message.type is not aiohttp.WSMsgType.TEXT:
+        return {}
+    try:
+        told = json.loads(message.data)
+    except ValueError:
+        return {}
+    return told if isinstance(told, dict) else {}
