@@ -1,6 +1,7 @@
 """What every test may ask for."""
 
 import os
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import NoReturn
@@ -9,6 +10,11 @@ import pytest
 
 from tests.postgresql import BINARIES, Postgresql
 from tests.sshd import SSHD, Sshd
+
+# What is started in the background of a script has SIGINT ignored, and so would every program that a test interrupts.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
 
 
 def missing(what: str) -> NoReturn:
