@@ -7,6 +7,7 @@ import signal
 import sys
 
 from bot.commands import options
+from bot.domain.errors import UsageError
 
 EXAMPLES = """examples:
   zombie lab up --cgroups v1                         one node: the image is made once (about a minute), then booted
@@ -28,7 +29,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
     up = verbs.add_parser("up", help="make the image once, boot nodes, print the way in")
     up.add_argument("--nodes", type=options.positive, default=1, metavar="N", help="how many (default 1)")
-    up.add_argument("--cgroups", choices=("v1", "v2"), default="v2", help="the cgroup hierarchy (default v2)")
+    up.add_argument("--cgroups", choices=("v1", "v2"), help="the cgroup hierarchy (default v2; nspawn: v1 alone)")
     up.add_argument(
         "--kind",
         choices=("qemu", "nspawn"),
@@ -56,7 +57,10 @@ def run_up(arguments: argparse.Namespace) -> int:
     from bot.lab.lab import Wish
     from bot.lab.virtual_machine import Hardware
 
-    wish = Wish(arguments.nodes, arguments.cgroups, arguments.kind, Hardware(arguments.memory))
+    only = "v1" if arguments.kind == "nspawn" else "v2"
+    if arguments.kind == "nspawn" and arguments.cgroups == "v2":
+        raise UsageError("Nodes of kind nspawn share this machine's cgroup v1.", "--kind qemu has v2.")
+    wish = Wish(arguments.nodes, arguments.cgroups or only, arguments.kind, Hardware(arguments.memory))
     for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C
         signal.signal(number, signal.default_int_handler)
     here = lab(arguments.environ)

@@ -18,7 +18,7 @@ from bot.lab.image_store import Image, unmount_below
 from bot.lab.node import LabNode
 from bot.lab.process import Process
 
-_NAMESPACE, _BRIDGE, _NETWORK = "zombie-lab", "zlab0", "10.77.0"
+_BRIDGE, _NETWORK = "zlab0", "10.77.0"
 _MEMORY = Path("/sys/fs/cgroup/memory")
 _GROUP = _MEMORY / "zombie-lab"
 
@@ -55,10 +55,8 @@ def start(names: Sequence[str], place: Path, image: Image) -> tuple[LabNode, ...
         raise UsageError(f"{reason[0].upper()}{reason[1:]}.", "Nodes with a kernel of their own: --kind qemu")
     needed = tools.need(tools.FOR_NSPAWN)
     ip = needed["ip"]
-    if Path(f"/run/netns/{_NAMESPACE}").exists():
-        raise UsageError(f"Another lab uses the network namespace {_NAMESPACE}.", f"If not: ip netns del {_NAMESPACE}")
-    _run(ip, "netns", "add", _NAMESPACE)
-    # The bridge lives in this machine's namespace, for the way in; what nodes send elsewhere ends there.
+    if Path(f"/sys/class/net/{_BRIDGE}").exists():
+        raise UsageError(f"Another lab uses the bridge {_BRIDGE}.", f"If none does: ip link del {_BRIDGE}")
     _run(ip, "link", "add", _BRIDGE, "type", "bridge")
     _run(ip, "addr", "add", f"{_NETWORK}.1/24", "dev", _BRIDGE)
     _run(ip, "link", "set", _BRIDGE, "up")
@@ -116,7 +114,6 @@ def clear(nodes: Sequence[LabNode]) -> None:
     """Take away what the nodes left on this machine: mounts, the network, the cgroup."""
     for node in nodes:
         unmount_below(node.folder)
-    _run("ip", "netns", "del", _NAMESPACE, check=False)
     _run("ip", "link", "del", _BRIDGE, check=False)
     if _GROUP.is_dir():
         for group in sorted((path for path in _GROUP.rglob("*") if path.is_dir()), reverse=True):

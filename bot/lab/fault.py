@@ -79,12 +79,14 @@ FAULTS: dict[str, Fault] = {
             ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
             180,
         ),
-        Fault("held-core", "a stand-in named kubelet keeps one core in the kernel"),
+        Fault("held-core", "a stand-in named kubelet keeps one core in the kernel", ("kernel-time.pl",)),
         Fault("failed-units", "a unit has failed"),
         Fault("cfs-throttling", "a service is held back by its CPU quota"),
-        Fault("conntrack-full", "the table of tracked connections is full"),
-        Fault("io-stall", "a file system does not answer, and writers wait in state D"),
-        Fault("memory-reclaim", "memory is all but used up, and programs reclaim it for themselves"),
+        Fault("conntrack-full", "the table of tracked connections is full", ("open-connections.pl",)),
+        Fault("io-stall", "a file system does not answer, and writers wait in state D", ("write-files.pl",)),
+        Fault(
+            "memory-reclaim", "memory is all but used up, and programs reclaim it for themselves", ("hold-memory.pl",)
+        ),
         Fault("softirq-storm", "one core does nothing but soft interrupts"),
     )
 }

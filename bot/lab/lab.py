@@ -92,9 +92,9 @@ class Lab:
         names = [f"lab-{number}" for number in range(1, wish.nodes + 1)]
         place = self._folder / "nodes"
         if wish.kind == "nspawn":
-            from bot.lab import container
+            from bot.lab.container import start
 
-            return container.start(names, place, image)
+            return start(names, place, image)
         return tuple(virtual_machine.start(name, place / name, image, wish.cgroups, wish.hardware) for name in names)
 
     def _write_inventory(self, image: Image, nodes: tuple[LabNode, ...]) -> None:
@@ -115,9 +115,9 @@ class Lab:
         for node in nodes:
             node.process.end()
         if any(node.kind == "nspawn" for node in nodes):
-            from bot.lab import container
+            from bot.lab.container import clear
 
-            container.clear(nodes)
+            clear(nodes)
         unmount_below(self._folder)
         for name in ("nodes",):
             if (self._folder / name).exists():

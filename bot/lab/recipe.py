@@ -8,8 +8,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 PACKAGES = (
-    "systemd-sysv", "dbus", "udev", "kmod", "iproute2", "openssh-server", "sysstat", "ethtool", "procps", "sudo",
-    "libnss-myhostname", "nftables", "e2fsprogs", "linux-image-cloud-amd64", "initramfs-tools", "zstd",
+    "systemd-sysv", "libpam-systemd", "dbus", "udev", "kmod", "iproute2", "openssh-server", "sysstat", "ethtool",
+    "procps", "sudo", "libnss-myhostname", "nftables", "e2fsprogs", "initramfs-tools", "zstd",
+    "linux-image-cloud-amd64",
 )  # fmt: skip
 SETUP = Path(__file__).with_name("image") / "setup.sh"
 

@@ -17,8 +17,7 @@ END
 [Unit]
 Description=Resolver that opens a connection a question
 [Service]
-ExecStart=/usr/bin/perl -MSocket -e 'socket(my \$s, PF_INET, SOCK_DGRAM, 0); \
-    for (;;) { for my \$p (20000 .. 24000) { send \$s, "q", 0, pack_sockaddr_in(\$p, INADDR_LOOPBACK) } sleep 2 }'
+ExecStart=/usr/bin/perl $lab/open-connections.pl
 END
     systemctl daemon-reload
     systemctl start resolver.service

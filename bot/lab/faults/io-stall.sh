@@ -11,16 +11,17 @@ make() {
 [Unit]
 Description=Database
 [Service]
-ExecStart=/usr/bin/perl -e 'for (1 .. 7) { fork or last } \
-    for (;;) { open my \$f, ">", "$at/\$\$" or die; print \$f "x"; close \$f; select undef, undef, undef, 0.1 }'
+ExecStart=/usr/bin/perl $lab/write-files.pl $at
 END
     systemctl daemon-reload
     systemctl start database.service
     sleep 1
+    sysctl -q -w kernel.hung_task_timeout_secs=10 # the kernel would tell after two minutes
     fsfreeze -f $at
 }
 undo() {
     fsfreeze -u $at 2>/dev/null
+    sysctl -q -w kernel.hung_task_timeout_secs=120
     systemctl stop database.service
     rm -f $unit
     systemctl daemon-reload
@@ -29,6 +30,7 @@ undo() {
 }
 look() {
     waiting=$(cat /proc/[0-9]*/stat 2>/dev/null | sed 's/^.*) //' | grep -c '^D')
-    echo "$waiting tasks wait in state D"
-    [ "$waiting" -ge 6 ]
+    told=$(dmesg | grep -c 'blocked for more than')
+    echo "$waiting tasks wait in state D; the kernel told of $told that hang"
+    [ "$waiting" -ge 6 ] && [ "$told" -gt 0 ]
 }

@@ -11,9 +11,7 @@ Description=Trainer that holds nearly all memory
 [Service]
 OOMScoreAdjust=900
 Restart=always
-ExecStart=/usr/bin/perl -e 'sub av { open my \$m, "<", "/proc/meminfo"; my %v = map { /(\\\\w+):\\\\s+(\\\\d+)/ } <\$m>; \
-    \$v{MemAvailable} / \$v{MemTotal} } my @held; \
-    for (;;) { if (av() > 0.03) { push @held, "x" x 4194304 } else { select undef, undef, undef, 0.05 } }'
+ExecStart=/usr/bin/perl $lab/hold-memory.pl
 END
     cat >$other <<END
 [Unit]

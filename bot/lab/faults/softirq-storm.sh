@@ -11,6 +11,7 @@ make() {
     for word in 'count 0' 'delay 0' 'pkt_size 64' 'dst 10.99.0.2' "dst_mac $(cat /sys/class/net/storm1/address)"; do
         echo "$word" >$pg/storm0
     done
+    renice -n 19 -p $(pgrep -x kpktgend_0) >/dev/null # whoever looks at the node shares that core with it
     systemd-run -q --unit=packet-sender sh -c 'echo start >/proc/net/pktgen/pgctrl'
 }
 undo() {

@@ -1,0 +1,106 @@
+"""A lab of a test's own, through the program as a person runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.app.lab import lab, recipe
+from bot.domain.errors import UsageError
+from bot.lab import tools
+from bot.lab.node import LabNode
+from bot.lab.virtual_machine import speaks_ssh
+from tests.conftest import missing
+
+ROOT = Path(__file__).parents[2]
+BOOT = timedelta(minutes=8)  # the image's making included
+
+
+def require() -> None:
+    """Skip, with the reason, where this machine cannot run virtual nodes; a missing tool fails where CI=true."""
+    import pytest
+
+    try:
+        tools.need((*tools.FOR_QEMU, *tools.FOR_THE_IMAGE))
+    except UsageError as error:
+        missing(str(error))
+    made = recipe("bookworm").digest
+    cached = list((Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "zombie/lab").glob(f"{made}/*"))
+    if os.geteuid() != 0 and not cached:
+        pytest.skip("the lab's image is not in the cache, and making it needs root")
+
+
+@dataclass(frozen=True)
+class Bench:
+    """A lab in a folder of its own; images come from the user's cache, so that they are made once."""
+
+    folder: Path
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, "ZOMBIE_STATE_DIR": str(self.folder)}
+
+    def argv(self, *words: str) -> list[str]:
+        return [sys.executable, "-P", "-m", "bot", *words]
+
+    def zombie(self, *words: str, within: timedelta = timedelta(minutes=4)) -> subprocess.CompletedProcess[str]:
+        """Run a command line to its end."""
+        return subprocess.run(
+            self.argv(*words),
+            cwd=ROOT,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=within.total_seconds(),
+            check=False,
+        )
+
+    def up(self, *words: str) -> LabNode:
+        """Boot, and return the first node."""
+        done = self.zombie("lab", "up", *words, within=BOOT)
+        assert done.returncode == 0, done.stderr
+        print(done.stderr)
+        return self.node()
+
+    def node(self, name: str = "lab-1") -> LabNode:
+        """Return a node that runs."""
+        return lab(self.environment).node(name)
+
+    def check(self, name: str = "lab-1") -> dict[str, Any]:
+        """Return the verdict on a node, as the JSON document tells it."""
+        inventory = self.zombie("lab", "inventory").stdout.strip()
+        done = self.zombie("check", name, "--inventory", inventory, "--json", "--deadline", "60")
+        assert done.returncode in (0, 1, 3), done.stderr
+        verdict: dict[str, Any] = json.loads(done.stdout)["nodes"][0]
+        print(verdict["status"], verdict["cause"], verdict["summary"], verdict["unread"], verdict["took_seconds"])
+        return verdict
+
+    def fault(self, name: str, *more: str) -> str:
+        """Make a fault, or take it away, and return the figure that proves it."""
+        done = self.zombie("lab", "fault", "lab-1", name, *more, within=timedelta(minutes=15))
+        assert done.returncode == 0, done.stdout + done.stderr
+        print(done.stdout)
+        return done.stdout.strip()
+
+
+def dying(node: LabNode) -> int:
+    """Ask the kernel itself, as root and without the bot, how many memory cgroups are removed and not freed."""
+    if node.cgroups == "v2":
+        said = node.run("cat /sys/fs/cgroup/cgroup.stat").stdout.split()
+        return int(said[said.index("nr_dying_descendants") + 1])
+    said = node.run("grep ^memory /proc/cgroups; find /sys/fs/cgroup/memory -type d | wc -l").stdout.split()
+    return int(said[2]) - int(said[-1])
+
+
+def boot_id(node: LabNode) -> str:
+    """Return which boot this is."""
+    return node.run("cat /proc/sys/kernel/random/boot_id").stdout.strip()
+
+
+def answers(node: LabNode) -> bool:
+    """True while an SSH server speaks at the node's address."""
+    return speaks_ssh(node.address, node.port)
