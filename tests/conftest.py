@@ -16,7 +16,6 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-
 def missing(what: str) -> NoReturn:
     """Skip for want of a tool, with the reason; fail where CI=true, so that nothing is skipped unseen there."""
     if os.environ.get("CI") == "true":

@@ -1,4 +1,4 @@
-"""`zombie demo` as a newcomer meets it in the browser: type the command, watch the card, open the thread, as two people."""
+"""`zombie demo` in the browser, as a newcomer meets it: the command, the card, the thread, as two people."""
 
 from __future__ import annotations
 
@@ -18,6 +18,10 @@ from tests.conftest import missing
 
 ROOT = Path(__file__).parents[2]
 FOUNDING = "ray-gpu-1a-0417"
+
+
+def is_empty(folder: Path) -> bool:
+    return not list(folder.iterdir())
 
 
 @asynccontextmanager
@@ -46,12 +50,14 @@ async def demo(folder: Path) -> AsyncIterator[str]:
             await process.wait()
         await reading
     assert process.returncode == 0
-    assert list(folder.iterdir()) == [], "the demo cleans up after itself"
+    assert is_empty(folder), "the demo cleans up after itself"
 
 
 @pytest.fixture
-def screenshots(tmp_path: Path) -> Path:
-    return tmp_path
+def empty_folder(tmp_path: Path) -> Path:
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    return folder
 
 
 async def ask(someone: Window, text: str) -> None:
@@ -59,11 +65,10 @@ async def ask(someone: Window, text: str) -> None:
     await someone.page.keyboard.press("Enter")
 
 
-async def test_newcomer_types_the_command_and_reads_the_verdict_and_its_thread(tmp_path: Path) -> None:
+async def test_newcomer_types_the_command_reads_the_verdict_and_its_thread(tmp_path: Path, empty_folder: Path) -> None:
     if CHROMIUM is None:
         missing("chromium is not installed (Debian: apt install chromium)")
-    (tmp_path / "demo").mkdir()
-    async with demo(tmp_path / "demo") as url, chromium() as browser:
+    async with demo(empty_folder) as url, chromium() as browser:
         async with (
             window(browser, tmp_path) as alice,
             window(browser, tmp_path, scheme="dark") as bob,

@@ -1,4 +1,4 @@
-"""`zombie serve` as a process, in the simulated workspace, over simulated nodes: a check from the command to its thread."""
+"""`zombie serve` as a process, in the simulated workspace, over simulated nodes: from the command to its thread."""
 
 from __future__ import annotations
 
@@ -61,6 +61,11 @@ async def slack() -> AsyncIterator[SlackWorkspace]:
         yield slack
 
 
+def configured(state: Path, seconds: int) -> None:
+    state.mkdir(exist_ok=True)
+    (state / "zombie.toml").write_text(f"[check]\nsamples = {seconds}\n")
+
+
 @asynccontextmanager
 async def serving(slack: SlackWorkspace, fleet: Fleet, state: Path, seconds: int = 1) -> AsyncIterator[Bot]:
     environment = {
@@ -73,8 +78,7 @@ async def serving(slack: SlackWorkspace, fleet: Fleet, state: Path, seconds: int
         "ZOMBIE_STATE_DIR": str(state),
         "ZOMBIE_CONFIG": str(state / "zombie.toml"),
     }
-    state.mkdir(exist_ok=True)
-    (state / "zombie.toml").write_text(f"[check]\nsamples = {seconds}\n")
+    configured(state, seconds)
     process = await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "bot", "serve", "--inventory", str(fleet.inventory)),
         env=environment,
@@ -116,6 +120,7 @@ async def test_command_becomes_a_card_that_ends_as_the_verdict_with_its_details_
 async def test_mention_in_a_thread_is_answered_there(slack: SlackWorkspace, fleet: Fleet, tmp_path: Path) -> None:
     async with serving(slack, fleet, tmp_path / "state"):
         root = (await slack.say("alice", "oncall-gpu", "what is with the backups?")).message
+        assert root is not None
         await slack.say("alice", "oncall-gpu", "@zombie check db-backup-1a-0008", thread_ts=root.ts)
         await slack.until(lambda: [m for m in slack.thread(root) if "failed-units" in m.text], what="the verdict")
         assert [message.ts for message in cards(slack)] == [root.ts]
