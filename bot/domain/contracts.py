@@ -5,19 +5,21 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from bot.domain.batch import Batch
-from bot.domain.claim import Claim, Hold
 from bot.domain.command import Completed
-from bot.domain.entry import Entry, Head
-from bot.domain.event_form import Event
-from bot.domain.events import StepStarted
-from bot.domain.incident import IncidentSummary
 from bot.domain.node import Node
-from bot.domain.post import DuePost, Place, Post
 from bot.domain.probe import Unread
 from bot.domain.verdict import Verdict
+
+if TYPE_CHECKING:  # words of the record, which a check that keeps none need not load
+    from bot.domain.claim import Claim, Hold
+    from bot.domain.entry import Entry, Head
+    from bot.domain.event_form import Event
+    from bot.domain.events import StepStarted
+    from bot.domain.incident import IncidentSummary
+    from bot.domain.post import DuePost, Place, Post
 
 
 class Transport(Protocol):
