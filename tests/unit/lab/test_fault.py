@@ -1,0 +1,39 @@
+"""Faults: every script is whole, and its words mean what `Fault` takes them for."""
+
+import subprocess
+
+import pytest
+
+from bot.causes import CAUSES
+from bot.domain.errors import UsageError
+from bot.lab.fault import FAULTS, Fault, find
+
+STAND_INS = {"held-core", "leaked-memory-cgroups-in-one-unit"}  # they bring no cause of their own name
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
+def test_script_is_a_shell_script_with_the_three_verbs(fault: Fault) -> None:
+    script = fault._script(":")
+    assert subprocess.run(["sh", "-n"], input=script, text=True, check=False).returncode == 0
+    for verb in ("make", "undo", "look"):
+        assert f"\n{verb}() {{" in script, verb
+
+
+@pytest.mark.parametrize("name", sorted(FAULTS.keys() - STAND_INS))
+def test_fault_has_the_name_of_the_cause_it_brings(name: str) -> None:
+    assert name in CAUSES
+
+
+@pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
+def test_perl_programs_compile(fault: Fault) -> None:
+    from bot.lab.fault import _SCRIPTS
+
+    for name in fault.brings:
+        if name.endswith(".pl"):
+            done = subprocess.run(["perl", "-c", _SCRIPTS / name], capture_output=True, text=True, check=False)
+            assert done.returncode == 0, done.stderr
+
+
+def test_unknown_fault_names_near_ones() -> None:
+    with pytest.raises(UsageError, match="failed-units"):
+        find("failed-unit")
