@@ -19,6 +19,7 @@ from bot.domain.batch_shell import (
     EPILOGUE,
     LANE_MARK,
     NEEDED_TOOLS,
+    NOTHING_ASKED,
     PREAMBLE,
     STDERR_LIMIT_BYTES,
     WIRE_LINE_CHARS,
@@ -100,60 +101,56 @@ class Batch:
         """
         lives = self.sampling.window + LIFETIME_BEYOND_WINDOW if lifetime is None else lifetime
         parts = self.parts()
-        functions: list[str] = []
-        started: list[str] = []
-        lanes: list[str] = []
-        for name, questions in parts.items():
-            lines = "\n".join(self._line(question) for question in questions)
-            functions.append(f"{name}() {{\n{lines}\n}}")
-            if name.endswith("p1") and f"{name[:-1]}0" in parts:
-                continue
-            work = f"{name} 3>&1 | emit {name}"
-            if (later := f"{name[:-1]}1") in parts and later != name:
+        bodies = {name: "\n".join(map(self._line, questions)) for name, questions in parts.items()}
+        functions = [f"{name}() {{\n{body}\n}}" for name, body in bodies.items()]
+        started = ["LANES="]
+        for number, first in enumerate(name for name in parts if name.endswith("p0")):
+            work = f"{first} 3>&1 | emit {first}"
+            if (later := f"{first[:-1]}1") in parts:
                 work = f"{{ {work}; read -r _ <&7; {later} 3>&1 | emit {later}; }}"
-            lane = f"L{len(lanes)}"
-            started.append(f'{work} & {lane}=$!; LANES="$LANES ${lane}"')
-            lanes.append(lane)
-        main = "\n".join(["LANES=", *started])
-        epilogue = EPILOGUE if lanes else '\necho "@MARK@. $N"\n'
+            started.append(f'{work} & L{number}=$!; LANES="$LANES $L{number}"')
+        main = "\n".join(started) + (EPILOGUE if parts else NOTHING_ASKED)
         if any(name.endswith("p1") for name in parts):
             # One sleeper for all lanes: its end closes the gate that they wait at.
-            main = f"sleep {self.sampling.rest_seconds:g} | {{\nexec 7<&0 </dev/null\n{main}{epilogue}}}\n"
-        else:
-            main += epilogue
-        script = "\n".join([PREAMBLE, *functions, main])
-        for word, value in {
-            "TOOLS": " ".join(NEEDED_TOOLS),
-            "NONCE": shlex.quote(nonce),
-            "STDERR": str(STDERR_LIMIT_BYTES),
-            "WIDTH": str(WIRE_LINE_CHARS),
-            "LIFETIME": f"{lives.total_seconds():.1f}",
-            "MARK": LANE_MARK,
-        }.items():
-            script = script.replace(f"@{word}@", value)
-        return script
+            main = f"sleep {self.sampling.rest_seconds:g} | {{\nexec 7<&0 </dev/null\n{main}}}\n"
+        return "\n".join([_filled_in(PREAMBLE, nonce, lives), *functions, main])
 
     def _line(self, question: Question) -> str:
         command = question.command
         seconds = command.limit.total_seconds()
         if command.looks is Looks.THROUGHOUT:
             seconds += self.sampling.samples
-        ways = [(command.argv, seconds), *((argv, seconds) for argv in command.alternatives)]
+        ways = [(self._filled(command, argv), seconds) for argv in (command.argv, *command.alternatives)]
         if command.as_root:
             # timeout inside sudo: outside it would end sudo and leave root's child running.
-            ways.append((root_argv(self._filled(command.argv), seconds), seconds + 2))
+            ways.append((root_argv(ways[0][0], seconds), seconds + 2))
         words = [
             f"{'run' if index == len(ways) - 1 else 'try'} {question.number} {limit:g} "
-            f"{command.output_limit_bytes + 1} {shlex.join(self._filled(argv))}"
+            f"{command.output_limit_bytes + 1} {shlex.join(argv)}"
             for index, (argv, limit) in enumerate(ways)
         ]
         return " ||\n".join(words)
 
-    def _filled(self, argv: tuple[str, ...]) -> tuple[str, ...]:
+    def _filled(self, command: Command, argv: tuple[str, ...]) -> tuple[str, ...]:
+        if command.looks is not Looks.THROUGHOUT:
+            return argv
         return tuple(
             word.replace("{samples}", str(self.sampling.samples)).replace("{rest}", f"{self.sampling.rest_seconds:g}")
             for word in argv
         )
+
+
+def _filled_in(text: str, nonce: str, lifetime: timedelta) -> str:
+    for word, value in {
+        "TOOLS": " ".join(NEEDED_TOOLS),
+        "NONCE": shlex.quote(nonce),
+        "STDERR": str(STDERR_LIMIT_BYTES),
+        "WIDTH": str(WIRE_LINE_CHARS),
+        "LIFETIME": f"{lifetime.total_seconds():.1f}",
+        "MARK": LANE_MARK,
+    }.items():
+        text = text.replace(f"@{word}@", value)
+    return text
 
 
 def root_argv(argv: tuple[str, ...], seconds: float) -> tuple[str, ...]:
@@ -256,7 +253,7 @@ class Unframer:
             said, _, status = said.rpartition("\n")
         stderr = "\n".join(part for part in (self._stderr.pop(number, ""), said.strip("\n")) if part)
         if nothing:
-            self._stderr[number] = stderr[-STDERR_LIMIT_BYTES:]
+            self._stderr[number] = stderr
             return None
         limit = question.command.output_limit_bytes
         started, stopped = _seconds(when[0] if when else ""), _seconds(ended)

@@ -108,5 +108,7 @@ life & W=$!
 exec 9<&-
 wait $LANES
 kill $W; wait $W
-echo "@MARK@. $N"
+echo "%z. $N"
 """
+
+NOTHING_ASKED = '\necho "%z. $N"\n'

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import enum
+import re
 from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.domain.errors import CannotRead
 from bot.domain.safe_text import one_line
+
+# A NUL ends an argument in C; lone surrogates stand for bytes that are no text.
+_UNSPEAKABLE = re.compile("[\0\ud800-\udfff]")
 
 
 class Looks(enum.Enum):
@@ -40,8 +44,11 @@ class Command:
     sudo: tuple[tuple[str, ...], ...] = ()
 
     def __post_init__(self) -> None:
-        if any("\n" in word for argv in (self.argv, *self.alternatives) for word in argv):
+        words = [word for argv in (self.argv, *self.alternatives) for word in argv]
+        if any("\n" in word for word in words):
             raise ValueError(f"{self.name}: an argument holds a newline; a batch has one command a line")
+        if any(_UNSPEAKABLE.search(word) for word in words):
+            raise ValueError(f"{self.name}: an argument holds what no shell can be told")
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,11 @@ class SshTransport:
     def __init__(self, keyring: Keyring, nonce: Callable[[], str]) -> None:
         self._keyring = keyring
         self._nonce = nonce
+        self._shown: dict[str, str] = {}
+
+    def host_key(self, node: Node) -> str:
+        """Return the fingerprint of the host key that the node showed last; empty where none was seen."""
+        return self._shown.get(node.name, "")
 
     async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
         """Connect, run the batch and hang up; see the transport's contract.
@@ -39,6 +44,8 @@ class SshTransport:
         login, finished = Login(), False
         try:
             await login.over(hops, ends_at, node.connect_timeout)
+            shown = login.connection.get_server_host_key()
+            self._shown[node.name] = shown.get_fingerprint() if shown is not None else ""
             talk = Conversation(batch, self._nonce(), ends_at, hops[-1].where)
             script = batch.script(talk.nonce, lifetime(ends_at - loop.time()))
             async with asyncio.timeout_at(ends_at):

@@ -9,19 +9,21 @@ import asyncio
 import contextlib
 import socket
 import threading
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 HEAD_START_SECONDS = 0.25
 
 Address: TypeAlias = Any  # what socket.getaddrinfo returns, one of them
+LookUp: TypeAlias = Callable[..., list[Address]]
 
 
-async def connected(host: str, port: int) -> socket.socket:
+async def connected(host: str, port: int, look_up: LookUp = socket.getaddrinfo) -> socket.socket:
     """Return a connected socket; cancelling (a time-out is that) leaves nothing open.
 
     Raises: socket.gaierror when the name does not resolve; OSError of the first address when none answers.
     """
-    waiting = await resolved(host, port)
+    waiting = await resolved(host, port, look_up)
     attempts: list[asyncio.Task[socket.socket]] = []
     try:
         while True:
@@ -42,7 +44,7 @@ async def connected(host: str, port: int) -> socket.socket:
             attempt.add_done_callback(_close)
 
 
-async def resolved(host: str, port: int) -> list[Address]:
+async def resolved(host: str, port: int, look_up: LookUp = socket.getaddrinfo) -> list[Address]:
     """Ask the system's resolver, in a thread that nobody waits for: it cannot be told to stop.
 
     Raises: socket.gaierror when the name does not resolve.
@@ -64,7 +66,7 @@ async def resolved(host: str, port: int) -> list[Address]:
         addresses: list[Address] = []
         error: OSError | None = None
         try:
-            addresses = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+            addresses = look_up(host, port, type=socket.SOCK_STREAM)
         except OSError as no:
             error = no
         except UnicodeError as no:  # a label that is empty or over 63 bytes cannot be a name

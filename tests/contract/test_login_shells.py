@@ -4,14 +4,13 @@ import re
 import shutil
 import time
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 from bot.domain.command import Command, Looks
 from bot.domain.errors import ConnectionLost, ShellStalled, Unreachable
 from tests.conftest import missing
-from tests.contract.ways import over_ssh, promised
+from tests.contract.ways import over_ssh, peak_kib, promised, reset_peak
 from tests.sshd import IS_ROOT, SSHD, Sshd
 
 pytestmark = [
@@ -79,11 +78,11 @@ async def test_50_megabytes_of_chatter_are_passed_over_and_leave_memory_flat() -
         start_up(node, "bash", "yes 'Welcome to the node' | head -c 50000000; yes | tr -d '\\n' | head -c 9000000")
         way = over_ssh(node)
         await way.ask_one(Command("a", ("echo", "answer")))
-        _reset_peak()
-        before = _peak_kib()
+        reset_peak()
+        before = peak_kib()
         run = await way.ask_one(Command("a", ("echo", "answer")))
         assert run.stdout == "answer\n"
-        assert _peak_kib() - before < 16 * 1024
+        assert peak_kib() - before < 16 * 1024
 
 
 async def test_endless_chatter_is_the_nodes_fault_and_named() -> None:
@@ -132,11 +131,3 @@ async def test_command_forced_on_the_key_is_no_shell() -> None:
         keys.write_text(f'command="echo backups only" {keys.read_text()}')
         with pytest.raises(ConnectionLost, match="it said: backups only"):
             await over_ssh(node).ask(Command("a", ("echo", "answer")))
-
-
-def _reset_peak() -> None:
-    Path("/proc/self/clear_refs").write_text("5")
-
-
-def _peak_kib() -> int:
-    return int(re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[0])

@@ -3,13 +3,17 @@
 import asyncio
 import getpass
 import os
+import re
 import secrets
 import signal
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+
+import pytest
 
 from bot.demo.answer import Answer
 from bot.demo.faults import Fault
@@ -114,3 +118,39 @@ class SimulatedNode:
 
     async def __aexit__(self, *_: object) -> None:
         await self.server.stop()
+
+
+ALL = ("local", "openssh", "simulated")
+REAL_SHELL = ("local", "openssh")  # the batch's own script runs; a simulated node imitates it
+
+
+def members(names: tuple[str, ...]) -> pytest.MarkDecorator:
+    """Run a test with each of these ways as its `way` (tests/contract/conftest.py)."""
+    params = [pytest.param(name, marks=[pytest.mark.real_sshd] * (name == "openssh")) for name in names]
+    return pytest.mark.parametrize("way", params, indirect=True)
+
+
+def sh(name: str, script: str, **more: Any) -> Command:
+    return Command(name, ("sh", "-c", script), **more)
+
+
+def octal(raw: bytes) -> str:
+    """Bytes as printf(1) takes them."""
+    return "".join(f"\\{byte:03o}" for byte in raw)
+
+
+def files_of(user: str) -> set[Path]:
+    """What of this user's lies where programs leave things."""
+    places = ("/tmp", "/var/tmp", "/dev/shm", "/run", "/var/crash", "/var/lib/systemd/coredump")
+    find = ["find", *places, "-xdev", "-maxdepth", "3", "-user", user]
+    looked = subprocess.run(find, capture_output=True, text=True, timeout=60, check=False)
+    return {Path(line) for line in looked.stdout.splitlines()}
+
+
+def reset_peak() -> None:
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_kib() -> int:
+    """The most memory this process held since the last reset (/proc/PID/clear_refs, proc(5))."""
+    return int(re.findall(r"VmHWM:\s+(\d+) kB", Path("/proc/self/status").read_text())[0])

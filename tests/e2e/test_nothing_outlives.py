@@ -12,8 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.contract.test_transports import files_of
-from tests.contract.ways import promised
+from tests.contract.ways import files_of, promised
 from tests.e2e import doors
 from tests.sshd import IS_ROOT, SSHD, Sshd
 from tests.waiting import until

@@ -1,0 +1,231 @@
+"""A batch's script says exactly what was asked, to every shell."""
+
+import shlex
+import shutil
+import subprocess
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bot.domain.batch import Batch, Sampling, Unframer, launch_command, root_argv
+from bot.domain.command import Command, Completed, Looks
+from bot.domain.wire import Way, read_script
+
+NONCE = "0123456789abcdef01234567"
+unhurried = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+SHELLS = [
+    [found, *more]
+    for name, *more in (("dash",), ("bash", "--posix"), ("busybox", "sh"), ("mksh",), ("zsh", "--emulate", "sh"))
+    if (found := shutil.which(name))
+]
+
+# --- what may be asked
+
+word = st.text(st.characters(blacklist_categories=["Cs"], blacklist_characters="\n\0"), max_size=20)
+tricky = st.sampled_from(
+    ["it's", '"', "$(id)", "`id`", "${x}", "\\", "", "-n", "!!", "*", "~", "%s", "@NONCE@", "@MARK@", "{samples}", "\r",
+     "q0 () {", "}", "run q0 1 1 x", "sleep 1 | {", "N=00", "||", "\u2028", "\x85", "\x1c", "é", "🐱", "#", "=", "a=b"]
+)  # fmt: skip
+argv = st.lists(word | tricky, min_size=1, max_size=6).map(tuple)
+command = st.builds(
+    Command,
+    name=st.text("abc", min_size=1, max_size=3),
+    argv=argv,
+    alternatives=st.lists(argv, max_size=2).map(tuple),
+    looks=st.sampled_from(Looks),
+    as_root=st.booleans(),
+    lane=st.sampled_from(["cpu", "files", "systemd", "it's; a lane\n"]),
+    limit=st.integers(1, 50).map(lambda tenths: timedelta(seconds=tenths / 10)),
+    output_limit_bytes=st.integers(0, 10**7),
+)
+batch = st.builds(
+    lambda commands, samples: Batch.of([("p", one) for one in commands], Sampling(samples)),
+    st.lists(command, max_size=8),
+    st.integers(1, 60),
+)
+
+
+def ways(asked: Batch) -> dict[str, list[tuple[str, ...]]]:
+    """What must be run for every question, in this order."""
+    expected = {}
+    for question in asked.questions:
+        one = question.command
+        every = [one.argv, *one.alternatives]
+        seconds = one.limit.total_seconds()
+        if one.looks is Looks.THROUGHOUT:
+            seconds += asked.sampling.samples
+            window = {"{samples}": str(asked.sampling.samples), "{rest}": f"{asked.sampling.rest_seconds:g}"}
+            every = [tuple(_replaced(text, window) for text in words) for words in every]
+        expected[question.number] = every + ([root_argv(every[0], seconds)] if one.as_root else [])
+    return expected
+
+
+def _replaced(text: str, by: dict[str, str]) -> str:
+    for old, new in by.items():
+        text = text.replace(old, new)
+    return text
+
+
+@unhurried
+@given(batch)
+def test_script_holds_every_question_once_with_its_words_as_they_were(asked: Batch) -> None:
+    request = read_script(asked.script(NONCE))
+    assert request.nonce == NONCE
+    found: dict[str, list[tuple[str, ...]]] = {}
+    for way in (way for part in (*request.first, *request.second) for way in part[1]):
+        assert isinstance(way, Way)
+        found.setdefault(way.number, []).append(way.argv)
+        assert way.last == (len(found[way.number]) == len(ways(asked)[way.number]))
+    assert found == ways(asked)
+    if any(question.look for question in asked.questions):
+        assert request.rest_seconds == asked.sampling.rest_seconds
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
+@settings(unhurried, max_examples=25)
+@given(asked=batch)
+def test_every_shell_takes_the_script_for_a_script(shell: list[str], asked: Batch) -> None:
+    script = asked.script(NONCE).encode()
+    checked = subprocess.run([*shell, "-n"], input=script, capture_output=True, timeout=30, check=False)
+    assert (checked.returncode, checked.stderr) == (0, b"")
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
+@settings(unhurried, max_examples=25)
+@given(asked=batch)
+def test_every_shell_hands_a_command_its_words_as_they_were(shell: list[str], asked: Batch) -> None:
+    bodies = [line for line in asked.script(NONCE).split("\n") if line.startswith(("run q", "try q"))]
+    shown = "\n".join(line.removesuffix(" ||") for line in bodies)
+    stubs = 'show() { shift 3; printf \'%s\\0\' "$#" "$@"; }\nrun() { show "$@"; }\ntry() { show "$@"; }\n'
+    said = subprocess.run([*shell], input=(stubs + shown).encode(), capture_output=True, timeout=30, check=True)
+    expected = [text for every in _in_order(asked) for words in every for text in (str(len(words)), *words)]
+    assert said.stdout.decode().split("\0")[:-1] == expected
+
+
+def _in_order(asked: Batch) -> list[list[tuple[str, ...]]]:
+    return [ways(asked)[question.number] for questions in asked.parts().values() for question in questions]
+
+
+@unhurried
+@given(batch)
+def test_launch_command_is_one_quoted_line_that_counts_bytes(asked: Batch) -> None:
+    script = asked.script(NONCE)
+    launched = launch_command(script)
+    first, shell, flag, inner = shlex.split(launched)
+    assert (first, shell, flag) == ("exec", "/bin/sh", "-c")
+    assert f"head -c {len(script.encode())})" in inner
+    assert "\n" not in launched
+    assert "!" not in launched  # csh would take it for history
+
+
+@pytest.mark.parametrize("text", ["a\nb", "a\0b", "\ud800"])
+def test_command_that_no_shell_can_be_told_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="an argument holds"):
+        Command("x", ("echo", text))
+    with pytest.raises(ValueError, match="an argument holds"):
+        Command("x", ("echo",), alternatives=(("echo", text),))
+
+
+# --- the script itself, in a real shell
+
+
+def run_script(script: str, shell: list[str]) -> bytes:
+    launched = [*shell, "-c", f's=$(head -c {len(script.encode())}) && eval "$s"']
+    with subprocess.Popen(
+        launched, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
+    ) as running:
+        assert running.stdin is not None
+        assert running.stdout is not None
+        running.stdin.write(script.encode())
+        running.stdin.flush()
+        said = running.stdout.read()
+        running.stdin.close()
+        running.wait(timeout=10)
+        return said
+
+
+def answers(asked: Batch, said: bytes) -> dict[tuple[str, int], Completed]:
+    unframer = Unframer(asked, NONCE)
+    runs = [run for line in said.split(b"\n") for run in unframer.feed(line.decode("ascii", "replace"))]
+    assert unframer.finished
+    return {(run.name, run.look): run for run in runs}
+
+
+@pytest.mark.parametrize("shell", SHELLS, ids=lambda shell: Path(shell[0]).name)
+def test_script_runs_alike_in_every_shell(shell: list[str]) -> None:
+    asked = Batch.of(
+        [
+            ("p", Command("odd", ("printf", "%s|", "it's", "$(id)", "é", "", "\\"))),
+            ("p", Command("twice", ("echo", "twice"), looks=Looks.TWICE, lane="b")),
+            (
+                "p",
+                Command("other", ("false",), alternatives=(("sh", "-c", "echo out; echo err >&2; exit 3"),), lane="b"),
+            ),
+            ("p", Command("stalls", ("sleep", "9"), limit=timedelta(seconds=0.3), lane="c")),
+            ("p", Command("binary", ("printf", "\\000\\377\\n"), lane="c")),
+            ("p", Command("flood", ("yes",), output_limit_bytes=1000, lane="c")),
+            ("p", Command("leaves", ("sh", "-c", "sleep 9 & echo left"), lane="d")),
+        ],
+        Sampling(1),
+    )
+    runs = answers(asked, run_script(asked.script(NONCE), shell))
+    assert len(runs) == len(asked.questions)
+    assert runs["odd", 0].stdout == "it's|$(id)|é||\\|"
+    assert [runs["twice", look].stdout for look in (0, 1)] == ["twice\n"] * 2
+    assert (runs["other", 0].stdout, runs["other", 0].stderr, runs["other", 0].exit_status) == ("out\n", "err", 3)
+    assert runs["stalls", 0].exit_status == 124
+    assert runs["binary", 0].stdout == "\\x00\\xff\n"
+    assert (len(runs["flood", 0].stdout), runs["flood", 0].cut) == (1000, True)
+    assert runs["leaves", 0].stdout == "left\n"
+    assert runs["leaves", 0].took is not None
+    assert runs["leaves", 0].took < timedelta(seconds=5)
+
+
+@pytest.mark.parametrize("lacking", ["base64", "awk", "timeout", "head", "tail", "cat", "sleep"])
+def test_node_that_lacks_a_tool_says_which(tmp_path: Path, lacking: str) -> None:
+    for tool in ("base64", "awk", "timeout", "head", "tail", "cat", "sleep", "renice"):
+        if tool != lacking:
+            (tmp_path / tool).symlink_to(str(shutil.which(tool)))
+    asked = Batch.of([("p", Command("a", ("echo", "a")))], Sampling(1))
+    script = asked.script(NONCE)
+    path = next(line for line in script.split("\n") if line.startswith("PATH="))
+    script = script.replace(path, f"PATH={tmp_path}; LC_ALL=C")
+    assert run_script(script, ["/bin/sh"]).decode() == f"\n%z! {NONCE} missing {lacking}\n"
+
+
+@pytest.mark.parametrize("lacking", ["renice", "ionice"])
+def test_node_without_these_is_read_all_the_same(tmp_path: Path, lacking: str) -> None:
+    for tool in ("base64", "awk", "timeout", "head", "tail", "cat", "sleep", "renice", "ionice", "uptime"):
+        if tool != lacking and (found := shutil.which(tool)):
+            (tmp_path / tool).symlink_to(found)
+    asked = Batch.of([("p", Command("a", ("uptime",)))], Sampling(1))
+    script = asked.script(NONCE)
+    path = next(line for line in script.split("\n") if line.startswith("PATH="))
+    runs = answers(asked, run_script(script.replace(path, f"PATH={tmp_path}"), ["/bin/sh"]))
+    assert runs["a", 0].exit_status == 0
+
+
+def test_script_ends_itself_when_its_life_is_over_and_sends_what_it_has() -> None:
+    asked = Batch.of(
+        [
+            ("p", Command("before", ("echo", "before"))),
+            ("p", Command("stalls", ("sleep", "60"), limit=timedelta(minutes=1))),
+        ],
+        Sampling(1),
+    )
+    said = run_script(asked.script(NONCE, lifetime=timedelta(seconds=0.5)), ["/bin/sh"])
+    unframer = Unframer(asked, NONCE)
+    runs = [run for line in said.split(b"\n") for run in unframer.feed(line.decode())]
+    assert [run.stdout for run in runs] == ["before\n"]
+    assert not unframer.finished
+
+
+def test_lanes_are_told_apart_by_name_and_questions_keep_their_order() -> None:
+    one = Command("a", ("x",), lane="b")
+    asked = Batch.of([("p", one), ("q", replace(one, name="b", lane="a")), ("q", replace(one, name="c"))], Sampling(1))
+    parts = {name: [q.command.name for q in questions] for name, questions in asked.parts().items()}
+    assert parts == {"l0p0": ["b"], "l1p0": ["a", "c"]}

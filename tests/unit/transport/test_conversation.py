@@ -1,0 +1,96 @@
+"""A talk with a shell hears its batch through any noise and in any pieces, and comes to an end."""
+
+import asyncio
+from datetime import timedelta
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from bot.domain.batch import Batch, Sampling
+from bot.domain.command import Command, Completed
+from bot.domain.errors import ConnectionLost, ShellStalled
+from bot.domain.wire import end, frame
+from bot.transport.conversation import CHATTER_LIMIT_BYTES, Conversation, lifetime
+
+NONCE = "0123456789abcdef01234567"
+BATCH = Batch.of([("p", Command(name, ("x",), lane=name)) for name in ("a", "b")], Sampling(1))
+FRAMES = [
+    frame(f"l{index}p0", NONCE, f"q{index}", text, b"", "0", 1, 2) for index, text in enumerate((b"A\n", b"B" * 5000))
+]
+
+
+def heard(chunks: list[bytes], then: bytes | None = b"", within: float = 5.0) -> tuple[list[Completed], Conversation]:
+    """Let a conversation read these, and then the end (or nothing ever, for None)."""
+
+    async def talk() -> tuple[list[Completed], Conversation]:
+        waiting = list(chunks)
+
+        async def read(size: int) -> bytes:
+            if waiting:
+                return waiting.pop(0)
+            if then is None:
+                await asyncio.Event().wait()
+            return b""
+
+        conversation = Conversation(BATCH, NONCE, asyncio.get_running_loop().time() + within, "node-1")
+        return [run async for run in conversation.finished_runs(read)], conversation
+
+    return asyncio.run(talk())
+
+
+noise = st.lists(
+    st.binary(max_size=50) | st.sampled_from([b"\n", b"%z", b"%z l0p0 ", b"x" * 20_000, b"%z l0p0 QQ==\n"]),
+    max_size=6,
+).map(b"".join)
+
+
+@settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(noise, st.booleans(), st.lists(st.integers(0, 30_000), max_size=12))
+def test_runs_are_heard_through_any_noise_before_them_and_in_any_pieces(
+    before: bytes, carriage_returns: bool, cuts: list[int]
+) -> None:
+    wire = before + ("\n" + "".join(FRAMES) + end(NONCE)).encode()
+    if carriage_returns:
+        wire = wire.replace(b"\n", b"\r\n")
+    at = sorted({0, *(cut for cut in cuts if cut < len(wire)), len(wire)})
+    runs, conversation = heard([wire[one:other] for one, other in pairwise(at)])
+    assert [(run.name, run.stdout) for run in runs] == [("a", "A\n"), ("b", "B" * 5000)]
+    assert conversation.finished
+
+
+def test_end_before_any_answer_tells_what_was_said_last() -> None:
+    with pytest.raises(ConnectionLost, match=r"^node-1 accepted .* unasked; it said: This account is closed\\x07\. "):
+        heard([b"hello\n", b"This account is closed\x07\n", b"\n"])
+    with pytest.raises(ConnectionLost, match=r"unasked; it said: no newline\. "):
+        heard([b"no newline"])
+    with pytest.raises(ConnectionLost, match=r"unasked\. "):
+        heard([])
+
+
+def test_end_after_some_answers_keeps_them() -> None:
+    runs, conversation = heard([FRAMES[0].encode(), FRAMES[1].encode()[:100]])
+    assert [run.name for run in runs] == ["a"]
+    assert not conversation.finished
+
+
+def test_silence_before_any_answer_is_a_stalled_shell() -> None:
+    with pytest.raises(ShellStalled, match=r"^node-1 .* answered nothing in time; it said: hi\. "):
+        heard([b"hi\n"], then=None, within=0.05)
+
+
+def test_silence_after_some_answers_keeps_them() -> None:
+    runs, _ = heard([FRAMES[0].encode()], then=None, within=0.05)
+    assert [run.name for run in runs] == ["a"]
+
+
+def test_more_than_could_ever_be_asked_for_is_refused() -> None:
+    chunk = b"Welcome to the node\n" * 3000
+    with pytest.raises(ConnectionLost, match=r"^node-1 sent far more than was asked for\. "):
+        heard([chunk] * (2 * CHATTER_LIMIT_BYTES // len(chunk)), within=60)
+
+
+@pytest.mark.parametrize(("left", "lives"), [(20.0, 19.5), (1.2, 0.7), (0.6, 0.3), (0.01, 0.1), (-3.0, 0.1)])
+def test_script_ends_before_its_listener_goes(left: float, lives: float) -> None:
+    assert lifetime(left) == timedelta(seconds=lives)
