@@ -1,4 +1,4 @@
-"""Durations as people write them in files and on command lines: `5s`, `250ms`, `15m`, `2h`, `1d`, or bare seconds."""
+"""Durations (`5s`, `250ms`, `15m`, `2h`, `1d`, or bare seconds) and spans of the day, as people write them."""
 
 from __future__ import annotations
 
@@ -43,3 +43,21 @@ def written(duration: timedelta) -> str:
         if whole and not rest:
             return f"{whole}{unit}"
     return f"{milliseconds}ms" if milliseconds else "0s"
+
+
+def parse_day_span(written: str) -> tuple[int, int]:
+    """Return a span of the day, in minutes since midnight UTC; it may go over midnight.
+
+    Raises: ValueError when it is none.
+
+    Example:
+    >>> parse_day_span("22:00-06:30")
+    (1320, 390)
+    """
+    hours = [one.strip().split(":") for one in written.split("-")]
+    if len(hours) != 2 or any(len(one) != 2 or not all(part.isdigit() for part in one) for one in hours):
+        raise ValueError('a span is written like "22:00-06:00"')
+    (begin_hour, begin), (end_hour, end) = ((int(hour), int(minute)) for hour, minute in hours)
+    if not (begin_hour < 24 and end_hour < 24 and begin < 60 and end < 60):
+        raise ValueError('a span is written like "22:00-06:00"')
+    return begin_hour * 60 + begin, end_hour * 60 + end

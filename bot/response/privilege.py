@@ -7,7 +7,7 @@ is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from bot.domain.batch import root_ways
 from bot.domain.errors import UsageError
@@ -16,7 +16,8 @@ from bot.domain.safe_text import one_line
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z")
 _MEANINGFUL = re.compile(r"([\\,:=#!*?\[\]\"'()])")
-TIMEOUT = "/usr/bin/timeout"
+_ESCAPED = r"\\\1"
+TIMEOUT, SYSTEMCTL = "/usr/bin/timeout", "/usr/bin/systemctl"
 
 
 def reading_lines(user: str, probes: Iterable[Probe]) -> str:
@@ -24,13 +25,40 @@ def reading_lines(user: str, probes: Iterable[Probe]) -> str:
 
     Raises: UsageError when `user` cannot be a login's name.
     """
-    if not _USER.match(user):
-        raise UsageError(f"{one_line(user, 40)!r} is not a login name.", "Use lower-case letters, digits, - and _.")
+    _checked(user)
     commands = sorted(
         {(probe.name, argv[3:]) for probe in probes for command in probe.commands for argv in root_ways(command)}
     )
     lines = [f"# Reading only: what {user} may run as root, exactly as written. Check with: visudo -cf FILE"]
     for probe, argv in commands:
-        arguments = _MEANINGFUL.sub(r"\\\1", " ".join(argv))
+        arguments = _MEANINGFUL.sub(_ESCAPED, " ".join(argv))
         lines.append(f"{user} ALL=(root) NOPASSWD: {TIMEOUT} {arguments}  # {probe}")
     return "\n".join(lines) + "\n"
+
+
+def acting_lines(user: str, rights: Iterable[Sequence[str]]) -> tuple[str, ...]:
+    """Return one line for each `systemctl …` that may be run as root.
+
+    Raises: UsageError when `user` cannot be a login's name.
+
+    Example:
+    >>> acting_lines("zombie", [("systemctl", "disable", "--now", "--", "ecs.service")])
+    ('zombie ALL=(root) NOPASSWD: /usr/bin/systemctl disable --now -- ecs.service',)
+    """
+    _checked(user)
+    return tuple(
+        f"{user} ALL=(root) NOPASSWD: {SYSTEMCTL} {_MEANINGFUL.sub(_ESCAPED, ' '.join(argv[1:]))}" for argv in rights
+    )
+
+
+def acting_text(user: str, rights: Sequence[Sequence[str]]) -> str:
+    """Return the acting lines under a line that says what they are; nothing where there are none."""
+    if not rights:
+        return ""
+    head = f"# Acting: what {user} may change as root, exactly as written. Leave it out where the bot only looks.\n"
+    return head + "".join(f"{line}\n" for line in dict.fromkeys(acting_lines(user, rights)))
+
+
+def _checked(user: str) -> None:
+    if not _USER.match(user):
+        raise UsageError(f"{one_line(user, 40)!r} is not a login name.", "Use lower-case letters, digits, - and _.")

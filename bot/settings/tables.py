@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TypeAlias
 
+from bot.domain.duration import parse_day_span
 from bot.domain.nearest import did_you_mean
 from bot.domain.toml_table import TomlTable
 
@@ -50,18 +51,29 @@ def _texts_by_name(table: TomlTable, key: str) -> object:
     return {name: inner.text(name) for name in inner.names} if inner is not None else None
 
 
-def _anything(table: TomlTable, key: str) -> object:
-    return table.value(key)
+def _counts_by_name(table: TomlTable, key: str) -> object:
+    inner = table.table(key)
+    return {name: inner.integer(name, 1, 1_000_000) for name in inner.names} if inner is not None else None
+
+
+def _day_spans(table: TomlTable, key: str) -> object:
+    for span in table.texts(key) or ():
+        try:
+            parse_day_span(span)
+        except ValueError as no:
+            table.wrong(key, str(no))
+    return None
 
 
 TABLES: Mapping[str, Mapping[str, Check]] = {
-    "slack": {"channels": _texts, "alerts_channel": _text},
+    "slack": {"channels": _texts, "alerts_channel": _text, "each_at_once": _count(1)},
     "policy": {
         "approvers": _texts,
         "approver_groups": _texts,
         "terminal_approvers": _texts,
         "self_approval": _flag,
         "approval_expires": _duration,
+        "quiet": _day_spans,
         "acting": _flag,
         "cooldown": _duration,
         "stale_after": _duration,
@@ -72,7 +84,7 @@ TABLES: Mapping[str, Mapping[str, Check]] = {
         "reboot_deadline": _duration,
         "max_nodes_at_once": _count(1),
         "per_hour": _count(),
-        "per_label": _anything,
+        "per_label": _counts_by_name,
         "percent": _count(0, 100),
     },
     "pagerduty": {

@@ -1,0 +1,78 @@
+"""What an approval binds beside the plan, and how a node that is looked at again differs from it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+
+from bot.domain.json_form import plain
+from bot.domain.node import Node
+from bot.domain.plan import Plan
+from bot.domain.playbook import Playbook
+from bot.domain.probe import Unread
+from bot.domain.redaction import redacted
+from bot.domain.verdict import Verdict
+from bot.response.policy import Policy
+from bot.response.reach import Seen
+
+
+def binds(verdict: Verdict, node: Node, seen: Seen, playbook: Playbook, policy: Policy) -> Mapping[str, str]:
+    """Return what whoever approves has seen, by name."""
+    evidence = json.dumps(redacted(plain(verdict.evidence)), sort_keys=True, separators=(",", ":"))
+    return {
+        "address": address(node),
+        "host_key": seen.host_key,
+        "boot_id": seen.boot_id,
+        "machine_id": seen.machine_id,
+        "playbook": f"{playbook.name} {playbook.version}",
+        "policy": policy.digest,
+        "evidence": hashlib.sha256(evidence.encode()).hexdigest(),
+    }
+
+
+def address(node: Node) -> str:
+    """Where a node is, as its inventory says."""
+    return f"{node.address}:{node.port}" if node.port is not None else node.address
+
+
+def another_machine(bound: Mapping[str, str], node: Node, seen: Seen) -> tuple[str, ...]:
+    """Return what says that this is not the machine that was approved; another boot of it is none of that."""
+    told = {"address": address(node), "host_key": seen.host_key, "machine_id": seen.machine_id}
+    return tuple(f"{name}: {bound.get(name, '')} → {now}" for name, now in told.items() if bound.get(name) != now)
+
+
+def another_boot(bound: Mapping[str, str], seen: Seen) -> tuple[str, ...]:
+    """Return that the node was booted since."""
+    was = bound.get("boot_id", "")
+    return () if seen.boot_id == was else (f"boot_id: {was} → {seen.boot_id}",)
+
+
+def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
+    """Return how a verdict differs from the one that was approved; figures may move."""
+    found = []
+    if now.status is not before.status:
+        found.append(f"status: {before.status} → {now.status}")
+    if now.cause != before.cause:
+        found.append(f"cause: {before.cause or 'none'} → {now.cause or 'none'}")
+    was, sure = before.confidence, now.confidence
+    if was is not None and (sure is None or sure.rank < was.rank):
+        found.append(f"confidence: {was} → {sure or 'none'}")
+    if set(now.suspects) != set(before.suspects):
+        found.append(f"suspects: {', '.join(before.suspects) or 'none'} → {', '.join(now.suspects) or 'none'}")
+    if now.plan is None:
+        found.append("plan: none is offered any more")
+    elif now.plan.digest != plan.digest:
+        found.append(f"plan: {_said(plan)} → {_said(now.plan)}")
+    found += [f"{one.probe}: {one.reason}" for one in _newly_unread(before, now)]
+    return tuple(found)
+
+
+def _newly_unread(before: Verdict, now: Verdict) -> list[Unread]:
+    """What the evidence hung on and is not read any more."""
+    known, told = {one.probe for one in before.unread}, {one.probe for one in before.evidence}
+    return [one for one in now.unread if one.probe in told and one.probe not in known]
+
+
+def _said(plan: Plan) -> str:
+    return "; ".join(line for step in plan.steps for line in step.commands)

@@ -1,0 +1,52 @@
+"""What is measured before and after: a few figures of a snapshot, as people read them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.domain.events import Compared
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.cgroups import CgroupsReading
+from bot.domain.readings.cpu import CpuReading
+from bot.domain.readings.host import HostReading
+from bot.domain.readings.kernel_log import KernelLogReading
+from bot.domain.readings.units import UnitsReading
+from bot.domain.verdict import Verdict
+
+UNREAD = "not read"
+
+
+def figures(verdict: Verdict, units: tuple[str, ...]) -> Mapping[str, str]:
+    """Return a verdict's figures by name, and how the named units are."""
+    told: dict[str, str] = {"verdict": " ".join(filter(None, (verdict.status.value, verdict.cause)))}
+    return told if verdict.snapshot is None else told | _of(verdict.snapshot, units)
+
+
+def _of(snapshot: Snapshot, units: tuple[str, ...]) -> dict[str, str]:
+    cgroups = snapshot.get(CgroupsReading)
+    told = {}
+    if isinstance(cgroups, Unread):
+        told["dying memory cgroups"] = UNREAD
+    else:
+        dying = cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
+        told["dying memory cgroups"] = f"{dying:,}"
+    cpu = snapshot.get(CpuReading)
+    told["busiest core in the kernel"] = UNREAD if isinstance(cpu, Unread) else f"{cpu.hottest_sys_percent:.0f} %"
+    log = snapshot.get(KernelLogReading)
+    told["network device resets"] = UNREAD if isinstance(log, Unread) else str(log.nic_resets)
+    listed = snapshot.get(UnitsReading)
+    for unit in units:
+        found = None if isinstance(listed, Unread) else next((u for u in listed.services if u.name == unit), None)
+        told[unit] = (
+            UNREAD if isinstance(listed, Unread)
+            else f"{found.active} ({found.sub}), {found.enabled or 'no unit file'}" if found is not None
+            else "at rest"
+        )  # fmt: skip
+    host = snapshot.get(HostReading)
+    told["boot"] = UNREAD if isinstance(host, Unread) else host.boot_id
+    return told
+
+
+def compared(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Compared, ...]:
+    """Return the table of before and after; what stands on one side only is left out."""
+    return tuple(Compared(name, before[name], after[name]) for name in before if name in after)

@@ -1,0 +1,139 @@
+"""What can say no: each guard looks at one thing and raises the refusal by its name; none of them can say yes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from bot.domain.approval import Approval
+from bot.domain.entry import Entry
+from bot.domain.errors import (
+    AlreadyDecided,
+    ApprovalExpired,
+    Braked,
+    NotAnApprover,
+    NothingProposed,
+    PlanChanged,
+    ProtectedUnit,
+    QuietHours,
+    ReasonMissing,
+    SelfApproval,
+)
+from bot.domain.events import Declined, Expired, PlanProposed
+from bot.domain.incident import Incident
+from bot.domain.plan import Plan
+from bot.domain.protected import is_protected
+from bot.domain.safe_text import one_line
+from bot.response.policy import Policy
+
+
+def reason_given(approval: Approval) -> None:
+    """Raises: ReasonMissing."""
+    if not approval.reason.strip():
+        raise ReasonMissing("A decision needs a reason: it goes on record.")
+
+
+def is_approver(policy: Policy, approval: Approval) -> None:
+    """Raises: NotAnApprover, also where nobody at all is named."""
+    if not policy.acting:
+        raise NotAnApprover("Acting is off: [policy] acting is not true.")
+    kind, _, name = approval.by.partition(":")
+    user = name.rpartition("/")[2]
+    allowed = (kind == "terminal" and name in policy.terminal_approvers) or (
+        kind == "slack" and (user in policy.approvers or bool(policy.approver_groups & approval.groups))
+    )
+    if not allowed:
+        who = one_line(name, 60)
+        if not policy.names_anybody:
+            raise NotAnApprover(f"{who} may not approve: [policy] names nobody who may.")
+        raise NotAnApprover(f"{who} is not among those who may approve.", "Ask one of them: [policy] in zombie.toml.")
+
+
+def is_not_the_asker(policy: Policy, incident: Incident, approval: Approval) -> None:
+    """Raises: SelfApproval. An alarm that no person raised has no asker."""
+    if policy.self_approval:
+        return
+    askers = {alert.asked_by for alert in (incident.alert, *incident.joined) if alert.asked_by}
+    mine = _names(policy, approval.by)
+    if any(mine & _names(policy, asker) for asker in askers):
+        raise SelfApproval("You asked for this check, so somebody else has to approve what comes of it.")
+
+
+def _names(policy: Policy, who: str) -> frozenset[str]:
+    """Every name of a person: a name in a terminal may be tied to a Slack user."""
+    kind, _, name = who.partition(":")
+    if kind == "terminal" and (tied := policy.terminal_approvers.get(name)):
+        return frozenset((who, f"slack:{tied}"))
+    if kind == "slack":
+        return frozenset((who, f"slack:{name.rpartition('/')[2]}"))
+    return frozenset((who,))
+
+
+def is_undecided(incident: Incident) -> PlanProposed:
+    """Return what is to be decided.
+
+    Raises: AlreadyDecided, with who was first; ApprovalExpired; NothingProposed.
+    """
+    if incident.decision is not None:
+        decision = incident.decision
+        word = "declined" if isinstance(decision.event, Declined) else "approved"
+        raise AlreadyDecided(
+            f"{decision.by} {word} it at {decision.at:%H:%M:%S} UTC: {one_line(decision.event.reason, 200)}"
+        )
+    if isinstance(incident.ending, Expired):
+        raise ApprovalExpired(f"Nobody decided in time. {incident.ending.because}", "Check the node again.")
+    if incident.proposal is None:
+        why = incident.withheld.because if incident.withheld is not None else "its verdict offers no plan."
+        raise NothingProposed(f"There is nothing to approve in incident {incident.id}: {why}")
+    if incident.ended:
+        because = getattr(incident.ending, "because", "")
+        raise AlreadyDecided(
+            f"The incident is {incident.state} since {incident.updated_at:%H:%M:%S} UTC. {because}".strip()
+        )
+    return incident.proposal
+
+
+def is_in_time(policy: Policy, incident: Incident, now: datetime) -> None:
+    """Raises: ApprovalExpired."""
+    if incident.proposed_at is not None and now >= incident.proposed_at + policy.approval_expires:
+        minutes = policy.approval_expires.total_seconds() / 60
+        raise ApprovalExpired(f"The plan was proposed more than {minutes:g} minutes ago.", "Check the node again.")
+
+
+def is_the_same_plan(policy: Policy, proposal: PlanProposed, approval: Approval) -> None:
+    """Raises: PlanChanged when another plan was meant, the record was altered, or the rules are others by now."""
+    if approval.digest and approval.digest != proposal.digest:
+        raise PlanChanged("The plan on record is not the one you saw.", "Look at it again.")
+    if not proposal.is_whole:
+        raise PlanChanged("The plan on record was altered.", "zombie audit verify")
+    if proposal.binds.get("policy") != policy.digest:
+        raise PlanChanged("The policy is another than when the plan was proposed.", "Check the node again.")
+
+
+def may_be_stopped(policy: Policy, units: Iterable[str]) -> None:
+    """Raises: ProtectedUnit for what no plan may stop, and for what [act] units does not name."""
+    for unit in units:
+        if is_protected((unit,)):
+            raise ProtectedUnit(f"{unit} is protected: without it the node, or the way to it, is gone.")
+        if unit not in policy.units:
+            raise ProtectedUnit(f"{unit} is not among the units that may be stopped.", f'[act] units = ["{unit}"]')
+
+
+def units_of(plan: Plan) -> tuple[str, ...]:
+    """The units that a plan would stop."""
+    return tuple(step.args["unit"] for step in plan.steps if "unit" in step.args)
+
+
+def is_released(pulled: Entry | None) -> None:
+    """Raises: Braked."""
+    if pulled is not None:
+        reason = one_line(str(pulled.body.get("reason", "")), 200)
+        raise Braked(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC: {reason}", "zombie brake off")
+
+
+def is_not_quiet(policy: Policy, now: datetime) -> None:
+    """Raises: QuietHours."""
+    minute = now.hour * 60 + now.minute
+    for begin, end in policy.quiet:
+        if begin <= minute < end if begin <= end else (minute >= begin or minute < end):
+            raise QuietHours(f"Nothing begins before {end // 60:02}:{end % 60:02} UTC.", "[policy] quiet")

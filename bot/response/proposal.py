@@ -1,0 +1,83 @@
+"""From a verdict with a plan to a proposal that can be approved, or to the reason why it is not offered."""
+
+from __future__ import annotations
+
+from bot.domain.contracts import ActingLedger
+from bot.domain.errors import CannotRead, LedgerError, ProtectedUnit, Unreachable
+from bot.domain.events import Escalated, PlanProposed, PlanWithheld
+from bot.domain.node import Node
+from bot.domain.plan import Plan
+from bot.domain.playbook import Playbook
+from bot.domain.probe import Unread
+from bot.domain.readings.host import HostReading
+from bot.domain.verdict import Confidence, Verdict
+from bot.response.binding import binds
+from bot.response.figures import figures
+from bot.response.guards import may_be_stopped, units_of
+from bot.response.policy import SAME_AGAIN, Policy
+from bot.response.privilege import acting_lines
+from bot.response.reach import Reach
+
+ACTING_IS_OFF = "This bot shows what would help and does not act."
+
+
+class Proposer:
+    """Decides what becomes of a plan; it looks at the node and changes nothing there."""
+
+    def __init__(self, policy: Policy, reach: Reach, ledger: ActingLedger, user: str = "") -> None:
+        """`user` is the login that would act, for the sudoers lines that it lacks."""
+        self._policy = policy
+        self._reach = reach
+        self._ledger = ledger
+        self._user = user
+
+    async def event(
+        self, verdict: Verdict, node: Node | None, playbook: Playbook
+    ) -> PlanProposed | PlanWithheld | Escalated | None:
+        """Return what follows the verdict on record; None where it has no plan."""
+        plan = verdict.plan
+        if plan is None:
+            return None
+        if not self._policy.acting:
+            return PlanWithheld(ACTING_IS_OFF)
+        if why := self._why_not(verdict, plan, node):
+            return PlanWithheld(why)
+        try:
+            again = await self._ledger.tried(plan.remedy, within=SAME_AGAIN)
+        except LedgerError as error:
+            return PlanWithheld(f"Whether this was tried before cannot be told: {error.sentence}")
+        if again is not None:
+            return Escalated(
+                f"The same plan was carried out on {verdict.node} less than a day ago, in incident {again}.",
+                "It did not last. Find out what starts it again, or replace the node.",
+            )
+        assert node is not None
+        return await self._seen(verdict, plan, node, playbook)
+
+    def _why_not(self, verdict: Verdict, plan: Plan, node: Node | None) -> str:
+        if not self._policy.names_anybody:
+            return "Nobody may approve: [policy] names no approvers."
+        if verdict.confidence not in (Confidence.CONFIRMED, Confidence.LIKELY):
+            return "What is only possible is not acted upon."
+        if node is None:
+            return f"{verdict.node} is not in the inventory."
+        try:
+            may_be_stopped(self._policy, units_of(plan))
+        except ProtectedUnit as no:
+            return str(no)
+        return ""
+
+    async def _seen(self, verdict: Verdict, plan: Plan, node: Node, playbook: Playbook) -> PlanProposed | PlanWithheld:
+        try:
+            lacking = await self._reach.lacking(node, plan.steps)
+            seen = await self._reach.look(node)
+        except (Unreachable, CannotRead) as no:
+            return PlanWithheld(f"What the plan would be bound to cannot be read: {no.sentence}")
+        if lacking:
+            lines = acting_lines(self._user or node.user or "zombie", lacking)
+            return PlanWithheld("The login on the node may not run what the plan needs.", lines)
+        host = verdict.snapshot.get(HostReading) if verdict.snapshot is not None else Unread("host", "not kept")
+        if isinstance(host, Unread) or host.boot_id != seen.boot_id:
+            return PlanWithheld("The node was booted while it was looked at, or does not say which boot it is in.")
+        bound = binds(verdict, node, seen, playbook, self._policy)
+        return PlanProposed.of(plan, bound, figures=figures(verdict, units_of(plan)))

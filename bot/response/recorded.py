@@ -1,0 +1,36 @@
+"""Facts of a step as they stand on record, so that proof and undo can be told from the record alone."""
+
+from __future__ import annotations
+
+from bot.domain.action import Action, Facts
+from bot.domain.events import StepVerified
+from bot.domain.incident import StepRecord
+from bot.domain.plan import Step
+from bot.domain.verdict import Evidence
+
+
+def as_evidence(action: Action, step: Step, facts: Facts) -> Evidence:
+    """Return facts as they go on record."""
+    lines = tuple(f"{name}={value}" for name, value in facts.items())
+    return Evidence(step.action, "look", f"{action.said(step.args)}: {', '.join(lines)}", lines)
+
+
+def recorded(record: StepRecord, otherwise: Facts) -> Facts:
+    """Return what was seen before a step began; `otherwise` where it never began."""
+    if record.started is None:
+        return otherwise
+    return _facts(record.started.before)
+
+
+def proved(record: StepRecord) -> Facts:
+    """Return what proved a step; empty where it was skipped, or is not proved."""
+    return _facts(record.outcome.proof) if isinstance(record.outcome, StepVerified) else {}
+
+
+def undo_commands(action: Action, step: Step, record: StepRecord) -> tuple[str, ...]:
+    """Return the commands that bring back what was before a step; none where it was never begun."""
+    return action.undo(step.args, recorded(record, {})) if record.started is not None else ()
+
+
+def _facts(evidence: tuple[Evidence, ...]) -> Facts:
+    return dict(line.split("=", 1) for one in evidence[:1] for line in one.source if "=" in line)

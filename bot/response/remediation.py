@@ -1,0 +1,92 @@
+"""Carrying out an approved plan: fold the record, do one thing, append; whoever else does the same meanwhile.
+
+Every call of `advance` may be the first, the second at once, or the one after a crash. What holds against that: each
+entry is appended at its own number; a step that has begun is looked at before anything is done; its command is
+idempotent or carries its own fence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot.domain.alert import BOT
+from bot.domain.errors import Conflict, ImpossibleEvent, InventoryError
+from bot.domain.events import Escalated, Expired, IncidentEvent, StepFailed, StepSkipped, ValidationStarted
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.domain.transitions import State
+from bot.response.casebook import Casebook
+from bot.response.responder import Diagnose
+from bot.response.stepping import Outcome, Stepping, plan_of, stopped
+from bot.response.timing import Again, now_of
+from bot.response.validation import next_sample
+
+_OUT_OF_BAND = "Look at it out of band: the console, or the cloud's own reboot."
+
+
+@dataclass(slots=True)
+class Remediation:
+    """Runs approved plans; everything from outside is handed in."""
+
+    book: Casebook
+    stepping: Stepping
+    find: Callable[[str], Node]
+    diagnose: Diagnose
+
+    async def advance(self, incident_id: str) -> Again | None:
+        """Do the next thing for an incident; None once it has ended.
+
+        Raises: UnknownIncident when there is none of that id; LedgerUnavailable when the record cannot be asked.
+        """
+        incident = await self.book.find(incident_id)
+        if incident.ended:
+            return None
+        try:
+            outcome = await self._next(incident, now_of(self.stepping.clock, incident))
+            if isinstance(outcome, Again):
+                return outcome
+            told = await self.book.tell(incident, outcome, BOT)
+        except (Conflict, ImpossibleEvent):
+            return Again(because="somebody else went on with it")
+        return None if told.ended else Again()
+
+    async def _next(self, incident: Incident, now: datetime) -> Outcome:
+        match incident.state:
+            case State.APPROVED | State.ACTING:
+                return await self._act(incident, now)
+            case State.VERIFYING:
+                await self.stepping.ledger.beat(incident.id, self.stepping.runner)
+                wait, event = await next_sample(incident, now, self.find, self.stepping.reach, self.diagnose)
+                return Again(wait, "the node is watched") if event is None else event
+            case State.TRIAGED:
+                never = Expired("Its plan was never put to those who may approve it.")
+                return self._unless_late(incident.updated_at, now, never)
+            case State.PROPOSED:
+                since = incident.proposed_at or incident.updated_at
+                return self._unless_late(since, now, Expired("Nobody decided in time."))
+            case State.UNKNOWN:
+                since = incident.asked_at or incident.updated_at
+                asked = incident.question.question if incident.question is not None else ""
+                return self._unless_late(since, now, Escalated(f"Nobody answered: {asked}", _OUT_OF_BAND))
+        return Again(self.stepping.policy.approval_expires, "it has no verdict yet")
+
+    def _unless_late(self, since: datetime, now: datetime, event: IncidentEvent) -> Outcome:
+        left = since + self.stepping.policy.approval_expires - now
+        return Again(left, "a person has to decide") if left > timedelta(0) else event
+
+    async def _act(self, incident: Incident, now: datetime) -> Outcome:
+        try:
+            node = self.find(incident.node)
+        except InventoryError as no:
+            return stopped(incident, no.sentence)
+        if (under_way := incident.step_under_way) is not None:
+            return await self.stepping.finish(incident, node, under_way, now)
+        last = incident.steps[-1].outcome if incident.steps else None
+        if isinstance(last, StepFailed):
+            return Escalated(f"Step {last.number} failed: {last.because}", _OUT_OF_BAND)
+        if incident.next_step > len(plan_of(incident)[0].steps):
+            skipped = [step.outcome.because for step in incident.steps if isinstance(step.outcome, StepSkipped)]
+            return ValidationStarted(self.stepping.policy.validation, "; ".join(skipped))
+        return await self.stepping.begin(incident, node, now)

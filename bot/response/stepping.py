@@ -1,0 +1,249 @@
+"""One step of a plan: begun only when nothing speaks against it, and ended only by what the node then shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from bot.domain.action import Proof
+from bot.domain.alert import BOT
+from bot.domain.claim import Claim
+from bot.domain.command import Completed
+from bot.domain.contracts import ActingLedger, Clock, Sleep
+from bot.domain.errors import (
+    AlreadyTried,
+    BannerStalled,
+    CannotRead,
+    ConnectionRefused,
+    ConnectTimedOut,
+    HostKeyRejected,
+    LoginRefused,
+    NameUnknown,
+    Refused,
+    Unreachable,
+)
+from bot.domain.events import (
+    Cancelled,
+    Escalated,
+    Expired,
+    IncidentEvent,
+    QuestionAsked,
+    StepFailed,
+    StepSkipped,
+    StepStarted,
+    StepVerified,
+)
+from bot.domain.incident import Incident, StepRecord
+from bot.domain.node import Node
+from bot.domain.plan import Plan, Step
+from bot.domain.safe_text import one_line
+from bot.response import guards
+from bot.response.binding import another_boot, another_machine
+from bot.response.policy import Policy
+from bot.response.reach import Reach, Seen
+from bot.response.recorded import as_evidence, recorded
+from bot.response.timing import Again, lives_until, now_of
+
+POLL, LONGEST_POLL = timedelta(seconds=2), timedelta(seconds=10)
+SILENT = timedelta(seconds=15)  # a runner that was not heard of for so long is taken for dead
+MOST_ATTEMPTS = 3
+NOT_LASTING = "It did not last: replace the node, or look by hand."
+_NEVER_SENT = (NameUnknown, ConnectionRefused, ConnectTimedOut, BannerStalled, LoginRefused, HostKeyRejected)
+_NOBODY_SAYS = 124  # from here on an exit status is that of whatever ended the command
+
+Outcome: TypeAlias = Again | IncidentEvent
+
+
+@dataclass(slots=True)
+class Stepping:
+    """Begins and ends steps. `runner` names this program among others that share the ledger.
+
+    Shape: `_ran` are the attempts whose command this program sent, or may have: None while its end was not heard, a
+    sentence where it failed, and nothing where it went well.
+    """
+
+    policy: Policy
+    ledger: ActingLedger
+    reach: Reach
+    find: Callable[[str], Node]
+    clock: Clock
+    sleep: Sleep
+    runner: str
+    _ran: dict[tuple[str, int, int], str | None] = field(default_factory=dict)
+
+    # --- a step that has not begun
+
+    async def begin(self, incident: Incident, node: Node, now: datetime) -> Outcome:
+        """Begin the next step, or say why it does not begin."""
+        plan, bound = plan_of(incident)
+        until = lives_until(self.policy, incident)
+        if until is None or now >= until:
+            because = "The time in which what was approved could begin is over."
+            return Escalated(because, rest_of(incident)) if incident.steps else Expired(because)
+        if bound.get("policy") != self.policy.digest or incident.proposal is None or not incident.proposal.is_whole:
+            return stopped(incident, "The policy, or the plan on record, is another than was approved.")
+        steps = plan.steps[: incident.next_step]
+        try:
+            guards.may_be_stopped(self.policy, guards.units_of(plan))
+            guards.is_not_quiet(self.policy, now)
+            seen = await self.reach.look(node, steps)
+        except Refused as no:
+            return Again(POLL, f"{no.name}: {no.sentence}")
+        except HostKeyRejected as no:
+            return asked(no.sentence)
+        except (Unreachable, CannotRead) as no:
+            return Again(POLL, no.sentence)
+        if others := another_machine(bound, node, seen):
+            return asked(f"Another machine answers: {'; '.join(others)}.")
+        booted = another_boot(bound, seen)
+        if booted and not incident.steps:
+            return Cancelled("Somebody rebooted the node before anything was done.", booted)
+        for record, step, facts in zip(incident.steps, steps, seen.facts, strict=False):
+            action = self.reach.actions[step.action]
+            if action.judge(step.args, recorded(record, facts), facts) is not Proof.PROVEN:
+                return Escalated(f"{action.said(step.args)}: that does not hold any more.", rest_of(incident))
+        return await self._start(incident, node, steps[-1], seen, bool(booted))
+
+    async def _start(self, incident: Incident, node: Node, step: Step, seen: Seen, booted: bool) -> Outcome:
+        number, action, facts = incident.next_step, self.reach.actions[step.action], seen.facts[-1]
+        if booted and not action.settles:
+            return StepSkipped(number, "somebody else rebooted the node meanwhile")
+        if action.judge(step.args, facts, facts) is Proof.PROVEN:
+            return StepSkipped(number, f"{action.said(step.args)}: so it is already")
+        before = (as_evidence(action, step, facts),)
+        return await self._run(incident, node, step, StepStarted(number, 1, seen.boot_id, before, self.runner))
+
+    async def _run(self, incident: Incident, node: Node, step: Step, started: StepStarted) -> Outcome:
+        """Put the beginning of a step on record together with its claim, and only then do it."""
+        plan, _ = plan_of(incident)
+        claim = Claim(node.name, plan.remedy, self.runner, self.policy.limits, node.labels)
+        try:
+            await self.ledger.begin(incident.id, incident.seq, started, BOT, claim)
+        except AlreadyTried as no:
+            return Escalated(no.sentence, NOT_LASTING)
+        except Refused as no:
+            return Again(POLL, f"{no.name}: {no.sentence}")
+        key = (incident.id, started.number, started.attempt)
+        self._ran[key] = None
+        try:
+            self._ran[key] = _failure(await self.reach.run(node, step))
+        except _NEVER_SENT as no:
+            del self._ran[key]
+            return Again(POLL, no.sentence)
+        except Unreachable as no:  # it may have run: what the node shows next decides
+            return Again(POLL, no.sentence)
+        return Again(because="its proof is looked for")
+
+    # --- a step that has begun
+
+    async def finish(self, incident: Incident, node: Node, record: StepRecord, now: datetime) -> Outcome:
+        """Look for the proof of a step that has begun, whoever began it."""
+        ours = (incident.id, record.number, record.attempt) in self._ran
+        held = None if ours else await self.ledger.hold(node.name)
+        if held is not None and held.runner != self.runner and held.silent_for < SILENT:
+            return Again(SILENT - held.silent_for, f"{held.runner} is at work on it")
+        await self.ledger.beat(incident.id, self.runner)
+        plan, bound = plan_of(incident)
+        step = plan.steps[record.number - 1]
+        action, before = self.reach.actions[step.action], recorded(record, {})
+        patience = action.patience(before) or self.policy.reboot_deadline
+        try:
+            seen = await self.reach.look(node, (step,))
+            if others := another_machine(bound, node, seen):
+                return asked(f"Another machine answers: {'; '.join(others)}.")
+            proven = action.judge(step.args, before, seen.facts[0]) is Proof.PROVEN
+            if proven and action.settles:
+                seen, proven = await self._settled(incident, node, step, seen, patience)
+        except HostKeyRejected as no:
+            return asked(no.sentence)
+        except (Unreachable, CannotRead) as no:
+            return self._unread(record, step, patience, no.sentence, now)
+        if proven:
+            took = max(timedelta(0), now_of(self.clock, incident) - record.started_at)
+            return StepVerified(record.number, (as_evidence(action, step, seen.facts[0]),), took)
+        return await self._unproven(incident, node, record, seen, patience)
+
+    async def _settled(
+        self, incident: Incident, node: Node, step: Step, first: Seen, gap: timedelta
+    ) -> tuple[Seen, bool]:
+        """Look again after the time in which systemd would have started the unit again."""
+        rest = gap
+        while rest > timedelta(0):
+            pause = min(rest, SILENT / 3)
+            await self.sleep(pause.total_seconds())
+            rest -= pause
+            await self.ledger.beat(incident.id, self.runner)
+        later = await self.reach.look(node, (step,))
+        proven = self.reach.actions[step.action].judge(step.args, first.facts[0], later.facts[0]) is Proof.PROVEN
+        flat = first.facts[0].get("NRestarts") == later.facts[0].get("NRestarts")
+        return later, proven and flat and not another_machine(plan_of(incident)[1], node, later)
+
+    def _unread(self, record: StepRecord, step: Step, patience: timedelta, why: str, now: datetime) -> Outcome:
+        action = self.reach.actions[step.action]
+        if now < record.started_at + patience + (action.limit if action.settles else timedelta(0)):
+            return Again(_pause(record, now), why)
+        if action.settles:
+            return asked(f"Whether “{action.said(step.args)}” took effect cannot be told: {why}")
+        return StepFailed(record.number, f"the node did not come back: {why}")
+
+    async def _unproven(
+        self, incident: Incident, node: Node, record: StepRecord, seen: Seen, patience: timedelta
+    ) -> Outcome:
+        step = plan_of(incident)[0].steps[record.number - 1]
+        action, now = self.reach.actions[step.action], now_of(self.clock, incident)
+        key = (incident.id, record.number, record.attempt)
+        ours, failure = key in self._ran, self._ran.get(key)
+        seen_now = (as_evidence(action, step, seen.facts[0]),)
+        unheard = ours and failure is None
+        late = now >= record.started_at + patience + (action.limit if action.settles and unheard else timedelta(0))
+        if failure and (action.settles or now >= record.started_at + SILENT):
+            return StepFailed(record.number, f"its command failed: {failure}", seen_now)
+        if late and (ours or not action.settles):
+            return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
+        until = lives_until(self.policy, incident)
+        may_run = record.attempt < MOST_ATTEMPTS and until is not None and now < until
+        if ours or not may_run:
+            if late:
+                return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
+            return Again(_pause(record, now), "no sign of its effect yet")
+        # Its runner died, and whether the command was sent nobody knows: it is idempotent, or its fence lets it reboot
+        # the approved boot only, so sending it again does nothing a second time.
+        assert record.started is not None
+        started = replace(record.started, attempt=record.attempt + 1, runner=self.runner)
+        return await self._run(incident, node, step, started)
+
+
+def plan_of(incident: Incident) -> tuple[Plan, dict[str, str]]:
+    """Return what was approved, and what it is bound to."""
+    assert incident.proposal is not None
+    return incident.proposal.plan, dict(incident.proposal.binds)
+
+
+def asked(what: str) -> QuestionAsked:
+    """Return the question that parks an incident whose node cannot be trusted."""
+    return QuestionAsked(f"{what} Nothing more is sent to it. What is it?")
+
+
+def stopped(incident: Incident, because: str) -> IncidentEvent:
+    """End an incident before its next step: called off where nothing was done, else handed to a person."""
+    return Escalated(because, rest_of(incident)) if incident.steps else Cancelled(because)
+
+
+def rest_of(incident: Incident) -> str:
+    """Say what of the plan was not done."""
+    left = plan_of(incident)[0].steps[len(incident.steps) :]
+    return f"Not done: {', '.join(step.action for step in left)}." if left else ""
+
+
+def _pause(record: StepRecord, now: datetime) -> timedelta:
+    """Look often at first, then less often: a node that takes minutes to boot is not asked every moment."""
+    return min(max(POLL, (now - record.started_at) / 10), LONGEST_POLL)
+
+
+def _failure(ended: Completed | None) -> str | None:
+    """Why a command failed; nothing where it went well, None where it does not say."""
+    if ended is None or ended.exit_status is None or ended.exit_status >= _NOBODY_SAYS:
+        return None
+    return "" if ended.exit_status == 0 else one_line(ended.stderr, 200) or f"exit status {ended.exit_status}"

@@ -1,0 +1,126 @@
+"""Watching a node after its plan is through: whether the cure holds, and what became of every figure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+from bot.domain.action import Proof
+from bot.domain.errors import CannotRead, HostKeyRejected, InventoryError, Unreachable
+from bot.domain.events import Escalated, IncidentEvent, QuestionAsked, Resolved, SampleTaken, StepSkipped
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.domain.probe import Unread
+from bot.domain.readings.cgroups import CgroupsReading
+from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.response.binding import another_machine
+from bot.response.figures import compared, figures
+from bot.response.guards import units_of
+from bot.response.reach import Reach, Seen
+from bot.response.recorded import proved, recorded
+from bot.response.responder import Diagnose
+
+MOST_BETWEEN = timedelta(seconds=60)
+SAMPLES_A_WINDOW = 5
+UNREADABLE = "not-readable"  # a look that could not be taken: it neither holds nor refutes
+REFUTED = "refuted"
+_TRY_NEXT = "It was acted upon and is not fixed. Look at it by hand, or replace it."
+
+
+async def next_sample(
+    incident: Incident,
+    now: datetime,
+    find: Callable[[str], Node],
+    reach: Reach,
+    diagnose: Diagnose,
+) -> tuple[timedelta, IncidentEvent | None]:
+    """Return the next event of an incident that is watched, or how long until there is one."""
+    assert incident.validation is not None
+    assert incident.validation_ends_at is not None
+    window, ends_at = incident.validation.window, incident.validation_ends_at
+    last = incident.samples[-1] if incident.samples else None
+    if last is not None and any(one.finding == REFUTED for one in last.seen):
+        return timedelta(0), Escalated("The cure does not hold: " + "; ".join(one.says for one in last.seen), _TRY_NEXT)
+    if last is not None and last.holds and incident.updated_at >= ends_at:
+        return timedelta(0), _resolved(incident)
+    if last is not None and not last.holds and incident.updated_at >= ends_at + window:
+        return timedelta(0), Escalated(
+            "Whether the cure holds cannot be told: " + "; ".join(one.says for one in last.seen), _TRY_NEXT
+        )
+    every = min(max(window / SAMPLES_A_WINDOW, timedelta(seconds=1)), MOST_BETWEEN)
+    due = incident.updated_at + every
+    due = min(due, ends_at) if incident.updated_at < ends_at else due
+    if now < due:
+        return due - now, None
+    return timedelta(0), await _sample(incident, find, reach, diagnose)
+
+
+async def _sample(
+    incident: Incident, find: Callable[[str], Node], reach: Reach, diagnose: Diagnose
+) -> SampleTaken | QuestionAsked:
+    assert incident.proposal is not None
+    plan = incident.proposal.plan
+    try:
+        node = find(incident.node)
+        seen = await reach.look(node, plan.steps)
+        others = another_machine(incident.proposal.binds, node, seen)
+        if others:
+            return QuestionAsked(
+                f"Another machine answers: {'; '.join(others)}. Nothing more is sent to it. What is it?"
+            )
+        verdict = await diagnose(node, incident.playbook)
+    except HostKeyRejected as no:
+        return QuestionAsked(f"{no.sentence} Nothing more is sent to it. What is it?")
+    except (Unreachable, CannotRead, InventoryError) as no:
+        return SampleTaken(False, (Evidence(UNREADABLE, "look", no.sentence),))
+    if verdict.status in (Status.UNREACHABLE, Status.UNKNOWN):
+        return SampleTaken(False, (Evidence(UNREADABLE, "verdict", verdict.summary),))
+    measured = figures(verdict, units_of(plan))
+    lines = tuple(f"{name}={value}" for name, value in measured.items())
+    against = [*_undone(incident, reach, seen), *_back(incident, verdict)]
+    said = tuple(Evidence(REFUTED, "look", one) for one in against)
+    return SampleTaken(not against, said or (Evidence("figures", "verdict", verdict.summary, lines),))
+
+
+def _undone(incident: Incident, reach: Reach, seen: Seen) -> list[str]:
+    """Steps whose effect is not there any more."""
+    assert incident.proposal is not None
+    against = []
+    for record, step, facts in zip(incident.steps, incident.proposal.plan.steps, seen.facts, strict=True):
+        action = reach.actions[step.action]
+        if not action.settles:
+            settled = proved(record)
+            if settled and settled != facts:
+                against.append("the node was booted once more")
+            continue
+        skipped = isinstance(record.outcome, StepSkipped)
+        if action.judge(step.args, recorded(record, facts), facts) is not Proof.PROVEN:
+            told = ", ".join(f"{name}={value}" for name, value in facts.items() if name.endswith("State"))
+            against.append(f"{action.said(step.args)} {'is not so' if skipped else 'does not hold'}: {told}")
+    return against
+
+
+def _back(incident: Incident, verdict: Verdict) -> list[str]:
+    """Whether the cause is there again, or what it did goes on."""
+    before = incident.verdict
+    assert before is not None
+    assert incident.proposal is not None
+    if verdict.cause is None or verdict.cause != before.cause or verdict.confidence is Confidence.POSSIBLE:
+        return []
+    rebooted = any(step.action == "reboot" for step in incident.proposal.plan.steps)
+    cgroups = verdict.snapshot.get(CgroupsReading) if verdict.snapshot is not None else Unread("cgroups", "")
+    grows = not isinstance(cgroups, Unread) and (cgroups.growth or 0) > 0
+    if rebooted or verdict.plan is not None or grows:
+        return [f"{verdict.cause} is still there: {verdict.summary}"]
+    return []
+
+
+def _resolved(incident: Incident) -> Resolved:
+    assert incident.proposal is not None
+    assert incident.validation is not None
+    lines = [line for one in incident.samples[-1].seen for line in one.source if "=" in line]
+    after = dict(line.split("=", 1) for line in lines)
+    held = sum(sample.holds for sample in incident.samples)
+    summary = f"{incident.node} is cured: {held} of {len(incident.samples)} looks over its window found it so"
+    note = f" ({incident.validation.note})" if incident.validation.note else ""
+    return Resolved(f"{summary}{note}.", compared(incident.proposal.figures, after))
