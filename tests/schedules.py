@@ -409,6 +409,6 @@ POLICY = Policy(
     terminal_approvers={"ann": "", "bob": ""},
     approval_expires=timedelta(minutes=4),
     units=frozenset(("ecs.service",)),
-    validation=timedelta(seconds=20),
+    validation=timedelta(seconds=2),
     reboot_deadline=timedelta(seconds=60),
 )

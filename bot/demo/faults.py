@@ -30,6 +30,10 @@ class Fault(enum.Enum):
     SLOW = "slow"  # every command outlasts its limit
     GARBAGE = "garbage"  # every command prints bytes that no tool prints
     FLOOD = "flood"  # every command prints 50 MB
+    SWALLOWS_REBOOT = "swallows-reboot"  # `systemctl reboot` is accepted, and nothing happens
+    ENABLED_AT_BOOT = "enabled-at-boot"  # what was disabled is enabled again while it boots
+    STAYS_DOWN = "stays-down"  # it reboots and does not come back
+    OTHER_KEY_AFTER_BOOT = "other-key-after-boot"  # what comes back shows another host key
     CHATTER = "chatter"  # the login's own scripts print 50 MB before the batch answers
 
 

@@ -15,7 +15,7 @@ from bot.demo import fleet_founding, fleet_others
 from bot.demo.faults import Fault
 from bot.demo.images import CONTAINERD, UBUNTU_22, usual_units
 from bot.demo.machine.load import Load, Shares
-from bot.demo.machine.machine import Machine
+from bot.demo.machine.power import ActingMachine
 from bot.demo.machine.state import Memory, Nic, State
 from bot.demo.ssh_server import ADDRESS, USER, NodeServer
 
@@ -104,7 +104,9 @@ class Fleet:
             return seconds() - zero
 
         for name, member in self.members.items():
-            server = NodeServer(Machine(member.state, began_at, elapsed), login, member.fault)
+            machine = ActingMachine(member.state, began_at, elapsed, member.fault)
+            server = NodeServer(machine, login, member.fault)
+            machine.power = server.powered
             await server.start()
             self.servers[name] = server
         self.key.touch(mode=0o600)

@@ -51,6 +51,7 @@ class NodeServer:
         self.fault = fault
         self.host_key = asyncssh.generate_private_key("ssh-ed25519")
         self.port = 0
+        self._before: Fault | None = None  # the fault while it was up
         self._door: _Door | None = None
         self._connections: dict[int, asyncssh.SSHServerConnection] = {}
 
@@ -98,6 +99,15 @@ class NodeServer:
             with contextlib.suppress(OSError, asyncssh.Error):
                 await connection.wait_closed()
         self._connections.clear()
+
+    async def powered(self, on: bool) -> None:
+        """Shut the door as a machine that goes down does, or open it again after its boot; the port stays taken."""
+        if not on:
+            self._before = self.fault
+            await self.switch(Fault.REFUSES)
+            return
+        again = self._before
+        await self.switch(Fault.OTHER_HOST_KEY if again is Fault.OTHER_KEY_AFTER_BOOT else again)
 
     async def switch(self, fault: Fault | None) -> None:
         """Come back on the same port with another fault, or with none."""

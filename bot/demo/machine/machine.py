@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import re
+import shlex
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
@@ -13,22 +15,34 @@ from bot.demo.machine.fragments import FRAGMENTS
 from bot.demo.machine.here import Here, Tool
 from bot.demo.machine.state import Moment, State
 
+_BOOT_ID = "/proc/sys/kernel/random/boot_id"
+# What acts comes as one line for a shell: a plain command, or one behind the fence that names the boot it is for.
+_FENCE = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S+) && exec (?:sudo -n systemctl reboot)')
+_PLAIN = re.compile(r"sudo -n systemctl [a-z]+[A-Za-z0-9@:._ \\-]*")
+
 
 class Machine:
     """One simulated node. `elapsed` tells the seconds since `began_at`, when its uptime was what its state says."""
 
     def __init__(self, state: State, began_at: datetime, elapsed: Callable[[], float]) -> None:
+        self.began_at = began_at
+        self.elapsed = elapsed
+        self._booted = 0.0  # what `elapsed` was when its uptime was what its state says
+        self.become(state)
+
+    def become(self, state: State, booted: bool = False) -> None:
+        """Be in another state from now on; `booted`: its uptime begins anew."""
+        if booted:
+            self._booted = self.elapsed()
         self.state = state
-        self._began_at = began_at
-        self._elapsed = elapsed
         self._files = Files(
             {**proc_files.files(state), **network.files(state), **processes.files(state), **state.files}
         )
 
     def now(self) -> Moment:
         """Return the node's time."""
-        elapsed = self._elapsed()
-        return Moment(self.state.uptime + elapsed, self._began_at + timedelta(seconds=elapsed))
+        elapsed = self.elapsed()
+        return Moment(self.state.uptime + elapsed - self._booted, self.began_at + timedelta(seconds=elapsed))
 
     def uptime(self) -> float:
         """Return the seconds since boot."""
@@ -41,16 +55,28 @@ class Machine:
             if not self.state.sudo:
                 return Answer.error("sudo: a password is required", 1)
             root, argv = True, argv[2:]
+            if argv[:1] == ["-l"] or argv[:1] == ("-l",):
+                return Answer.text(f"/usr/bin/{' '.join(argv[1:])}\n")
         if argv and argv[0] == "timeout":
             argv = argv[4:]  # -k 1 SECONDS; the limit itself is the batch's
         if not argv:
             return Answer.error("sudo: no command", 1)
+        if argv[0] == "systemctl" and (changed := await self.change(argv, root)) is not None:
+            return changed
+        if (fence := _FENCE.fullmatch(argv[-1])) is not None or _PLAIN.fullmatch(argv[-1]):
+            if fence is not None and fence.group(1) != (self._files.read(_BOOT_ID, self.now()) or "").strip():
+                return Answer(status=1)
+            return await self.run(shlex.split(argv[-1].rpartition("exec ")[2]))
         here = Here(self.state, self._files, self.now, root)
         tool = self._fragment(argv) if argv[0] in ("sh", "awk") else TOOLS.get(argv[0])
         if tool is None:
             return Answer.error(f"timeout: failed to run command '{argv[0]}': No such file or directory", 127)
         answer = tool(here, argv)
         return answer if isinstance(answer, Answer) else await answer
+
+    async def change(self, argv: Sequence[str], root: bool) -> Answer | None:
+        """Do what a `systemctl` that changes something says; None where it changes nothing, as here."""
+        return None
 
     def _fragment(self, argv: Sequence[str]) -> Tool | None:
         text = " ".join(argv)

@@ -1,0 +1,136 @@
+"""What can be done to a simulated node: a unit stopped, disabled, masked or started again, and a reboot.
+
+Defined in: systemctl(1); what is dying is freed by nothing but a boot: Linux, Documentation/admin-guide/cgroup-v2.rst.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.demo.machine.state import Cgroups, Container, Content, Loop, Moment, State, Thread, Unit
+
+BOOT_TAKES = 14.0  # uptime at which a node lets people in again
+_FRESH_DYING = 17
+
+
+def disabled(state: State, name: str, now: Moment) -> State:
+    """Return the node after `systemctl disable --now`."""
+    return _stopped(_with(state, name, enabled="disabled"), name, now)
+
+
+def masked(state: State, name: str, now: Moment) -> State:
+    """Return the node after `systemctl mask --now`."""
+    return _stopped(_with(state, name, enabled="masked"), name, now)
+
+
+def enabled(state: State, name: str) -> State:
+    """Return the node after `systemctl enable` or `unmask`."""
+    return _with(state, name, enabled="enabled")
+
+
+def rebooted(before: State, image: State, enables: str = "") -> State:
+    """Return the node in its next boot.
+
+    Shape: `image` is the node as it once was, from which whatever starts at boot starts again; `enables` is a unit
+    that something enables again while it boots.
+    """
+    leaks = {unit.name for unit in image.units if unit.loop is not None or _loops(image, unit)}
+    kept = {unit.name: unit.enabled for unit in before.units}
+    units, again = [], False
+    for unit in image.units:
+        switch = "enabled" if unit.name == enables else kept.get(unit.name, unit.enabled)
+        fresh = replace(unit, enabled=switch, since=min(unit.since, 12.0))
+        if unit.name in leaks:
+            if switch == "enabled":
+                again = True
+                fresh = replace(fresh, loop=_from_boot(unit.loop))
+            else:
+                fresh = replace(fresh, loop=None, active="inactive", sub="dead", pid=0)
+        units.append(fresh)
+    every = image.cgroups.every if again else 0.0
+    return replace(
+        image,
+        units=tuple(units),
+        uptime=BOOT_TAKES,
+        generation=before.generation + 1,
+        cgroups=Cgroups(image.cgroups.alive, _FRESH_DYING, every, 45.0),
+        load=replace(image.load, holds=()),
+        nics=tuple(replace(nic, resets=None) for nic in image.nics),
+        log=(),
+        processes=tuple(
+            replace(
+                one, since=min(one.since, 13.0), threads=tuple(t for t in one.threads if t.sys < 60) or one.threads[:1]
+            )
+            for one in image.processes
+        ),
+        runtime=replace(
+            image.runtime,
+            docker=_containers(image.runtime.docker, again),
+            cri=_containers(image.runtime.cri, again),
+        ),
+        files={path: content for path, content in image.files.items() if again or not path.endswith("ecs-init.log")},
+    )
+
+
+def _with(state: State, name: str, **changes: str) -> State:
+    return replace(state, units=tuple(replace(one, **changes) if _is(one, name) else one for one in state.units))  # type: ignore[arg-type]
+
+
+def _stopped(state: State, name: str, now: Moment) -> State:
+    """The unit at rest, the containers that it started gone with it, and no further leak."""
+    unit = next(one for one in state.units if _is(one, name))
+    leaked = unit.loop is not None or _loops(state, unit)
+    rest = replace(unit, active="inactive", sub="dead", loop=None, pid=0, since=now.uptime)
+    units = tuple(rest if one is unit else one for one in state.units)
+    if not leaked:
+        return replace(state, units=units)
+    runtime = replace(state.runtime, docker=_ended(state.runtime.docker, now), cri=_ended(state.runtime.cri, now))
+    cgroups = replace(state.cgroups, until=min(state.cgroups.until, now.uptime))
+    files = {path: _written_until(now, content) for path, content in state.files.items()}
+    return replace(state, units=units, runtime=runtime, cgroups=cgroups, files=files)
+
+
+def _written_until(end: Moment, content: Content) -> Content:
+    """A file that nobody writes to any more."""
+    if isinstance(content, str):
+        return content
+    return content(end)
+
+
+def _at_ease(thread: Thread) -> Thread:
+    """A thread that walks no statistics of dying cgroups."""
+    return replace(thread, sys=min(thread.sys, 0.5))
+
+
+def _ended(containers: tuple[Container, ...] | None, now: Moment) -> tuple[Container, ...] | None:
+    if containers is None:
+        return None
+    return tuple(
+        replace(one, loop=replace(one.loop, until=min(one.loop.until, now.uptime))) if one.loop is not None else one
+        for one in containers
+    )
+
+
+def _containers(containers: tuple[Container, ...] | None, again: bool) -> tuple[Container, ...] | None:
+    if containers is None:
+        return None
+    return tuple(
+        replace(one, created=min(one.created, 13.0), loop=_from_boot(one.loop))
+        for one in containers
+        if again or one.loop is None
+    )
+
+
+def _from_boot(loop: Loop | None) -> Loop | None:
+    return None if loop is None else replace(loop, since=10.0, until=float("inf"))
+
+
+def _is(unit: Unit, name: str) -> bool:
+    return name in (unit.name, *unit.aliases)
+
+
+def _loops(state: State, unit: Unit) -> bool:
+    """True for the agent's unit while its containers come and go."""
+    agent = unit.name.removesuffix(".service")
+    containers = (*(state.runtime.docker or ()), *(state.runtime.cri or ()))
+    return any(one.loop is not None and agent in one.name for one in containers)
