@@ -50,7 +50,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if pressed is not None and (stalled or evidence):
         evidence.append(pressed)
     if not evidence:
-        return _none(snapshot)
+        return _none(snapshot, waiting, tuning)
     return Finding(
         cause=NAME,
         status=Status.CRITICAL if now and (waiting or pressed is not None) else Status.DEGRADED,
@@ -76,11 +76,15 @@ def _pressure(snapshot: Snapshot, tuning: Tuning) -> Evidence | None:
     return None
 
 
-def _none(snapshot: Snapshot) -> Weighing:
+def _none(snapshot: Snapshot, waiting: tuple[str, ...], tuning: Tuning) -> Weighing:
     for reading in (snapshot.get(KernelLogReading), snapshot.get(ProcessesReading)):
         if isinstance(reading, Unread):
             what = "kernel log was" if reading.probe == "kernel_log" else "processes were"
             return Undecided(NAME, f"the {what} not read ({reading.reason})")
+    if len(waiting) >= tuning["waiting_few"]:
+        # A frozen file system holds its writers so, and the kernel tells of it after two minutes; so does a busy lock.
+        says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks, but not for I/O as far as is told"
+        return RuledOut(NAME, f"{says}: no I/O pressure, no hung task and no disk error in the log")
     return RuledOut(NAME, "no hung task and no disk error in the log, and no crowd of tasks waits for I/O")
 
 

@@ -28,7 +28,8 @@ def test_crowd_that_waits_under_pressure_confirms_a_stall() -> None:
     waits = b.cpu({core: {"usr": 1.0, "iowait": 70.0} for core in range(8)})
     assert found(STALL, b.processes(waiting=WAITING), waits).confidence is Confidence.CONFIRMED
     ruled_out(STALL, b.processes(waiting=WAITING[:4]), pressed)
-    ruled_out(STALL, b.processes(waiting=WAITING))
+    told = ruled_out(STALL, b.processes(waiting=WAITING))
+    assert told.because.startswith("5 tasks waited uninterruptibly at both looks, but not for I/O as far as is told")
 
 
 def test_disk_errors_are_likely_until_something_waits() -> None:
