@@ -42,7 +42,7 @@ class Bench:
 
     @property
     def environment(self) -> dict[str, str]:
-        return {**os.environ, "ZOMBIE_STATE_DIR": str(self.folder)}
+        return {**os.environ, "ZOMBIE_STATE_DIR": str(self.folder), "PYTHONPATH": str(ROOT)}
 
     def argv(self, *words: str) -> list[str]:
         return [sys.executable, "-P", "-m", "bot", *words]
