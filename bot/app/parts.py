@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.causes import CAUSES
-from bot.domain.contracts import Transport
+from bot.domain.contracts import ActingTransport, Transport
 from bot.domain.node import Node
 from bot.library import Library
 from bot.probes import PROBES
@@ -65,7 +65,7 @@ def _home(environment: Mapping[str, str]) -> Path:
     return Path(environment.get("HOME") or Path.home())
 
 
-def ssh_transport(environment: Mapping[str, str]) -> Transport:
+def ssh_transport(environment: Mapping[str, str]) -> ActingTransport:
     """The way to nodes of an inventory; asyncssh is loaded here and not before."""
     from bot.transport.ssh import SshTransport
     from bot.transport.ssh_options import Keyring

@@ -2,6 +2,34 @@
 
 from __future__ import annotations
 
-from bot.commands import audit, check, demo, incidents, lab, nodes, playbooks, serve, settings, sudoers
+from bot.commands import (
+    audit,
+    brake,
+    check,
+    demo,
+    incidents,
+    lab,
+    nodes,
+    playbooks,
+    remediate,
+    serve,
+    settings,
+    sudoers,
+    watch,
+)
 
-COMMANDS = (check, demo, lab, serve, nodes, playbooks, incidents, audit, sudoers, settings)
+COMMANDS = (
+    check,
+    demo,
+    lab,
+    serve,
+    nodes,
+    playbooks,
+    incidents,
+    remediate,
+    watch,
+    brake,
+    audit,
+    sudoers,
+    settings,
+)

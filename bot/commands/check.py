@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,8 +16,11 @@ from bot.domain.node import Node, valid_name
 
 if TYPE_CHECKING:
     from bot.app import Check
+    from bot.commands.record import Offer
+    from bot.domain.events import IncidentEvent
+    from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
-    from bot.ledger import Database
+    from bot.ledger import AwaitedLedger, Database
 
 EXAMPLES = """examples:
   zombie check node-123                        one verdict, from the nodes of ./inventory.toml or ZOMBIE_INVENTORY
@@ -98,17 +101,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _judge(arguments: argparse.Namespace, what: Check, database: Database | None) -> int:
     verdicts: list[Verdict] = []
+    offers = _offers(arguments)
     colour = options.wants_colour(arguments)
     try:
         asyncio.run(_check(what, arguments.json, colour, verdicts))
     except KeyboardInterrupt:
-        _finish(what, verdicts, arguments.json, colour, database)
+        _finish(what, verdicts, arguments.json, colour, database, offers)
         print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged", file=sys.stderr)
         return 130
     except UsageError:
-        _finish(what, verdicts, arguments.json, colour, database)
+        _finish(what, verdicts, arguments.json, colour, database, offers)
         raise
-    _finish(what, verdicts, arguments.json, colour, database)
+    _finish(what, verdicts, arguments.json, colour, database, offers)
     from bot.app import exit_status
     from bot.domain.verdict import Status
 
@@ -153,7 +157,14 @@ async def _check(what: Check, as_json: bool, colour: bool, verdicts: list[Verdic
         await app.check(what, heard, concluded)
 
 
-def _finish(what: Check, verdicts: list[Verdict], as_json: bool, colour: bool, database: Database | None) -> None:
+def _finish(
+    what: Check,
+    verdicts: list[Verdict],
+    as_json: bool,
+    colour: bool,
+    database: Database | None,
+    offers: Callable[[AwaitedLedger], Offer],
+) -> None:
     """Open the incidents where that was asked for, and print what is only complete at the end, in the order asked for.
 
     Raises: LedgerError when an incident could not be written down; the verdicts are printed all the same.
@@ -165,9 +176,32 @@ def _finish(what: Check, verdicts: list[Verdict], as_json: bool, colour: bool, d
         if database is not None:
             from bot.commands import record
 
-            record.open_incidents(database, verdicts, what.playbook, incidents)
+            record.open_incidents(database, verdicts, what.playbook, incidents, offers)
     finally:
         _print_finish(what, verdicts, as_json, colour, incidents)
+
+
+def _offers(arguments: argparse.Namespace) -> Callable[[AwaitedLedger], Offer]:
+    """What decides, for each verdict on record, whether its plan is put to those who may approve it."""
+
+    def offers(ledger: AwaitedLedger) -> Offer:
+        from bot.app.acting import acting
+        from bot.domain.events import PlanWithheld
+        from bot.response.proposal import ACTING_IS_OFF
+
+        settings = options.settings(arguments)
+        known = None if arguments.local else options.inventory(arguments, settings)
+        proposer = acting(settings, known, ledger, arguments.environ).proposer if known is not None else None
+        nodes = {node.name: node for node in known.nodes} if known is not None else {}
+
+        async def offer(verdict: Verdict, playbook: Playbook) -> IncidentEvent | None:
+            if proposer is None:
+                return PlanWithheld(ACTING_IS_OFF) if verdict.plan is not None else None
+            return await proposer.event(verdict, nodes.get(verdict.node), playbook)
+
+        return offer
+
+    return offers
 
 
 def _print_finish(

@@ -81,3 +81,13 @@ def wants_colour(arguments: argparse.Namespace) -> bool:
     """True when stdout is a terminal that nobody asked to be plain."""
     environ = arguments.environ
     return sys.stdout.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
+
+
+def duration(text: str) -> timedelta:
+    """Parse a time like 90s, 10m or 2h."""
+    from bot.domain.duration import parse_duration
+
+    try:
+        return parse_duration(float(text) if text.replace(".", "", 1).isdigit() else text)
+    except ValueError as no:
+        raise argparse.ArgumentTypeError(str(no)) from no

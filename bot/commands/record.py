@@ -7,7 +7,7 @@ import contextlib
 import os
 import pwd
 import re
-from collections.abc import Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,11 +15,14 @@ from bot.domain.errors import LedgerUnavailable
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
+    from bot.domain.events import IncidentEvent
     from bot.domain.incident import IncidentSummary
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
-    from bot.ledger import Database
+    from bot.ledger import AwaitedLedger, Database
     from bot.response.casebook import Casebook
+
+    Offer = Callable[[Verdict, Playbook], Awaitable[IncidentEvent | None]]
 
 
 def database_url(environment: Mapping[str, str]) -> str:
@@ -88,34 +91,58 @@ def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:
 
 
 def open_incidents(
-    database: Database, verdicts: Iterable[Verdict], playbook: Playbook, ids: MutableMapping[str, str]
+    database: Database,
+    verdicts: Iterable[Verdict],
+    playbook: Playbook,
+    ids: MutableMapping[str, str],
+    offers: Callable[[AwaitedLedger], Offer],
 ) -> None:
     """Open one incident a verdict, all of one group, and note each id under its node as soon as it is on record.
 
+    Shape: `offers` makes of the ledger what decides whether a verdict's plan is put to those who may approve it.
+
     Raises: LedgerUnavailable when one cannot be written down.
     """
+    from bot.domain.alert import BOT
     from bot.response.casebook import checked
 
-    async def one_by_one() -> None:
+    async def one_by_one(ledger: AwaitedLedger) -> None:
+        book, offer = _book(ledger), offers(ledger)
         group = book.new_id()
         for verdict in verdicts:
-            ids[verdict.node] = (await checked(book, verdict, playbook, group, terminal_user())).id
+            incident = await checked(book, verdict, playbook, group, terminal_user())
+            ids[verdict.node] = incident.id
+            event = await offer(verdict, playbook)
+            if event is not None:
+                await book.tell(incident, event, BOT)
 
-    with casebook(database) as book:
-        asyncio.run(one_by_one())
+    with ledger_of(database) as ledger:
+        asyncio.run(one_by_one(ledger))
+
+
+@contextlib.contextmanager
+def ledger_of(database: Database) -> Iterator[AwaitedLedger]:
+    """The ledger of a database, for one command."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from bot.ledger import AwaitedLedger, Ledger
+
+    with ThreadPoolExecutor(1) as threads:
+        yield AwaitedLedger(Ledger(database), threads)
 
 
 @contextlib.contextmanager
 def casebook(database: Database) -> Iterator[Casebook]:
     """The incidents of a database, for one command."""
-    from concurrent.futures import ThreadPoolExecutor
+    with ledger_of(database) as ledger:
+        yield _book(ledger)
 
+
+def _book(ledger: AwaitedLedger) -> Casebook:
     from bot.app import incident_id
-    from bot.ledger import AwaitedLedger, Ledger
     from bot.response.casebook import Casebook
 
-    with ThreadPoolExecutor(1) as threads:
-        yield Casebook(AwaitedLedger(Ledger(database), threads), incident_id)
+    return Casebook(ledger, incident_id)
 
 
 def terminal_user() -> str:

@@ -28,12 +28,13 @@ _OUT_OF_BAND = "Look at it out of band: the console, or the cloud's own reboot."
 
 @dataclass(slots=True)
 class Remediation:
-    """Runs approved plans; everything from outside is handed in."""
+    """Runs approved plans; everything from outside is handed in. `validation` takes the place of the policy's."""
 
     book: Casebook
     stepping: Stepping
     find: Callable[[str], Node]
     diagnose: Diagnose
+    validation: timedelta | None = None
 
     async def advance(self, incident_id: str) -> Again | None:
         """Do the next thing for an incident; None once it has ended.
@@ -88,5 +89,5 @@ class Remediation:
             return Escalated(f"Step {last.number} failed: {last.because}", _OUT_OF_BAND)
         if incident.next_step > len(plan_of(incident)[0].steps):
             skipped = [step.outcome.because for step in incident.steps if isinstance(step.outcome, StepSkipped)]
-            return ValidationStarted(self.stepping.policy.validation, "; ".join(skipped))
+            return ValidationStarted(self.validation or self.stepping.policy.validation, "; ".join(skipped))
         return await self.stepping.begin(incident, node, now)

@@ -11,9 +11,12 @@ from bot.domain.errors import UnreadableEntry
 from bot.domain.events import (
     AlertJoined,
     AlertReceived,
+    Cancelled,
+    Escalated,
     PlanProposed,
     PlanWithheld,
     QuestionAsked,
+    Resolved,
     SampleTaken,
     StepFailed,
     StepSkipped,
@@ -78,6 +81,11 @@ def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80)
     return "\n".join(lines) + "\n"
 
 
+def entry_line(entry: Entry) -> str:
+    """Return one entry as a line of a story that is told while it happens."""
+    return f"{entry.at:%H:%M:%S}  {safe(entry.by):<14}  {safe(entry.kind):<18}  {one_line(said(entry), 400)}".rstrip()
+
+
 def said(entry: Entry) -> str:
     """Return what an entry says, in words."""
     try:
@@ -103,6 +111,12 @@ def said(entry: Entry) -> str:
             return f"step {number}: {because}"
         case ValidationStarted(window=window, note=note):
             return f"watched for {span(window)}" + (f"; {note}" if note else "")
+        case Resolved(summary=summary, compared=compared):
+            return summary + "".join(f"; {one.name}: {one.before} → {one.after}" for one in compared)
+        case Cancelled(because=because, differences=differences):
+            return " ".join((because, *differences))
+        case Escalated(because=because, try_next=try_next):
+            return f"{because} {try_next}".strip()
         case SampleTaken(holds=holds, seen=seen):
             return "; ".join(["holds" if holds else "does not hold", *(one.says for one in seen)])
         case QuestionAsked(question=question, options=options):

@@ -1,0 +1,110 @@
+"""What acting is made of, put together from the settings in force: for a terminal, and for whoever serves."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import platform
+import secrets
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.actions import ACTIONS
+from bot.app.check import DEADLINE_BEYOND_WINDOW
+from bot.app.parts import incident_id, library, now, ssh_transport
+from bot.domain.batch import Sampling
+from bot.domain.contracts import ActingLedger, ActingTransport
+from bot.domain.errors import SettingsError
+from bot.domain.node import Node
+from bot.domain.verdict import Verdict
+from bot.inventory import Inventory
+from bot.response.casebook import Casebook
+from bot.response.policy import Policy
+from bot.response.proposal import Proposer
+from bot.response.reach import Reach
+from bot.response.remediation import Remediation
+from bot.response.responder import Responder
+from bot.response.stepping import Stepping
+from bot.response.triage import Triage
+from bot.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class Acting:
+    """Everything that acts, over one ledger."""
+
+    policy: Policy
+    proposer: Proposer
+    responder: Responder
+    remediation: Remediation
+
+
+def acting(
+    settings: Settings,
+    known: Inventory,
+    ledger: ActingLedger,
+    environment: Mapping[str, str],
+    validation: timedelta | None = None,
+) -> Acting:
+    """Put it together; `validation` takes the place of the settings' window for one run.
+
+    Raises: SettingsError when a table of the settings names what is not there.
+    """
+    policy = Policy.of(settings.tables, len(known.nodes))
+    transport = ssh_transport(environment)
+    login = acting_login(settings, environment) if policy.acting else {}
+    reach = Reach(transport, ACTIONS, lambda node: replace(node, **login) if login else node)
+    book = Casebook(ledger, incident_id)
+    diagnose = _diagnose(settings, transport)
+    runner = f"{platform.node()[:40]}-{os.getpid()}-{secrets.token_hex(3)}"
+    stepping = Stepping(policy, ledger, reach, known.find, now, asyncio.sleep, runner)
+    return Acting(
+        policy,
+        Proposer(policy, reach, ledger, str(login.get("user", ""))),
+        Responder(policy, book, ledger, reach, known.find, diagnose, now),
+        Remediation(book, stepping, known.find, diagnose, validation),
+    )
+
+
+def acting_login(settings: Settings, environment: Mapping[str, str]) -> dict[str, Any]:
+    """Return user and key of the login that acts, where it has its own.
+
+    Raises: SettingsError when its key is not there.
+    """
+    told = settings.tables.get("ssh", {}).get("act", {})
+    login: dict[str, Any] = {"user": told["user"]} if "user" in told else {}
+    if "key" in told:
+        config = settings.get("config")
+        folder = config.absolute().parent if config is not None else Path.cwd()
+        home = Path(environment.get("HOME") or Path.home())
+        written = str(told["key"])
+        login["key"] = home / written[2:] if written.startswith("~/") else folder / written
+        if not login["key"].is_file():
+            raise SettingsError(f"There is no key {login['key']}, which [ssh.act] names.")
+    return login
+
+
+def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
+    """Return what acting may run as root: each unit stopped in each way, and the reboot; nothing where no unit is."""
+    units = sorted(Policy.of(settings.tables).units)
+    of_units = [argv for unit in units for name in ("disable_unit", "mask_unit") for argv in _rights(name, unit)]
+    return (*of_units, *_rights("reboot", "")) if units else ()
+
+
+def _rights(action: str, unit: str) -> tuple[tuple[str, ...], ...]:
+    return ACTIONS[action].rights({"unit": unit})
+
+
+def _diagnose(settings: Settings, transport: ActingTransport) -> Callable[[Node, str], Any]:
+    playbooks = library(settings.playbooks)
+    sampling = Sampling(settings.samples)
+    deadline = settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
+    triage = Triage(transport, ACTIONS, now, sampling, deadline)
+
+    async def diagnose(node: Node, playbook: str) -> Verdict:
+        return await triage.diagnose(node, playbooks.get(playbook or settings.playbook))
+
+    return diagnose

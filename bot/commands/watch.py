@@ -1,0 +1,48 @@
+"""`zombie watch`: an incident's entries as they are made, until it ends."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+
+_EVERY_SECONDS = 0.5
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "watch",
+        help="show what happens in an incident, as it happens",
+        description="Print every entry of an incident as it is made, until it ends. It needs the database alone.",
+    )
+    parser.add_argument("id", metavar="ID", help="the incident: zombie incidents")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status.
+
+    Raises: UnknownIncident when there is none of that id.
+    """
+    from bot.commands import record
+
+    with record.existing(arguments.environ) as database, record.casebook(database) as book:
+
+        async def watch() -> None:
+            from bot.domain.fold import fold
+            from bot.surfaces.incidents import entry_line
+
+            shown = 0
+            while True:
+                entries = await book.story(arguments.id)
+                for entry in entries[shown:]:
+                    print(entry_line(entry), flush=True)
+                shown = len(entries)
+                incident = fold(entries)
+                if incident.ended:
+                    print(f"{incident.id} is {incident.state}", flush=True)
+                    return
+                await asyncio.sleep(_EVERY_SECONDS)
+
+        asyncio.run(watch())
+    return 0
