@@ -78,7 +78,12 @@ def parse(outputs: Outputs) -> UnitsReading:
     version, failed = _failed(outputs)
     journal = outputs.text_or_none("restarts")
     logged = _logged(journal or "")
-    services = (_unit(name, first.get(name) or later[name], later.get(name)) for name in {**first, **later})
+    services = [_unit(name, first.get(name) or later[name], later.get(name)) for name in {**first, **later}]
+    # At rest now, so systemd was not asked of it, but within the hour it was started again and again.
+    shown_names = {name for unit in services for name in (unit.name, *unit.aliases)}
+    services += [
+        Unit(name, load="", active="inactive", sub="", result="") for name in sorted(logged.keys() - shown_names)
+    ]
     return UnitsReading(
         systemd=True,
         services=tuple(_with_log(unit, logged.get(unit.name, [])) for unit in services),

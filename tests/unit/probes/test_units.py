@@ -33,6 +33,16 @@ def read(
     return parse(Outputs(*runs, *([] if later is None else [run("show", later, 1)])))
 
 
+def test_unit_that_was_disabled_by_hand_is_known_by_its_journal() -> None:
+    line = "[ {at:>12}] lab-1 systemd[1]: ecs.service: Scheduled restart job, restart counter is at {n}."
+    journal = "\n".join(line.format(at=f"{90 + n}.000000", n=n) for n in range(1, 31))
+    ecs = read(shown(), journal=f"{journal}\n-- read --").get("ecs.service")
+    assert ecs is not None
+    assert (ecs.active, ecs.restarts, ecs.restarts_logged) == ("inactive", None, 30)
+    assert ecs.restarts_logged_over == timedelta(seconds=29)
+    assert ecs.source == (line.format(at="120.000000", n=30),)
+
+
 def test_recorded_crash_loop_is_seen_by_counter_state_and_journal() -> None:
     reading = parse(recorded(UNITS / "debian-12--crash-loop.out"))
     ecs = reading.get("ecs.service")
