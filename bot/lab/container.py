@@ -7,14 +7,17 @@ starts. They need root and a cgroup v1 memory hierarchy, in which they may make 
 
 from __future__ import annotations
 
+import contextlib
 import os
+import signal
 import subprocess
+import time
 from collections.abc import Sequence
 from pathlib import Path
 
 from bot.domain.errors import UsageError
 from bot.lab import tools
-from bot.lab.image_store import Image, unmount_below
+from bot.lab.image_store import Image
 from bot.lab.node import LabNode
 from bot.lab.process import Process
 
@@ -57,10 +60,14 @@ def start(names: Sequence[str], place: Path, image: Image) -> tuple[LabNode, ...
     ip = needed["ip"]
     if Path(f"/sys/class/net/{_BRIDGE}").exists():
         raise UsageError(f"Another lab uses the bridge {_BRIDGE}.", f"If none does: ip link del {_BRIDGE}")
-    _run(ip, "link", "add", _BRIDGE, "type", "bridge")
-    _run(ip, "addr", "add", f"{_NETWORK}.1/24", "dev", _BRIDGE)
-    _run(ip, "link", "set", _BRIDGE, "up")
-    return tuple(_start(name, number, place / name, image) for number, name in enumerate(names, start=2))
+    try:
+        _run(ip, "link", "add", _BRIDGE, "type", "bridge")
+        _run(ip, "addr", "add", f"{_NETWORK}.1/24", "dev", _BRIDGE)
+        _run(ip, "link", "set", _BRIDGE, "up")
+        return tuple(_start(name, number, place / name, image) for number, name in enumerate(names, start=2))
+    except BaseException:
+        clear()
+        raise
 
 
 def _start(name: str, number: int, folder: Path, image: Image) -> LabNode:
@@ -110,15 +117,24 @@ def _writable_memory(root: Path) -> None:
     (wants / "lab-cgroups.service").symlink_to(f"/{unit}")
 
 
-def clear(nodes: Sequence[LabNode]) -> None:
-    """Take away what the nodes left on this machine: mounts, the network, the cgroup."""
-    for node in nodes:
-        unmount_below(node.folder)
+def clear() -> None:
+    """Take away what the nodes left on this machine: processes in their cgroup, the network, the cgroup itself."""
+    deadline = time.monotonic() + 10
+    while (pids := _members()) and time.monotonic() < deadline:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        time.sleep(0.05)  # noqa: TID251 - the kernel empties a cgroup in its own time
     _run("ip", "link", "del", _BRIDGE, check=False)
     if _GROUP.is_dir():
         for group in sorted((path for path in _GROUP.rglob("*") if path.is_dir()), reverse=True):
             group.rmdir()
         _GROUP.rmdir()
+
+
+def _members() -> list[int]:
+    """Every process in the nodes' cgroup: there is nobody else in it."""
+    return [int(pid) for path in _GROUP.rglob("cgroup.procs") for pid in path.read_text().split()]
 
 
 def _run(*argv: str, check: bool = True) -> None:

@@ -117,11 +117,10 @@ class Lab:
         if any(node.kind == "nspawn" for node in nodes):
             from bot.lab.container import clear
 
-            clear(nodes)
+            clear()
         unmount_below(self._folder)
-        for name in ("nodes",):
-            if (self._folder / name).exists():
-                shutil.rmtree(self._folder / name)
+        if (self._folder / "nodes").exists():
+            shutil.rmtree(self._folder / "nodes")
         for name in ("inventory.toml", "known_hosts", "login_key"):
             (self._folder / name).unlink(missing_ok=True)
         if self._folder.is_dir() and not any(self._folder.iterdir()):

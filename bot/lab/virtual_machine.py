@@ -54,14 +54,20 @@ def start(name: str, folder: Path, image: Image, cgroups: str, hardware: Hardwar
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C is for us; we end it in our own order
             )
-        with contextlib.suppress(subprocess.TimeoutExpired):
-            process.wait(0.5)  # a refused port ends it at once
-        if process.returncode is None:
-            (folder / "known_hosts").write_text(f"[{ADDRESS}]:{port} {image.host_key}\n", encoding="ascii")
-            node = LabNode(name, "qemu", cgroups, ADDRESS, port, Process.of(process.pid), folder, image.key("root"))
-            process.returncode = 0  # it is to outlive us: this object is not to ask for it
-            node.save()
-            return node
+        try:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(0.5)  # a refused port ends it at once
+            if process.returncode is None:
+                (folder / "known_hosts").write_text(f"[{ADDRESS}]:{port} {image.host_key}\n", encoding="ascii")
+                itself = Process.of(process.pid)
+                node = LabNode(name, "qemu", cgroups, ADDRESS, port, itself, folder, image.key("root"))
+                node.save()  # from here on `down` knows of it
+                process.returncode = 0  # it is to outlive us: this object is not to ask for it
+                return node
+        except BaseException:
+            process.kill()
+            process.wait()
+            raise
         if "Could not set up host forwarding" not in said.read_text(errors="replace"):
             break
     raise UsageError(f"QEMU did not start {name}: {said.read_text(errors='replace').strip()[-600:]}")
