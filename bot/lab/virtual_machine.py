@@ -77,7 +77,8 @@ def _argv(
     qemu: str, name: str, folder: Path, disk: Path, image: Image, port: int, cgroups: str, hardware: Hardware
 ) -> list[str]:
     # Emulated, the kernel would not trust the clock of the CPU and take a slow one, which is a fault of its own.
-    words = "clocksource=tsc tsc=reliable "
+    # Nor may it call a core locked up that stood still only because this machine had other work.
+    words = "clocksource=tsc tsc=reliable sysctl.kernel.watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 "
     words += f"root=/dev/vda rw console=ttyS0 quiet net.ifnames=0 mitigations=off panic=1 systemd.hostname={name}"
     return [
         qemu, "-name", name, "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(hardware.cpus),

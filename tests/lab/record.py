@@ -12,7 +12,7 @@ from pathlib import Path
 from tests.lab.bench import Bench
 
 NODES = Path(__file__).parents[1] / "captures" / "nodes"
-FAULTS = ("failed-units", "cfs-throttling", "held-core", "leaked-memory-cgroups", "io-stall", "conntrack-full")
+FAULTS = ("failed-units", "cfs-throttling", "leaked-memory-cgroups", "conntrack-full")
 
 
 def record(bench: Bench, name: str) -> None:
