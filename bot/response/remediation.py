@@ -86,7 +86,7 @@ class Remediation:
             return await self.stepping.finish(incident, node, under_way, now)
         last = incident.steps[-1].outcome if incident.steps else None
         if isinstance(last, StepFailed):
-            return Escalated(f"Step {last.number} failed: {last.because}", _OUT_OF_BAND)
+            return Escalated(f"Step {last.number} failed: {last.because}.", _OUT_OF_BAND)
         if incident.next_step > len(plan_of(incident)[0].steps):
             skipped = [step.outcome.because for step in incident.steps if isinstance(step.outcome, StepSkipped)]
             return ValidationStarted(self.validation or self.stepping.policy.validation, "; ".join(skipped))

@@ -40,7 +40,7 @@ async def next_sample(
     window, ends_at = incident.validation.window, incident.validation_ends_at
     last = incident.samples[-1] if incident.samples else None
     if last is not None and any(one.finding == REFUTED for one in last.seen):
-        return timedelta(0), Escalated("The cure does not hold: " + "; ".join(one.says for one in last.seen), _TRY_NEXT)
+        return timedelta(0), Escalated("The cure does not hold: " + "; ".join(one.says for one in last.seen) + ".", _TRY_NEXT)
     if last is not None and last.holds and incident.updated_at >= ends_at:
         return timedelta(0), _resolved(incident)
     if last is not None and not last.holds and incident.updated_at >= ends_at + window:

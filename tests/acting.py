@@ -1,0 +1,106 @@
+"""A fleet whose nodes can be acted on, and the program run over it as a person runs it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from bot.demo.faults import Fault
+from bot.demo.fleet import Fleet, Member, running
+from bot.demo.machine.power import ActingMachine
+from bot.demo.machine.state import State
+
+ROOT = Path(__file__).parents[1]
+POLICY = """
+[check]
+samples = 1
+[policy]
+terminal_approvers = ["alice", "bob"]
+[act]
+units = ["ecs.service"]
+max_nodes_at_once = 9
+validation = "2s"
+reboot_deadline = "20s"
+"""
+
+
+@dataclass(frozen=True)
+class Ended:
+    """What one run of the program came to."""
+
+    status: int | None
+    out: str
+    err: str
+
+
+@dataclass
+class Site:
+    """A fleet, a settings file and a ledger in one folder."""
+
+    folder: Path
+    fleet: Fleet
+    environ: Mapping[str, str] = field(default_factory=dict)
+
+    def machine(self, name: str) -> ActingMachine:
+        machine = self.fleet.servers[name].machine
+        assert isinstance(machine, ActingMachine)
+        return machine
+
+    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
+        pipe = asyncio.subprocess.PIPE
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-P", "-m", "bot", *arguments, cwd=self.folder, env=self.environ, stdout=pipe, stderr=pipe
+        )
+
+    async def zombie(self, *arguments: str) -> Ended:
+        process = await self.start(*arguments)
+        async with asyncio.timeout(120):
+            out, err = await process.communicate()
+        return Ended(process.returncode, out.decode(), err.decode())
+
+    async def opened(self, *names: str) -> dict[str, str]:
+        """Check nodes and return their incidents by name."""
+        done = await self.zombie("check", *names, "--open", "--json")
+        assert done.out, done.err
+        return {one["node"]: one["incident"] for one in json.loads(done.out)["nodes"]}
+
+    async def remediate(self, incident: str, name: str = "alice", reason: str = "it leaks") -> Ended:
+        return await self.zombie("remediate", incident, "--approve-as", name, "--reason", reason)
+
+    async def told(self, incident: str) -> dict[str, Any]:
+        """Return an incident as `incidents show --json` prints it."""
+        done = await self.zombie("incidents", "show", incident, "--json")
+        told: dict[str, Any] = json.loads(done.out)
+        return told
+
+    async def kinds(self, incident: str) -> list[str]:
+        return [entry["kind"] for entry in (await self.told(incident))["entries"]]
+
+
+@asynccontextmanager
+async def site(
+    folder: Path, nodes: Mapping[str, tuple[State, Fault | None]], policy: str = POLICY
+) -> AsyncIterator[Site]:
+    """Run such a site for the length of a block."""
+    members = [
+        Member(replace(state, name=name), "may be acted on", "gpu", fault) for name, (state, fault) in nodes.items()
+    ]
+    loop = asyncio.get_running_loop()
+    async with running(members, folder, lambda: datetime.now(UTC), loop.time) as fleet:
+        (folder / "zombie.toml").write_text(policy)
+        environ = {
+            **{name: value for name, value in os.environ.items() if not name.startswith(("ZOMBIE_", "SLACK_"))},
+            "PYTHONPATH": str(ROOT),
+            "HOME": str(folder),
+            "ZOMBIE_STATE_DIR": str(folder / "state"),
+            "ZOMBIE_INVENTORY": str(fleet.inventory),
+        }
+        yield Site(folder, fleet, environ)

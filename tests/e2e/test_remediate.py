@@ -1,0 +1,142 @@
+"""`zombie remediate` as a person runs it: the whole program over SSH, on simulated nodes that count what is done."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.demo.faults import Fault
+from bot.demo.fleet_founding import AUTO_RESTART, HIDDEN
+from bot.demo.machine import changes
+from tests.acting import POLICY, ROOT, site
+
+pytestmark = pytest.mark.slow
+DONE = ["disable ecs.service", "reboot"]
+TO_APPROVAL = ["AlertReceived", "Triaged", "PlanProposed", "Approved"]
+BOTH_STEPS = ["StepStarted", "StepVerified"] * 2
+
+
+async def test_founding_case_is_carried_to_resolved_and_other_endings_to_a_person(tmp_path: Path) -> None:
+    nodes = {
+        "cured": (AUTO_RESTART, None),
+        "swallows": (AUTO_RESTART, Fault.SWALLOWS_REBOOT),
+        "again": (HIDDEN, Fault.ENABLED_AT_BOOT),
+        "stranger": (HIDDEN, Fault.OTHER_KEY_AFTER_BOOT),
+    }
+    async with site(tmp_path, nodes) as here:
+        incidents = await here.opened(*nodes)
+        ended = dict(
+            zip(incidents, await asyncio.gather(*(here.remediate(one) for one in incidents.values())), strict=True)
+        )
+        told = {name: await here.told(incident) for name, incident in incidents.items()}
+        kinds = {name: [entry["kind"] for entry in one["entries"]] for name, one in told.items()}
+
+        assert ended["cured"].status == 0, ended["cured"]
+        assert told["cured"]["state"] == "resolved"
+        assert kinds["cured"][:9] == [*TO_APPROVAL, *BOTH_STEPS, "ValidationStarted"]
+        compared = {
+            one["name"]: (one["before"], one["after"]) for one in told["cured"]["entries"][-1]["body"]["compared"]
+        }
+        assert compared["dying memory cgroups"] == ("68,440", "17")
+        assert compared["ecs.service"] == ("activating (auto-restart), enabled", "at rest")
+        assert compared["network device resets"][1] == "0"
+        assert (here.machine("cured").reboots, here.machine("cured").done) == (1, DONE)
+
+        assert (ended["swallows"].status, told["swallows"]["state"]) == (1, "escalated"), ended["swallows"]
+        assert kinds["swallows"][-2:] == ["StepFailed", "Escalated"]
+        assert (here.machine("swallows").reboots, here.machine("swallows").done) == (0, DONE), "never sent again"
+
+        assert (ended["again"].status, told["again"]["state"]) == (1, "escalated"), ended["again"]
+        assert "Disable ecs.service does not hold" in told["again"]["entries"][-1]["body"]["because"]
+        assert here.machine("again").reboots == 1
+
+        assert (ended["stranger"].status, told["stranger"]["state"]) == (1, "unknown"), ended["stranger"]
+        assert kinds["stranger"][-1] == "QuestionAsked"
+        assert here.machine("stranger").done == DONE, "nothing is sent to another machine"
+
+        whole = await here.zombie("audit", "verify")
+        assert (whole.status, whole.out[:5]) == (0, "whole")
+
+
+async def test_whoever_may_not_or_comes_late_is_told_by_name_and_nothing_is_done(tmp_path: Path) -> None:
+    async with site(tmp_path, {"node": (AUTO_RESTART, None)}) as here:
+        incident = (await here.opened("node"))["node"]
+        for name, reason, refusal in (("mallory", "why not", "NotAnApprover"), ("alice", "  ", "ReasonMissing")):
+            refused = await here.remediate(incident, name, reason)
+            assert (refused.status, refused.err.split(": ")[1]) == (1, refusal)
+        assert (await here.zombie("brake", "on", "--reason", "a rollout")).out.startswith("on: pulled by terminal:")
+        refused = await here.remediate(incident)
+        assert (refused.status, refused.err.split(": ")[1]) == (1, "Braked")
+        assert (await here.told(incident))["state"] == "proposed"
+        assert (await here.zombie("brake", "off")).out == "off\n"
+        assert (await here.remediate("no-such-incident")).status == 2
+
+        (here.folder / "zombie.toml").write_text(POLICY.replace('"2s"', '"3s"'))
+        refused = await here.remediate(incident)
+        assert (refused.status, refused.err.split(": ")[1]) == (1, "PlanChanged"), "other rules than were shown"
+        (here.folder / "zombie.toml").write_text(POLICY)
+
+        machine = here.machine("node")
+        machine.become(changes.rebooted(machine.state, AUTO_RESTART), booted=True)  # by somebody else
+        refused = await here.remediate(incident)
+        assert (refused.status, refused.err.split(": ")[1]) == (1, "StateChanged")
+        told = await here.told(incident)
+        assert told["state"] == "cancelled"
+        assert any(one.startswith("boot_id: ") for one in told["entries"][-1]["body"]["differences"])
+        late = await here.remediate(incident, "bob")
+        assert (late.status, late.err.split(": ")[1]) == (1, "AlreadyDecided")
+        assert machine.done == []
+        exported = (await here.zombie("audit", "export")).out
+        assert exported.count('"WishRefused"') == 6
+
+
+async def test_second_one_at_once_hears_who_was_first(tmp_path: Path) -> None:
+    async with site(tmp_path, {"node": (HIDDEN, None)}) as here:
+        incident = (await here.opened("node"))["node"]
+        both = await asyncio.gather(here.remediate(incident, "alice"), here.remediate(incident, "bob"))
+        assert sorted(one.status or 0 for one in both) == [0, 1], both
+        second = next(one for one in both if one.status == 1)
+        assert "AlreadyDecided: terminal:" in second.err
+        assert here.machine("node").reboots == 1
+        assert here.machine("node").done == DONE
+
+
+@pytest.mark.parametrize(
+    ("policy", "because"),
+    [
+        ("", "does not act"),
+        (POLICY.replace("[policy]", "[policy]\nacting = false"), "does not act"),
+        (POLICY.replace('"ecs.service"', '"other.service"'), "not among the units that may be stopped"),
+    ],
+)
+async def test_what_may_not_be_done_is_shown_and_not_offered(tmp_path: Path, policy: str, because: str) -> None:
+    async with site(tmp_path, {"node": (AUTO_RESTART, None)}, policy) as here:
+        incident = (await here.opened("node"))["node"]
+        last = (await here.told(incident))["entries"][-1]
+        assert last["kind"] == "PlanWithheld"
+        assert because in last["body"]["because"]
+        refused = await here.remediate(incident)
+        assert refused.status == 1
+        assert here.machine("node").done == []
+
+
+def test_sudoers_lines_for_acting_are_what_visudo_takes(tmp_path: Path) -> None:
+    config = tmp_path / "zombie.toml"
+    config.write_text(POLICY)
+    command = [sys.executable, "-P", "-m", "bot", "sudoers", "--user", "zombie", "--config", str(config)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    acting = done.stdout.partition("# Acting")[2].splitlines()[1:]
+    start = "zombie ALL=(root) NOPASSWD: /usr/bin/systemctl "
+    assert acting == [
+        f"{start}disable --now -- ecs.service",
+        f"{start}mask --now -- ecs.service",
+        f"{start}reboot",
+    ]
+    lines = tmp_path / "sudoers"
+    lines.write_text(done.stdout)
+    checked = subprocess.run(["visudo", "-cf", str(lines)], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -1,0 +1,85 @@
+"""Each action: what proves it, what brings back what was, what it needs as root."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from bot.actions import ACTIONS
+from bot.domain.action import Proof
+from bot.domain.command import Completed, Outputs
+from bot.domain.errors import CannotRead
+
+UNIT = {"unit": "ecs.service"}
+LOOPING = {"LoadState": "loaded", "ActiveState": "activating", "SubState": "auto-restart", "UnitFileState": "enabled"}
+OFF = {"LoadState": "loaded", "ActiveState": "inactive", "SubState": "dead", "UnitFileState": "disabled"}
+BOOT, OTHER = "3b1cd2f4-71f5-4b0e-9c0c-0f7b6e1a2b3c", "99999999-71f5-4b0e-9c0c-0f7b6e1a2b3c"
+
+
+@pytest.mark.parametrize(
+    ("action", "now", "proof"),
+    [
+        ("disable_unit", OFF, Proof.PROVEN),
+        ("disable_unit", OFF | {"ActiveState": "failed"}, Proof.PROVEN),
+        ("disable_unit", OFF | {"UnitFileState": "masked"}, Proof.PROVEN),
+        ("disable_unit", LOOPING, Proof.NOT_YET),
+        ("disable_unit", OFF | {"UnitFileState": "enabled"}, Proof.NOT_YET),
+        ("disable_unit", OFF | {"UnitFileState": "enabled-runtime"}, Proof.NOT_YET),
+        ("disable_unit", OFF | {"ActiveState": "activating"}, Proof.NOT_YET),
+        ("disable_unit", OFF | {"ActiveState": "deactivating"}, Proof.NOT_YET),
+        ("mask_unit", OFF, Proof.NOT_YET),
+        ("mask_unit", OFF | {"LoadState": "masked", "UnitFileState": "masked"}, Proof.PROVEN),
+        ("mask_unit", OFF | {"LoadState": "masked", "ActiveState": "active"}, Proof.NOT_YET),
+    ],
+)
+def test_unit_counts_as_off_only_when_it_neither_runs_nor_starts(
+    action: str, now: dict[str, str], proof: Proof
+) -> None:
+    assert ACTIONS[action].judge(UNIT, LOOPING, now) is proof
+
+
+def test_reboot_is_proved_by_another_boot_alone() -> None:
+    reboot = ACTIONS["reboot"]
+    assert reboot.judge({}, {"boot_id": BOOT}, {"boot_id": BOOT}) is Proof.NOT_YET
+    assert reboot.judge({}, {"boot_id": BOOT}, {"boot_id": OTHER}) is Proof.PROVEN
+    assert reboot.patience({}) is None, "its deadline is the settings'"
+
+
+@pytest.mark.parametrize(
+    ("span", "seconds"), [("10s", 15), ("1min 30s", 135), ("100ms", 15), ("", 15), ("infinity", 15), ("1w", 5400)]
+)
+def test_proof_waits_longer_than_systemd_would(span: str, seconds: int) -> None:
+    assert ACTIONS["disable_unit"].patience({"RestartUSec": span}) == timedelta(seconds=seconds)
+
+
+@pytest.mark.parametrize(
+    ("action", "before", "commands"),
+    [
+        ("disable_unit", LOOPING, ["enable", "start"]),
+        ("disable_unit", OFF | {"UnitFileState": "enabled"}, ["enable"]),
+        ("disable_unit", OFF, []),
+        ("mask_unit", LOOPING, ["unmask", "start"]),
+        ("mask_unit", OFF | {"LoadState": "masked"}, []),
+    ],
+)
+def test_undo_brings_back_what_was_recorded(action: str, before: dict[str, str], commands: list[str]) -> None:
+    undone = ACTIONS[action].undo(UNIT, before)
+    assert list(undone) == [f"sudo -n systemctl {verb} -- ecs.service" for verb in commands]
+
+
+def test_what_it_runs_is_what_it_needs_as_root() -> None:
+    for name in ("disable_unit", "mask_unit"):
+        (argv,) = ACTIONS[name].rights(UNIT)
+        assert argv[0] == "systemctl"
+        assert argv[-2:] == ("--", "ecs.service")
+    assert ACTIONS["reboot"].rights({}) == (("systemctl", "reboot"),)
+
+
+@pytest.mark.parametrize("said", ["", "Id=ecs.service\n", "ActiveState=\nLoadState=loaded\n", "no such thing"])
+def test_look_that_does_not_say_is_no_proof(said: str) -> None:
+    outputs = Outputs(Completed("step", "unit", 0, said))
+    with pytest.raises(CannotRead):
+        ACTIONS["disable_unit"].facts(UNIT, outputs)
+    with pytest.raises(CannotRead):
+        ACTIONS["reboot"].facts({}, Outputs(Completed("step", "boot", 0, said)))

@@ -1,0 +1,165 @@
+"""Every guard says no by its name, and an empty policy lets nobody do anything."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.domain.alert import Alert, SourceKind
+from bot.domain.approval import Approval
+from bot.domain.errors import AlreadyDecided, Refused
+from bot.domain.events import AlertReceived, Approved, Expired, PlanProposed
+from bot.domain.fold import fold
+from bot.domain.incident import Incident
+from bot.response import guards
+from bot.response.policy import Policy
+from tests.incidents import ASKER, BEGAN_AT, NODE, PLAN, PROPOSED, TRIAGED, entries
+
+POLICY = Policy(
+    acting=True,
+    approvers=frozenset(("U1",)),
+    approver_groups=frozenset(("S1",)),
+    terminal_approvers={"ann": "", "bob": "U012ASKER"},
+    units=frozenset(("ecs.service",)),
+)
+OPENED = AlertReceived(Alert(SourceKind.SLACK, "m1", ASKER), NODE)
+PROPOSAL = PlanProposed.of(PLAN, {"policy": POLICY.digest})
+
+
+def incident(*events: object) -> Incident:
+    return fold(entries((OPENED, TRIAGED, *events)))  # type: ignore[arg-type]
+
+
+def yes(by: str, **more: object) -> Approval:
+    return Approval(by, "it leaks", **more)  # type: ignore[arg-type]
+
+
+def at(hour: int, minute: int = 0) -> datetime:
+    return datetime(2026, 11, 21, hour, minute, tzinfo=UTC)
+
+
+NO: dict[str, tuple[str, Callable[[], object]]] = {
+    "no reason": ("ReasonMissing", lambda: guards.reason_given(Approval("terminal:ann", " \n"))),
+    "a stranger": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("slack:T1/U9"))),
+    "a stranger's terminal": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("terminal:U1"))),
+    "a terminal name in Slack": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("slack:T1/ann"))),
+    "another group": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("slack:T1/U9", groups=frozenset("S")))),
+    "an alarm's own service": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("pagerduty:U1"))),
+    "an empty policy": ("NotAnApprover", lambda: guards.is_approver(Policy(acting=True), yes("terminal:ann"))),
+    "acting is off": ("NotAnApprover", lambda: guards.is_approver(replace(POLICY, acting=False), yes("terminal:ann"))),
+    "whoever asked": ("SelfApproval", lambda: guards.is_not_the_asker(POLICY, incident(PROPOSED), yes(ASKER))),
+    "whoever asked, elsewhere": (
+        "SelfApproval",
+        lambda: guards.is_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:bob")),
+    ),
+    "no proposal": ("NothingProposed", lambda: guards.is_undecided(incident())),
+    "decided": (
+        "AlreadyDecided",
+        lambda: guards.is_undecided(incident(PROPOSED, Approved(PROPOSED.digest, "first"))),
+    ),
+    "expired": ("ApprovalExpired", lambda: guards.is_undecided(incident(PROPOSED, Expired("late")))),
+    "too late": (
+        "ApprovalExpired",
+        lambda: guards.is_in_time(POLICY, incident(PROPOSED), BEGAN_AT + timedelta(hours=1)),
+    ),
+    "another plan": (
+        "PlanChanged",
+        lambda: guards.is_the_same_plan(POLICY, PROPOSAL, yes("terminal:ann", digest="0" * 64)),
+    ),
+    "other rules": (
+        "PlanChanged",
+        lambda: guards.is_the_same_plan(replace(POLICY, self_approval=True), PROPOSAL, yes("terminal:ann")),
+    ),
+    "an altered record": (
+        "PlanChanged",
+        lambda: guards.is_the_same_plan(POLICY, replace(PROPOSAL, digest="0" * 64), yes("terminal:ann")),
+    ),
+    "a unit that was not named": ("ProtectedUnit", lambda: guards.may_be_stopped(POLICY, ["cron.service"])),
+    "a protected unit that was named": (
+        "ProtectedUnit",
+        lambda: guards.may_be_stopped(replace(POLICY, units=frozenset(("kubelet.service",))), ["kubelet.service"]),
+    ),
+    "the night": (
+        "QuietHours",
+        lambda: guards.is_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(23, 30)),
+    ),
+    "the early morning": ("QuietHours", lambda: guards.is_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(5, 59))),
+}
+
+
+@pytest.mark.parametrize("case", NO)
+def test_no_is_said_by_name_with_a_sentence(case: str) -> None:
+    name, guard = NO[case]
+    with pytest.raises(Refused) as no:
+        guard()
+    assert no.value.name == name
+    assert no.value.sentence.endswith((".", "late", "first")), no.value.sentence
+
+
+YES: dict[str, Callable[[], object]] = {
+    "an approver": lambda: guards.is_approver(POLICY, yes("slack:T1/U1")),
+    "one of a group": lambda: guards.is_approver(POLICY, yes("slack:T1/U9", groups=frozenset(("S1",)))),
+    "a terminal": lambda: guards.is_approver(POLICY, yes("terminal:ann")),
+    "somebody else": lambda: guards.is_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:ann")),
+    "the asker, where that is allowed": lambda: guards.is_not_the_asker(
+        replace(POLICY, self_approval=True), incident(PROPOSED), yes(ASKER)
+    ),
+    "in time": lambda: guards.is_in_time(POLICY, incident(PROPOSED), BEGAN_AT + timedelta(minutes=10)),
+    "the plan that was seen": lambda: guards.is_the_same_plan(
+        POLICY, PROPOSAL, yes("terminal:ann", digest=PROPOSAL.digest)
+    ),
+    "a named unit": lambda: guards.may_be_stopped(POLICY, ["ecs.service"]),
+    "the day": lambda: guards.is_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(6)),
+    "no brake": lambda: guards.is_released(None),
+}
+
+
+@pytest.mark.parametrize("case", YES)
+def test_what_nothing_speaks_against_goes_on(case: str) -> None:
+    YES[case]()
+
+
+def test_second_one_hears_who_was_first() -> None:
+    with pytest.raises(AlreadyDecided) as no:
+        guards.is_undecided(incident(PROPOSED, Approved(PROPOSED.digest, "it leaks")))
+    assert no.value.sentence.startswith(("terminal:", "slack:"))
+    assert "it leaks" in no.value.sentence
+
+
+def test_policy_is_read_from_the_settings_tables() -> None:
+    policy = Policy.of(
+        {
+            "policy": {"terminal_approvers": ["ann=U1", "bob"], "approval_expires": "5m", "quiet": ["22:00-06:00"]},
+            "act": {"units": ["ecs.service"], "per_label": {"az": 1}, "percent": 10, "validation": "90s"},
+        },
+        nodes=40,
+    )
+    assert policy.acting, "whoever names an approver wants to act"
+    assert policy.terminal_approvers == {"ann": "U1", "bob": ""}
+    assert (policy.approval_expires, policy.validation) == (timedelta(minutes=5), timedelta(seconds=90))
+    assert (policy.limits.most_at_once, policy.limits.per_label, policy.quiet) == (1, {"az": 1}, ((1320, 360),))
+
+
+@pytest.mark.parametrize("tables", [{}, {"policy": {}}, {"policy": {"terminal_approvers": ["ann"], "acting": False}}])
+def test_nobody_named_or_switched_off_is_off(tables: dict[str, dict[str, object]]) -> None:
+    assert not Policy.of(tables).acting
+
+
+def test_any_rule_that_changes_changes_the_digest() -> None:
+    others = [
+        replace(POLICY, acting=False),
+        replace(POLICY, approvers=frozenset()),
+        replace(POLICY, approver_groups=frozenset()),
+        replace(POLICY, terminal_approvers={"ann": "U1"}),
+        replace(POLICY, self_approval=True),
+        replace(POLICY, approval_expires=timedelta(1)),
+        replace(POLICY, units=frozenset()),
+        replace(POLICY, validation=timedelta(1)),
+        replace(POLICY, reboot_deadline=timedelta(1)),
+        replace(POLICY, limits=replace(POLICY.limits, at_once=2)),
+        replace(POLICY, quiet=((0, 1),)),
+    ]
+    assert len({POLICY.digest, *(one.digest for one in others)}) == len(others) + 1
