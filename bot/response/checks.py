@@ -89,6 +89,13 @@ class CheckDesk:
                 del self._readings[key]
                 reading.verdict.set_result(None)
 
+    async def abandon(self) -> None:
+        """Hang up on the nodes that are still being read."""
+        tasks = [reading.task for reading in self._readings.values() if reading.task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
     def _begin_what_may(self) -> None:
         for reading in self._readings.values():
             if self.running >= self._at_once:

@@ -6,16 +6,21 @@ import asyncio
 import json
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bot.demo.fleet import FLEET, Fleet
+from bot.demo.answer import Answer, Answering
+from bot.demo.fleet import FLEET, Fleet, Member, running
+from bot.demo.machine.state import Unit
 from bot.demo.slack.server import SlackWorkspace
+from bot.demo.slack.typed import mentions
 from tests.slack import now, workspace
 
 ROOT = Path(__file__).parents[2]
@@ -66,8 +71,7 @@ def configured(state: Path, seconds: int) -> None:
     (state / "zombie.toml").write_text(f"[check]\nsamples = {seconds}\n")
 
 
-@asynccontextmanager
-async def serving(slack: SlackWorkspace, fleet: Fleet, state: Path, seconds: int = 1) -> AsyncIterator[Bot]:
+async def started(slack: SlackWorkspace, fleet: Fleet, state: Path, seconds: int = 1) -> asyncio.subprocess.Process:
     environment = {
         **os.environ,
         "PYTHONPATH": str(ROOT),
@@ -79,12 +83,16 @@ async def serving(slack: SlackWorkspace, fleet: Fleet, state: Path, seconds: int
         "ZOMBIE_CONFIG": str(state / "zombie.toml"),
     }
     configured(state, seconds)
-    process = await asyncio.create_subprocess_exec(
+    return await asyncio.create_subprocess_exec(
         *(sys.executable, "-P", "-m", "bot", "serve", "--inventory", str(fleet.inventory)),
         env=environment,
         stderr=asyncio.subprocess.PIPE,
     )
-    bot = Bot(process)
+
+
+@asynccontextmanager
+async def serving(slack: SlackWorkspace, fleet: Fleet, state: Path, seconds: int = 1) -> AsyncIterator[Bot]:
+    bot = Bot(process := await started(slack, fleet, state, seconds))
     try:
         await slack.until(lambda: bot.logged("ready") or process.returncode is not None, what="the bot to be ready")
         assert bot.logged("ready"), bot.lines
@@ -130,12 +138,7 @@ async def test_mention_in_a_thread_is_answered_there(slack: SlackWorkspace, flee
     ("said", "answered"),
     [
         ("/zombie", "What I can do"),
-        ("/zombie chekc node-1", "Did you mean `check`?"),
         ("/zombie check ray-gpu-1a-0418", FOUNDING),
-        ("/zombie check <!channel>", "is not a node name"),
-        ("/zombie check " + "x" * 10_000, "characters long"),
-        ("/zombie check $(touch pwned) `id`", "is not a node name"),
-        ("/zombie check \u202egnp.exe", "is not a node name"),
     ],
 )
 async def test_words_that_are_no_check_are_answered_in_private(
@@ -167,6 +170,101 @@ async def test_restart_gives_the_verdict_that_was_owed(slack: SlackWorkspace, fl
             )
             assert len(cards(slack)) == 1, "the card that was there is edited, not posted anew"
         bot.end = _already_dead  # type: ignore[method-assign]
+
+
+async def test_sigterm_in_the_middle_of_a_check_ends_well_and_leaves_the_verdict(
+    slack: SlackWorkspace, fleet: Fleet, tmp_path: Path
+) -> None:
+    async with serving(slack, fleet, tmp_path / "state", seconds=2) as bot:
+        await slack.say("alice", "oncall-gpu", f"/zombie check {FOUNDING}")
+        await slack.until(lambda: cards(slack), what="the first card")
+        bot.process.terminate()
+        assert await asyncio.wait_for(bot.process.wait(), 25) == 0
+        assert "CRITICAL" in cards(slack)[0].text
+    assert [line["event"] for line in bot.lines][-3:] == ["stopping", "checked", "stopped"]
+
+
+async def test_second_bot_at_a_ledger_waits_and_goes_on_where_the_first_was_killed(
+    slack: SlackWorkspace, fleet: Fleet, tmp_path: Path
+) -> None:
+    async with serving(slack, fleet, tmp_path / "state", seconds=4) as first:
+        second = Bot(await started(slack, fleet, tmp_path / "state"))
+        try:
+            await slack.until(lambda: second.logged("waiting"), what="the second bot to wait")
+            await slack.say("alice", "oncall-gpu", f"/zombie check {FOUNDING}")
+            await slack.until(lambda: [m for m in cards(slack) if " of " in m.text], what="the first edit of the card")
+            first.process.kill()
+            await first.process.wait()
+            first.end = _already_dead  # type: ignore[method-assign]
+            await slack.until(
+                lambda: next((m for m in cards(slack) if "CRITICAL" in m.text), None),
+                timeout=timedelta(seconds=30),
+                what="the verdict of the second bot",
+            )
+            assert len(cards(slack)) == 1
+        finally:
+            assert await second.end() == 0, second.lines
+
+
+async def test_what_a_hostile_node_prints_mentions_nobody(slack: SlackWorkspace, tmp_path: Path) -> None:
+    evil = "<!channel> <!here> <@U0BOB00001> <http://evil.example|click> *all* `is` well"
+    sick = FLEET[0].state
+    units = tuple(replace(unit, description=evil) for unit in sick.units)
+    broken = Unit("evil.service", evil, active="failed", sub="failed", exit_status=1, command=f"/bin/{evil}")
+    member = Member(replace(sick, name="node-evil", units=(*units, broken)), "hostile", "gpu")
+    (tmp_path / "fleet").mkdir()
+    async with running((member,), tmp_path / "fleet", now, asyncio.get_running_loop().time) as fleet:
+        machine = Counted(fleet.servers["node-evil"].machine)
+        fleet.servers["node-evil"].machine = machine
+        async with serving(slack, fleet, tmp_path / "state"):
+            await slack.say("alice", "oncall-gpu", "/zombie check node-evil")
+            await slack.say("bob", "alerts", "/zombie check node-evil")
+            for channel in ("oncall-gpu", "alerts"):
+                await details_in(slack, channel)
+    said = [m for name in ("oncall-gpu", "alerts") for m in slack.messages(name) if m.user == "U0ZOMBIE01"]
+    assert {who for message in said for who in mentions(message)} <= {"U0ALICE001", "U0BOB00001"}, "who asked"
+    asked_by_bob = [m for m in slack.messages("alerts") if m.user == "U0ZOMBIE01"]
+    assert all("U0BOB00001" not in mentions(m) for m in said if m not in asked_by_bob)
+    assert "evil.example" in json.dumps([m.blocks for m in said]), "what it printed is shown, as words"
+    assert not [m.text for m in said if "<" in m.text]
+    assert machine.asked["mpstat"] == 1, "two people who check one node share its reading"
+
+
+async def details_in(slack: SlackWorkspace, channel: str) -> None:
+    """Wait until a verdict stands in a channel, with its details."""
+
+    def are_there() -> list[Any]:
+        sick = [card for card in cards(slack, channel) if "CRITICAL" in card.text]
+        return [reply for card in sick for reply in slack.thread(card)[1:]]
+
+    await slack.until(are_there, what=f"the verdict and its details in #{channel}")
+
+
+class Counted:
+    """A machine that counts which commands it was asked."""
+
+    def __init__(self, machine: Answering) -> None:
+        self._machine = machine
+        self.asked: Counter[str] = Counter()
+
+    def uptime(self) -> float:
+        return self._machine.uptime()
+
+    async def run(self, argv: Sequence[str]) -> Answer:
+        if "-V" not in argv:
+            self.asked[argv[0]] += 1
+        return await self._machine.run(argv)
+
+
+async def test_serve_without_a_token_names_it_with_an_example(fleet: Fleet, tmp_path: Path) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "bot", "serve", "--inventory", str(fleet.inventory)),
+        env={"PYTHONPATH": str(ROOT), "HOME": str(tmp_path), "PATH": os.environ["PATH"]},
+        stderr=asyncio.subprocess.PIPE,
+    )
+    _, said = await process.communicate()
+    assert process.returncode == 2
+    assert "SLACK_BOT_TOKEN=xoxb-" in said.decode()
 
 
 async def _already_dead() -> int:

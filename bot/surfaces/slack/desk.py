@@ -67,10 +67,15 @@ class SlackDesk:
         return len(ours)
 
     async def drain(self, seconds: float) -> None:
-        """Begin no further reading, and wait for those under way, so long at most."""
+        """Begin no further reading, wait for those under way, so long at most, and leave the rest to the next run."""
         self._rooms.checks.close()
         if self._underway:
             await asyncio.wait(set(self._underway), timeout=seconds)
+        late = set(self._underway)
+        for task in late:
+            task.cancel()
+        await self._rooms.checks.abandon()
+        await asyncio.gather(*late, return_exceptions=True)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
         self._underway.discard(task)

@@ -56,6 +56,9 @@ class Part:
     def want(self, say: Callable[[], Message], debt: Debt | None = None) -> None:
         """Want another wording; a debt that is open stays open until that wording, or a later one, has arrived."""
         self.say, self.version, self.debt = say, self.version + 1, debt or self.debt
+        if debt is not None and self.nowhere:  # what was impossible for progress may be possible by now
+            self.nowhere = False
+            self.settled.clear()
         self.changed.set()
 
     @property

@@ -7,7 +7,7 @@ What has to arrive is in the outbox before it is sent, and so survives a restart
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime, timedelta
 
 from bot.domain.contracts import Outbox
@@ -22,8 +22,8 @@ from bot.surfaces.slack.part import Debt, Part, Spot, kept, kept_part
 from bot.surfaces.slack.timing import Timing
 
 CARD = "card"
-EDITS_A_MINUTE = 40  # Slack allows 50 for the whole app; the rest is left to whatever else edits
-POSTS, POSTS_SPAN_SECONDS = 2, 2.0  # a channel: one a second, and short bursts
+EDITS = 40  # a minute; Slack allows 50 for the whole app, and the rest is left to whatever else edits
+POSTS = 3  # a channel in a little over three seconds: Slack allows about one a second, in short bursts
 CHANNELS_REMEMBERED = 100
 
 
@@ -44,7 +44,7 @@ class Poster:
         self._cards: dict[str, dict[str, Part]] = {}
         self._open: set[str] = set()  # cards whose last wording is still to come
         # Every open card will need one edit for its verdict: progress has what that leaves over.
-        self._edits = Pace(EDITS_A_MINUTE, 60.0, timing.clock, lambda: len(self._open))
+        self._edits = Pace(EDITS, timing.edits_span, timing.clock, lambda: len(self._open))
         self._posts: dict[str, Pace] = {}
 
     @property
@@ -191,7 +191,7 @@ class Poster:
         if channel not in self._posts:
             if len(self._posts) >= CHANNELS_REMEMBERED:
                 self._posts = {name: pace for name, pace in self._posts.items() if not pace.is_idle}
-            self._posts[channel] = Pace(POSTS, POSTS_SPAN_SECONDS, self._timing.clock)
+            self._posts[channel] = Pace(POSTS, self._timing.posts_span, self._timing.clock)
         return self._posts[channel]
 
     async def _send(self, part: Part, message: Message) -> Outcome:
@@ -210,18 +210,21 @@ class Poster:
     async def _stands(self, part: Part, version: int, debt: Debt | None, place: Place | None) -> None:
         part.sent, part.edited_at, part.was_gone = version, self._timing.clock(), False
         part.place = place or part.place
+        self._settle(part)
+        if place is not None:
+            await self._paid(part, debt, lambda post_id: self._outbox.taken(post_id, place.channel, place.ts))
+        else:
+            await self._paid(part, debt, lambda post_id: self._outbox.dropped(post_id, "answered in private"))
+
+    async def _paid(self, part: Part, debt: Debt | None, note: Callable[[str], Awaitable[None]]) -> None:
+        """Take note of a debt's end in the outbox; only then is it none, for until then a restart would pay it."""
+        if debt is not None and debt.post_id:
+            try:
+                await note(debt.post_id)
+            except LedgerError as error:
+                self._log("outbox_unavailable", card=part.card, error=one_line(str(error)))
         if part.debt is debt:
             part.debt = None
-        self._settle(part)
-        if debt is None or not debt.post_id:
-            return
-        try:
-            if place is not None:
-                await self._outbox.taken(debt.post_id, place.channel, place.ts)
-            else:
-                await self._outbox.dropped(debt.post_id, "answered in private")
-        except LedgerError as error:
-            self._log("outbox_unavailable", card=part.card, error=one_line(str(error)))
 
     async def _later(self, part: Part, debt: Debt | None, error: str, outcome: Outcome, failures: int) -> None:
         asked = outcome.seconds if isinstance(outcome, Later) else self._timing.longest_pause
@@ -253,12 +256,7 @@ class Poster:
     async def _give_up(self, part: Part, because: str) -> None:
         self._log("slack_given_up", card=part.card, part=part.name, because=because)
         self._settle(part, nowhere=True)
-        debt, part.debt = part.debt, None
-        if debt is not None and debt.post_id:
-            try:
-                await self._outbox.dropped(debt.post_id, because)
-            except LedgerError as error:
-                self._log("outbox_unavailable", card=part.card, error=one_line(str(error)))
+        await self._paid(part, part.debt, lambda post_id: self._outbox.dropped(post_id, because))
 
     async def _keep(self, card: str, name: str, spot: Spot, message: Message, under: str) -> str:
         try:

@@ -1,0 +1,295 @@
+"""Sockets that drop, envelopes that come twice, a bot that is stopped or starts alone: one check, one verdict."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import aiohttp
+import pytest
+
+from bot.demo.slack.delivery import Patience
+from bot.demo.slack.server import SlackWorkspace
+from bot.domain.errors import MissingFile, SettingsError
+from bot.domain.verdict import Verdict
+from tests.slack import workspace
+from tests.slack_service import QUICK, Bot, Readings, built, card_saying, cards, eventually, reply_saying, serving
+from tests.unit.surfaces.verdicts import FOUNDING
+
+CHECK = "/zombie check node-1"
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[SlackWorkspace]:
+    async with workspace(patience=Patience(event_retries=(timedelta(0), timedelta(0)))) as slack:
+        yield slack
+
+
+@pytest.fixture
+async def readings() -> Readings:
+    return Readings()
+
+
+async def ready(bot: Bot) -> tuple[int, str]:
+    """What /readyz answers: the status, and why not."""
+    async with aiohttp.ClientSession() as session, session.get(f"{bot.address}/readyz") as answer:
+        return answer.status, str((await answer.json()).get("because", ""))
+
+
+async def test_socket_dropped_in_the_middle_of_a_check_changes_nothing(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    async with serving(slack, tmp_path, readings) as bot:
+        readings.hold()
+        await slack.say("alice", "oncall-gpu", CHECK)
+        await card_saying(slack, "reading")
+        slack.sockets.drop()
+        readings.let_go()
+        await card_saying(slack, "CRITICAL")
+        await slack.until(lambda: slack.sockets.connections == 2, what="both connections to be back")
+        await eventually(lambda: ready(bot), (200, ""))
+        await slack.say("bob", "oncall-gpu", "/zombie check node-2")
+        await card_saying(slack, "node-2: CRITICAL")
+    assert readings.asked == {"node-1": 1, "node-2": 1}
+
+
+async def test_refreshed_connection_is_replaced_before_it_is_given_up(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    async with serving(slack, tmp_path, readings) as bot:
+        await slack.until(lambda: slack.sockets.connections == 2, what="both connections")
+        await slack.sockets.disconnect()
+        await slack.until(lambda: slack.sockets.connections == 2, what="two new connections")
+        assert await ready(bot) == (200, "")
+        said = await slack.say("alice", "oncall-gpu", CHECK)
+        assert said.delivered is not None
+        assert said.delivered.is_acknowledged
+        await card_saying(slack, "CRITICAL")
+
+
+async def test_connection_longer_than_a_call_may_take_stays_open(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    async with serving(slack, tmp_path, readings, timing=replace(QUICK, call_limit=0.6)) as bot:
+        await slack.until(lambda: slack.sockets.connections == 2, what="both connections")
+        await asyncio.sleep(0.8)  # nothing happens in this time, and that is what is looked for
+        assert not bot.logged("slack_line_lost")
+
+
+@pytest.mark.parametrize("said", [CHECK, "@zombie check node-1"])
+async def test_same_envelope_twice_is_one_check(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path, said: str
+) -> None:
+    async with serving(slack, tmp_path, readings) as bot:
+        slack.faults.duplicates = 1
+        await slack.say("alice", "oncall-gpu", said)
+        await card_saying(slack, "CRITICAL")
+        await eventually(bot.incidents, {"node-1": "triaged"})
+        assert (len(cards(slack)), readings.asked["node-1"]) == (1, 1)
+
+
+async def test_help_that_is_asked_for_twice_by_one_envelope_is_given_once(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    async with serving(slack, tmp_path, readings):
+        slack.faults.duplicates = 1
+        await slack.say("alice", "oncall-gpu", "/zombie help")
+        await slack.say("alice", "oncall-gpu", "/zombie chekc")
+        await reply_saying(slack, "Did you mean")
+        assert len([one for one in slack.messages("oncall-gpu", "alice") if "What I can do" in one.text]) == 2
+
+
+async def test_wish_that_is_told_again_after_a_restart_is_not_seen_to_again(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    async with serving(slack, tmp_path, readings):
+        said = await slack.say("alice", "oncall-gpu", "@zombie check node-1")
+        await card_saying(slack, "CRITICAL")
+    assert said.delivered is not None
+    async with serving(slack, tmp_path, readings) as bot:
+        await slack.office.event(said.delivered.payload)
+        await slack.say("alice", "oncall-gpu", "/zombie check node-2")
+        await card_saying(slack, "node-2: CRITICAL")
+        await eventually(bot.incidents, {"node-1": "triaged", "node-2": "triaged"})
+    assert readings.asked["node-1"] == 1
+
+
+async def test_stop_in_the_middle_waits_for_the_reading_and_posts_its_verdict(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    async with serving(slack, tmp_path, readings) as bot:
+        readings.hold()
+        await slack.say("alice", "oncall-gpu", CHECK)
+        await card_saying(slack, "reading")
+        stopping = asyncio.create_task(bot.service.stop())
+        await eventually(lambda: ready(bot), (503, "stopping"))
+        readings.let_go()
+        await stopping
+        assert "CRITICAL" in cards(slack)[0].text
+        assert await bot.outbox.waiting() == 0
+
+
+async def test_stop_leaves_what_takes_too_long_to_the_next_run_which_posts_it_into_the_same_card(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    in_haste = replace(QUICK, drain=0.1)
+    async with serving(slack, tmp_path, readings, timing=in_haste, toml="[check]\nparallel = 1\n") as bot:
+        readings.hold()
+        await slack.say("alice", "oncall-gpu", "/zombie check node-1 node-2")
+        await card_saying(slack, "reading")
+        await slack.until(lambda: readings.asked, what="the first reading")
+        await bot.service.stop()
+        assert [[one.node for one in group] for group in await bot.owing()] == [["node-1", "node-2"]]
+    readings.let_go()
+    async with serving(slack, tmp_path, readings) as bot:
+        await card_saying(slack, "2 nodes: 2 critical")
+        await eventually(bot.incidents, {"node-1": "triaged", "node-2": "triaged"})
+    assert len(cards(slack)) == 1
+
+
+async def test_restart_keeps_the_verdicts_that_a_card_had_already(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    in_haste = replace(QUICK, drain=0.1)
+    async with serving(slack, tmp_path, readings, timing=in_haste, nodes=2) as bot:
+        readings.hold("node-2")
+        await slack.say("alice", "oncall-gpu", "/zombie check node-1 node-2")
+        await eventually(bot.incidents, {"node-1": "triaged", "node-2": "opened"})
+        await bot.service.stop()
+    async with serving(slack, tmp_path, readings, nodes=1) as bot:
+        card = await card_saying(slack, "2 nodes: 1 critical, 1 unknown")
+        assert "node-1: CRITICAL" in str(card.blocks), "it was read before the restart"
+        assert readings.asked == {"node-1": 1, "node-2": 1}, "it has left the inventory, and is not read again"
+
+
+async def test_post_that_slack_did_not_take_is_posted_after_the_restart(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    async with serving(slack, tmp_path, readings, timing=replace(QUICK, post_drain=0.1)) as bot:
+        slack.faults.status("chat.postMessage", 500, times=1000)
+        await slack.say("alice", "oncall-gpu", CHECK)
+        await eventually(bot.incidents, {"node-1": "triaged"})
+        await bot.service.stop()
+        assert cards(slack) == []
+    slack.faults.clear()
+    async with serving(slack, tmp_path, readings) as bot:
+        card = await card_saying(slack, "CRITICAL")
+        await slack.until(lambda: slack.thread(card)[1:], what="the details, which wait for their card")
+        await eventually(bot.outbox.waiting, 0)
+    assert (len(cards(slack)), readings.asked["node-1"]) == (1, 1)
+
+
+async def test_slack_that_cannot_be_reached_at_the_start_is_waited_for(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    slack.faults.status("auth.test", 503)
+    async with built(slack, tmp_path, readings) as bot:
+        starting = asyncio.create_task(bot.service.start())
+        await slack.until(lambda: bot.logged("waiting"), what="the bot to wait")
+        assert await ready(bot) == (503, "Slack cannot be reached: http_503")
+        assert await starting
+        assert await ready(bot) == (200, "")
+        await bot.service.stop()
+
+
+async def test_stop_while_slack_is_waited_for_ends_at_once(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    slack.faults.silent("auth.test", timedelta(seconds=60))
+    async with built(slack, tmp_path, readings, timing=replace(QUICK, call_limit=60.0)) as bot:
+        starting = asyncio.create_task(bot.service.start())
+        await slack.until(lambda: bot.logged("listening"), what="the bot to start")
+        async with asyncio.timeout(5):
+            await bot.service.stop()
+            assert not await starting
+
+
+@pytest.mark.parametrize(
+    ("variable", "token", "says"),
+    [
+        ("SLACK_BOT_TOKEN", "xoxb-wrong", "Slack does not take SLACK_BOT_TOKEN: invalid_auth."),
+        ("SLACK_APP_TOKEN", "xapp-wrong", "Slack does not take SLACK_APP_TOKEN: invalid_auth."),
+    ],
+)
+async def test_token_that_slack_does_not_take_is_named_with_an_example(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path, variable: str, token: str, says: str
+) -> None:
+    async with built(slack, tmp_path, readings, environment={variable: token}) as bot:
+        with pytest.raises(SettingsError) as raised:
+            await bot.service.start()
+        await bot.service.stop()
+        assert raised.value.sentence == says
+        assert f"{variable}={token[:5]}" in raised.value.try_next
+
+
+@pytest.mark.parametrize(
+    ("missing", "says"),
+    [
+        (("SLACK_BOT_TOKEN",), "SLACK_BOT_TOKEN=xoxb-"),
+        (("SLACK_APP_TOKEN",), "SLACK_APP_TOKEN=xapp-"),
+        (("SLACK_BOT_TOKEN", "SLACK_APP_TOKEN"), "SLACK_BOT_TOKEN=xoxb-"),
+    ],
+)
+async def test_token_that_is_missing_is_named_with_an_example(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path, missing: tuple[str, ...], says: str
+) -> None:
+    with pytest.raises(SettingsError) as raised:
+        async with built(slack, tmp_path, readings, environment=dict.fromkeys(missing, "")):
+            pass
+    assert says in raised.value.try_next
+
+
+async def test_ledger_that_fails_in_the_middle_of_a_check_keeps_no_verdict_back(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    async with serving(slack, tmp_path, readings) as bot:
+        readings.hold()
+        await slack.say("alice", "oncall-gpu", CHECK)
+        await card_saying(slack, "reading")
+        bot.ledger.is_broken = bot.outbox.is_broken = True
+        assert await ready(bot) == (503, "The ledger is gone.")
+        readings.let_go()
+        card = await card_saying(slack, "CRITICAL")
+        await slack.until(lambda: slack.thread(card)[1:], what="the details")
+        await slack.until(lambda: bot.logged("record_failed"), what="the record's failure to be logged")
+        await slack.say("alice", "oncall-gpu", "/zombie check node-2")
+        await card_saying(slack, "node-2: CRITICAL")
+        slack.faults.duplicates = 1
+        await slack.say("alice", "oncall-gpu", "/zombie check node-3")
+        await card_saying(slack, "node-3: CRITICAL")
+        assert readings.asked["node-3"] == 1, "also without a ledger the same envelope twice is one check"
+
+
+async def test_wish_that_came_while_the_ledger_was_gone_is_on_record_once_it_is_back(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    async with serving(slack, tmp_path, readings) as bot:
+        readings.hold()
+        bot.ledger.is_broken = bot.outbox.is_broken = True
+        await slack.say("alice", "oncall-gpu", CHECK)
+        await card_saying(slack, "reading")
+        bot.ledger.is_broken = bot.outbox.is_broken = False
+        readings.let_go()
+        await eventually(bot.incidents, {"node-1": "triaged"})
+
+
+async def test_fault_of_our_own_at_one_node_is_a_verdict_that_says_so(slack: SlackWorkspace, tmp_path: Path) -> None:
+    def verdict(name: str) -> Verdict:
+        if name == "node-2":
+            raise ZeroDivisionError("a bug")
+        if name == "node-3":
+            raise MissingFile("The key /etc/zombie/key is missing.", "Name another.")
+        return replace(FOUNDING, node=name)
+
+    async with serving(slack, tmp_path, Readings(verdict)) as bot:
+        await slack.say("alice", "oncall-gpu", "/zombie check node-1 node-2 node-3")
+        card = await card_saying(slack, "3 nodes: 1 critical, 2 unknown")
+        await slack.until(lambda: len(slack.thread(card)) == 4, what="every node's details")
+        details = str([one.blocks for one in slack.thread(card)])
+        assert "The bot itself failed here" in details
+        assert "The key /etc/zombie/key is missing." in details
+        await eventually(bot.incidents, {f"node-{number}": "triaged" for number in (1, 2, 3)})
+        assert len(bot.logged("diagnosis_failed")) == 2

@@ -1,0 +1,229 @@
+"""The bot in this very process, in the simulated workspace, over nodes whose readings a test begins and ends."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import json
+from collections import Counter
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, TypeVar
+
+from bot.app.journal import Journal
+from bot.app.serve import Service, slack_tokens
+from bot.demo.slack.message import Message
+from bot.demo.slack.server import SlackWorkspace
+from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted
+from bot.domain.errors import LedgerUnavailable
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.domain.verdict import Verdict
+from bot.inventory import Inventory
+from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
+from bot.response.record import Record
+from bot.settings import Settings
+from bot.surfaces.slack.timing import Timing
+from tests.unit.surfaces.verdicts import FOUNDING
+
+T = TypeVar("T")
+CHANNEL = "oncall-gpu"
+# Failures are tried again soon; a call still has the time that a busy machine takes.
+QUICK = Timing(
+    call_limit=5.0,
+    first_pause=0.02,
+    longest_pause=0.2,
+    edit_every=0.2,
+    edits_span=0.1,
+    posts_span=0.05,
+    sweep_every=0.05,
+    drain=5.0,
+    post_drain=5.0,
+    hang_up=1.0,
+)
+PROBES = ("cpu", "cgroups", "units")
+
+
+class Readings:
+    """Reads a node when the test says so; `asked` counts how often each was read, `most` how many at once."""
+
+    def __init__(self, verdict: Callable[[str], Verdict] = lambda name: replace(FOUNDING, node=name)) -> None:
+        self.asked: Counter[str] = Counter()
+        self.now: set[str] = set()
+        self.most = 0
+        self._verdict = verdict
+        self._held: tuple[str, ...] | None = None
+        self._let_go = asyncio.Event()
+
+    def hold(self, *nodes: str) -> None:
+        """Let no reading end until `let_go`, or none of these nodes'."""
+        self._held = nodes
+        self._let_go.clear()
+
+    def let_go(self) -> None:
+        """Let all readings end."""
+        self._held = None
+        self._let_go.set()
+
+    async def __call__(self, node: Node, playbook: Playbook, heard: Listener) -> Verdict:
+        """Read a node, as the service does."""
+        self.asked[node.name] += 1
+        self.now.add(node.name)
+        self.most = max(self.most, len(self.now))
+        try:
+            heard(ReadingStarted(node.name, PROBES, timedelta(seconds=1)))
+            heard(ProbeAnswered(node.name, PROBES[0]))
+            if self._held is not None and (not self._held or node.name in self._held):
+                await self._let_go.wait()
+            for probe in PROBES[1:]:
+                heard(ProbeAnswered(node.name, probe))
+            verdict = self._verdict(node.name)
+            heard(Concluded(verdict))
+            return verdict
+        finally:
+            self.now.discard(node.name)
+
+
+class Breakable:
+    """A ledger or an outbox that can be asked until it is broken."""
+
+    def __init__(self, inner: Any) -> None:
+        self.is_broken = False
+        self._inner = inner
+
+    def __getattr__(self, verb: str) -> Any:
+        async def fails(*_: object, **__: object) -> None:
+            raise LedgerUnavailable("The ledger is gone.")
+
+        return fails if self.is_broken else getattr(self._inner, verb)
+
+
+class Bot:
+    """A running service, and what it logged."""
+
+    def __init__(self, service: Service, log: io.StringIO, ledger: Any, outbox: Any) -> None:
+        self.service = service
+        self.ledger = ledger
+        self.outbox = outbox
+        self._log = log
+
+    @property
+    def lines(self) -> list[dict[str, Any]]:
+        """Every line of the log."""
+        return [json.loads(line) for line in self._log.getvalue().splitlines()]
+
+    def logged(self, event: str) -> list[dict[str, Any]]:
+        """Return the lines of one event."""
+        return [line for line in self.lines if line["event"] == event]
+
+    async def incidents(self) -> dict[str, str]:
+        """Return the state of each node's newest incident."""
+        return {one.node: one.state.value for one in reversed(await self.ledger.incidents())}
+
+    async def owing(self) -> tuple[tuple[Incident, ...], ...]:
+        """Return what a restart would owe."""
+        return await Record(self.ledger, lambda *_, **__: None).owing()
+
+    @property
+    def address(self) -> str:
+        """Where the web edge listens."""
+        return str(self.logged("listening")[0]["address"])
+
+
+@asynccontextmanager
+async def built(
+    slack: SlackWorkspace,
+    folder: Path,
+    readings: Readings,
+    *,
+    timing: Timing = QUICK,
+    toml: str = "",
+    nodes: int = 100,
+    environment: Mapping[str, str] = MappingProxyType({}),
+) -> AsyncIterator[Bot]:
+    """Put a service together that has not started; its state stays in the folder. A blank variable is not there."""
+    (folder / "zombie.toml").write_text(toml)
+    (folder / "nodes.toml").write_text(
+        "".join(f'[nodes.node-{number}]\naddress = "127.0.0.1"\n' for number in range(1, nodes + 1))
+    )
+    variables = {
+        "SLACK_BOT_TOKEN": slack.bot_token,
+        "SLACK_APP_TOKEN": slack.app_token,
+        "SLACK_API_URL": slack.api_url,
+        "ZOMBIE_LISTEN": "127.0.0.1:0",
+        **environment,
+    }
+    settings = Settings.load({}, {name: value for name, value in variables.items() if value}, folder)
+    log = io.StringIO()
+    with (
+        Database.open(f"sqlite:///{folder / 'zombie.db'}") as database,
+        ThreadPoolExecutor(4, "ledger") as threads,
+    ):
+        ledger: Any = Breakable(AwaitedLedger(Ledger(database), threads))
+        outbox: Any = Breakable(AwaitedOutbox(Outbox(database), threads))
+        known = Inventory.load(folder / "nodes.toml")
+        service = Service(
+            settings,
+            known,
+            slack_tokens(settings),
+            ledger,
+            outbox,
+            {},
+            Journal(log),
+            diagnose=readings,
+            timing=timing,
+        )
+        yield Bot(service, log, ledger, outbox)
+
+
+@asynccontextmanager
+async def serving(slack: SlackWorkspace, folder: Path, readings: Readings, **settings: Any) -> AsyncIterator[Bot]:
+    """A service that has started; it is stopped when the block ends, as by SIGTERM."""
+    async with built(slack, folder, readings, **settings) as bot:
+        try:
+            assert await bot.service.start()
+            yield bot
+        finally:
+            readings.let_go()
+            await bot.service.stop()
+
+
+def cards(slack: SlackWorkspace, channel: str = CHANNEL) -> list[Message]:
+    """Return the bot's messages in a channel that everybody sees and that are no replies."""
+    return [
+        message
+        for message in slack.messages(channel)
+        if message.user == "U0ZOMBIE01" and message.thread_ts in (None, message.ts) and not message.is_deleted
+    ]
+
+
+async def card_saying(slack: SlackWorkspace, words: str, channel: str = CHANNEL) -> Message:
+    """Wait for a card whose text holds these words, and return it."""
+    return await slack.until(
+        lambda: next((card for card in cards(slack, channel) if words in card.text), None), what=f"a card: {words}"
+    )
+
+
+async def reply_saying(slack: SlackWorkspace, words: str, user: str = "alice", channel: str = CHANNEL) -> Message:
+    """Wait for a message that holds these words and that person sees."""
+    return await slack.until(
+        lambda: next((one for one in slack.messages(channel, user) if words in one.text), None), what=words
+    )
+
+
+async def eventually(ask: Callable[[], Awaitable[T]], wanted: T, within: float = 10.0) -> None:
+    """Ask again and again until the answer is the wanted one."""
+    answer = await ask()
+    with contextlib.suppress(TimeoutError):
+        async with asyncio.timeout(within):
+            while answer != wanted:
+                await asyncio.sleep(0.01)
+                answer = await ask()
+    assert answer == wanted
