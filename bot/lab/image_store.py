@@ -86,7 +86,7 @@ class ImageStore:
                 "Run `zombie lab up` as root. Nodes of an image that is in the cache start without root.",
             )
         self._folder.mkdir(parents=True, exist_ok=True)
-        with _alone(self._folder / f"{recipe.digest}.lock", self._say):
+        with _alone(self._folder / "lock", self._say):
             if (final / _DONE).is_file():
                 return image
             self._remove_unfinished(recipe.digest)
@@ -233,7 +233,6 @@ def _alone(path: Path, say: Say) -> Iterator[None]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            say("another process makes this image; waiting for it …")
+            say("another process makes an image; waiting for it …")
             fcntl.flock(file, fcntl.LOCK_EX)
-        yield
-        path.unlink(missing_ok=True)
+        yield  # the file stays: whoever waits for it would else hold a lock that nobody else meets

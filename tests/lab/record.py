@@ -1,10 +1,10 @@
 """Makes the recordings under tests/captures/nodes: `python -m tests.lab.record v1|v2 [FAULT…]`, as root, ten minutes.
 
 Each fault is made on a real node, recorded by `zombie check --record`, and taken away again; the last ones are those
-that only a reboot clears.
+that only a reboot clears. Each recording then wants its label in verdicts.toml, given by a person.
 """
 
-import shutil
+import gzip
 import sys
 import tempfile
 from pathlib import Path
@@ -22,7 +22,8 @@ def record(bench: Bench, name: str) -> None:
         done = bench.zombie("check", "lab-1", "--inventory", inventory, "--deadline", "60", "--record", folder)
         assert done.returncode == 0, done.stderr
         NODES.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(Path(folder) / "lab-1.jsonl", NODES / f"{name}.jsonl")
+        said = (Path(folder) / "lab-1.jsonl").read_bytes()
+        (NODES / f"{name}.jsonl.gz").write_bytes(gzip.compress(said, mtime=0))
 
 
 def main(cgroups: str, faults: tuple[str, ...]) -> None:
