@@ -1,0 +1,173 @@
+"""Slack by signed HTTP: what is signed is seen to once, and what is not is refused before anybody reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator
+from pathlib import Path
+from urllib.parse import urlencode
+
+import aiohttp
+import pytest
+
+from bot.demo.slack.server import SlackWorkspace
+from bot.demo.slack.signed_http import sign
+from tests.slack import now, workspace
+from tests.slack_service import Bot, Readings, card_saying, cards, eventually, reply_saying, serving
+
+JSON = {"Content-Type": "application/json"}
+CHECK = "/zombie check node-1"
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[SlackWorkspace]:
+    async with workspace() as slack:
+        yield slack
+
+
+@pytest.fixture
+async def readings() -> Readings:
+    return Readings()
+
+
+@pytest.fixture
+async def bot(slack: SlackWorkspace, readings: Readings, tmp_path: Path) -> AsyncIterator[Bot]:
+    environment = {"SLACK_APP_TOKEN": "", "SLACK_SIGNING_SECRET": slack.signing_secret}
+    async with serving(slack, tmp_path, readings, environment=environment) as bot:
+        slack.deliver_to(f"{bot.address}/slack/events")
+        yield bot
+
+
+def stamp() -> int:
+    """This second, as Slack writes it."""
+    return int(now().timestamp())
+
+
+async def post(bot: Bot, body: bytes, headers: dict[str, str], path: str = "/slack/events") -> tuple[int, str]:
+    """Post to the bot as anybody might, and return the status and the answer."""
+    async with (
+        aiohttp.ClientSession() as session,
+        session.post(f"{bot.address}{path}", data=body, headers={**JSON, **headers}) as answer,
+    ):
+        return answer.status, await answer.text()
+
+
+def mention(text: str = "<@U0ZOMBIE01> check node-1") -> bytes:
+    """A mention as an event's body."""
+    event = {"type": "app_mention", "user": "U0ALICE001", "text": text, "ts": "1.000001", "channel": "C0ONCALL01"}
+    return json.dumps({"type": "event_callback", "team_id": "T0DEMO0001", "event": event}).encode()
+
+
+async def test_address_is_verified(slack: SlackWorkspace, bot: Bot) -> None:
+    way = slack.deliver_to(f"{bot.address}/slack/events")
+    assert await way.verify()
+
+
+@pytest.mark.parametrize("said", [CHECK, "@zombie check node-1"])
+async def test_what_people_say_becomes_a_card(slack: SlackWorkspace, bot: Bot, said: str) -> None:
+    delivered = (await slack.say("alice", "oncall-gpu", said)).delivered
+    assert delivered is not None
+    assert delivered.is_acknowledged
+    await card_saying(slack, "CRITICAL")
+    assert not slack.asked("apps.connections.open")
+
+
+async def test_help_is_answered_in_private(slack: SlackWorkspace, bot: Bot) -> None:
+    await slack.say("alice", "oncall-gpu", "/zombie")
+    assert (await reply_saying(slack, "What I can do")).only_for is not None
+
+
+async def test_home_is_published(slack: SlackWorkspace, bot: Bot) -> None:
+    await slack.open_home("alice")
+    home = await slack.until(lambda: slack.home("alice"), what="the home")
+    assert "100 nodes in the inventory" in json.dumps(home.blocks)
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {},
+        sign("another secret", stamp(), mention()),
+        {"X-Slack-Request-Timestamp": str(stamp())},
+        {"X-Slack-Request-Timestamp": str(stamp()), "X-Slack-Signature": "v0=ünsigned"},
+        {"X-Slack-Request-Timestamp": str(stamp()), "X-Slack-Signature": ""},
+    ],
+    ids=["nothing", "another secret", "no signature", "no ASCII", "empty"],
+)
+async def test_bad_signature_is_refused(bot: Bot, readings: Readings, headers: dict[str, str]) -> None:
+    assert (await post(bot, mention(), headers))[0] == 401
+    assert not readings.asked
+
+
+async def test_signature_of_another_body_is_refused(slack: SlackWorkspace, bot: Bot) -> None:
+    headers = sign(slack.signing_secret, stamp(), mention())
+    assert (await post(bot, mention("<@U0ZOMBIE01> check node-2"), headers))[0] == 401
+
+
+@pytest.mark.parametrize("seconds", [-301, 301, -86_400])
+async def test_stale_timestamp_is_refused(slack: SlackWorkspace, bot: Bot, seconds: int) -> None:
+    assert (await post(bot, mention(), sign(slack.signing_secret, stamp() + seconds, mention())))[0] == 401
+
+
+@pytest.mark.parametrize("written", ["soon", "", "1e9", "-1", "²", "9" * 5000, "17 00"])
+async def test_timestamp_that_is_no_number_is_refused(slack: SlackWorkspace, bot: Bot, written: str) -> None:
+    headers = sign(slack.signing_secret, stamp(), mention())
+    assert (await post(bot, mention(), headers | {"X-Slack-Request-Timestamp": written}))[0] == 401
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "deflate", "identity", "br"])
+async def test_packed_body_is_refused(slack: SlackWorkspace, bot: Bot, encoding: str) -> None:
+    headers = sign(slack.signing_secret, stamp(), mention()) | {"Content-Encoding": encoding}
+    assert (await post(bot, mention(), headers))[0] == 415
+
+
+async def test_body_over_the_limit_is_refused(slack: SlackWorkspace, bot: Bot) -> None:
+    body = mention("x" * 256 * 1024)
+    assert (await post(bot, body, sign(slack.signing_secret, stamp(), body)))[0] == 413
+
+
+@pytest.mark.parametrize("body", [b"\xff\xfe", b"{", b'["x"]', b"payload={", b"{}"], ids=repr)
+async def test_signed_body_that_is_none_of_slacks_is_refused_or_passed_over(
+    slack: SlackWorkspace, bot: Bot, body: bytes
+) -> None:
+    status, _ = await post(bot, body, sign(slack.signing_secret, stamp(), body))
+    assert status in (200, 400)
+    assert not bot.logged("task_failed")
+
+
+@pytest.mark.parametrize("kind", ["event", "command"])
+async def test_replay_inside_the_window_is_one_check(
+    slack: SlackWorkspace, bot: Bot, readings: Readings, kind: str
+) -> None:
+    command = {"command": "/zombie", "text": "check node-1", "trigger_id": "1.2.x", "user_id": "U0ALICE001"}
+    command |= {"team_id": "T0DEMO0001", "channel_id": "C0ONCALL01", "response_url": f"{slack.origin}/none"}
+    body = mention() if kind == "event" else urlencode(command).encode()
+    headers = sign(slack.signing_secret, stamp(), body)
+    headers["Content-Type"] = JSON["Content-Type"] if kind == "event" else "application/x-www-form-urlencoded"
+    answered = await asyncio.gather(*(post(bot, body, headers) for _ in range(5)))
+    assert {status for status, _ in answered} == {200}
+    await card_saying(slack, "CRITICAL")
+    await eventually(bot.incidents, {"node-1": "triaged"})
+    assert (await post(bot, body, headers))[0] == 200
+    assert (len(cards(slack)), readings.asked) == (1, {"node-1": 1})
+
+
+async def test_nothing_is_taken_while_the_bot_stops(slack: SlackWorkspace, bot: Bot, readings: Readings) -> None:
+    readings.hold()
+    await slack.say("alice", "oncall-gpu", CHECK)
+    await card_saying(slack, "reading")
+    stopping = asyncio.create_task(bot.service.stop())
+    await slack.until(lambda: bot.logged("stopping"), what="the bot to stop")
+    said = await slack.say("bob", "oncall-gpu", "/zombie check node-2")
+    assert said.delivered is not None
+    assert said.delivered.failure == "http_service_error_503"
+    readings.let_go()
+    await stopping
+    assert readings.asked == {"node-1": 1}
+
+
+async def test_no_route_is_open_in_socket_mode(slack: SlackWorkspace, readings: Readings, tmp_path: Path) -> None:
+    environment = {"SLACK_SIGNING_SECRET": slack.signing_secret}
+    async with serving(slack, tmp_path, readings, environment=environment) as bot:
+        assert (await post(bot, mention(), sign(slack.signing_secret, stamp(), mention())))[0] == 404
