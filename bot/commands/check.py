@@ -16,11 +16,11 @@ from bot.domain.node import Node, valid_name
 
 if TYPE_CHECKING:
     from bot.app import Check
-    from bot.commands.record import Offer
     from bot.domain.events import IncidentEvent
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
     from bot.ledger import AwaitedLedger, Database
+    from bot.response.record import Offer
 
 EXAMPLES = """examples:
   zombie check node-123                        one verdict, from the nodes of ./inventory.toml or ZOMBIE_INVENTORY

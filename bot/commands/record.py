@@ -7,7 +7,7 @@ import contextlib
 import os
 import pwd
 import re
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -15,14 +15,12 @@ from bot.domain.errors import LedgerUnavailable
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
-    from bot.domain.events import IncidentEvent
     from bot.domain.incident import IncidentSummary
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
     from bot.ledger import AwaitedLedger, Database
     from bot.response.casebook import Casebook
-
-    Offer = Callable[[Verdict, Playbook], Awaitable[IncidentEvent | None]]
+    from bot.response.record import Offer
 
 
 def database_url(environment: Mapping[str, str]) -> str:

@@ -9,15 +9,17 @@ from __future__ import annotations
 import enum
 import functools
 import types
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
+from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from bot.domain.plan import Plan
 
 MOST_TEXT = 20_000  # characters of one text; a longer one is cut, and says so
 MOST_LINES = 1_000  # texts of one list; the rest is counted
+
+Reader: TypeAlias = Callable[[Any, str], Any]  # of a JSON value, and where it stands
 
 _LEFT_OUT = frozenset({"snapshot"})
 T = TypeVar("T")
@@ -70,39 +72,69 @@ def read(kind: type[T], value: Any) -> T:
 
 
 def _read(hint: Any, value: Any, where: str) -> Any:
+    return _reader(hint)(value, where)
+
+
+@functools.cache
+def _reader(hint: Any) -> Reader:
+    """Return what reads a value of that type; made once a type, for a record is read with every look at it."""
     origin = get_origin(hint)
     if origin in (Union, types.UnionType):
         (other,) = (one for one in get_args(hint) if one is not types.NoneType)
-        return None if value is None else _read(other, value, where)
+        inner = _reader(other)
+        return lambda value, where: None if value is None else inner(value, where)
     if origin is tuple:
-        return tuple(_read(get_args(hint)[0], one, f"{where}[{at}]") for at, one in enumerate(_of(list, value, where)))
+        one_of = _reader(get_args(hint)[0])
+        return lambda value, where: tuple(
+            [one_of(one, f"{where}[{at}]") for at, one in enumerate(_of(list, value, where))]
+        )
     if origin is not None and issubclass(origin, Mapping):
-        return {key: _read(get_args(hint)[1], one, f"{where}.{key}") for key, one in _of(dict, value, where).items()}
+        named = _reader(get_args(hint)[1])
+        return lambda value, where: {key: named(one, f"{where}.{key}") for key, one in _of(dict, value, where).items()}
     if is_dataclass(hint):
-        return _record(hint, _of(dict, value, where), where)
+        return functools.partial(_record, hint)
+    if hint in (str, int, float, bool):
+        return functools.partial(_of, hint)
+    return functools.partial(_word, hint)
+
+
+def _word(kind: Any, value: Any, where: str) -> Any:
     try:
-        if issubclass(hint, enum.Enum):
-            return hint(value)
-        if hint is datetime:
+        if issubclass(kind, enum.Enum):
+            return kind(value)
+        if kind is datetime:
             return _instant(_of(str, value, where))
-        if hint is timedelta:
+        if kind is timedelta:
             return timedelta(seconds=_of(float, value, where))
     except (ValueError, OverflowError) as no:
         raise NotOfForm(f"{where}: {no}") from no
-    return _of(hint, value, where)
+    return _of(kind, value, where)
 
 
-def _record(kind: Any, value: Mapping[str, Any], where: str) -> Any:
-    hints = _hints(kind)
+def _record(kind: Any, value: Any, where: str) -> Any:
+    told = _of(dict, value, where)
     given = {}
-    for field in _fields(kind):
-        hint = hints[field.name]
-        key = f"{field.name}_seconds" if hint is timedelta else field.name
-        if key in value:
-            given[field.name] = _read(hint, value[key], f"{where}.{key}")
-        elif field.default is MISSING and field.default_factory is MISSING:
+    for name, key, must, reader in _parts(kind):
+        if key in told:
+            given[name] = reader(told[key], f"{where}.{key}")
+        elif must:
             raise NotOfForm(f"{where} has no {key}")
     return kind(**given)
+
+
+@functools.cache
+def _parts(kind: Any) -> tuple[tuple[str, str, bool, Reader], ...]:
+    """Return a record's fields: name, key in JSON, whether it must be there, and what reads it."""
+    hints = _hints(kind)
+    return tuple(
+        (
+            field.name,
+            f"{field.name}_seconds" if hints[field.name] is timedelta else field.name,
+            field.default is MISSING and field.default_factory is MISSING,
+            _reader(hints[field.name]),
+        )
+        for field in _fields(kind)
+    )
 
 
 def _of(kind: type[Any], value: Any, where: str) -> Any:

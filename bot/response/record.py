@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.contracts import Ledger
 from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, UnreadableEntry
-from bot.domain.events import AlertReceived, PlanWithheld, Triaged
+from bot.domain.events import AlertReceived, IncidentEvent, PlanWithheld, Triaged
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.json_form import plain, read
@@ -17,8 +18,9 @@ from bot.domain.playbook import Playbook
 from bot.domain.redaction import redacted
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
+from bot.response.proposal import ACTING_IS_OFF
 
-ACTING_IS_OFF = "This bot shows what would help and does not act."
+Offer: TypeAlias = Callable[[Verdict, Playbook], Awaitable[IncidentEvent | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,9 +57,11 @@ class Opening:
 class Record:
     """Writes checks into the ledger. A ledger that cannot be asked never keeps a verdict from the person who asked."""
 
-    def __init__(self, ledger: Ledger, log: Callable[..., None]) -> None:
+    def __init__(self, ledger: Ledger, log: Callable[..., None], offer: Offer | None = None) -> None:
+        """`offer` decides what becomes of a verdict's plan; without it no plan is offered."""
         self._ledger = ledger
         self._log = log
+        self._offer = offer
 
     async def opened(self, opening: Opening, node: str) -> bool:
         """Open the incident of one node; False when it is on record already, from an earlier telling of the wish."""
@@ -104,7 +108,8 @@ class Record:
                 seq = (await self._ledger.append(incident, 0, opening.received(verdict.node), opening.by)).seq
             entry = await self._ledger.append(incident, seq, event, BOT)
             if verdict.plan is not None:
-                await self._ledger.append(incident, entry.seq, PlanWithheld(ACTING_IS_OFF), BOT)
+                offered = await self._offer(verdict, playbook) if self._offer is not None else None
+                await self._ledger.append(incident, entry.seq, offered or PlanWithheld(ACTING_IS_OFF), BOT)
         except LedgerError as error:
             self._log("record_failed", incident=incident, error=one_line(str(error)))
 

@@ -40,13 +40,11 @@ async def next_sample(
     window, ends_at = incident.validation.window, incident.validation_ends_at
     last = incident.samples[-1] if incident.samples else None
     if last is not None and any(one.finding == REFUTED for one in last.seen):
-        return timedelta(0), Escalated("The cure does not hold: " + "; ".join(one.says for one in last.seen) + ".", _TRY_NEXT)
+        return timedelta(0), Escalated(f"The cure does not hold: {_said(last)}.", _TRY_NEXT)
     if last is not None and last.holds and incident.updated_at >= ends_at:
         return timedelta(0), _resolved(incident)
     if last is not None and not last.holds and incident.updated_at >= ends_at + window:
-        return timedelta(0), Escalated(
-            "Whether the cure holds cannot be told: " + "; ".join(one.says for one in last.seen), _TRY_NEXT
-        )
+        return timedelta(0), Escalated(f"Whether the cure holds cannot be told: {_said(last)}.", _TRY_NEXT)
     every = min(max(window / SAMPLES_A_WINDOW, timedelta(seconds=1)), MOST_BETWEEN)
     due = incident.updated_at + every
     due = min(due, ends_at) if incident.updated_at < ends_at else due
@@ -113,6 +111,10 @@ def _back(incident: Incident, verdict: Verdict) -> list[str]:
     if rebooted or verdict.plan is not None or grows:
         return [f"{verdict.cause} is still there: {verdict.summary}"]
     return []
+
+
+def _said(sample: SampleTaken) -> str:
+    return "; ".join(one.says.rstrip(".") for one in sample.seen)
 
 
 def _resolved(incident: Incident) -> Resolved:

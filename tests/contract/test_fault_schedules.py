@@ -16,7 +16,8 @@ import pytest
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.ledger import Database, Ledger, audit
-from tests.schedules import ENDINGS, POLICY, SETTLED, Stage, World
+from tests.scheduled_stage import ENDINGS, POLICY, SETTLED, Stage
+from tests.schedules import World
 
 SCHEDULES = int(os.environ.get("ZOMBIE_SCHEDULES", "2000"))
 PARTS = 10

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import signal
 import subprocess
 import sys
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -13,8 +16,10 @@ from bot.demo.faults import Fault
 from bot.demo.fleet_founding import AUTO_RESTART, HIDDEN
 from bot.demo.machine import changes
 from tests.acting import POLICY, ROOT, site
+from tests.waiting import until
 
 pytestmark = pytest.mark.slow
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
 DONE = ["disable ecs.service", "reboot"]
 TO_APPROVAL = ["AlertReceived", "Triaged", "PlanProposed", "Approved"]
 BOTH_STEPS = ["StepStarted", "StepVerified"] * 2
@@ -105,6 +110,23 @@ async def test_second_one_at_once_hears_who_was_first(tmp_path: Path) -> None:
         assert here.machine("node").done == DONE
 
 
+async def test_killed_in_a_step_it_is_looked_at_and_goes_on_with_one_reboot(tmp_path: Path) -> None:
+    async with site(tmp_path, {"node": (HIDDEN, None)}) as here:
+        incident = (await here.opened("node"))["node"]
+        first = await here.start("remediate", incident, "--approve-as", "alice", "--reason", "it leaks")
+        await asyncio.to_thread(until, lambda: here.machine("node").reboots, within=timedelta(seconds=60))
+        first.send_signal(signal.SIGKILL)
+        await first.communicate()
+        assert (await here.kinds(incident))[-1] == "StepStarted"
+        assert "AlreadyDecided" in (await here.remediate(incident)).err, "it may be alive"
+        async with asyncio.timeout(60):
+            while (done := await here.remediate(incident)).status != 0:
+                assert "AlreadyDecided" in done.err, done
+        assert (await here.told(incident))["state"] == "resolved"
+        assert here.machine("node").done == DONE
+        assert here.machine("node").reboots == 1
+
+
 @pytest.mark.parametrize(
     ("policy", "because"),
     [
@@ -128,7 +150,7 @@ def test_sudoers_lines_for_acting_are_what_visudo_takes(tmp_path: Path) -> None:
     config = tmp_path / "zombie.toml"
     config.write_text(POLICY)
     command = [sys.executable, "-P", "-m", "bot", "sudoers", "--user", "zombie", "--config", str(config)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, check=True)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT, check=True)
     acting = done.stdout.partition("# Acting")[2].splitlines()[1:]
     start = "zombie ALL=(root) NOPASSWD: /usr/bin/systemctl "
     assert acting == [

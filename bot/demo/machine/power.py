@@ -27,6 +27,7 @@ class ActingMachine(Machine):
         self._going_down: asyncio.Task[None] | None = None
         self.power: Callable[[bool], Awaitable[None]] | None = None
         self.reboots = 0
+        self.rebooted = asyncio.Event()  # it is up again after a reboot
         self.done: list[str] = []  # every change that was asked for, in order
 
     async def change(self, argv: Sequence[str], root: bool) -> Answer | None:
@@ -68,6 +69,7 @@ class ActingMachine(Machine):
         )
         self._going_down = None
         await self._switch(True)
+        self.rebooted.set()
 
     async def _switch(self, on: bool) -> None:
         if self.power is not None:

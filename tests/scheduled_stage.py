@@ -1,0 +1,152 @@
+"""Incidents over the nodes of a scheduled world, and everything that acts on them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from bot.actions import ACTIONS
+from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.approval import Approval
+from bot.domain.errors import LedgerUnavailable, Refused
+from bot.domain.events import AlertReceived, PlanProposed, Triaged
+from bot.domain.node import Node
+from bot.domain.plan import Plan, Step
+from bot.domain.playbook import Playbook
+from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.ledger import Ledger
+from bot.response.binding import binds
+from bot.response.casebook import Casebook
+from bot.response.policy import Policy
+from bot.response.reach import Reach, Seen
+from bot.response.remediation import Remediation
+from bot.response.responder import Responder
+from bot.response.stepping import Stepping
+from tests.scheduled_parts import CountingNode, Recorder, Wire
+from tests.schedules import World
+
+PLAYBOOK = Playbook("node-health", "Health", 1, (), (), ())
+ENDINGS = ("cured", "cured", "swallowed", "enabled-again", "gone", "other-key", "other-machine", "rebooted-by-others")
+SETTLED = ("resolved", "expired", "cancelled", "escalated", "declined")
+
+
+@dataclass
+class Stage:
+    """Nodes, their incidents, and everything that acts on them, in one world."""
+
+    world: World
+    ledger: Ledger
+    policy: Policy
+    nodes: dict[str, CountingNode]
+    wire: Wire
+    recorder: Recorder
+    refusals: Counter[str] = field(default_factory=Counter)
+    runners: int = 0
+
+    @classmethod
+    def set(cls, world: World, ledger: Ledger, endings: dict[str, str], policy: Policy, breaks: float = 0.02) -> Stage:
+        nodes = {name: CountingNode(world, name, ending) for name, ending in endings.items()}
+        return cls(world, ledger, policy, nodes, Wire(world, nodes, breaks), Recorder(world, ledger, breaks))
+
+    @staticmethod
+    def find(name: str) -> Node:
+        return Node(name, "10.0.0.7", 22)
+
+    def plan(self, name: str, boot_id: str) -> Plan:
+        steps = (
+            Step("disable_unit", {"unit": "ecs.service"}, ("sudo -n systemctl disable --now -- ecs.service",)),
+            Step(
+                "reboot",
+                {},
+                (f'test "$(cat /proc/sys/kernel/random/boot_id)" = {boot_id} && exec sudo -n systemctl reboot',),
+            ),
+        )
+        return Plan(name, steps, "Take the agent out of the image.")
+
+    def verdict(self, name: str) -> Verdict:
+        node = self.nodes[name]
+        if node.boot > 0 and not node.active:
+            return Verdict(name, Status.HEALTHY, None, None, "Healthy")
+        plan = self.plan(name, node.boot_id)
+        said = Evidence("dying", "cgroups", "68,700 dying", ("memory 4 68700 1",))
+        return Verdict(
+            name, Status.CRITICAL, "leaked-memory-cgroups", Confidence.CONFIRMED, "ecs.service leaks", (said,),
+            suspects=("ecs.service",) if node.active else (), remedy=plan.steps, plan=plan if node.active else None,
+        )  # fmt: skip
+
+    async def diagnose(self, node: Node, playbook: str) -> Verdict:
+        await self.world.boundary()
+        if not self.nodes[node.name].is_up:
+            return Verdict(node.name, Status.UNREACHABLE, None, None, "refused")
+        return self.verdict(node.name)
+
+    def propose(self, incident: str, name: str) -> None:
+        """Put an incident on record, up to its proposal."""
+        node, verdict = self.nodes[name], self.verdict(name)
+        assert verdict.plan is not None
+        seen = Seen(node.boot_id, "m" * 31 + "1", "SHA256:as-ever")
+        alert = Alert(SourceKind.TERMINAL, "group", "terminal:asker")
+        self.ledger.append(incident, 0, AlertReceived(alert, name, "group", PLAYBOOK.name), "terminal:asker")
+        self.ledger.append(incident, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
+        bound = binds(verdict, self.find(name), seen, PLAYBOOK, self.policy)
+        self.ledger.append(incident, 2, PlanProposed.of(verdict.plan, bound), BOT)
+
+    @property
+    def book(self) -> Casebook:
+        return Casebook(self.recorder, lambda: "never-drawn")
+
+    def responder(self) -> Responder:
+        reach = Reach(self.wire, ACTIONS)
+        return Responder(self.policy, self.book, self.recorder, reach, self.find, self.diagnose, self.world.clock)
+
+    def remediation(self) -> Remediation:
+        self.runners += 1
+        world, reach = self.world, Reach(self.wire, ACTIONS)
+        stepping = Stepping(
+            self.policy, self.recorder, reach, self.find, world.clock, world.sleep, f"runner-{self.runners}"
+        )
+        return Remediation(self.book, stepping, self.find, self.diagnose)
+
+    def decided_by(self, incident: str, name: str) -> None:
+        """Let a person approve it; a locked database is tried again, a refusal is not."""
+
+        async def decide() -> None:
+            for _ in range(5):
+                try:
+                    await self.responder().decide(incident, Approval(f"terminal:{name}", "it is sick"))
+                except Refused as no:
+                    self.refusals[no.name] += 1
+                except LedgerUnavailable:
+                    await self.world.sleep(1)
+                    continue
+                return
+
+        self.world.start(f"{name} approves {incident}", decide)
+
+    def run_by(self, incident: str, name: str) -> None:
+        """Let a runner carry it to its end, through every death."""
+
+        async def run() -> None:
+            remediation = self.remediation()
+            while True:
+                try:
+                    again = await remediation.advance(incident)
+                except LedgerUnavailable:
+                    await self.world.sleep(1)
+                    continue
+                if again is None:
+                    return
+                await self.world.sleep(max(0.01, again.after.total_seconds()))
+
+        self.world.start(f"{name} runs {incident}", run)
+
+
+POLICY = Policy(
+    acting=True,
+    terminal_approvers={"ann": "", "bob": ""},
+    approval_expires=timedelta(minutes=4),
+    units=frozenset(("ecs.service",)),
+    validation=timedelta(seconds=2),
+    reboot_deadline=timedelta(seconds=60),
+)
