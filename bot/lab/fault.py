@@ -84,9 +84,6 @@ FAULTS: dict[str, Fault] = {
         Fault("cfs-throttling", "a service is held back by its CPU quota"),
         Fault("conntrack-full", "the table of tracked connections is full", ("open-connections.pl",)),
         Fault("io-stall", "a file system does not answer, and writers wait in state D", ("write-files.pl",)),
-        Fault(
-            "memory-reclaim", "memory is all but used up, and programs reclaim it for themselves", ("hold-memory.pl",)
-        ),
         Fault("softirq-storm", "one core does nothing but soft interrupts"),
     )
 }
