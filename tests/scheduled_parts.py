@@ -38,6 +38,7 @@ class CountingNode:
     down_until: datetime = BEGAN_AT
     reboots: Counter[str] = field(default_factory=Counter)  # by the boot that they ended
     asked: int = 0  # reboot commands that came through their fence
+    may: bool = True  # its login has the rights
     done_as_stranger: int = 0  # changes after it became another machine
 
     @property
@@ -65,7 +66,7 @@ class CountingNode:
             told = f"Id=ecs.service\nLoadState=loaded\nActiveState={active[0]}\nSubState={active[1]}\n"
             return told + f"UnitFileState={file}\nNRestarts=0\nRestartUSec=10s\n", 0
         if argv[:3] == ("sudo", "-n", "-l"):
-            return "/usr/bin/" + " ".join(argv[3:]), 0
+            return ("/usr/bin/" + " ".join(argv[3:]), 0) if self.may else ("", 1)
         assert argv[:2] == ("sh", "-c"), argv
         if argv[2] == "sudo -n systemctl disable --now -- ecs.service":
             self.done_as_stranger += self.is_stranger

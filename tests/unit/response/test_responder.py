@@ -1,0 +1,222 @@
+"""A decision, step by step: what is looked at again, what ends the incident, and what the record says of a no."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Coroutine, Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.actions import ACTIONS
+from bot.domain.approval import Approval
+from bot.domain.claim import Claim
+from bot.domain.errors import Refused
+from bot.domain.events import Escalated, PlanProposed, PlanWithheld, StepStarted
+from bot.domain.fold import fold
+from bot.domain.house_events import HOUSE, BrakePulled
+from bot.domain.incident import Incident
+from bot.domain.probe import Snapshot
+from bot.domain.readings.host import HostReading
+from bot.domain.verdict import Confidence, Status, Verdict
+from bot.ledger import Database, Ledger
+from bot.response.policy import Policy
+from bot.response.proposal import Proposer
+from bot.response.reach import Reach
+from tests.scheduled_stage import PLAYBOOK, POLICY, Stage
+from tests.schedules import World
+
+ANN = Approval("terminal:ann", "it leaks")
+
+
+class Quiet(World):
+    """A world in which nothing goes wrong by itself."""
+
+    def __init__(self) -> None:
+        super().__init__(1, deadly=0)
+
+    def do(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Drive one coroutine to its end."""
+        found: list[Any] = []
+
+        async def kept() -> None:
+            try:
+                found.append(await work)
+            except Refused as no:
+                found.append(no)
+
+        self.start("work", kept)
+        self.run()
+        return found[0]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        world = Quiet()
+        stage = Stage.set(world, Ledger(database, lambda: world.now), {"n1": "cured"}, POLICY, breaks=0)
+        stage.propose("one", "n1")
+        yield stage
+
+
+def decided(stage: Stage, approval: Approval = ANN) -> Incident | Refused:
+    assert isinstance(stage.world, Quiet)
+    return stage.world.do(stage.responder().decide("one", approval))  # type: ignore[no-any-return]
+
+
+def state(stage: Stage) -> Incident:
+    return fold(stage.ledger.read("one"))
+
+
+def refusals(stage: Stage) -> list[str]:
+    return [str(entry.body["refusal"]) for entry in stage.ledger.read(HOUSE) if entry.kind == "WishRefused"]
+
+
+def test_yes_is_on_record_with_who_and_why(stage: Stage) -> None:
+    done = decided(stage, replace(ANN, os_user="root"))
+    assert isinstance(done, Incident)
+    assert done.approval is not None
+    assert (done.state, done.approval.by, done.approval.event.reason) == ("approved", "terminal:ann", "it leaks")
+    assert refusals(stage) == []
+
+
+def changed(**more: Any) -> Callable[[Stage], None]:
+    """Let the node be judged otherwise when it is looked at again."""
+
+    def change(stage: Stage) -> None:
+        now = replace(stage.verdict("n1"), **more)
+        stage.verdict = lambda name: now  # type: ignore[method-assign, assignment]
+
+    return change
+
+
+def rebooted(stage: Stage) -> None:
+    stage.nodes["n1"].boot += 1
+
+
+def stopped(stage: Stage) -> None:
+    stage.nodes["n1"].active = False
+
+
+def late(stage: Stage) -> None:
+    stage.world.now += timedelta(minutes=10)
+
+
+def gone(stage: Stage) -> None:
+    stage.nodes["n1"].down_until = stage.world.now + timedelta(hours=1)
+
+
+def braked(stage: Stage) -> None:
+    stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:bob")
+
+
+def done_before(stage: Stage) -> None:
+    stage.propose("two", "n1")
+    digest = fold(stage.ledger.read("two")).proposal
+    assert digest is not None
+    stage.world.do(stage.responder().decide("two", ANN))  # type: ignore[attr-defined]
+    claim = Claim("n1", digest.plan.remedy, "r1")
+    stage.ledger.begin("two", 4, StepStarted(1), "bot", claim)
+    stage.ledger.append("two", 5, Escalated("enough"), "bot")
+
+
+@pytest.mark.parametrize(
+    ("change", "name", "ends"),
+    [
+        (rebooted, "StateChanged", "cancelled"),
+        (changed(status=Status.DEGRADED), "StateChanged", "cancelled"),
+        (changed(cause="io-stall"), "StateChanged", "cancelled"),
+        (changed(confidence=Confidence.LIKELY), "StateChanged", "cancelled"),
+        (changed(suspects=("other.service",)), "StateChanged", "cancelled"),
+        (stopped, "StateChanged", "cancelled"),
+        (changed(status=Status.HEALTHY, cause=None, plan=None), "AlreadyCured", "cancelled"),
+        (changed(status=Status.UNKNOWN, cause=None, plan=None), "StateChanged", "cancelled"),
+        (late, "ApprovalExpired", "expired"),
+        (gone, "CannotTell", "proposed"),
+        (braked, "Braked", "proposed"),
+        (done_before, "AlreadyTried", "escalated"),
+    ],
+)
+def test_doubt_refuses_and_what_changed_ends_it(
+    stage: Stage, change: Callable[[Stage], None], name: str, ends: str
+) -> None:
+    change(stage)
+    refused = decided(stage)
+    assert isinstance(refused, Refused), refused
+    assert refused.name == name
+    assert refused.sentence
+    assert state(stage).state == ends
+    assert refusals(stage)[-1] == name
+
+
+def test_figures_may_move(stage: Stage) -> None:
+    changed(evidence=(), summary="71,000 dying by now")(stage)
+    assert isinstance(decided(stage), Incident)
+
+
+def test_second_one_changes_nothing(stage: Stage) -> None:
+    decided(stage)
+    seq = state(stage).seq
+    refused = decided(stage, replace(ANN, by="terminal:bob"))
+    assert isinstance(refused, Refused)
+    assert refused.name == "AlreadyDecided"
+    assert refused.sentence.startswith("terminal:ann approved it")
+    assert state(stage).seq == seq
+
+
+def offered(stage: Stage, policy: Policy = POLICY, **more: Any) -> Any:
+    world = stage.world
+    assert isinstance(world, Quiet)
+    node = stage.nodes["n1"]
+    host = HostReading("5.4.0", node.boot_id, timedelta(days=3))
+    verdict: Verdict = replace(
+        stage.verdict("n1"), snapshot=Snapshot("n1", world.now, timedelta(seconds=5), {"host": host}), **more
+    )
+    proposer = Proposer(policy, Reach(stage.wire, ACTIONS), stage.recorder)
+    return world.do(proposer.event(verdict, stage.find("n1"), PLAYBOOK))
+
+
+def test_proposal_binds_machine_boot_host_key_and_rules(stage: Stage) -> None:
+    proposed = offered(stage)
+    assert isinstance(proposed, PlanProposed)
+    assert proposed.is_whole
+    assert set(proposed.binds) == {"address", "host_key", "boot_id", "machine_id", "playbook", "policy", "evidence"}
+    assert proposed.binds["host_key"] == "SHA256:as-ever"
+    assert proposed.binds["policy"] == POLICY.digest
+
+
+@pytest.mark.parametrize(
+    ("policy", "more", "because"),
+    [
+        (replace(POLICY, acting=False), {}, "does not act"),
+        (replace(POLICY, terminal_approvers={}), {}, "Nobody may approve"),
+        (replace(POLICY, units=frozenset()), {}, "not among the units"),
+        (POLICY, {"confidence": Confidence.POSSIBLE}, "only possible"),
+    ],
+)
+def test_plan_that_may_not_be_offered_is_withheld(
+    stage: Stage, policy: Policy, more: dict[str, Any], because: str
+) -> None:
+    withheld = offered(stage, policy, **more)
+    assert isinstance(withheld, PlanWithheld)
+    assert because in withheld.because
+
+
+def test_missing_right_is_found_before_anybody_is_asked(stage: Stage) -> None:
+    stage.nodes["n1"].may = False
+    withheld = offered(stage)
+    assert isinstance(withheld, PlanWithheld)
+    assert withheld.lacking == (
+        "zombie ALL=(root) NOPASSWD: /usr/bin/systemctl disable --now -- ecs.service",
+        "zombie ALL=(root) NOPASSWD: /usr/bin/systemctl reboot",
+    )
+    refused = decided(stage)
+    assert isinstance(refused, Refused)
+    assert (refused.name, state(stage).state) == ("MissingRight", "proposed")
+
+
+def test_same_plan_within_a_day_goes_to_a_person(stage: Stage) -> None:
+    done_before(stage)
+    assert isinstance(offered(stage), Escalated)
