@@ -40,7 +40,6 @@ class Pace:
         self._numbers = itertools.count()
         self._timer: asyncio.TimerHandle | None = None
 
-    @property
     def is_idle(self) -> bool:
         """True when nothing waits here and nothing counts any more."""
         self._forget()

@@ -24,6 +24,7 @@ from bot.surfaces.slack.timing import Timing
 CARD = "card"
 EDITS = 40  # a minute; Slack allows 50 for the whole app, and the rest is left to whatever else edits
 POSTS = 3  # a channel in a little over three seconds: Slack allows about one a second, in short bursts
+POSTS_KEPT_BACK = 1  # details leave room for somebody's next card
 CHANNELS_REMEMBERED = 100
 
 
@@ -190,8 +191,8 @@ class Poster:
     def _posts_of(self, channel: str) -> Pace:
         if channel not in self._posts:
             if len(self._posts) >= CHANNELS_REMEMBERED:
-                self._posts = {name: pace for name, pace in self._posts.items() if not pace.is_idle}
-            self._posts[channel] = Pace(POSTS, self._timing.posts_span, self._timing.clock)
+                self._posts = {name: pace for name, pace in self._posts.items() if not pace.is_idle()}
+            self._posts[channel] = Pace(POSTS, self._timing.posts_span, self._timing.clock, lambda: POSTS_KEPT_BACK)
         return self._posts[channel]
 
     async def _send(self, part: Part, message: Message) -> Outcome:

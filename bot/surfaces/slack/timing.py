@@ -24,7 +24,7 @@ class Timing:
     longest_pause: float = 30.0
     edit_every: float = 2.0
     edits_span: float = 60.0
-    posts_span: float = 3.2
+    posts_span: float = 3.5
     ping_every: float = 10.0
     sweep_every: float = 5.0
     drain: float = 20.0
