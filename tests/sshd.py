@@ -88,6 +88,11 @@ class Sshd:
             self.port = 0
         raise RuntimeError(f"sshd did not start:\n{self.log_text()}")
 
+    @property
+    def pid(self) -> int:
+        """The listening server's process."""
+        return self._process.pid if self._process is not None else 0
+
     def stop(self) -> None:
         """End the server and every session of it, as a node does that loses its power; `start` brings it back."""
         process, self._process = self._process, None

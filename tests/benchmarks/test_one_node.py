@@ -1,0 +1,99 @@
+"""One node over real OpenSSH on loopback: what a verdict costs over its window, and what it costs the node.
+
+A report, run by `./zombie test all`; the bounds are the promises of the README.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from tests.conftest import missing
+from tests.simulated_fleet import ROOT
+from tests.sshd import SSHD, Sshd
+
+WINDOW_SECONDS, RUNS = 5, 7
+CGROUPS = Path("/sys/fs/cgroup")
+
+
+@contextmanager
+def accounted(sshd: Sshd) -> Iterator[dict[str, Path]]:
+    """Put a running sshd, and so all its sessions, into cgroups of its own; needs root and cgroup v1."""
+    folders = {name: CGROUPS / name / f"zombie-bench-{os.getpid()}" for name in ("cpuacct", "memory")}
+    if os.geteuid() != 0 or not all((CGROUPS / name / "cgroup.procs").exists() for name in folders):
+        pytest.skip("what the node pays is read from cgroup v1 accounting, as root")
+    for folder in folders.values():
+        folder.mkdir()
+    try:
+        for folder in folders.values():
+            (folder / "cgroup.procs").write_text(str(sshd.pid))
+        yield folders
+    finally:
+        sshd.kill_sessions()
+        sshd.stop()
+        for folder in folders.values():
+            _emptied(folder)
+
+
+def _emptied(folder: Path) -> None:
+    deadline = time.monotonic() + 5
+    while (folder / "cgroup.procs").read_text().strip() and time.monotonic() < deadline:
+        continue
+    folder.rmdir()
+
+
+@pytest.mark.benchmark
+@pytest.mark.real_sshd
+def test_verdict_over_its_window(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    if SSHD is None:
+        missing("sshd is not installed (Debian: apt install openssh-server)")
+    with Sshd() as node, accounted(node) as folders:
+        inventory = tmp_path / "inventory.toml"
+        inventory.write_text(
+            f'[ssh]\nuser = "{node.user}"\nkey = "{node.client_key}"\nknown_hosts = "{node.known_hosts}"\n'
+            f'[nodes.node-1]\naddress = "{node.address}"\nport = {node.port}\n'
+        )
+        command = [sys.executable, "-P", "-m", "bot", "check", "node-1", "--json", "--inventory", str(inventory)]
+        environment = {**os.environ, "PYTHONPATH": str(ROOT)}
+        environment.pop("PYTHONDONTWRITEBYTECODE", None)
+        overhead, process, bot_cpu, node_cpu, node_peak = [], [], [], [], []
+        for run in range(RUNS + 1):
+            spent_before = int((folders["cpuacct"] / "cpuacct.usage").read_text())
+            (folders["memory"] / "memory.max_usage_in_bytes").write_text("0")
+            held = int((folders["memory"] / "memory.usage_in_bytes").read_text())
+            before, began = os.times(), time.monotonic()
+            done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
+            wall, after = time.monotonic() - began, os.times()
+            told = json.loads(done.stdout)["nodes"][0]
+            assert told["status"] in ("healthy", "degraded"), told["summary"]
+            if run == 0:
+                continue  # the first one compiles the program
+            overhead.append(told["took_seconds"] - WINDOW_SECONDS)
+            process.append(wall - WINDOW_SECONDS)
+            used = after.children_user + after.children_system - before.children_user - before.children_system
+            bot_cpu.append(used)
+            node_cpu.append((int((folders["cpuacct"] / "cpuacct.usage").read_text()) - spent_before) / 1e9)
+            node_peak.append(int((folders["memory"] / "memory.max_usage_in_bytes").read_text()) - held)
+    figures = {
+        "verdict_over_window_p50_seconds": round(statistics.median(overhead), 3),
+        "process_over_window_p50_seconds": round(statistics.median(process), 3),
+        "bot_cpu_p50_seconds_with_start": round(statistics.median(bot_cpu), 3),
+        "node_cpu_p50_seconds": round(statistics.median(node_cpu), 3),
+        "node_cpu_worst_seconds": round(max(node_cpu), 3),
+        "node_memory_worst_mib": round(max(node_peak) / 1048576, 1),
+        "load_average": os.getloadavg()[0],
+    }
+    for name, figure in figures.items():
+        record_property(name, figure)
+    print(json.dumps(figures))
+    assert figures["verdict_over_window_p50_seconds"] <= 0.35
+    assert figures["node_cpu_worst_seconds"] <= 1
