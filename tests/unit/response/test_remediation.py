@@ -1,0 +1,152 @@
+"""Carrying a plan out, without faults by chance: what is done in which order, and what stops it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.domain.events import Approved, Cancelled, Escalated, QuestionAsked, Resolved, StepFailed, StepSkipped
+from bot.domain.fold import fold
+from bot.domain.house_events import HOUSE, BrakePulled
+from bot.domain.incident import Incident
+from bot.ledger import Database, Ledger, audit
+from bot.response.recorded import undo_commands
+from tests.scheduled_stage import POLICY, Stage
+from tests.schedules import World
+
+
+@pytest.fixture
+def ledger_and_world(tmp_path: Path) -> Iterator[tuple[Ledger, World]]:
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        world = World(7, deadly=0)
+        yield Ledger(database, lambda: world.now), world
+        assert audit(database).broken == ()
+
+
+def staged(parts: tuple[Ledger, World], ending: str = "cured") -> Stage:
+    ledger, world = parts
+    stage = Stage.set(world, ledger, {"n1": ending}, POLICY, breaks=0)
+    stage.propose("one", "n1")
+    proposal = state(stage).proposal
+    assert proposal is not None
+    ledger.append("one", 3, Approved(proposal.digest, "it leaks"), "terminal:ann")
+    return stage
+
+
+def state(stage: Stage) -> Incident:
+    return fold(stage.ledger.read("one"))
+
+
+def run(stage: Stage, runners: int = 1) -> Incident:
+    for number in range(runners):
+        stage.run_by("one", f"r{number}")
+    stage.world.run()
+    return state(stage)
+
+
+def kinds(stage: Stage) -> list[str]:
+    return [entry.kind for entry in stage.ledger.read("one")][4:]
+
+
+def test_each_step_is_proved_before_the_next_begins(ledger_and_world: tuple[Ledger, World]) -> None:
+    stage = staged(ledger_and_world)
+    done = run(stage)
+    assert kinds(stage)[:5] == ["StepStarted", "StepVerified", "StepStarted", "StepVerified", "ValidationStarted"]
+    assert isinstance(done.ending, Resolved)
+    assert done.steps[0].ended_at is not None
+    assert done.steps[0].ended_at - done.steps[0].started_at >= timedelta(seconds=15), "two looks, 1.5 × RestartSec"
+    assert list(stage.nodes["n1"].reboots.values()) == [1]
+
+
+def test_two_runners_do_no_more_than_one(ledger_and_world: tuple[Ledger, World]) -> None:
+    stage = staged(ledger_and_world)
+    assert run(stage, runners=3).state == "resolved"
+    assert kinds(stage).count("StepStarted") == 2
+    assert stage.nodes["n1"].asked == 1
+
+
+@pytest.mark.parametrize("ending", ["swallowed", "gone"])
+def test_reboot_that_does_not_show_is_handed_over_and_sent_once(
+    ledger_and_world: tuple[Ledger, World], ending: str
+) -> None:
+    stage = staged(ledger_and_world, ending)
+    done = run(stage)
+    assert isinstance(done.steps[-1].outcome, StepFailed)
+    assert isinstance(done.ending, Escalated)
+    assert done.ending.try_next
+    assert stage.nodes["n1"].asked == 1
+
+
+@pytest.mark.parametrize("ending", ["other-key", "other-machine"])
+def test_another_machine_is_a_question_and_hears_nothing_more(
+    ledger_and_world: tuple[Ledger, World], ending: str
+) -> None:
+    stage = staged(ledger_and_world, ending)
+    done = run(stage)
+    assert "QuestionAsked" in kinds(stage)
+    assert isinstance(stage.ledger.read("one")[-2].event, QuestionAsked)
+    assert done.state == "escalated", "nobody answered"
+    assert stage.nodes["n1"].done_as_stranger == 0
+
+
+def test_somebody_elses_reboot_before_anything_is_done_calls_it_off(ledger_and_world: tuple[Ledger, World]) -> None:
+    stage = staged(ledger_and_world)
+    stage.nodes["n1"].boot = 1
+    done = run(stage)
+    assert isinstance(done.ending, Cancelled)
+    assert done.ending.differences[0].startswith("boot_id: ")
+
+
+def test_somebody_elses_reboot_between_the_steps_takes_the_place_of_ours(
+    ledger_and_world: tuple[Ledger, World],
+) -> None:
+    stage = staged(ledger_and_world)
+    node = stage.nodes["n1"]
+
+    def once_disabled() -> None:
+        assert not node.enabled
+        node.reboot(by_us=False)
+
+    stage.world.due.append((stage.world.now + timedelta(seconds=5), once_disabled))
+    done = run(stage)
+    assert isinstance(done.steps[1].outcome, StepSkipped)
+    assert done.state == "resolved"
+    assert "somebody else rebooted" in done.ending.summary if isinstance(done.ending, Resolved) else False
+    assert not node.reboots
+
+
+def test_unit_that_is_off_already_is_skipped(ledger_and_world: tuple[Ledger, World]) -> None:
+    stage = staged(ledger_and_world)
+    stage.nodes["n1"].enabled = stage.nodes["n1"].active = False
+    done = run(stage)
+    assert isinstance(done.steps[0].outcome, StepSkipped)
+    assert done.state == "resolved"
+
+
+def test_braked_it_waits_and_expires_where_nobody_releases_it(ledger_and_world: tuple[Ledger, World]) -> None:
+    stage = staged(ledger_and_world)
+    stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
+    assert run(stage).state == "expired"
+    assert kinds(stage) == ["Expired"]
+
+
+def test_other_rules_than_were_approved_call_it_off(ledger_and_world: tuple[Ledger, World]) -> None:
+    stage = staged(ledger_and_world)
+    stage.policy = replace(POLICY, reboot_deadline=timedelta(hours=1))
+    assert run(stage).state == "cancelled"
+
+
+def test_what_was_before_stands_on_record_for_undoing_it(ledger_and_world: tuple[Ledger, World]) -> None:
+    stage = staged(ledger_and_world)
+    done = run(stage)
+    assert done.proposal is not None
+    step = done.proposal.plan.steps[0]
+    action = stage.remediation().stepping.reach.actions[step.action]
+    assert undo_commands(action, step, done.steps[0]) == (
+        "sudo -n systemctl enable -- ecs.service",
+        "sudo -n systemctl start -- ecs.service",
+    )
