@@ -38,7 +38,7 @@ def seconds_there(node: LabNode) -> float:
     return sum(60 * float(t.split("m")[0]) + float(t.split("m")[1].rstrip("s")) for t in said.split())
 
 
-def test_one_check_costs_less_than_a_second_of_one_core_and_twenty_megabytes(own: Bench) -> None:
+def test_one_check_costs_less_than_a_second_of_one_core_and_25_megabytes(own: Bench) -> None:
     node = own.up("--memory", "1536")
     assert node.run("loginctl enable-linger zombie").ok  # its slice stays, with its figures, between sessions
     own.fault("leaked-memory-cgroups")
@@ -59,7 +59,7 @@ def test_one_check_costs_less_than_a_second_of_one_core_and_twenty_megabytes(own
     print(f"memory: {rest / 1e6:.1f} MB at rest, {peak / 1e6:.1f} MB at most, page cache included")
     # Emulated seconds are not the patient's: what is physical is how many times a known piece of work they are.
     assert spent[SESSION] / slowness < 1.0
-    assert peak < 60e6
+    assert peak - rest < 25e6
 
     # A connection that is cut leaves nothing behind on the node.
     inventory = own.zombie("lab", "inventory").stdout.strip()
