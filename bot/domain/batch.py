@@ -51,6 +51,11 @@ class Sampling:
         """Seconds from the start of the window to the second looks."""
         return max(0.5, self.samples - SECOND_LOOK_BEFORE_END)
 
+    @property
+    def stagger_seconds(self) -> float:
+        """Seconds between the starts of lanes: every process weighs on the patient, and few at a time weigh less."""
+        return min(0.1, self.samples / 50)
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -104,16 +109,28 @@ class Batch:
         bodies = {name: "\n".join(map(self._line, questions)) for name, questions in parts.items()}
         functions = [f"{name}() {{\n{body}\n}}" for name, body in bodies.items()]
         started = ["LANES="]
-        for number, first in enumerate(name for name in parts if name.endswith("p0")):
+        for number, first in enumerate(sorted((name for name in parts if name.endswith("p0")), key=self._urgency)):
             work = f"{first} 3>&1 | emit {first}"
             if (later := f"{first[:-1]}1") in parts:
                 work = f"{{ {work}; read -r _ <&7; {later} 3>&1 | emit {later}; }}"
-            started.append(f'{work} & L{number}=$!; LANES="$LANES $L{number}"')
+            pause = f"sleep {self.sampling.stagger_seconds:g}; " if self._urgency(first)[0] and number else ""
+            started.append(f'{pause}{work} & L{number}=$!; LANES="$LANES $L{number}"')
         main = "\n".join(started) + (EPILOGUE if parts else NOTHING_ASKED)
-        if any(name.endswith("p1") for name in parts):
-            # One sleeper for all lanes: its end closes the gate that they wait at.
-            main = f"sleep {self.sampling.rest_seconds:g} | {{\nexec 7<&0 </dev/null\n{main}}}\n"
+        if seconds := sum(name.endswith("p1") for name in parts):
+            main = f"{self._gate(seconds)} | {{\nexec 7<&0 </dev/null\n{main}}}\n"
         return "\n".join([_filled_in(PREAMBLE, nonce, lives), *functions, main])
+
+    def _urgency(self, part: str) -> tuple[int, str]:
+        """Lanes that watch throughout start at once, the others one after another, those with second looks first."""
+        looks = {question.command.looks for question in self.parts()[part]}
+        return (0 if Looks.THROUGHOUT in looks else 1 if Looks.TWICE in looks else 2), part
+
+    def _gate(self, lanes: int) -> str:
+        """Return what lets one waiting lane after another through to its second looks, and all who are left at last."""
+        between = self.sampling.stagger_seconds
+        first = self.sampling.rest_seconds - between * (lanes - 1)
+        later = "".join(f"; echo; sleep {between:g}" for _ in range(lanes - 1))
+        return f"{{ sleep {first:g}{later}; }}" if later else f"sleep {first:g}"
 
     def _line(self, question: Question) -> str:
         command = question.command

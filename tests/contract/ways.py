@@ -30,10 +30,20 @@ from tests.sshd import Sshd
 DEADLINE = timedelta(seconds=15)
 
 
-def promised(deadline_seconds: float) -> float:
-    """The promise is a deadline and one second; a machine with more to do than cores gets a few more."""
-    busy = os.getloadavg()[0] > (os.cpu_count() or 1)
-    return deadline_seconds + (5 if busy else 1)
+def busy() -> bool:
+    """Whether this machine has more to do than it has cores; batches are niced, and come last then."""
+    return os.getloadavg()[0] > (os.cpu_count() or 1)
+
+
+def short() -> timedelta:
+    """A deadline that is short, and long enough for something quick to be read."""
+    return timedelta(seconds=8 if busy() else 2)
+
+
+def promised(deadline: float | timedelta) -> float:
+    """The promise is a deadline and one second; a busy machine gets a few more. In seconds."""
+    seconds = deadline.total_seconds() if isinstance(deadline, timedelta) else deadline
+    return seconds + (5 if busy() else 1)
 
 
 def nonce() -> str:

@@ -193,7 +193,7 @@ def test_after_the_whole_program_was_ended_in_the_middle_of_a_check(
     with subprocess.Popen(
         command, cwd=ROOT, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     ) as program:
-        until(lambda: any("sleep 29.7" in words for words in patient.running()), what="the batch")
+        until(lambda: any("sleep 29." in words for words in patient.running()), within=timedelta(seconds=30), what="it")
         program.send_signal(how)
         patient.must_be_gone()
         program.communicate(timeout=10)
