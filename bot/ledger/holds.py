@@ -10,7 +10,7 @@ from collections import Counter
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 
 from bot.domain.claim import Claim, Hold
 from bot.domain.entry import Entry, instant_of, instant_text
@@ -22,6 +22,9 @@ from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS
 
 _BRAKE = (BrakePulled.__name__, BrakeReleased.__name__)
 
+_BEAT = update(HOLDS).where(HOLDS.c.incident == bindparam("named"))
+_OF_NODE = select(HOLDS).where(HOLDS.c.node == bindparam("named"))
+
 
 def brake(connection: Connection) -> Entry | None:
     """Return the entry by which the brake was pulled, None while it is off."""
@@ -32,7 +35,7 @@ def brake(connection: Connection) -> Entry | None:
 
 def held(connection: Connection, node: str, now: datetime) -> Hold | None:
     """Return who has the node to themselves."""
-    row = connection.execute(select(HOLDS).where(HOLDS.c.node == node)).one_or_none()
+    row = connection.execute(_OF_NODE, {"named": node}).one_or_none()
     return None if row is None else _hold(row, now)
 
 
@@ -71,7 +74,7 @@ def take(connection: Connection, incident: str, step: int, claim: Claim, at: str
 
 def beat(connection: Connection, incident: str, runner: str, at: str) -> None:
     """Note that the runner is alive; whoever speaks last has it."""
-    connection.execute(update(HOLDS).where(HOLDS.c.incident == incident).values(runner=runner, beat_at=at))
+    connection.execute(_BEAT, {"named": incident, "runner": runner, "beat_at": at})
 
 
 def give_back(connection: Connection, incident: Incident) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select
+from sqlalchemy import Connection, Row, bindparam, insert, select
 
 from bot.domain.entry import Entry, Head, chained, instant_of, instant_text
 from bot.domain.errors import UnreadableEntry
@@ -14,20 +14,28 @@ from bot.domain.house_events import HOUSE
 from bot.domain.redaction import redacted
 from bot.ledger.tables import ENTRIES
 
+# Made once: to put a statement together costs more than to run it.
+_OF_STREAM = select(ENTRIES).where(ENTRIES.c.stream == bindparam("named")).order_by(ENTRIES.c.seq)
+_LAST = (
+    select(ENTRIES.c.seq, ENTRIES.c.hash, ENTRIES.c.at)
+    .where(ENTRIES.c.stream == bindparam("named"))
+    .order_by(ENTRIES.c.seq.desc())
+    .limit(1)
+)
+_INSERT = insert(ENTRIES)
+
 
 def read_stream(connection: Connection, stream: str) -> tuple[Entry, ...]:
     """Return a stream's entries in order.
 
     Raises: UnreadableEntry when a row is no entry.
     """
-    rows = connection.execute(select(ENTRIES).where(ENTRIES.c.stream == stream).order_by(ENTRIES.c.seq))
-    return tuple(entry_of(row) for row in rows)
+    return tuple(entry_of(row) for row in connection.execute(_OF_STREAM, {"named": stream}))
 
 
 def head_of(connection: Connection, stream: str) -> tuple[Head, str]:
     """Return where a stream ends, and the instant of its last entry as it is kept."""
-    columns = select(ENTRIES.c.seq, ENTRIES.c.hash, ENTRIES.c.at).where(ENTRIES.c.stream == stream)
-    row = connection.execute(columns.order_by(ENTRIES.c.seq.desc()).limit(1)).one_or_none()
+    row = connection.execute(_LAST, {"named": stream}).one_or_none()
     return (Head(), "") if row is None else (Head(row.seq, row.hash), row.at)
 
 
@@ -61,14 +69,13 @@ def sealed(stream: str, before: Head, at: str, event: Event, by: str) -> Entry:
 
 def insert_entry(connection: Connection, entry: Entry) -> None:
     """Write an entry down."""
-    connection.execute(
-        insert(ENTRIES).values(
-            stream=entry.stream,
-            seq=entry.seq,
-            at=instant_text(entry.at),
-            by=entry.by,
-            kind=entry.kind,
-            body=written(entry.body),
-            hash=entry.hash,
-        )
-    )
+    row = {
+        "stream": entry.stream,
+        "seq": entry.seq,
+        "at": instant_text(entry.at),
+        "by": entry.by,
+        "kind": entry.kind,
+        "body": written(entry.body),
+        "hash": entry.hash,
+    }
+    connection.execute(_INSERT, row)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from bot.domain.alert import SourceKind
 from bot.domain.entry import Entry, instant_of, instant_text
@@ -15,6 +15,9 @@ from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.transitions import State
 from bot.ledger.tables import INCIDENTS
 
+_UPDATE = update(INCIDENTS).where(INCIDENTS.c.id == bindparam("named"))  # made once: that costs more than to run it
+_INSERT = insert(INCIDENTS)
+
 
 def summarise(connection: Connection, entries: Sequence[Entry]) -> Incident:
     """Fold a stream, write the incident's line, and return the incident.
@@ -23,9 +26,9 @@ def summarise(connection: Connection, entries: Sequence[Entry]) -> Incident:
     """
     incident = fold(entries)
     line = line_of(incident)
-    done = connection.execute(update(INCIDENTS).where(INCIDENTS.c.id == incident.id).values(line))
+    done = connection.execute(_UPDATE, line | {"named": incident.id})
     if not done.rowcount:
-        connection.execute(insert(INCIDENTS).values(line))
+        connection.execute(_INSERT, line)
     return incident
 
 
