@@ -93,7 +93,7 @@ class CountingNode:
         if by_us:
             self.reboots[self.boot_id] += 1
         self.boot += 1
-        away = 10**6 if self.ending == "gone" else self.world.random.choice((3, 12, 45))
+        away = 10**6 if self.ending == "gone" else self.world.random.choice((3, 12, 25))
         self.down_until = self.world.now + timedelta(seconds=away)
         self.active = self.enabled = self.enabled or self.ending == "enabled-again"
 

@@ -148,5 +148,5 @@ POLICY = Policy(
     approval_expires=timedelta(minutes=4),
     units=frozenset(("ecs.service",)),
     validation=timedelta(seconds=2),
-    reboot_deadline=timedelta(seconds=60),
+    reboot_deadline=timedelta(seconds=40),
 )

@@ -90,11 +90,11 @@ class Stepping:
             guards.is_not_quiet(self.policy, now)
             seen = await self.reach.look(node, steps)
         except Refused as no:
-            return Again(POLL, f"{no.name}: {no.sentence}")
+            return Again(_pause(incident.updated_at, now), f"{no.name}: {no.sentence}")
         except HostKeyRejected as no:
             return asked(no.sentence)
         except (Unreachable, CannotRead) as no:
-            return Again(POLL, no.sentence)
+            return Again(_pause(incident.updated_at, now), no.sentence)
         if others := another_machine(bound, node, seen):
             return asked(f"Another machine answers: {'; '.join(others)}.")
         booted = another_boot(bound, seen)
@@ -124,7 +124,7 @@ class Stepping:
         except AlreadyTried as no:
             return Escalated(no.sentence, NOT_LASTING)
         except Refused as no:
-            return Again(POLL, f"{no.name}: {no.sentence}")
+            return Again(_pause(incident.updated_at, self.clock()), f"{no.name}: {no.sentence}")
         key = (incident.id, started.number, started.attempt)
         self._ran[key] = None
         try:
@@ -183,7 +183,7 @@ class Stepping:
     def _unread(self, record: StepRecord, step: Step, patience: timedelta, why: str, now: datetime) -> Outcome:
         action = self.reach.actions[step.action]
         if now < record.started_at + patience + (action.limit if action.settles else timedelta(0)):
-            return Again(_pause(record, now), why)
+            return Again(_pause(record.started_at, now), why)
         if action.settles:
             return asked(f"Whether “{action.said(step.args)}” took effect cannot be told: {why}")
         return StepFailed(record.number, f"the node did not come back: {why}")
@@ -207,7 +207,7 @@ class Stepping:
         if ours or not may_run:
             if late:
                 return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
-            return Again(_pause(record, now), "no sign of its effect yet")
+            return Again(_pause(record.started_at, now), "no sign of its effect yet")
         # Its runner died, and whether the command was sent nobody knows: it is idempotent, or its fence lets it reboot
         # the approved boot only, so sending it again does nothing a second time.
         assert record.started is not None
@@ -237,9 +237,9 @@ def rest_of(incident: Incident) -> str:
     return f"Not done: {', '.join(step.action for step in left)}." if left else ""
 
 
-def _pause(record: StepRecord, now: datetime) -> timedelta:
-    """Look often at first, then less often: a node that takes minutes to boot is not asked every moment."""
-    return min(max(POLL, (now - record.started_at) / 10), LONGEST_POLL)
+def _pause(since: datetime, now: datetime) -> timedelta:
+    """Look often at first, then less often: what takes minutes is not asked for every moment."""
+    return min(max(POLL, (now - since) / 10), LONGEST_POLL)
 
 
 def _failure(ended: Completed | None) -> str | None:
