@@ -219,9 +219,11 @@ class Service:
     def _by(self, transport: Transport) -> Diagnose:
         sampling = Sampling(self._settings.samples)
         deadline = self._settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
+        thinking = asyncio.Lock()
 
         async def diagnose(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
-            return await Triage(transport, ACTIONS, now, sampling, deadline, heard).diagnose(node, playbook)
+            triage = Triage(transport, ACTIONS, now, sampling, deadline, heard, thinking)
+            return await triage.diagnose(node, playbook)
 
         return diagnose
 

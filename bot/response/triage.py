@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import aclosing
+from collections.abc import AsyncIterator, Mapping
+from contextlib import aclosing, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -28,7 +29,11 @@ def _nobody(_: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Triage:
-    """What a diagnosis needs, handed in once; `diagnose` may run for many nodes at a time."""
+    """What a diagnosis needs, handed in once; `diagnose` may run for many nodes at a time.
+
+    Shape: `thinking` is held while one probe is parsed or one node judged. Where many nodes end in one moment, whoever
+    else lives on this event loop has a turn after each of these, and not after all of them.
+    """
 
     transport: Transport
     actions: Mapping[str, Action]
@@ -36,6 +41,7 @@ class Triage:
     sampling: Sampling = field(default_factory=Sampling)
     deadline: timedelta = timedelta(seconds=20)
     heard: Listener = _nobody
+    thinking: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     async def diagnose(self, node: Node, playbook: Playbook) -> Verdict:
         """Read the node and return its verdict; a node nobody could talk to is a verdict too.
@@ -50,7 +56,8 @@ class Triage:
             verdict = self._unreachable(node, no)
         else:
             snapshot = Snapshot(node.name, taken_at, self.sampling.window, readings)
-            verdict = with_plan(conclude(snapshot, playbook), playbook, self.actions)
+            async with self._in_turn():
+                verdict = with_plan(conclude(snapshot, playbook), playbook, self.actions)
         verdict = replace(verdict, took=self._since(taken_at))
         self.heard(Concluded(verdict))
         return verdict
@@ -76,7 +83,8 @@ class Triage:
                     runs[run.probe].append(run)
                     waiting[run.probe] -= 1
                     if not waiting[run.probe]:
-                        answered[run.probe] = self._answer(node, probes[run.probe], runs[run.probe])
+                        async with self._in_turn():
+                            answered[run.probe] = self._answer(node, probes[run.probe], runs[run.probe])
         except Unreachable:
             if not any(runs.values()):
                 raise
@@ -85,6 +93,12 @@ class Triage:
             probe.name: answered.get(probe.name) or self._answer(node, probe, runs[probe.name])
             for probe in playbook.probes
         }
+
+    @asynccontextmanager
+    async def _in_turn(self) -> AsyncIterator[None]:
+        async with self.thinking:
+            yield
+            await asyncio.sleep(0)  # still held: nobody else thinks before the loop has gone round
 
     def _answer(self, node: Node, probe: Probe, runs: list[Completed]) -> Any:
         reading = probe.read(Outputs(*runs))

@@ -1,0 +1,43 @@
+"""The bot as a process of its own over nodes that answer at once and without Slack's spans, to see what it keeps."""
+
+import asyncio
+import os
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+from bot.app.journal import Journal
+from bot.app.serve import Service, slack_tokens
+from bot.domain.verdict import Verdict
+from bot.inventory import Inventory
+from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
+from bot.settings import Settings
+from tests.slack_service import QUICK, Readings
+from tests.unit.surfaces.verdicts import FOUNDING
+
+
+def _verdict(name: str) -> Verdict:
+    evidence = tuple(replace(one, source=(f"{one.says} {name}",) * 40) for one in FOUNDING.evidence)
+    return replace(FOUNDING, node=name, evidence=evidence)
+
+
+async def _serve(folder: Path) -> None:
+    settings = Settings.load({}, dict(os.environ), folder)
+    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(4) as threads:
+        service = Service(
+            settings,
+            Inventory.load(folder / "inventory.toml"),
+            slack_tokens(settings),
+            AwaitedLedger(Ledger(database), threads),
+            AwaitedOutbox(Outbox(database), threads),
+            {},
+            Journal(),
+            diagnose=Readings(_verdict),
+            timing=replace(QUICK, posts_span=0.001, edits_span=0.001),
+        )
+        await service.run()
+
+
+if __name__ == "__main__":
+    asyncio.run(_serve(Path(sys.argv[1])))
