@@ -120,13 +120,17 @@ class Service:
         """Start, serve until SIGTERM or Ctrl-C, and end cleanly."""
         loop = asyncio.get_running_loop()
         self._journal.hear(loop)
-        for number in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(number, self._stopping.set)
+        loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
+        loop.add_signal_handler(signal.SIGINT, self._interrupted)
         try:
             if await self.start():
                 await self._stopping.wait()
         finally:
             await self.stop()
+
+    def _interrupted(self) -> None:
+        self._stopping.set()
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)  # a second Ctrl-C does not wait
 
     async def start(self) -> bool:
         """Start everything; False when the bot was stopped before Slack could be reached.

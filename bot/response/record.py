@@ -117,7 +117,7 @@ class Record:
 def without_secrets(verdict: Verdict) -> Verdict:
     """Return the verdict as it may be shown in a channel: what the record takes out is taken out here too."""
     shown: Verdict = read(Verdict, redacted(plain(verdict)))
-    return replace(shown, snapshot=verdict.snapshot)
+    return replace(shown, node=verdict.node, snapshot=verdict.snapshot)  # the name is the inventory's, not the node's
 
 
 def _short(*words: str) -> str:

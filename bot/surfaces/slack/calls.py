@@ -133,11 +133,15 @@ def error_name(error: SlackApiError) -> str:
     return one_line(str(name), 80) if name else f"http_{getattr(error.response, 'status_code', 0)}"
 
 
+def retry_after(error: SlackApiError) -> float:
+    """Return how many seconds Slack asks to wait, 0 where it does not say."""
+    return _retry_after(getattr(error.response, "headers", {}))
+
+
 def _refusal(error: SlackApiError) -> Outcome:
     name = error_name(error)
-    headers = getattr(error.response, "headers", {})
     if getattr(error.response, "status_code", 200) == 429 or name in ("ratelimited", "rate_limited"):
-        return Later(name, max(1.0, _retry_after(headers)))
+        return Later(name, max(1.0, retry_after(error)))
     for names, meaning in ((WORDING, Refused), (GONE, Gone), (NO_ENTRY, NoEntry)):
         if name in names:
             return meaning(name)

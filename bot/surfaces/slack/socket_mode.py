@@ -16,12 +16,14 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import error_name
+from bot.surfaces.slack.calls import error_name, retry_after
 from bot.surfaces.slack.timing import Timing
 
 LINES = 2  # while one is lost or refreshed, the other has what is said meanwhile
 LONGEST_BYTES = 4 * 1024 * 1024
 HANG_ON_SECONDS = 10.0  # an old connection still brings what Slack had put on it
+STEADY_SECONDS = 10.0  # a connection that held so long is no failure
+REFRESHED = ("refresh_requested", "warning")  # any other reason to disconnect holds for the next connection too
 MOST_UNDERWAY = 1000
 
 Open = Callable[[], Awaitable[str]]
@@ -94,6 +96,7 @@ class SocketMode:
         """Hold one connection after another; ends when another line took this one's place."""
         failures = 0
         while True:
+            began, asked = self._timing.clock(), 0.0
             try:
                 async with asyncio.timeout(self._timing.call_limit):
                     address = await self._open_address()
@@ -105,16 +108,17 @@ class SocketMode:
                         max_msg_size=LONGEST_BYTES,
                     )
                 async with socket:
-                    failures = 0
                     if await self._listen(socket):
                         return
                 self._log("slack_line_lost")
             except SlackApiError as error:
+                asked = retry_after(error)
                 self._log("slack_line_failed", error=error_name(error))
             except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
                 self._log("slack_line_failed", error=one_line(repr(error)))
-            failures += 1
-            await asyncio.sleep(min(self._timing.longest_pause, self._timing.first_pause * 2 ** min(failures - 1, 16)))
+            failures = 1 if self._timing.clock() - began > STEADY_SECONDS else failures + 1
+            pause = min(self._timing.longest_pause, self._timing.first_pause * 2 ** min(failures - 1, 16))
+            await asyncio.sleep(max(asked, pause))
 
     async def _listen(self, socket: aiohttp.ClientWebSocketResponse) -> bool:
         """Take what comes until the connection ends; True when another line took its place."""
@@ -129,7 +133,10 @@ class SocketMode:
                         is_live = True
                         await self._count(+1)
                     elif kind == "disconnect" and not replaced:
-                        self._log("slack_line_refreshed", because=one_line(str(told.get("reason"))))
+                        reason = one_line(str(told.get("reason")))
+                        self._log("slack_line_refreshed", because=reason)
+                        if not is_live or reason not in REFRESHED:
+                            return False
                         replaced = True
                         self._begin_line()
                         limit.reschedule(asyncio.get_running_loop().time() + HANG_ON_SECONDS)

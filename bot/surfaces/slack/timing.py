@@ -27,6 +27,6 @@ class Timing:
     posts_span: float = 3.5
     ping_every: float = 10.0
     sweep_every: float = 5.0
-    drain: float = 20.0
+    drain: float = 17.0
     post_drain: float = 5.0
     hang_up: float = 2.0
