@@ -152,14 +152,16 @@ class Poster:
         part.settled.set()
 
     async def _work(self, part: Part) -> None:
-        if part.above is not None:
-            await part.above.settled.wait()
-            if part.above.in_private or part.above.nowhere:
-                await self._give_up(part, "its card does not stand in the channel")
-                return
         failures, refused = 0, 0
         while part.sent < part.version and not part.nowhere:
+            if part.above is not None:  # asked before each try: a card may be deleted, and stand again elsewhere
+                await part.above.settled.wait()
+                if part.above.in_private or part.above.nowhere:
+                    await self._give_up(part, "its card does not stand in the channel")
+                    return
             await self._turn(part)
+            if part.above is not None and not part.above.settled.is_set():
+                continue
             version, debt, message = part.version, part.debt, part.say()
             outcome = await self._send(part, plain(message) if refused == version else message)
             match outcome:
@@ -249,9 +251,10 @@ class Poster:
                 part.in_private, part.place = True, None
         elif part.place is not None:
             part.place, part.was_gone = None, True
+            part.settled.clear()
         elif part.spot.thread_ts and not part.under:
             part.spot = Spot(part.spot.channel, "", part.spot.answer_at)
-        else:
+        elif part.above is None or part.above.settled.is_set():
             await self._give_up(part, outcome.error if isinstance(outcome, Gone) else "gone")
 
     async def _give_up(self, part: Part, because: str) -> None:
