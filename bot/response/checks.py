@@ -124,8 +124,7 @@ class CheckDesk:
             self._by_person[person] -= 1
             if not self._by_person[person]:
                 del self._by_person[person]
-            if not self._is_closed:
-                self._begin_what_may()
+            self._begin_what_may()
         reading.verdict.set_result(verdict)
 
     def _why_not(self, person: str) -> str:
