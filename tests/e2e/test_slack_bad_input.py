@@ -108,7 +108,7 @@ async def test_two_people_who_check_one_node_share_its_reading(
         readings.hold()
         await slack.say("alice", "oncall-gpu", "/zombie check node-1")
         await slack.say("bob", "alerts", "/zombie check node-1")
-        await card_saying(slack, "reading", channel="alerts")
+        await card_saying(slack, "1 of 3", channel="alerts")
         readings.let_go()
         for channel in ("oncall-gpu", "alerts"):
             await card_saying(slack, "CRITICAL", channel=channel)
