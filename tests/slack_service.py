@@ -17,7 +17,8 @@ from types import MappingProxyType
 from typing import Any, TypeVar
 
 from bot.app.journal import Journal
-from bot.app.serve import Service, slack_tokens
+from bot.app.serve import slack_tokens
+from bot.app.service import Service
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted

@@ -12,7 +12,8 @@ from pathlib import Path
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check
 from bot.app.journal import Journal
 from bot.app.parts import DEFAULT_PLAYBOOK, inventory, library, now, ssh_transport
-from bot.app.serve import Service, slack_tokens
+from bot.app.serve import slack_tokens
+from bot.app.service import Service
 from bot.app.watching import shown_progress, terminal_width
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.story import Stage, tell

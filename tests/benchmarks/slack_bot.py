@@ -8,7 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from bot.app.journal import Journal
-from bot.app.serve import Service, slack_tokens
+from bot.app.serve import slack_tokens
+from bot.app.service import Service
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox

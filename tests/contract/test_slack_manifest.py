@@ -18,7 +18,7 @@ from tests.slack_service import Readings, card_saying, reply_saying, serving
 ROOT = Path(__file__).parents[2]
 MANIFEST: dict[str, Any] = yaml.safe_load((ROOT / "docs" / "slack-manifest.yaml").read_text())
 SCOPES: list[str] = MANIFEST["oauth_config"]["scopes"]["bot"]
-CALLERS = sorted([*(ROOT / "bot" / "surfaces" / "slack").rglob("*.py"), ROOT / "bot" / "app" / "serve.py"])
+CALLERS = sorted([*(ROOT / "bot" / "surfaces" / "slack").rglob("*.py"), ROOT / "bot" / "app" / "service.py"])
 
 # Methods of Slack's client, by the name that Python calls them, and the bot's scope that each needs;
 # https://docs.slack.dev/reference/methods

@@ -18,7 +18,7 @@ from tests.slack_bot import ONCALL, answer_as_a_bot, plain
 
 HOSTILE = (
     "<script>alert(1)</script> <img src=x onerror=alert(1)> &lt;!channel&gt; <javascript:alert(1)|click> "
-    "<https://a.example/\"onmouseover=\"alert(1)|safe> `<b>`"
+    '<https://a.example/"onmouseover="alert(1)|safe> `<b>`'
 )
 
 

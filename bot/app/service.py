@@ -1,0 +1,237 @@
+"""The bot as it serves: Slack, the ledger, the way to the nodes and the web edge, from start to a clean end."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+from bot.actions import ACTIONS
+from bot.app.check import DEADLINE_BEYOND_WINDOW
+from bot.app.journal import Journal
+from bot.app.parts import library, now, ssh_transport
+from bot.domain.batch import Sampling
+from bot.domain.contracts import Listener, Transport
+from bot.domain.errors import LedgerError
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.domain.verdict import Verdict
+from bot.inventory import Inventory
+from bot.ledger import AwaitedLedger, AwaitedOutbox
+from bot.response.checks import CheckDesk, Diagnose
+from bot.response.record import Record, without_secrets
+from bot.response.triage import Triage
+from bot.settings import Settings
+from bot.surfaces.slack.case import Rooms
+from bot.surfaces.slack.connection import SlackConnection, SlackTokens
+from bot.surfaces.slack.desk import SlackDesk
+from bot.surfaces.slack.home import home_view
+from bot.surfaces.slack.listeners import listen
+from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.timing import Timing
+from bot.surfaces.slack.whisper import Whisper
+from bot.surfaces.web import WebEdge
+
+STANDBY_SECONDS = 1.0  # how often a bot that waits for another's end looks whether it has come
+RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
+EACH_AT_ONCE = 10  # readings of one person
+
+
+async def _alone() -> bool:
+    return True
+
+
+class Service:
+    """The parts of a running bot.
+
+    Shape: `diagnose` reads a node, over SSH unless told otherwise; `take_seat` is false while another bot serves at the
+    same ledger.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        known: Inventory,
+        tokens: SlackTokens,
+        ledger: AwaitedLedger,
+        outbox: AwaitedOutbox,
+        environment: Mapping[str, str],
+        journal: Journal,
+        *,
+        diagnose: Diagnose | None = None,
+        timing: Timing | None = None,
+        take_seat: Callable[[], Awaitable[bool]] = _alone,
+    ) -> None:
+        self._journal = journal
+        self._settings = settings
+        self._known = known
+        self._outbox = outbox
+        self._take_seat = take_seat
+        self._timing = timing or Timing()
+        self._read = diagnose or self._by(ssh_transport(environment))
+        table = settings.tables.get("slack", {})
+        each_at_once = table.get("each_at_once", EACH_AT_ONCE)
+        self._checks = CheckDesk(self._diagnose, journal.log, settings.parallel, each_at_once)
+        self._slack = SlackConnection(tokens, self._timing, now, journal.log, journal.logger("slack"))
+        self._record = Record(ledger, journal.log)
+        self._poster = Poster(self._slack.calls, outbox, self._timing, now, journal.log)
+        playbook = library(settings.playbooks).get(settings.playbook)
+        self._desk = SlackDesk(
+            known,
+            Rooms(self._checks, self._poster, self._record, playbook),
+            Whisper(self._slack.calls, self._timing, journal.log),
+            frozenset(table.get("channels", ())),
+            journal.log,
+        )
+        self._web = WebEdge(settings.get("listen"), self._why_not_ready, self._slack.routes())
+        self._not_yet = "starting"
+        self._stopping = asyncio.Event()
+        self._beside: set[asyncio.Task[None]] = set()
+
+    async def run(self) -> None:
+        """Start, serve until SIGTERM or Ctrl-C, and end cleanly."""
+        loop = asyncio.get_running_loop()
+        self._journal.hear(loop)
+        loop.add_signal_handler(signal.SIGTERM, self._stopping.set)
+        loop.add_signal_handler(signal.SIGINT, self._interrupted)
+        try:
+            if await self.start():
+                await self._stopping.wait()
+        finally:
+            await self.stop()
+
+    def _interrupted(self) -> None:
+        self._stopping.set()
+        asyncio.get_running_loop().remove_signal_handler(signal.SIGINT)  # a second Ctrl-C does not wait
+
+    async def start(self) -> bool:
+        """Start everything; False when the bot was stopped before Slack could be reached.
+
+        Raises: SettingsError when Slack does not take the tokens, or the address to listen on cannot be had.
+        """
+        address = await self._web.start()
+        self._journal.log("listening", address=address, nodes=len(self._known.nodes))
+        listen(self._slack.app, self._desk.take, self._open_home)
+        return await self._unless_stopped(self._come_in())
+
+    async def stop(self) -> None:
+        """Take nothing more, finish what can be finished, and hang up."""
+        self._stopping.set()
+        self._journal.log("stopping")
+        await self._slack.stop_listening()
+        await self._desk.drain(self._timing.drain)
+        for task in self._beside:
+            task.cancel()
+        await self._poster.drain(self._timing.post_drain)
+        await self._slack.stop()
+        await self._web.stop()
+        self._journal.log("stopped")
+
+    # --- start
+
+    async def _come_in(self) -> None:
+        """Wait for the seat and for Slack, however long that takes; then go on where an earlier run ended."""
+        while not await self._take_seat():
+            self._wait_for("another bot serves at this ledger")
+            await asyncio.sleep(STANDBY_SECONDS)
+        owing = await self._owing()  # before anything new is asked for, which would look the same
+        attempt = 0
+        while trouble := await self._slack.start():
+            wait = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
+            self._wait_for(f"Slack cannot be reached: {trouble}")
+            await asyncio.sleep(wait)
+            attempt += 1
+        self._not_yet = ""
+        self._journal.log("ready", by="socket" if self._slack.by_socket else "http")
+        self._begin(self._sweep(), "sweep")
+        if resumed := self._desk.resume(owing):
+            self._journal.log("resumed", checks=resumed)
+
+    def _wait_for(self, what: str) -> None:
+        if what != self._not_yet:
+            self._journal.log("waiting", because=what)
+        self._not_yet = what
+
+    async def _owing(self) -> Sequence[Sequence[Incident]]:
+        try:
+            return await self._record.owing()
+        except LedgerError as error:
+            self._journal.log("ledger_unavailable", error=str(error))
+            return ()
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
+        doing, stopped = asyncio.create_task(work), asyncio.create_task(self._stopping.wait())
+        try:
+            await asyncio.wait((doing, stopped), return_when=asyncio.FIRST_COMPLETED)
+            if doing.done():
+                await doing
+            return doing.done() and not self._stopping.is_set()
+        finally:
+            for task in (doing, stopped):
+                task.cancel()
+            await asyncio.gather(doing, stopped, return_exceptions=True)
+
+    # --- while it runs
+
+    async def _sweep(self) -> None:
+        """Post what the outbox still holds, and see that the seat is still ours."""
+        while True:
+            try:
+                if not await self._take_seat():
+                    self._journal.log("seat_lost")
+                    self._stopping.set()
+                    return
+                if posts := await self._poster.sweep():
+                    self._journal.log("taken_up", posts=posts)
+            except LedgerError as error:
+                self._journal.log("ledger_unavailable", error=str(error))
+            await asyncio.sleep(self._timing.sweep_every)
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    def _by(self, transport: Transport) -> Diagnose:
+        sampling = Sampling(self._settings.samples)
+        deadline = self._settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
+        thinking = asyncio.Lock()
+
+        async def diagnose(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
+            triage = Triage(transport, ACTIONS, now, sampling, deadline, heard, thinking)
+            return await triage.diagnose(node, playbook)
+
+        return diagnose
+
+    async def _diagnose(self, node: Node, playbook: Playbook, heard: Listener) -> Verdict:
+        verdict = without_secrets(await self._read(node, playbook, heard))
+        self._journal.log(
+            "checked", node=node.name, status=verdict.status.value, cause=verdict.cause or "",
+            took_seconds=round(verdict.took.total_seconds(), 3),
+        )  # fmt: skip
+        return verdict
+
+    def _open_home(self, user: str) -> None:
+        self._desk.begin(self._home(user), f"home {user}")
+
+    async def _home(self, user: str) -> None:
+        try:
+            waiting = await self._outbox.waiting()
+        except LedgerError:
+            waiting = None
+        await self._slack.publish_home(user, home_view(len(self._known.nodes), self._checks.running, waiting))
+
+    async def _why_not_ready(self) -> str:
+        if self._stopping.is_set():
+            return "stopping"
+        if self._not_yet:
+            return self._not_yet
+        if not self._slack.is_connected:
+            return "not connected to Slack"
+        try:
+            await self._outbox.waiting()
+        except LedgerError as error:
+            return str(error)
+        return ""
