@@ -34,6 +34,7 @@ class Fault(enum.Enum):
     ENABLED_AT_BOOT = "enabled-at-boot"  # what was disabled is enabled again while it boots
     STAYS_DOWN = "stays-down"  # it reboots and does not come back
     OTHER_KEY_AFTER_BOOT = "other-key-after-boot"  # what comes back shows another host key
+    BOOTED_BY_SOMEBODY = "booted-by-somebody"  # a while after a plan was made for it, somebody else reboots it
     CHATTER = "chatter"  # the login's own scripts print 50 MB before the batch answers
 
 

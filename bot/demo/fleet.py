@@ -11,7 +11,7 @@ from pathlib import Path
 
 import asyncssh
 
-from bot.demo import fleet_founding, fleet_others
+from bot.demo import fleet_endings, fleet_founding, fleet_others
 from bot.demo.faults import Fault
 from bot.demo.images import CONTAINERD, UBUNTU_22, usual_units
 from bot.demo.machine.load import Load, Shares
@@ -63,6 +63,27 @@ FLEET: tuple[Member, ...] = (
     Member(fleet_others.IO_STALL, "everything waits for one disk", "kafka"),
     Member(fleet_others.STEAL, "cores that others use; read without mpstat", "bastion"),
     Member(fleet_others.BACKUP_FAILED, "a failed backup, which no reboot would mend", "database"),
+    Member(
+        fleet_endings.SWALLOWS_REBOOT,
+        "the founding case; its reboot is accepted and never comes",
+        "gpu",
+        Fault.SWALLOWS_REBOOT,
+    ),
+    Member(
+        fleet_endings.ENABLED_AT_BOOT,
+        "the founding case; what is disabled is enabled again at boot",
+        "gpu",
+        Fault.ENABLED_AT_BOOT,
+    ),
+    Member(
+        fleet_endings.STAYS_DOWN, "the founding case; it does not come back from its reboot", "gpu", Fault.STAYS_DOWN
+    ),
+    Member(
+        fleet_endings.BOOTED_BY_SOMEBODY,
+        "the founding case; a colleague reboots it before you can approve",
+        "gpu",
+        Fault.BOOTED_BY_SOMEBODY,
+    ),
     Member(fleet_others.SILENT, "accepts the connection and never says a word", "gpu", Fault.SILENT),
     Member(fleet_others.REBUILT, "shows another host key than the one on file", "web", Fault.OTHER_HOST_KEY),
 )

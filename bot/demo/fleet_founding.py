@@ -48,20 +48,30 @@ def _pods(number: int) -> tuple[Container, ...]:
     return tuple(found)
 
 
-def _gpu_node(name: str, number: int, dying: int, loop: Loop, ecs: Unit, core: int, resets: Resets) -> State:
-    """A 96-core node of the founding kind: kernel 5.4, cgroup v1, ENA 2.11.0g, one core held by kubelet."""
-    queues = 32
-    cores = tuple(core if queue == resets.queue else (queue * 3 + 1) % 96 for queue in range(queues))
+def gpu_node(
+    name: str,
+    number: int,
+    dying: int,
+    loop: Loop,
+    ecs: Unit,
+    core: int,
+    resets: Resets,
+    cores: int = 96,
+    product: str = "p4d.24xlarge",
+) -> State:
+    """A node of the founding kind: kernel 5.4, cgroup v1, ENA 2.11.0g, one core held by kubelet."""
+    queues = min(32, cores)
+    of_queues = tuple(core if queue == resets.queue else (queue * 3 + 1) % cores for queue in range(queues))
     return State(
         name=name,
-        system=replace(UBUNTU_20, product="p4d.24xlarge"),
-        load=Load(96, Shares(usr=27.0, sys=0.9), holds=(Hold(core, _IN_KERNEL),)),
+        system=replace(UBUNTU_20, product=product),
+        load=Load(cores, Shares(usr=27.0, sys=0.9), holds=(Hold(core, _IN_KERNEL),)),
         uptime=loop.since + (dying - 17) * loop.turn + 3.0,
         cgroups=Cgroups(alive=240, dying=17, every=loop.turn, since=loop.since),
         units=usual_units(UBUNTU_20, CONTAINERD, DOCKER, KUBELET, ecs),
         runtime=Runtime(docker=(ecs_agent.container(loop, ecs.exit_status), *_pods(number))),
-        nics=(Nic(bus="0000:20:03.0", queues=queues, irq_cores=cores, packets=61_000.0, resets=resets),),
-        processes=(*_training(96), kubelet(Thread(core, 0.2, 95.4))),
+        nics=(Nic(bus="0000:20:03.0", queues=queues, irq_cores=of_queues, packets=61_000.0, resets=resets),),
+        processes=(*_training(cores), kubelet(Thread(core, 0.2, 95.4))),
         memory=_GPU_MEMORY,
         conntrack=(21_400, 2_097_152),
         files={"/var/lib/kubelet/config.yaml": "kind: KubeletConfiguration\n", "/etc/ecs/ecs.config": "",
@@ -72,7 +82,7 @@ def _gpu_node(name: str, number: int, dying: int, loop: Loop, ecs: Unit, core: i
 _AUTO_RESTART_LOOP = Loop(runs=1.2, rests=10.0, since=45.0)
 _HIDDEN_LOOP = Loop(runs=12.1, rests=1.1, since=45.0)
 
-AUTO_RESTART = _gpu_node(
+AUTO_RESTART = gpu_node(
     "ray-gpu-1a-0417",
     0x417,
     68_440,
@@ -81,7 +91,7 @@ AUTO_RESTART = _gpu_node(
     core=39,
     resets=Resets(queue=5, first=41_000.0, every=5_413.0),
 )
-HIDDEN = _gpu_node(
+HIDDEN = gpu_node(
     "ray-gpu-1a-0533",
     0x533,
     52_110,

@@ -30,9 +30,10 @@ class Expected:
     steps: tuple[str, ...] = ()
 
 
+FOUNDING = Expected("critical", LEAK, "confirmed", ECS, ("disable_unit", "reboot"))
 EXPECTED = {
-    "ray-gpu-1a-0417": Expected("critical", LEAK, "confirmed", ECS, ("disable_unit", "reboot")),
-    "ray-gpu-1a-0533": Expected("critical", LEAK, "confirmed", ECS, ("disable_unit", "reboot")),
+    "ray-gpu-1a-0417": FOUNDING,
+    "ray-gpu-1a-0533": FOUNDING,
     "batch-1b-0072": Expected("degraded", LEAK, "confirmed", ECS, ("disable_unit",)),
     "quiet-1a-0061": Expected("degraded", LEAK, "possible"),
     "ci-runner-1b-0019": Expected("degraded", LEAK, "confirmed", ("metrics-shipper.service",), ("disable_unit",)),
@@ -44,6 +45,10 @@ EXPECTED = {
     "kafka-1a-0007": Expected("critical", "io-stall", "confirmed"),
     "bastion-1a-01": Expected("critical", "cpu-steal", "confirmed"),
     "db-backup-1a-0008": Expected("degraded", "failed-units", "confirmed", ("restic-backup.service",)),
+    "ray-gpu-1b-0601": FOUNDING,
+    "ray-gpu-1b-0602": FOUNDING,
+    "ray-gpu-1b-0603": FOUNDING,
+    "ray-gpu-1b-0604": FOUNDING,
     "ray-gpu-1c-0290": Expected("unreachable"),
     "web-1b-0044": Expected("unreachable"),
 }

@@ -13,6 +13,7 @@ from bot.demo.machine.machine import Machine
 from bot.demo.machine.state import State
 
 GOES_DOWN_AFTER, IS_AWAY_FOR = 0.3, 3.0  # seconds
+SOMEBODY_WAITS = 10.0  # seconds from a plan to somebody else's reboot: longer than the plan takes to be shown
 
 
 class ActingMachine(Machine):
@@ -29,6 +30,13 @@ class ActingMachine(Machine):
         self.reboots = 0
         self.rebooted = asyncio.Event()  # it is up again after a reboot
         self.done: list[str] = []  # every change that was asked for, in order
+
+    async def run(self, argv: Sequence[str]) -> Answer:
+        """Run one command; who asks for rights has made a plan."""
+        if self._fault is Fault.BOOTED_BY_SOMEBODY and "-l" in argv[2:3] and self._going_down is None:
+            self._going_down = asyncio.get_running_loop().create_task(self._reboot(SOMEBODY_WAITS))
+            self._fault = None
+        return await super().run(argv)
 
     async def change(self, argv: Sequence[str], root: bool) -> Answer | None:
         """Do what a `systemctl` that changes something says; None where it changes nothing."""
@@ -55,8 +63,8 @@ class ActingMachine(Machine):
             return changes.masked(self.state, name, self.now())
         return changes.enabled(self.state, name)
 
-    async def _reboot(self) -> None:
-        await asyncio.sleep(GOES_DOWN_AFTER)
+    async def _reboot(self, after: float = GOES_DOWN_AFTER) -> None:
+        await asyncio.sleep(after)
         self.reboots += 1
         await self._switch(False)
         if self._fault is Fault.STAYS_DOWN:
