@@ -15,6 +15,7 @@ from bot.app.parts import DEFAULT_PLAYBOOK, inventory, library, now, ssh_transpo
 from bot.app.serve import slack_tokens
 from bot.app.service import Service
 from bot.app.watching import shown_progress, terminal_width
+from bot.demo.slack.people import ALERTS, GROUPS
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.story import Stage, tell
 from bot.domain.batch import Sampling
@@ -23,6 +24,20 @@ from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
 from bot.settings import Settings
 from bot.surfaces.document import document
 from bot.surfaces.text import headline, verdict_text
+
+# Whoever is on call may approve, and not what they asked for themselves. The windows are short, to be watched.
+POLICY = f"""\
+[slack]
+alerts_channel = "{ALERTS.id}"
+[policy]
+acting = true
+approver_groups = ["{GROUPS[0].id}"]
+[act]
+units = ["ecs.service", "metrics-shipper.service"]
+max_nodes_at_once = 2
+validation = "20s"
+reboot_deadline = "30s"
+"""
 
 
 def demo(samples: int, command: str) -> int:
@@ -80,6 +95,7 @@ async def _slack_beside(nodes: Path) -> AsyncIterator[str]:
                 "SLACK_API_URL": slack.api_url,
                 "ZOMBIE_LISTEN": "127.0.0.1:0",
             }
+            (folder / "zombie.toml").write_text(POLICY)
             settings = Settings.load({}, environment, folder)
             service = Service(
                 settings,

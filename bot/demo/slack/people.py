@@ -129,9 +129,10 @@ SLACKBOT_USER = User(SLACKBOT, "slackbot", "Slackbot", is_bot=True)
 
 USERS = (ALICE, BOB, GUEST, BOT, SLACKBOT_USER)
 GROUPS = (UserGroup("S0SRE00001", "sre-oncall", "SRE on call", (ALICE.id, BOB.id)),)
+ALERTS = Channel("C0ALERTS01", "alerts", (ALICE.id, BOB.id, BOT.id), topic="What the monitoring says")
 CHANNELS = (
     Channel("C0ONCALL01", "oncall-gpu", (ALICE.id, BOB.id, GUEST.id, BOT.id), topic="GPU fleet, day and night"),
-    Channel("C0ALERTS01", "alerts", (ALICE.id, BOB.id, BOT.id), topic="What the monitoring says"),
+    ALERTS,
     Channel("C0GENERAL1", "general", (ALICE.id, BOB.id), topic="Everything else; the bot is no member here"),
     Channel("D0ALICE001", "alice", (ALICE.id, BOT.id), person=ALICE.id),
     Channel("D0BOB00001", "bob", (BOB.id, BOT.id), person=BOB.id),
