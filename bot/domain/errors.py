@@ -32,6 +32,7 @@ ZombieError
 │   ├── AlreadyCured           there is nothing left to cure
 │   ├── AlreadyTried           the same plan was run on the same node within a day
 │   ├── NothingProposed        the incident has no plan that could be approved
+│   ├── NothingToUndo          the incident changed nothing that could be taken back
 │   ├── NotEnoughApprovers     more people have to say yes
 │   ├── NodeBusy               another incident acts on the node
 │   ├── BudgetSpent            as many nodes as may be are acted on already
@@ -40,6 +41,9 @@ ZombieError
 │   ├── ProtectedUnit          no plan may stop this unit
 │   ├── MissingRight           the login on the node may not run one of the commands
 │   └── CannotTell             something that decides could not be read
+├── PagerDutyFailed            PagerDuty did not do what it was asked
+│   ├── PagerDutyUnavailable   it is down, slow or limits us: try again later
+│   └── PagerDutyRefused       it said no, and would say so again
 └── CannotRead                 one probe has no answer: becomes `Unread`, never ends a run
 
 Every error carries what was wrong as a sentence for a person and, where there is one, what to try.
@@ -215,6 +219,10 @@ class NothingProposed(Refused):
     """The incident has no plan that could be approved."""
 
 
+class NothingToUndo(Refused):
+    """The incident changed nothing that could be taken back."""
+
+
 class NotEnoughApprovers(Refused):
     """More people have to say yes."""
 
@@ -245,6 +253,26 @@ class MissingRight(Refused):
 
 class CannotTell(Refused):
     """Something that decides could not be read."""
+
+
+class PagerDutyFailed(ZombieError):
+    """PagerDuty did not do what it was asked, or nobody can tell whether it did."""
+
+
+class PagerDutyUnavailable(PagerDutyFailed):
+    """PagerDuty is down, slow or limits us; `retry_after_seconds` is what it asked for, 0 where it said nothing."""
+
+    def __init__(self, sentence: str, try_next: str = "", retry_after_seconds: float = 0.0) -> None:
+        super().__init__(sentence, try_next)
+        self.retry_after_seconds = retry_after_seconds
+
+
+class PagerDutyRefused(PagerDutyFailed):
+    """PagerDuty said no; `status` is its HTTP status."""
+
+    def __init__(self, sentence: str, try_next: str = "", status: int = 400) -> None:
+        super().__init__(sentence, try_next)
+        self.status = status
 
 
 class CannotRead(ZombieError):
