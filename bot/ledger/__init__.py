@@ -7,18 +7,22 @@ falls behind, then never stands in the middle of a transaction, and commands tha
 from __future__ import annotations
 
 from bot.ledger.audit import Audit, Broken, audit, exported
-from bot.ledger.awaited import AwaitedLedger, AwaitedOutbox
+from bot.ledger.awaited import AwaitedLeases, AwaitedLedger, AwaitedOutbox
 from bot.ledger.database import Database, is_there
+from bot.ledger.leases import Leases
 from bot.ledger.ledger import Ledger
-from bot.ledger.outbox import Outbox
+from bot.ledger.outbox import PAGERDUTY, Outbox
 from bot.ledger.seat import Seat
 
 __all__ = [
+    "PAGERDUTY",
     "Audit",
+    "AwaitedLeases",
     "AwaitedLedger",
     "AwaitedOutbox",
     "Broken",
     "Database",
+    "Leases",
     "Ledger",
     "Outbox",
     "Seat",

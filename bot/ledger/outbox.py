@@ -19,15 +19,24 @@ from bot.ledger.tables import POSTS
 
 LEASE = timedelta(seconds=15)  # how long a post that was handed out is not handed out again
 AT_ONCE = 50
+PAGERDUTY = "pagerduty-"  # how the parts that go to PagerDuty are called; all others go to Slack
 _SOON = ""  # sorts before every instant
 
 
 class Outbox:
     """Keeps one row for each (incident, part), each verb one transaction that blocks its thread."""
 
-    def __init__(self, database: Database, lease: timedelta = LEASE) -> None:
+    def __init__(
+        self, database: Database, lease: timedelta = LEASE, *, parts: str = "", at_once: int = AT_ONCE
+    ) -> None:
+        """`parts`: hand out and count those only whose name begins so; without it those that nobody else takes.
+
+        `at_once`: how many are handed out together; who sends them one by one has a lease's time for all of them.
+        """
         self._database = database
         self._lease = lease
+        self._at_once = at_once
+        self._ours = POSTS.c.part.startswith(parts) if parts else POSTS.c.part.not_like(f"{PAGERDUTY}%")
 
     def keep(self, post: Post) -> str:
         """Keep a post to be sent, in place of any earlier one of its incident and part; return its id."""
@@ -54,11 +63,11 @@ class Outbox:
         """Return what is to be sent now, in the order it was kept; nobody else is handed it for a while."""
         text = instant_text(now)
         with self._database.reading() as connection:  # asked often, and nearly always there is nothing
-            if not connection.execute(_due(text).limit(1)).first():
+            if not connection.execute(self._due(text).limit(1)).first():
                 return ()
         found: list[DuePost] = []
         with self._database.writing() as connection:
-            for row in connection.execute(_due(text).limit(AT_ONCE)).all():
+            for row in connection.execute(self._due(text).limit(self._at_once)).all():
                 _change(connection, row, {"due_at": instant_text(now + self._lease)})
                 found.append(_post(row))
         return tuple(found)
@@ -100,18 +109,17 @@ class Outbox:
     def waiting(self) -> int:
         """Return how many posts are not taken yet."""
         with self._database.reading() as connection:
-            count = connection.execute(select(func.count()).select_from(POSTS).where(POSTS.c.waiting))
+            count = connection.execute(select(func.count()).select_from(POSTS).where(POSTS.c.waiting, self._ours))
             return int(count.scalar_one())
+
+    def _due(self, now: str) -> Any:
+        joined = POSTS.outerjoin(_ABOVE, and_(_ABOVE.c.incident == POSTS.c.incident, _ABOVE.c.part == POSTS.c.under))
+        thread = (_ABOVE.c.place_channel.label("thread_channel"), _ABOVE.c.place_ts.label("thread_ts"))
+        ready = (POSTS.c.waiting, POSTS.c.due_at <= now, (POSTS.c.under == "") | _ABOVE.c.place_ts.is_not(None))
+        return select(POSTS, *thread).select_from(joined).where(self._ours, *ready).order_by(POSTS.c.number)
 
 
 _ABOVE = POSTS.alias("above")
-
-
-def _due(now: str) -> Any:
-    joined = POSTS.outerjoin(_ABOVE, and_(_ABOVE.c.incident == POSTS.c.incident, _ABOVE.c.part == POSTS.c.under))
-    thread = (_ABOVE.c.place_channel.label("thread_channel"), _ABOVE.c.place_ts.label("thread_ts"))
-    ready = (POSTS.c.waiting, POSTS.c.due_at <= now, (POSTS.c.under == "") | _ABOVE.c.place_ts.is_not(None))
-    return select(POSTS, *thread).select_from(joined).where(*ready).order_by(POSTS.c.number)
 
 
 def _post(row: Row[Any]) -> DuePost:

@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.domain.post import DuePost, Place, Post
-from bot.ledger import AwaitedOutbox, Database, Outbox
+from bot.ledger import PAGERDUTY, AwaitedOutbox, Database, Outbox
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 SOON = timedelta(seconds=1)
@@ -186,3 +186,18 @@ async def test_awaited_outbox_is_the_same_outbox(outbox: Outbox) -> None:
         await awaited.taken(post_id, PLACE.channel, PLACE.ts)
         assert await awaited.place(CARD.incident, "card") == PLACE
         assert await awaited.waiting() == 0
+
+
+def test_what_goes_to_pagerduty_is_handed_out_apart_and_one_by_one(database: Database, outbox: Outbox) -> None:
+    note = Post("7k3m9x2qpv", f"{PAGERDUTY}q3b15vlmf3asbd", "Q3B15VLMF3ASBD", {"text": "node-1: CRITICAL"})
+    other = Post("8k3m9x2qpv", f"{PAGERDUTY}q4b15vlmf3asbd", "Q4B15VLMF3ASBD", {"text": "node-2: CRITICAL"})
+    notes = Outbox(database, LEASE, parts=PAGERDUTY, at_once=1)
+    for post in (CARD, note, other):
+        outbox.keep(post)
+    assert (outbox.waiting(), notes.waiting()) == (1, 2)
+    assert only(outbox.due(NOW)).post == CARD
+    first = only(notes.due(NOW))
+    assert first.post == note
+    assert only(notes.due(NOW)).post == other, "the first is on its way"
+    notes.failed(first.id, NOW, "PagerDuty is down")
+    assert only(notes.due(NOW)).post == note
