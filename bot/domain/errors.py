@@ -41,6 +41,7 @@ ZombieError
 │   ├── ProtectedUnit          no plan may stop this unit
 │   ├── MissingRight           the login on the node may not run one of the commands
 │   └── CannotTell             something that decides could not be read
+├── MalformedDelivery          what a source brought is proven to be its own, and cannot be read
 ├── PagerDutyFailed            PagerDuty did not do what it was asked
 │   ├── PagerDutyUnavailable   it is down, slow or limits us: try again later
 │   └── PagerDutyRefused       it said no, and would say so again
@@ -253,6 +254,10 @@ class MissingRight(Refused):
 
 class CannotTell(Refused):
     """Something that decides could not be read."""
+
+
+class MalformedDelivery(ZombieError):
+    """What a source brought is proven to be its own, and is not of the form that its documentation gives."""
 
 
 class PagerDutyFailed(ZombieError):
