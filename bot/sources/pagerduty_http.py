@@ -1,0 +1,234 @@
+"""One request to PagerDuty, seen through: its headers, its pace, its limits, and what its answers mean.
+
+Headers, rate limits and errors: https://developer.pagerduty.com/docs/rest-api-overview
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import math
+import ssl
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import httpx
+from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
+
+from bot.domain.contracts import Sleep
+from bot.domain.errors import PagerDutyRefused, PagerDutyUnavailable, SettingsError
+from bot.domain.safe_text import one_line
+
+API = "https://api.pagerduty.com"
+EVENTS = "https://events.pagerduty.com/v2/enqueue"
+ANSWER_LIMIT_BYTES = 32 * 1024 * 1024
+LONGEST_WAIT_SECONDS = 30.0  # a longer Retry-After is the caller's to wait out
+_HINTS = {
+    401: "Is PAGERDUTY_API_TOKEN right, and not revoked?",
+    402: "The account's plan does not have this.",
+    403: "The token lacks a scope: see the table of scopes in the README.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """How PagerDuty is reached, and as whom. What is secret stands in no repr.
+
+    Shape: `api_url` is a base without a path, `events_url` is whole; `sender` is the e-mail address of a user of the
+    account, in whose name notes are written.
+    """
+
+    token: str = field(default="", repr=False)
+    sender: str = ""
+    routing_key: str = field(default="", repr=False)
+    api_url: str = API
+    events_url: str = EVENTS
+
+    def __post_init__(self) -> None:
+        """Refuse what would break a header, without saying what it is.
+
+        Raises: SettingsError.
+        """
+        for name, value in (
+            ("PAGERDUTY_API_TOKEN", self.token),
+            ("PAGERDUTY_FROM", self.sender),
+            ("PAGERDUTY_ROUTING_KEY", self.routing_key),
+        ):
+            if not (value.isascii() and (value.isprintable() or not value)) or " " in value:
+                raise SettingsError(f"{name} holds characters that cannot be in it.", "Was it pasted whole, and once?")
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How long is waited for what: one call's parts, the gap between calls, and how often one is tried.
+
+    Shape: `gap_seconds` keeps one token at 600 calls a minute, where PagerDuty allows 960 for everybody who has it.
+    """
+
+    connect_seconds: float = 5.0
+    answer_seconds: float = 10.0
+    gap_seconds: float = 0.1
+    tries: int = 3
+    first_pause_seconds: float = 1.0
+    limited_pause_seconds: float = 5.0  # after a 429 that says nothing of when to come back
+
+
+class _Lost(PagerDutyUnavailable):
+    """The request was sent, and nobody can tell whether it was done."""
+
+
+class PagerDutyHttp:
+    """Sends requests one after another, because PagerDuty counts them by the token.
+
+    Shape: `clock` is in monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        access: Access,
+        patience: Patience,
+        sleep: Sleep = asyncio.sleep,
+        clock: Callable[[], float] = time.monotonic,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._access = access
+        self._patience = patience
+        self._sleep = sleep
+        self._clock = clock
+        self._free_at = -math.inf
+        self._turn = asyncio.Lock()
+        timeout = httpx.Timeout(patience.answer_seconds, connect=patience.connect_seconds)
+        # A context of its own costs tens of milliseconds, and plain HTTP, which only loopback may speak, needs none.
+        verify: ssl.SSLContext | bool = (
+            any(url.startswith("https:") for url in (access.api_url, access.events_url))
+            and ssl.create_default_context()
+        )
+        self._client = httpx.AsyncClient(timeout=timeout, verify=verify, transport=transport, follow_redirects=False)
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._client.aclose()
+
+    async def ask(self, method: str, path: str, query: Mapping[str, Any] | None = None, body: Any = None) -> Any:
+        """Ask the REST API and return what its JSON says; an empty answer is None.
+
+        A request that may have been done already is only sent again where that changes nothing: a POST is not.
+
+        Raises: PagerDutyUnavailable, PagerDutyRefused.
+        """
+        headers = {
+            "Authorization": f"Token token={self._access.token}",
+            "Accept": "application/vnd.pagerduty+json;version=2",
+        }
+        if method != "GET" and self._access.sender:
+            headers["From"] = self._access.sender
+        url = self._access.api_url.rstrip("/") + path
+        return await self._tried(
+            lambda: self._once(method, url, headers, query, body), is_repeatable=method in ("GET", "PUT")
+        )
+
+    async def enqueue(self, event: Mapping[str, Any]) -> None:
+        """Send an event to the Events API v2; its key makes it the same alert however often it arrives.
+
+        Raises: PagerDutyUnavailable, PagerDutyRefused.
+        """
+        whole = {"routing_key": self._access.routing_key, **event}
+        await self._tried(lambda: self._once("POST", self._access.events_url, {}, None, whole), is_repeatable=True)
+
+    async def _tried(self, once: Callable[[], Awaitable[Any]], *, is_repeatable: bool) -> Any:
+        """Try until it is done, a few times at most; nobody else asks meanwhile."""
+
+        def may_repeat(error: BaseException) -> bool:
+            if not isinstance(error, PagerDutyUnavailable) or error.retry_after_seconds > LONGEST_WAIT_SECONDS:
+                return False
+            return is_repeatable or not isinstance(error, _Lost)
+
+        tries = AsyncRetrying(
+            stop=stop_after_attempt(self._patience.tries),
+            retry=retry_if_exception(may_repeat),
+            wait=self._pause,
+            sleep=self._sleep,
+            reraise=True,
+        )
+        async with self._turn:
+            return await tries(once)
+
+    def _pause(self, state: RetryCallState) -> float:
+        error = state.outcome.exception() if state.outcome is not None else None
+        asked = error.retry_after_seconds if isinstance(error, PagerDutyUnavailable) else 0.0
+        return max(asked, self._patience.first_pause_seconds * 2.0 ** (state.attempt_number - 1))
+
+    async def _once(
+        self, method: str, url: str, headers: Mapping[str, str], query: Mapping[str, Any] | None, body: Any
+    ) -> Any:
+        if (wait := self._free_at - self._clock()) > 0:
+            await self._sleep(wait)
+        try:
+            status, answered, content = await self._exchange(method, url, headers, query, body)
+        except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
+            raise PagerDutyUnavailable(f"PagerDuty cannot be reached: {_words(error)}.") from error
+        except (httpx.HTTPError, TimeoutError) as error:
+            raise _Lost(f"PagerDuty did not answer: {_words(error)}.") from error
+        finally:
+            self._free_at = max(self._free_at, self._clock() + self._patience.gap_seconds)
+        return self._meaning(status, answered, content)
+
+    async def _exchange(
+        self, method: str, url: str, headers: Mapping[str, str], query: Mapping[str, Any] | None, body: Any
+    ) -> tuple[int, httpx.Headers, bytes]:
+        async with (
+            asyncio.timeout(2 * self._patience.answer_seconds) as limit,  # the parts' limits bound no trickle
+            self._client.stream(method, url, headers=headers, params=query, json=body) as response,
+        ):
+            content = bytearray()
+            async for chunk in response.aiter_bytes():
+                content += chunk
+                if len(content) > ANSWER_LIMIT_BYTES:
+                    raise PagerDutyRefused("PagerDuty's answer is too large to be read.", status=response.status_code)
+            limit.reschedule(None)
+            return response.status_code, response.headers, bytes(content)
+
+    def _meaning(self, status: int, headers: httpx.Headers, content: bytes) -> Any:
+        if 200 <= status < 300:
+            try:
+                return json.loads(content) if content.strip() else None
+            except ValueError:
+                raise _Lost("PagerDuty answered with something that is no JSON: is a proxy in between?") from None
+        says = _said(content) or f"HTTP {status}"
+        if status == 429:
+            seconds = _seconds(headers) or self._patience.limited_pause_seconds
+            self._free_at = max(self._free_at, self._clock() + seconds)
+            raise PagerDutyUnavailable(f"PagerDuty limits us: {says}.", retry_after_seconds=seconds)
+        if status >= 500 or status == 408:
+            raise _Lost(f"PagerDuty fails: {says}.", retry_after_seconds=_seconds(headers))
+        raise PagerDutyRefused(f"PagerDuty refuses: {says}.", _HINTS.get(status, ""), status)
+
+
+def _words(error: Exception) -> str:
+    """What an exception says, without what was sent: names and addresses, never headers."""
+    kind = type(error).__name__
+    return kind if isinstance(error, httpx.LocalProtocolError) else one_line(f"{kind} {error}".strip(), 160)
+
+
+def _said(content: bytes) -> str:
+    try:
+        error = json.loads(content)["error"]
+        more = error.get("errors") or ()
+        parts = [str(error.get("message", "")), *(str(one) for one in (more if isinstance(more, list) else [more]))]
+        return one_line("; ".join(part for part in parts if part), 200)
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return ""
+
+
+def _seconds(headers: httpx.Headers) -> float:
+    """How long PagerDuty asks to wait, by either of its headers; 0 where neither says."""
+    for name in ("retry-after", "ratelimit-reset"):
+        try:
+            seconds = float(headers.get(name, ""))
+        except ValueError:
+            continue
+        if math.isfinite(seconds) and seconds > 0:
+            return min(seconds, 3600.0)
+    return 0.0
