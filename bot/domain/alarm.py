@@ -1,4 +1,4 @@
-"""An alarm is what a source told of one of its cases: that it began, went on or is over, and which signals are in it."""
+"""An alarm is what a source told of one of its cases: that it began or is over, and which signals are in it."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ class Alarm:
         return tuple(one for one in self.signals if not one.firing)
 
     def label_sets(self) -> Iterator[Mapping[str, str]]:
-        """Every set of labels that a route may match: the case's with each signal's, or the case's alone."""
-        yield from [{**self.labels, **one.labels} for one in self.firing or self.signals] or [self.labels]
+        """Yield every set of labels that a route may match: each signal's with the case's, or the case's alone."""
+        yield from ({**one.labels, **self.labels} for one in self.firing or self.signals or (Signal(""),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,113 @@
+"""Alertmanager's webhook, version 4: https://prometheus.io/docs/alerting/latest/configuration/#webhook_config
+
+It signs nothing: a bearer token of `http_config.authorization` proves where it comes from.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import datetime
+from typing import Any
+
+from bot.domain.alarm import Alarm, Delivery, Happening, Signal
+from bot.domain.alert import SourceKind
+from bot.domain.errors import MalformedDelivery
+from bot.sources.body import MOST_SIGNALS, TITLE, harmless, inner, instant, labels, read_body, table, text
+from bot.sources.credentials import any_alike
+
+_LONGEST_CASE = 120
+
+
+class AlertmanagerSource:
+    """Takes what Alertmanager brings."""
+
+    kind = SourceKind.ALERTMANAGER
+    path = "/alertmanager"
+
+    def __init__(self, token: str) -> None:
+        self._token = token
+
+    def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
+        """True when the request carries our token."""
+        scheme, _, given = headers.get("authorization", "").partition(" ")
+        return any_alike([given.strip()], [self._token]) and scheme.lower() == "bearer"
+
+    def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
+        """Return what the request tells of its group of alerts.
+
+        Raises: MalformedDelivery when it is not of the documented form.
+        """
+        return group_of(self.kind, read_body(body))
+
+
+def group_of(kind: SourceKind, told: Mapping[str, Any]) -> Delivery:
+    """Return what a group of alerts tells; Grafana brings the same.
+
+    Raises: MalformedDelivery when it has no alerts, or one of them is none.
+    """
+    alerts = told.get("alerts")
+    if not isinstance(alerts, list):
+        raise MalformedDelivery("alerts is not a list.")
+    rows = [table(one, f"alerts[{at}]") for at, one in enumerate(alerts[:MOST_SIGNALS])]
+    if not rows:
+        return Delivery(kind, _digest(kind, "empty", str(told.get("groupKey", ""))), None, "no alerts")
+    signals = tuple(_signal(row) for row in rows)
+    case = _case(told, signals)
+    truncated = told.get("truncatedAlerts")
+    unseen = truncated if isinstance(truncated, int) and not isinstance(truncated, bool) and truncated > 0 else 0
+    pairs = list(zip(rows, signals, strict=True))
+    firing = [(row, signal) for row, signal in pairs if signal.firing]
+    starts = [at for row, _ in firing or pairs if (at := instant(row, "startsAt")) is not None]
+    shared = labels(told, "commonLabels") | labels(told, "groupLabels")
+    alarm = Alarm(
+        kind,
+        case,
+        Happening.FIRED if firing else Happening.RESOLVED,
+        title=_title(told, shared, signals),
+        occurred_at=max(starts, default=None),
+        signals=signals,
+        labels=shared | {"receiver": text(told, "receiver")},
+        body=harmless({key: told[key] for key in ("groupLabels", "commonLabels", "commonAnnotations") if key in told}),
+        url=_url(text(told, "externalURL", 500)),
+        unseen=unseen + max(0, len(alerts) - MOST_SIGNALS),
+    )
+    # A repetition of what was told already has the same alerts, begun at the same time; a new one has another.
+    turns = sorted(f"{signal.key} {signal.firing} {text(row, 'startsAt')}" for row, signal in pairs)
+    return Delivery(kind, _digest(kind, case, str(alarm.unseen), *turns), alarm, text(told, "status"))
+
+
+def _signal(row: Mapping[str, Any]) -> Signal:
+    told = labels(row, "labels")
+    notes = inner(row, "annotations")
+    key = text(row, "fingerprint", 100) or _digest(*(f"{label}={value}" for label, value in sorted(told.items())))
+    return Signal(
+        key=key,
+        firing=row.get("status") != "resolved",
+        title=text(notes, "summary") or text(notes, "description") or told.get("alertname", ""),
+        labels=told,
+        body=harmless({name: row[name] for name in ("labels", "annotations", "values", "valueString") if name in row}),
+    )
+
+
+def _case(told: Mapping[str, Any], signals: tuple[Signal, ...]) -> str:
+    """The group's own name, as far as it can be kept; the rest of a long one as its digest."""
+    key = text(told, "groupKey", 100_000)
+    if not key:
+        shared = sorted(labels(told, "groupLabels").items()) or [("alert", one.key) for one in signals[:1]]
+        key = "{" + ", ".join(f'{label}="{value}"' for label, value in shared) + "}"
+    return key if len(key) <= _LONGEST_CASE else f"{key[: _LONGEST_CASE - 20]}…{_digest(key)[:16]}"
+
+
+def _title(told: Mapping[str, Any], shared: Mapping[str, str], signals: tuple[Signal, ...]) -> str:
+    notes = inner(told, "commonAnnotations")
+    said = (text(told, "title"), text(notes, "summary"), text(notes, "description"), shared.get("alertname", ""))
+    return next((one[:TITLE] for one in (*said, signals[0].title) if one), "")
+
+
+def _url(url: str) -> str:
+    return url if url.startswith(("https://", "http://")) else ""
+
+
+def _digest(*words: str) -> str:
+    return hashlib.sha256("\n".join(words).encode(errors="backslashreplace")).hexdigest()[:32]

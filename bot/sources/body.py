@@ -1,0 +1,119 @@
+"""A request's body, read with suspicion: JSON of a bounded depth, every text of it made safe and without secrets."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+from bot.domain.errors import MalformedDelivery
+from bot.domain.redaction import redacted
+from bot.domain.safe_text import one_line, safe
+
+DEEPEST = 32  # levels; what is known nests ten deep
+MOST_SIGNALS = 1000
+TITLE = 300
+_LONGEST_NAME = 200
+
+
+def read_body(raw: bytes) -> Mapping[str, Any]:
+    """Return the JSON object that a body is.
+
+    Raises: MalformedDelivery when it is none.
+    """
+    try:
+        told = json.loads(raw.decode("utf-8"), parse_constant=_no_number)
+    except (ValueError, RecursionError) as no:
+        raise MalformedDelivery(f"The body is no JSON: {one_line(str(no), 100)}.") from no
+    if not isinstance(told, dict):
+        raise MalformedDelivery("The body is no JSON object.")
+    _bounded(told)
+    return told
+
+
+def table(value: Any, where: str) -> Mapping[str, Any]:
+    """Return the object that stands there.
+
+    Raises: MalformedDelivery when it is none.
+    """
+    if not isinstance(value, dict):
+        raise MalformedDelivery(f"{where} is not an object.")
+    return value
+
+
+def inner(told: Mapping[str, Any], key: str) -> Mapping[str, Any]:
+    """Return the object of that name; an empty one where there is none, for a source may leave it out or say null."""
+    value = told.get(key)
+    return value if isinstance(value, dict) else {}
+
+
+def text(told: Mapping[str, Any], key: str, limit: int = TITLE) -> str:
+    """Return a text on one line, made safe; empty where there is none."""
+    value = told.get(key)
+    return one_line(value, limit) if isinstance(value, str) else ""
+
+
+def name(told: Mapping[str, Any], key: str, where: str) -> str:
+    """Return the name by which a source knows something.
+
+    Raises: MalformedDelivery when there is none, or it is none that could be kept.
+    """
+    value = told.get(key)
+    if not isinstance(value, str) or not value or len(value) > _LONGEST_NAME or not value.isprintable():
+        raise MalformedDelivery(f"{where}.{key} is not a name.")
+    return value
+
+
+def labels(told: Mapping[str, Any], key: str) -> dict[str, str]:
+    """Return texts by name; what is no text is left out."""
+    return {
+        one_line(label, 100): one_line(value, 500)
+        for label, value in inner(told, key).items()
+        if isinstance(value, str)
+    }
+
+
+def instant(told: Mapping[str, Any], key: str) -> datetime | None:
+    """Return an instant written as RFC 3339 has it; None where there is none, or it has no time zone."""
+    value = told.get(key)
+    if not isinstance(value, str) or len(value) > 40:
+        return None
+    try:
+        found = datetime.fromisoformat(value)
+        return found.astimezone(UTC) if found.tzinfo is not None else None
+    except (ValueError, OverflowError):
+        return None
+
+
+def harmless(value: Any) -> Any:
+    """Return JSON whose texts are safe to show and hold no secrets."""
+    return redacted(_safe(value))
+
+
+def _safe(value: Any) -> Any:
+    if isinstance(value, str):
+        return safe(value)
+    if isinstance(value, dict):
+        return {safe(key): _safe(one) for key, one in value.items()}
+    if isinstance(value, list):
+        return [_safe(one) for one in value]
+    return value
+
+
+def _bounded(told: Any) -> None:
+    level: list[Any] = [told]
+    for _ in range(DEEPEST):
+        level = [
+            one
+            for value in level
+            for one in (value.values() if isinstance(value, dict) else value)
+            if isinstance(one, dict | list)
+        ]
+        if not level:
+            return
+    raise MalformedDelivery(f"The body nests deeper than {DEEPEST} levels.")
+
+
+def _no_number(written: str) -> NoReturn:
+    raise ValueError(f"{written} is no number in JSON")

@@ -1,0 +1,118 @@
+"""PagerDuty's v3 webhooks: https://developer.pagerduty.com/docs/webhooks-overview, and the signature:
+https://developer.pagerduty.com/docs/verifying-webhook-signatures (it holds no time, so nothing can be too old).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from bot.domain.alarm import Alarm, Delivery, Happening, Raiser, Signal
+from bot.domain.alert import SourceKind
+from bot.domain.pagerduty import OURS
+from bot.sources.body import TITLE, harmless, inner, instant, labels, name, read_body, table, text
+from bot.sources.credentials import any_alike, signed
+
+HAPPENINGS: Mapping[str, Happening] = {
+    "incident.triggered": Happening.FIRED,
+    "incident.reopened": Happening.REOPENED,
+    "incident.resolved": Happening.RESOLVED,
+}
+
+
+class PagerDutySource:
+    """Takes what PagerDuty brings; several secrets are good at once while one is changed for another."""
+
+    kind = SourceKind.PAGERDUTY
+    path = "/pagerduty"
+
+    def __init__(self, secrets: Sequence[str]) -> None:
+        self._secrets = tuple(secrets)
+
+    def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
+        """True when one of the signatures is by one of our secrets."""
+        given = [one.strip() for one in headers.get("x-pagerduty-signature", "").split(",")]
+        return any_alike(given, [f"v1={signed(secret, body)}" for secret in self._secrets])
+
+    def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
+        """Return what the one event of the request tells.
+
+        Raises: MalformedDelivery when it is not of the documented form.
+        """
+        event = table(read_body(body).get("event"), "event")
+        event_id, kind = name(event, "id", "event"), name(event, "event_type", "event")
+        happening = HAPPENINGS.get(kind)
+        if happening is None:  # also our own notes, which come back as incident.annotated
+            return Delivery(self.kind, event_id, None, kind)
+        data = table(event.get("data"), "event.data")
+        agent = inner(event, "agent")
+        raiser = _raiser(agent) if happening is not Happening.RESOLVED else None
+        alarm = alarm_of(data, happening, instant(event, "occurred_at"), raiser)
+        # The event's id, not the header's of the delivery: that one is not signed, and a replay could bring another.
+        return Delivery(self.kind, event_id, alarm, kind)
+
+
+def alarm_of(
+    incident: Mapping[str, Any], happening: Happening, occurred_at: datetime | None, raised_by: Raiser | None = None
+) -> Alarm:
+    """Return the alarm that an incident of PagerDuty is, from a webhook or from its REST API alike.
+
+    Raises: MalformedDelivery when it has no id.
+    """
+    service = text(inner(incident, "service"), "summary")
+    told = {
+        "service": service,
+        "service_id": text(inner(incident, "service"), "id"),
+        "urgency": text(incident, "urgency"),
+        "priority": text(inner(incident, "priority"), "summary"),
+        "team": ", ".join(text(one, "summary") for one in _tables(incident.get("teams"))),
+    }
+    return Alarm(
+        SourceKind.PAGERDUTY,
+        case=name(incident, "id", "event.data"),
+        happening=happening,
+        title=text(incident, "title", TITLE) or text(incident, "summary", TITLE),
+        occurred_at=occurred_at,
+        labels={key: value for key, value in told.items() if value},
+        body=harmless({key: incident.get(key) for key in ("title", "description", "custom_fields") if key in incident}),
+        url=_url(incident),
+        whole=False,  # a webhook says nothing of the alerts that the incident is about
+        raised_by=raised_by,
+    )
+
+
+def signals_of(alerts: Iterable[Mapping[str, Any]]) -> tuple[Signal, ...]:
+    """Return the alerts of an incident, as GET /incidents/{id}/alerts has them; the bot's own are left out.
+
+    Shape: https://developer.pagerduty.com/api-reference (Alert): `body.details`, `body.cef_details`, `body.contexts`.
+    """
+    return tuple(_signal(one) for one in alerts if not str(one.get("alert_key", "")).startswith(OURS))
+
+
+def _signal(alert: Mapping[str, Any]) -> Signal:
+    body = inner(alert, "body")
+    told = {"severity": text(alert, "severity"), "service": text(inner(alert, "service"), "summary")}
+    return Signal(
+        key=text(alert, "id"),
+        firing=alert.get("status") != "resolved",
+        title=text(alert, "summary", TITLE),
+        labels=labels(body, "details") | {key: value for key, value in told.items() if value},
+        body=harmless({key: alert.get(key) for key in ("summary", "alert_key", "body", "log_entry") if alert.get(key)}),
+    )
+
+
+def _raiser(agent: Mapping[str, Any]) -> Raiser | None:
+    """A person, where one raised it; a service or an integration is none."""
+    if text(agent, "type") not in ("user_reference", "user"):
+        return None
+    return Raiser(text(agent, "id"), text(agent, "summary"), text(agent, "email"))
+
+
+def _url(incident: Mapping[str, Any]) -> str:
+    url = text(incident, "html_url", 500)
+    return url if url.startswith("https://") else ""
+
+
+def _tables(value: Any) -> list[Mapping[str, Any]]:
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
