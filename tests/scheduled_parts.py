@@ -17,7 +17,7 @@ from bot.domain.entry import Entry, Head
 from bot.domain.errors import ConnectionLost, ConnectionRefused, HostKeyRejected, LedgerUnavailable
 from bot.domain.event_form import Event
 from bot.domain.events import StepStarted
-from bot.domain.incident import IncidentSummary
+from bot.domain.incident import Changes, IncidentSummary
 from bot.domain.node import Node
 from bot.ledger import Ledger
 from tests.schedules import BEGAN_AT, World
@@ -165,6 +165,9 @@ class Recorder:
 
     async def incidents(self, only_open: bool = False) -> tuple[IncidentSummary, ...]:
         return await self._do(self.ledger.incidents, only_open)  # type: ignore[no-any-return]
+
+    async def changed(self, since: int | None = None) -> Changes:
+        return await self._do(self.ledger.changed, since)  # type: ignore[no-any-return]
 
     async def hold(self, node: str) -> Hold | None:
         return await self._do(self.ledger.hold, node)  # type: ignore[no-any-return]

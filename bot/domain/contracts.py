@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, TypeAlias
@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # words of the record, which a check that keeps none need not
     from bot.domain.entry import Entry, Head
     from bot.domain.event_form import Event
     from bot.domain.events import StepStarted
-    from bot.domain.incident import IncidentSummary
+    from bot.domain.incident import Changes, Incident, IncidentSummary
     from bot.domain.post import DuePost, Place, Post
 
 
@@ -108,6 +108,10 @@ class Ledger(Protocol):
         """Return one line an incident, the newest first."""
         ...
 
+    async def changed(self, since: int | None = None) -> Changes:
+        """Return the incidents that went on after that change, all that are open for None; nothing else is read."""
+        ...
+
 
 class ActingLedger(Ledger, Protocol):
     """A ledger that also keeps what crosses incidents: who acts on which node, how many at once, and the brake."""
@@ -136,6 +140,59 @@ class ActingLedger(Ledger, Protocol):
     async def tried(self, remedy: str, within: timedelta) -> str | None:
         """Return the incident that last began to carry out a remedy within that time."""
         ...
+
+
+class Leases(Protocol):
+    """Which of the programs at one ledger sees to which groups of incidents; time is the database's.
+
+    One runner's view: its name is given once, to whatever keeps this. A lease only spares double work: that nothing is
+    done twice is the ledger's doing.
+
+    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    """
+
+    async def beat(self) -> None:
+        """Say that this runner is alive, and at work on the nodes it holds."""
+        ...
+
+    async def take(self, group: str, by_force: bool = False) -> bool:
+        """See to a group from now on; False while another live runner does, whom only force can take it from."""
+        ...
+
+    async def claim(self) -> tuple[str, ...]:
+        """Take every group of open incidents that no live runner sees to, and return those."""
+        ...
+
+    async def mine(self) -> frozenset[str]:
+        """Return the groups that this runner sees to."""
+        ...
+
+    async def let_go(self, groups: Iterable[str]) -> None:
+        """See to these groups no longer; one of which posts are still waiting is kept."""
+        ...
+
+    async def leave(self) -> None:
+        """Leave everything to the others, at once."""
+        ...
+
+
+class Surface(Protocol):
+    """Where people see incidents."""
+
+    async def show(self, group: Sequence[Incident]) -> None:
+        """Bring what people see of a group up to date: a function of the incidents alone, and twice is once."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Again:
+    """Advance it again after so long; `because` says what is waited for."""
+
+    after: timedelta = timedelta(0)
+    because: str = ""
+
+
+Advance: TypeAlias = Callable[[str], Awaitable[Again | None]]
 
 
 class Outbox(Protocol):

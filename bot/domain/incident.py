@@ -63,6 +63,19 @@ class IncidentSummary:
     updated_at: datetime
     ended: bool
 
+    @property
+    def card(self) -> str:
+        """The name of the group it is shown with: its own where it has none."""
+        return self.group or self.id
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """The incidents that went on, in the order in which they did last; `cursor` asks for what comes after."""
+
+    cursor: int
+    incidents: tuple[IncidentSummary, ...]
+
 
 @dataclass(frozen=True, slots=True)
 class Incident:
@@ -83,6 +96,7 @@ class Incident:
     head: str
     playbook: str = ""
     reopens: str = ""
+    undoes: str = ""
     joined: tuple[Alert, ...] = ()
     triage: Triaged | None = None
     withheld: PlanWithheld | None = None

@@ -20,8 +20,8 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, IncidentEnded
 from bot.ledger.database import Database
 from bot.ledger.rows import entry_of
-from bot.ledger.summaries import line_of
-from bot.ledger.tables import ENTRIES, INCIDENTS
+from bot.ledger.summaries import LINE, line_of
+from bot.ledger.tables import ENTRIES
 
 _FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")
 
@@ -68,7 +68,7 @@ def audit(database: Database, noted: str = "") -> Audit:
         rows = connection.execution_options(yield_per=500).execute(
             select(ENTRIES).order_by(ENTRIES.c.stream, ENTRIES.c.seq)
         )
-        lines = {row.id: dict(row._mapping) for row in connection.execute(select(INCIDENTS))}
+        lines = {row.id: dict(row._mapping) for row in connection.execute(select(*LINE))}
         for stream, of_stream in groupby(rows, key=lambda row: row.stream):
             entries = _chain(str(stream), of_stream, found)
             if stream == HOUSE:

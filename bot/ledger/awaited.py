@@ -6,7 +6,7 @@ A cancelled wait does not stop the transaction that runs: it is committed or rol
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import ParamSpec, TypeVar
@@ -15,8 +15,9 @@ from bot.domain.claim import Claim, Hold
 from bot.domain.entry import Entry, Head
 from bot.domain.event_form import Event
 from bot.domain.events import StepStarted
-from bot.domain.incident import IncidentSummary
+from bot.domain.incident import Changes, IncidentSummary
 from bot.domain.post import DuePost, Place, Post
+from bot.ledger.leases import Leases
 from bot.ledger.ledger import Ledger
 from bot.ledger.outbox import Outbox
 
@@ -51,6 +52,10 @@ class AwaitedLedger:
         """Return one line an incident, the newest first."""
         return await _on(self._threads, self._ledger.incidents, only_open)
 
+    async def changed(self, since: int | None = None) -> Changes:
+        """Return the incidents that went on after that change, all that are open for None."""
+        return await _on(self._threads, self._ledger.changed, since)
+
     async def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
         """Append the beginning of a step and take its node, in one transaction with every limit and the brake."""
         return await _on(self._threads, self._ledger.begin, stream, expected_seq, event, by, claim)
@@ -70,6 +75,38 @@ class AwaitedLedger:
     async def tried(self, remedy: str, within: timedelta) -> str | None:
         """Return the incident that last began to carry out a remedy within that time."""
         return await _on(self._threads, self._ledger.tried, remedy, within)
+
+
+class AwaitedLeases:
+    """A runner's leases on the threads of an executor; keeps `contracts.Leases`."""
+
+    def __init__(self, leases: Leases, threads: ThreadPoolExecutor) -> None:
+        self._leases = leases
+        self._threads = threads
+
+    async def beat(self) -> None:
+        """Say that this runner is alive, and at work on the nodes it holds."""
+        await _on(self._threads, self._leases.beat)
+
+    async def take(self, group: str, by_force: bool = False) -> bool:
+        """See to a group from now on; False while another live runner does, whom only force can take it from."""
+        return await _on(self._threads, self._leases.take, group, by_force)
+
+    async def claim(self) -> tuple[str, ...]:
+        """Take every group of open incidents that no live runner sees to, and return those."""
+        return await _on(self._threads, self._leases.claim)
+
+    async def mine(self) -> frozenset[str]:
+        """Return the groups that this runner sees to."""
+        return await _on(self._threads, self._leases.mine)
+
+    async def let_go(self, groups: Iterable[str]) -> None:
+        """See to these groups no longer; one of which posts are still waiting is kept."""
+        await _on(self._threads, self._leases.let_go, groups)
+
+    async def leave(self) -> None:
+        """Leave everything to the others, at once."""
+        await _on(self._threads, self._leases.leave)
 
 
 class AwaitedOutbox:

@@ -14,11 +14,11 @@ from bot.domain.errors import Braked, Conflict, ImpossibleEvent
 from bot.domain.event_form import HOUSE_EVENTS, Event, kind_of
 from bot.domain.events import StepStarted
 from bot.domain.house_events import HOUSE, IncidentEnded
-from bot.domain.incident import IncidentSummary
+from bot.domain.incident import Changes, IncidentSummary
 from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.rows import head_of, insert_entry, read_stream, sealed
-from bot.ledger.summaries import read_summaries, summarise
+from bot.ledger.summaries import changes, mark_changed, read_summaries, summarise
 from bot.ledger.tables import INCIDENTS
 
 
@@ -106,12 +106,18 @@ class Ledger:
         with self._database.reading() as connection:
             return read_summaries(connection, only_open)
 
+    def changed(self, since: int | None = None) -> Changes:
+        """Return the incidents that went on after that change, all that are open for None."""
+        with self._database.reading() as connection:
+            return changes(connection, since)
+
     def _add_to_incident(
         self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str
     ) -> Entry:
         entry = self._add(connection, stream, expected_seq, event, by)
         # Folded as it will be read, with its secrets taken out; what cannot be is rolled back with the transaction.
         incident = summarise(connection, read_stream(connection, stream))
+        mark_changed(connection, stream)
         if incident.ended:
             holds.give_back(connection, incident)
             ended = IncidentEnded(incident.id, incident.state.value, entry.seq, entry.hash)

@@ -75,6 +75,12 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
         """CREATE INDEX brake_moved ON entries (seq)
             WHERE stream = 'house' AND kind IN ('BrakePulled', 'BrakeReleased')""",
     ),
+    (
+        "CREATE TABLE runners (id TEXT NOT NULL PRIMARY KEY, beat_at TEXT NOT NULL)",
+        """CREATE TABLE leases ("group" TEXT NOT NULL PRIMARY KEY, runner TEXT NOT NULL)""",
+        "ALTER TABLE incidents ADD COLUMN change INTEGER NOT NULL DEFAULT 0",
+        "CREATE INDEX last_changed ON incidents (change)",
+    ),
 )
 VERSION = len(MIGRATIONS)
 

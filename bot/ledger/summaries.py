@@ -5,18 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, insert, select, update
+from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
 
 from bot.domain.alert import SourceKind
 from bot.domain.entry import Entry, instant_of, instant_text
 from bot.domain.errors import UnreadableEntry
 from bot.domain.fold import fold
-from bot.domain.incident import Incident, IncidentSummary
+from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.transitions import State
 from bot.ledger.tables import INCIDENTS
 
+LINE = tuple(column for column in INCIDENTS.c if column is not INCIDENTS.c.change)  # what a line says of its incident
 _UPDATE = update(INCIDENTS).where(INCIDENTS.c.id == bindparam("named"))  # made once: that costs more than to run it
 _INSERT = insert(INCIDENTS)
+_LAST = select(func.coalesce(func.max(INCIDENTS.c.change), 0))
+_CHANGED = _UPDATE.values(change=_LAST.scalar_subquery() + 1)
+_SINCE = select(INCIDENTS).where(INCIDENTS.c.change > bindparam("since")).order_by(INCIDENTS.c.change)
+_OPEN = select(INCIDENTS).where(~INCIDENTS.c.ended).order_by(INCIDENTS.c.change)
 
 
 def summarise(connection: Connection, entries: Sequence[Entry]) -> Incident:
@@ -30,6 +35,25 @@ def summarise(connection: Connection, entries: Sequence[Entry]) -> Incident:
     if not done.rowcount:
         connection.execute(_INSERT, line)
     return incident
+
+
+def mark_changed(connection: Connection, incident: str) -> None:
+    """Number the newest change of an incident's line."""
+    connection.execute(_CHANGED, {"named": incident})
+
+
+def changes(connection: Connection, since: int | None) -> Changes:
+    """Return the lines that changed after that change, in the order of their last; those of all open ones for None.
+
+    Raises: UnreadableEntry when one of them is malformed.
+    """
+    if since is None:
+        rows = connection.execute(_OPEN).all()
+        last = int(connection.execute(_LAST).scalar_one())
+    else:
+        rows = connection.execute(_SINCE, {"since": since}).all()
+        last = rows[-1].change if rows else since
+    return Changes(last, tuple(map(_summary, rows)))
 
 
 def line_of(incident: Incident) -> dict[str, Any]:

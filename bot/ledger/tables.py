@@ -19,7 +19,8 @@ ENTRIES = Table(
     Column("hash", Text, nullable=False),
 )
 
-# One line an incident, kept with every entry, so that a list need not fold everything that ever happened.
+# One line an incident, kept with every entry, so that a list need not fold everything that ever happened. `change`
+# counts the entries of all of them: the line that changed last has the greatest.
 INCIDENTS = Table(
     "incidents",
     _METADATA,
@@ -33,6 +34,7 @@ INCIDENTS = Table(
     Column("opened_at", Text, nullable=False),
     Column("updated_at", Text, nullable=False),
     Column("ended", Boolean, nullable=False),
+    Column("change", Integer, nullable=False),
 )
 
 # `number` is the order in which parts were first kept; `version` counts what was kept under one (incident, part).
@@ -75,4 +77,20 @@ ATTEMPTS = Table(
     Column("node", Text, nullable=False),
     Column("remedy", Text, nullable=False),
     Column("at", Text, nullable=False),
+)
+
+# The programs that serve at this ledger, and when each was last heard of.
+RUNNERS = Table(
+    "runners",
+    _METADATA,
+    Column("id", Text, primary_key=True),
+    Column("beat_at", Text, nullable=False),
+)
+
+# Which of them sees to a group of incidents: shows its card, reads its nodes, carries out its plans.
+LEASES = Table(
+    "leases",
+    _METADATA,
+    Column("group", Text, primary_key=True),
+    Column("runner", Text, nullable=False),
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.domain.alert import BOT
+from bot.domain.contracts import Again
 from bot.domain.errors import Conflict, ImpossibleEvent, InventoryError
 from bot.domain.events import Escalated, Expired, IncidentEvent, StepFailed, StepSkipped, ValidationStarted
 from bot.domain.incident import Incident
@@ -20,7 +21,7 @@ from bot.domain.transitions import State
 from bot.response.casebook import Casebook
 from bot.response.responder import Diagnose
 from bot.response.stepping import Outcome, Stepping, plan_of, stopped
-from bot.response.timing import Again, now_of
+from bot.response.timing import now_of
 from bot.response.validation import next_sample
 
 _OUT_OF_BAND = "Look at it out of band: the console, or the cloud's own reboot."

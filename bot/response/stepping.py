@@ -11,7 +11,7 @@ from bot.domain.action import Proof
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
 from bot.domain.command import Completed
-from bot.domain.contracts import ActingLedger, Clock, Sleep
+from bot.domain.contracts import ActingLedger, Again, Clock, Sleep
 from bot.domain.errors import (
     AlreadyTried,
     BannerStalled,
@@ -44,7 +44,7 @@ from bot.response.binding import another_boot, another_machine
 from bot.response.policy import Policy
 from bot.response.reach import Reach, Seen
 from bot.response.recorded import as_evidence, recorded
-from bot.response.timing import Again, lives_until, now_of
+from bot.response.timing import lives_until, now_of
 
 POLL, LONGEST_POLL = timedelta(seconds=2), timedelta(seconds=10)
 SILENT = timedelta(seconds=15)  # a runner that was not heard of for so long is taken for dead

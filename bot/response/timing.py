@@ -2,20 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from bot.domain.contracts import Clock
 from bot.domain.incident import Incident
 from bot.response.policy import Policy
-
-
-@dataclass(frozen=True, slots=True)
-class Again:
-    """Advance it again after so long; `because` says what is waited for."""
-
-    after: timedelta = timedelta(0)
-    because: str = ""
 
 
 def now_of(clock: Clock, incident: Incident) -> datetime:

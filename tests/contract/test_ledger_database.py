@@ -24,6 +24,8 @@ from tests.incidents import ASKER, OPENING, VERDICT, VERIFIED
 
 VERSION_1 = Path(__file__).with_name("ledger-v1.sql")  # as the first version wrote it; it never changes
 
+TABLES = {"zombie_schema", "entries", "incidents", "posts", "holds", "attempts", "runners", "leases"}
+
 
 def shaped(database: Database) -> tuple[set[str], int]:
     with database.reading() as connection:
@@ -59,7 +61,7 @@ def older_url(database_url: str) -> str:
 
 def test_older_database_is_brought_up_to_date(older_url: str) -> None:
     with Database.open(older_url) as database:
-        assert shaped(database) == ({"zombie_schema", "entries", "incidents", "posts", "holds", "attempts"}, VERSION)
+        assert shaped(database) == (TABLES, VERSION)
         found = audit(database)
         assert (found.broken, found.incidents, found.entries) == ((), 2, 17)
         ledger = Ledger(database)

@@ -1,0 +1,234 @@
+"""Which runner sees to which incidents, on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.domain.claim import Claim, Limits
+from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, StepStarted, Triaged
+from bot.domain.plan import Plan
+from bot.domain.post import Post
+from bot.ledger import AwaitedLeases, AwaitedLedger, Database, Leases, Ledger, Outbox
+from tests.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
+
+SILENT = timedelta(seconds=10)
+SOON = timedelta(seconds=1)
+
+
+class Clock:
+    """The time of a whole run."""
+
+    def __init__(self) -> None:
+        self.now = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with Database.open(database_url) as opened:
+        yield opened
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def runner(database: Database, clock: Clock) -> Callable[[str], Leases]:
+    return lambda name: Leases(database, name, SILENT, clock)
+
+
+@pytest.fixture
+def ledger(database: Database, clock: Clock) -> Ledger:
+    return Ledger(database, clock)
+
+
+def opened(ledger: Ledger, incident: str, group: str = "") -> None:
+    ledger.append(incident, 0, AlertReceived(ALERT, f"node-{incident}", group), ASKER)
+
+
+def begun(ledger: Ledger, incident: str, runner: str) -> None:
+    """Put an incident on record whose first step that runner has begun."""
+    node = f"node-{incident}"
+    plan = Plan(node, STEPS)
+    proposal = PlanProposed.of(plan, {})
+    opened(ledger, incident)
+    ledger.append(incident, 1, Triaged(replace(VERDICT, node=node, plan=plan)), "bot")
+    ledger.append(incident, 2, proposal, "bot")
+    ledger.append(incident, 3, Approved(proposal.digest, "it leaks"), APPROVER)
+    ledger.begin(incident, 4, StepStarted(1, 1, "", (), runner), "bot", Claim(node, node, runner, Limits(9)))
+
+
+def silence(ledger: Ledger, incident: str) -> timedelta:
+    hold = ledger.hold(f"node-{incident}")
+    assert hold is not None
+    return hold.silent_for
+
+
+def test_open_group_that_nobody_sees_to_is_claimed_once(ledger: Ledger, runner: Callable[[str], Leases]) -> None:
+    for incident, group in (("one", "g1"), ("two", "g1"), ("three", "")):
+        opened(ledger, incident, group)
+    a, b = runner("a"), runner("b")
+    assert a.claim() == ("g1", "three"), "an incident without a group is a group of its own"
+    assert (a.claim(), b.claim()) == ((), ())
+    assert (sorted(a.mine()), sorted(b.mine())) == (["g1", "three"], [])
+
+
+def test_ended_incident_is_claimed_by_nobody(ledger: Ledger, runner: Callable[[str], Leases]) -> None:
+    opened(ledger, "one")
+    ledger.append("one", 1, Escalated("enough"), "bot")
+    assert runner("a").claim() == ()
+
+
+def test_silent_runner_is_taken_over_and_one_that_beats_is_not(
+    ledger: Ledger, runner: Callable[[str], Leases], clock: Clock
+) -> None:
+    opened(ledger, "one")
+    opened(ledger, "two")
+    a, b = runner("a"), runner("b")
+    assert a.claim() == ("one", "two")
+    clock.now += SILENT - SOON
+    a.beat()
+    clock.now += SILENT
+    assert b.claim() == ()
+    clock.now += SOON
+    assert b.claim() == ("one", "two")
+    a.beat()
+    assert (a.claim(), a.mine()) == ((), frozenset()), "what wakes up again sees that it was taken over"
+
+
+def test_runner_heard_of_in_the_future_is_not_waited_for(
+    ledger: Ledger, runner: Callable[[str], Leases], clock: Clock
+) -> None:
+    opened(ledger, "one")
+    runner("a").claim()
+    clock.now -= timedelta(hours=1)
+    assert runner("b").claim() == ("one",)
+
+
+def test_group_is_taken_from_a_live_runner_by_force_alone(runner: Callable[[str], Leases]) -> None:
+    a, b = runner("a"), runner("b")
+    assert a.take("g1")
+    assert a.take("g1"), "it is ours already"
+    assert not b.take("g1")
+    assert b.take("g1", by_force=True)
+    assert (sorted(a.mine()), sorted(b.mine())) == ([], ["g1"])
+
+
+def test_group_of_a_dead_runner_is_taken_without_force(runner: Callable[[str], Leases], clock: Clock) -> None:
+    runner("a").take("g1")
+    clock.now += SILENT + SOON
+    assert runner("b").take("g1")
+
+
+def test_who_leaves_leaves_everything_at_once(ledger: Ledger, runner: Callable[[str], Leases]) -> None:
+    a = runner("a")
+    begun(ledger, "one", "a")
+    a.claim()
+    assert silence(ledger, "one") < SILENT
+    a.leave()
+    assert silence(ledger, "one") > SILENT, "its node waits for nobody"
+    assert runner("b").claim() == ("one",)
+
+
+def test_group_is_kept_until_its_posts_are_taken(
+    database: Database, ledger: Ledger, runner: Callable[[str], Leases]
+) -> None:
+    outbox, a = Outbox(database), runner("a")
+    for group in ("g1", "g2"):
+        a.take(group)
+    post = outbox.keep(Post("g1", "card", "C1"))
+    a.let_go(["g1", "g2"])
+    assert a.mine() == {"g1"}
+    outbox.taken(post, "C1", "1.2")
+    a.let_go(["g1"])
+    assert a.mine() == frozenset()
+    b = runner("b")
+    b.take("g3")
+    a.let_go(["g3"])
+    assert b.mine() == {"g3"}, "only its own"
+
+
+def test_beat_speaks_for_the_nodes_of_groups_that_are_its_own(
+    ledger: Ledger, runner: Callable[[str], Leases], clock: Clock
+) -> None:
+    a, b = runner("a"), runner("b")
+    for incident in ("one", "two"):
+        begun(ledger, incident, "a")
+    a.claim()
+    b.take("two", by_force=True)
+    clock.now += SILENT
+    a.beat()
+    assert (silence(ledger, "one"), silence(ledger, "two")) == (timedelta(0), SILENT)
+
+
+def test_node_of_a_dead_runner_waits_for_nobody_and_that_of_a_terminal_does(
+    ledger: Ledger, runner: Callable[[str], Leases], clock: Clock
+) -> None:
+    begun(ledger, "one", "a")
+    begun(ledger, "two", "terminal")
+    runner("a").claim()
+    clock.now += SILENT + SOON
+    ledger.beat("two", "terminal")
+    assert runner("b").claim() == ("one", "two")
+    assert silence(ledger, "one") > timedelta(days=1)
+    assert silence(ledger, "two") == timedelta(0)
+
+
+def test_runners_that_went_without_a_word_are_forgotten(
+    database: Database, runner: Callable[[str], Leases], clock: Clock
+) -> None:
+    runner("a").beat()
+    clock.now += timedelta(days=2)
+    runner("b").beat()
+    with database.reading() as connection:
+        assert connection.exec_driver_sql("SELECT id FROM runners").scalars().all() == ["b"]
+
+
+def test_every_group_is_claimed_by_exactly_one_of_several_at_once(
+    ledger: Ledger, runner: Callable[[str], Leases]
+) -> None:
+    with ThreadPoolExecutor(4) as threads:
+        for turn in range(10):
+            names = {f"i{turn}-{number}" for number in range(5)}
+            for name in names:
+                opened(ledger, name)
+            claimed = [one for got in threads.map(lambda name: runner(name).claim(), "abcd") for one in got]
+            assert sorted(claimed) == sorted(names)
+
+
+def test_what_changed_is_told_once_and_the_last_change_last(ledger: Ledger) -> None:
+    assert ledger.changed() == ledger.changed(0)
+    opened(ledger, "one", "g1")
+    opened(ledger, "two")
+    told = ledger.changed(0)
+    assert [(one.id, one.card) for one in told.incidents] == [("one", "g1"), ("two", "two")]
+    assert ledger.changed(told.cursor).incidents == ()
+    ledger.append("one", 1, Escalated("enough"), "bot")
+    again = ledger.changed(told.cursor)
+    assert [(one.id, one.ended) for one in again.incidents] == [("one", True)], "its end is told too"
+    assert again.cursor > told.cursor
+    from_now = ledger.changed()
+    assert (from_now.cursor, [one.id for one in from_now.incidents]) == (again.cursor, ["two"])
+
+
+async def test_awaited_leases_are_the_same_leases(ledger: Ledger, runner: Callable[[str], Leases]) -> None:
+    opened(ledger, "one")
+    with ThreadPoolExecutor(2) as threads:
+        awaited = AwaitedLeases(runner("a"), threads)
+        await awaited.beat()
+        assert await awaited.claim() == ("one",)
+        assert await awaited.take("two", by_force=True)
+        await awaited.let_go(["two"])
+        assert await awaited.mine() == {"one"}
+        await awaited.leave()
+        assert await awaited.mine() == frozenset()
+        assert len((await AwaitedLedger(ledger, threads).changed()).incidents) == 1
