@@ -88,7 +88,7 @@ RESOLVED = Resolved("The leak is gone.", (Compared("memory cgroups", "68,700", "
 
 # One of each, every field filled in.
 INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
-    AlertReceived(ALERT, NODE, "g7k3m9x2qp", "node-health", "old0000000"),
+    AlertReceived(ALERT, NODE, "g7k3m9x2qp", "node-health", "old0000000", "old1111111"),
     AlertJoined(Alert(SourceKind.ALERTMANAGER, "a1b2", text="NodeSlow")),
     NodePicked(NODE),
     TRIAGED,

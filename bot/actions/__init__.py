@@ -5,5 +5,6 @@ from __future__ import annotations
 from bot.actions.disable_unit import ACTION as DISABLE_UNIT
 from bot.actions.mask_unit import ACTION as MASK_UNIT
 from bot.actions.reboot import ACTION as REBOOT
+from bot.actions.restore_unit import ACTION as RESTORE_UNIT
 
-ACTIONS = {action.name: action for action in (DISABLE_UNIT, MASK_UNIT, REBOOT)}
+ACTIONS = {action.name: action for action in (DISABLE_UNIT, MASK_UNIT, REBOOT, RESTORE_UNIT)}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from bot.actions import unit_state
+from bot.actions import restore_unit, unit_state
 from bot.domain.action import Action, Args, Facts
 from bot.domain.probe import Snapshot
 
@@ -48,4 +48,5 @@ ACTION = Action(
     patience=unit_state.patience,
     undo=undo,
     rights=rights,
+    inverse=restore_unit.as_inverse(undo),
 )

@@ -6,6 +6,7 @@ Defined in: systemctl(1), org.freedesktop.systemd1(5).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from datetime import timedelta
 
 from bot.domain.action import Args, Facts, Proof
@@ -14,6 +15,7 @@ from bot.domain.errors import CannotRead
 
 PROPERTIES = ("Id", "Names", "LoadState", "ActiveState", "SubState", "UnitFileState", "NRestarts", "RestartUSec")
 SHORTEST = timedelta(seconds=15)
+_RUNS = {"active", "activating", "reloading", "refreshing"}
 _ON = {"active", "activating", "deactivating", "reloading", "refreshing", "maintenance"}
 _STARTS_AT_BOOT = {"enabled", "enabled-runtime", "linked", "linked-runtime", "alias"}
 _MASKED = {"masked", "masked-runtime"}
@@ -48,6 +50,16 @@ def is_masked(now: Facts) -> bool:
     """True when the unit does not run, and nothing at all can start it."""
     masked = now["LoadState"] == "masked" or now.get("UnitFileState", "") in _MASKED
     return masked and now["ActiveState"] not in _ON
+
+
+def is_back(verbs: Iterable[str], now: Facts) -> bool:
+    """True when what those verbs of systemctl bring about is so."""
+    so = {
+        "enable": now.get("UnitFileState", "") in _STARTS_AT_BOOT,
+        "unmask": now["LoadState"] != "masked" and now.get("UnitFileState", "") not in _MASKED,
+        "start": now["ActiveState"] in _RUNS,
+    }
+    return all(so[verb] for verb in verbs)
 
 
 def off(args: Args, before: Facts, now: Facts) -> Proof:

@@ -88,10 +88,13 @@ def acting_login(settings: Settings, environment: Mapping[str, str]) -> dict[str
 
 
 def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
-    """Return what acting may run as root: each unit stopped in each way, and the reboot; nothing where no unit is."""
+    """Return what acting may run as root: each unit stopped in each way and brought back, and the reboot."""
     units = sorted(Policy.of(settings.tables).units)
-    of_units = [argv for unit in units for name in ("disable_unit", "mask_unit") for argv in _rights(name, unit)]
+    of_units = [argv for unit in units for name in _OF_UNITS for argv in _rights(name, unit)]
     return (*of_units, *_rights("reboot", "")) if units else ()
+
+
+_OF_UNITS = ("disable_unit", "mask_unit", "restore_unit")
 
 
 def _rights(action: str, unit: str) -> tuple[tuple[str, ...], ...]:

@@ -20,7 +20,8 @@ from bot.domain.verdict import Evidence, Verdict
 class AlertReceived:
     """Somebody asked, or a source was alarmed: the incident's first entry; `node` is empty until it is known which.
 
-    Shape: incidents of one alert share `group`; `reopens` is the ended incident that came back.
+    Shape: incidents of one alert share `group`; `reopens` is the ended incident that came back; `undoes` the one whose
+    steps are to be taken back.
     """
 
     alert: Alert
@@ -28,6 +29,7 @@ class AlertReceived:
     group: str = ""
     playbook: str = ""
     reopens: str = ""
+    undoes: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -223,6 +225,9 @@ class Escalated:
 
     because: str
     try_next: str = ""
+
+
+GO_ON, GIVE_UP = "go on", "give up"  # look once more, and go on only if it is trusted then; hand it to a person
 
 
 @dataclass(frozen=True, slots=True)

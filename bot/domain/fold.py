@@ -93,6 +93,7 @@ def _opened(entry: Entry) -> Incident:
         head=entry.hash,
         playbook=event.playbook,
         reopens=event.reopens,
+        undoes=event.undoes,
     )
 
 

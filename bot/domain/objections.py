@@ -37,7 +37,7 @@ def objection(incident: Incident, event: Event, by: str) -> str:
         case Triaged(verdict=verdict):
             return "" if verdict.node == incident.node else f"its node is {incident.node or 'not known yet'}"
         case PlanWithheld() | PlanProposed():
-            return _about_plan(incident.verdict, event)
+            return _about_plan(incident.verdict, event, undoes=bool(incident.undoes))
         case Endorsed() | Approved() | Declined():
             return _about_decision(incident, event, by)
         case Cancelled() | Expired():
@@ -51,7 +51,7 @@ def objection(incident: Incident, event: Event, by: str) -> str:
     return ""
 
 
-def _about_plan(verdict: Verdict | None, event: PlanWithheld | PlanProposed) -> str:
+def _about_plan(verdict: Verdict | None, event: PlanWithheld | PlanProposed, *, undoes: bool) -> str:
     if verdict is None or verdict.plan is None:
         return "its verdict has no plan"
     if isinstance(event, PlanWithheld):
@@ -60,7 +60,8 @@ def _about_plan(verdict: Verdict | None, event: PlanWithheld | PlanProposed) -> 
         return f"the plan is for {event.plan.node}"
     if not event.plan.steps:
         return "the plan has no steps"
-    if verdict.confidence not in (Confidence.CONFIRMED, Confidence.LIKELY):
+    # What is taken back needs no cause: it was done, and that stands on record.
+    if not undoes and verdict.confidence not in (Confidence.CONFIRMED, Confidence.LIKELY):
         return "what is only possible is not acted upon"
     if event.approvals_needed < 1:
         return "somebody has to approve"

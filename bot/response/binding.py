@@ -19,13 +19,18 @@ from bot.response.reach import Seen
 
 def binds(verdict: Verdict, node: Node, seen: Seen, playbook: Playbook, policy: Policy) -> Mapping[str, str]:
     """Return what whoever approves has seen, by name."""
+    return bindings(verdict, node, seen, f"{playbook.name} {playbook.version}", policy)
+
+
+def bindings(verdict: Verdict, node: Node, seen: Seen, playbook: str, policy: Policy) -> Mapping[str, str]:
+    """Return the same by a playbook's name and version, as the record keeps them."""
     evidence = json.dumps(redacted(plain(verdict.evidence)), sort_keys=True, separators=(",", ":"))
     return {
         "address": address(node),
         "host_key": seen.host_key,
         "boot_id": seen.boot_id,
         "machine_id": seen.machine_id,
-        "playbook": f"{playbook.name} {playbook.version}",
+        "playbook": playbook,
         "policy": policy.digest,
         "evidence": hashlib.sha256(evidence.encode()).hexdigest(),
     }

@@ -11,15 +11,18 @@ from bot.domain.errors import (
     AlreadyDecided,
     ApprovalExpired,
     Braked,
+    CannotTell,
     NotAnApprover,
+    NotEnoughApprovers,
     NothingProposed,
     PlanChanged,
     ProtectedUnit,
     QuietHours,
     ReasonMissing,
     SelfApproval,
+    StateChanged,
 )
-from bot.domain.events import Declined, Expired, PlanProposed
+from bot.domain.events import GIVE_UP, GO_ON, Declined, Expired, PlanProposed, QuestionAsked
 from bot.domain.incident import Incident
 from bot.domain.plan import Plan
 from bot.domain.protected import is_protected
@@ -37,6 +40,11 @@ def is_approver(policy: Policy, approval: Approval) -> None:
     """Raises: NotAnApprover, also where nobody at all is named."""
     if not policy.acting:
         raise NotAnApprover("Acting is off: [policy] acting is not true.")
+    is_named(policy, approval)
+
+
+def is_named(policy: Policy, approval: Approval) -> None:
+    """Raises: NotAnApprover; whether acting is on at all is not asked."""
     kind, _, name = approval.by.partition(":")
     user = name.rpartition("/")[2]
     allowed = (kind == "terminal" and name in policy.terminal_approvers) or (
@@ -53,10 +61,55 @@ def is_not_the_asker(policy: Policy, incident: Incident, approval: Approval) -> 
     """Raises: SelfApproval. An alarm that no person raised has no asker."""
     if policy.self_approval:
         return
-    askers = {alert.asked_by for alert in (incident.alert, *incident.joined) if alert.asked_by}
-    mine = _names(policy, approval.by)
-    if any(mine & _names(policy, asker) for asker in askers):
+    if has_asked(policy, incident, approval):
         raise SelfApproval("You asked for this check, so somebody else has to approve what comes of it.")
+
+
+def has_asked(policy: Policy, incident: Incident, approval: Approval) -> bool:
+    """True when this person asked for the incident, under whatever name."""
+    mine = _names(policy, approval.by)
+    return any(mine & _names(policy, alert.asked_by) for alert in (incident.alert, *incident.joined) if alert.asked_by)
+
+
+def may_call_off(policy: Policy, incident: Incident, approval: Approval) -> None:
+    """Raises: NotAnApprover for whoever neither asked nor may approve."""
+    if not has_asked(policy, incident, approval):
+        is_approver(policy, approval)
+
+
+def is_another_voice(policy: Policy, incident: Incident, approval: Approval) -> None:
+    """Raises: NotEnoughApprovers for one who has said yes already, be it under another name."""
+    mine = _names(policy, approval.by)
+    if any(mine & _names(policy, earlier.by) for earlier in incident.endorsements):
+        needed = incident.proposal.approvals_needed if incident.proposal is not None else 1
+        raise NotEnoughApprovers(
+            f"You have said yes already; {len(incident.endorsements)} of {needed} have.", "Ask another approver."
+        )
+
+
+def has_not_begun(incident: Incident) -> None:
+    """Raises: AlreadyDecided when it has ended, StateChanged once a step has begun."""
+    if incident.ended:
+        raise AlreadyDecided(f"The incident is {incident.state} since {incident.updated_at:%H:%M:%S} UTC.")
+    if incident.steps:
+        raise StateChanged(
+            "Its first step has begun, and what has begun is finished.", "The brake keeps the next from beginning."
+        )
+
+
+def is_asked(incident: Incident, answer: str) -> QuestionAsked:
+    """Return the question that an answer is for.
+
+    Raises: AlreadyDecided when none is open; CannotTell when it cannot be answered so.
+    """
+    if incident.question is None or incident.ended:
+        raise AlreadyDecided(f"No question is open in incident {incident.id}, which is {incident.state}.")
+    if not incident.node:
+        raise CannotTell("Which node is meant has to be picked first.")
+    answers = incident.question.options or (GO_ON, GIVE_UP)
+    if answer not in answers:
+        raise CannotTell(f"{one_line(answer, 60)!r} is no answer to it.", f"Answer with: {', '.join(answers)}.")
+    return incident.question
 
 
 def _names(policy: Policy, who: str) -> frozenset[str]:

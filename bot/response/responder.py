@@ -3,45 +3,55 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from typing import TypeAlias
 
 from bot.domain.alert import BOT
 from bot.domain.approval import Approval
 from bot.domain.contracts import ActingLedger, Clock
+from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyCured,
     AlreadyTried,
     ApprovalExpired,
-    CannotRead,
     CannotTell,
     Conflict,
-    HostKeyRejected,
-    InventoryError,
     LedgerError,
-    MissingRight,
     NodeBusy,
     Refused,
     StateChanged,
-    Unreachable,
+    UnknownIncident,
 )
-from bot.domain.events import Approved, Cancelled, Declined, Endorsed, Escalated, Expired, IncidentEvent, PlanProposed
-from bot.domain.house_events import HOUSE, WishRefused
+from bot.domain.events import (
+    GIVE_UP,
+    GO_ON,
+    Approved,
+    Cancelled,
+    Declined,
+    Endorsed,
+    Escalated,
+    Expired,
+    IncidentEvent,
+    PlanProposed,
+    QuestionAnswered,
+)
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, WishRefused
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.domain.verdict import Status, Verdict
+from bot.domain.safe_text import one_line
 from bot.response import guards
-from bot.response.binding import another_boot, another_machine, drift
 from bot.response.casebook import Casebook
+from bot.response.explaining import Explaining
 from bot.response.policy import SAME_AGAIN, Policy
-from bot.response.privilege import acting_lines
 from bot.response.reach import Reach
+from bot.response.second_look import Diagnose, Drifted, SecondLook
 from bot.response.timing import now_of
+from bot.response.undoing import Undoing
 
-Diagnose: TypeAlias = Callable[[Node, str], Awaitable[Verdict]]  # a node by a playbook's name
+__all__ = ["Diagnose", "Responder"]
 _TRIES = 3  # on Conflict: read again, fold, decide again
+_TOO_FAST = "The incident goes on faster than it can be decided."
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,51 +69,117 @@ class Responder:
     async def decide(self, incident_id: str, approval: Approval) -> Incident:
         """Approve the incident's plan and return the incident as it then stands.
 
+        Shape: still `proposed`, with one endorsement more, where others have to say yes too.
         Raises: Refused, by its name and with a sentence, when the plan may not run: that is on record then, too.
         UnknownIncident when there is none of that id.
         """
-        incident = await self.book.find(incident_id)
-        try:
-            return await self._decided(incident, approval)
-        except Refused as no:
-            await self._note(incident.id, "approve", approval.by, no)
-            raise
+        async with self._on_record("approve", incident_id, approval):
+            incident = await self.book.find(incident_id)
+            looked = False
+            for _ in range(_TRIES):
+                proposal = await self._guarded(incident, approval)
+                if not looked:
+                    await self._look_again(incident)
+                    looked = True
+                last = len(incident.endorsements) + 1 >= proposal.approvals_needed
+                said = Approved if last else Endorsed
+                event = said(proposal.digest, approval.reason.strip(), approval.os_user)
+                with contextlib.suppress(Conflict):
+                    return await self.book.tell(incident, event, approval.by)
+                incident = await self.book.find(incident_id)
+            raise CannotTell(_TOO_FAST, "Try again.")
 
     async def decline(self, incident_id: str, approval: Approval) -> Incident:
         """Decline the incident's plan; whoever may approve may decline, and so may whoever asked.
 
         Raises: as `decide`.
         """
-        incident = await self.book.find(incident_id)
-        try:
-            guards.reason_given(approval)
-            if approval.by != incident.alert.asked_by:
-                guards.is_approver(self.policy, approval)
-            for _ in range(_TRIES):
-                proposal = guards.is_undecided(incident)
-                event = Declined(approval.reason, proposal.digest, approval.os_user)
-                with contextlib.suppress(Conflict):
-                    return await self.book.tell(incident, event, approval.by)
-                incident = await self.book.find(incident_id)
-            raise CannotTell("The incident goes on faster than it can be decided.", "Try again.")
-        except Refused as no:
-            await self._note(incident.id, "decline", approval.by, no)
-            raise
 
-    async def _decided(self, incident: Incident, approval: Approval) -> Incident:
-        looked = False
-        for _ in range(_TRIES):
-            proposal = await self._guarded(incident, approval)
-            if not looked:
-                await self._look_again(incident, proposal)
-                looked = True
-            last = len(incident.endorsements) + 1 >= proposal.approvals_needed
-            said = Approved if last else Endorsed
-            event = said(proposal.digest, approval.reason.strip(), approval.os_user)
-            with contextlib.suppress(Conflict):
-                return await self.book.tell(incident, event, approval.by)
-            incident = await self.book.find(incident.id)
-        raise CannotTell("The incident goes on faster than it can be decided.", "Try again.")
+        def declined(incident: Incident) -> Declined:
+            guards.reason_given(approval)
+            guards.may_call_off(self.policy, incident, approval)
+            return Declined(approval.reason, guards.is_undecided(incident).digest, approval.os_user)
+
+        return await self._told("decline", incident_id, approval, declined)
+
+    async def cancel(self, incident_id: str, approval: Approval) -> Incident:
+        """Call the incident off, by whoever asked or an approver, until its first step has begun; a reason is optional.
+
+        Raises: as `decide`.
+        """
+
+        def cancelled(incident: Incident) -> Cancelled:
+            guards.may_call_off(self.policy, incident, approval)
+            guards.has_not_begun(incident)
+            reason = one_line(approval.reason.strip(), 500)
+            return Cancelled(f"{approval.by} called it off{f': {reason}' if reason else '.'}")
+
+        return await self._told("cancel", incident_id, approval, cancelled)
+
+    async def answer(self, incident_id: str, answer: str, approval: Approval) -> Incident:
+        """Answer the question on which an incident is parked: `GO_ON` or `GIVE_UP`; an approver does.
+
+        Shape: to go on means to look once more. A node that is another machine then is asked about again: nothing is
+        ever sent to it for an answer's sake.
+        Raises: as `decide`.
+        """
+
+        def answered(incident: Incident) -> QuestionAnswered | Escalated:
+            guards.reason_given(approval)
+            guards.is_approver(self.policy, approval)
+            question = guards.is_asked(incident, answer)
+            reason = approval.reason.strip()
+            if answer == GIVE_UP:
+                because = f"{approval.by} gave it up: {one_line(reason, 500)}"
+                return Escalated(because, f"The question was: {question.question}")
+            return QuestionAnswered(GO_ON, reason)
+
+        return await self._told("answer", incident_id, approval, answered)
+
+    async def undo(self, incident_id: str, approval: Approval) -> Incident:
+        """Open an incident that would take back what this one did, and return it: it needs its own approval.
+
+        Shape: whoever wishes it is its asker. Its alert's id is `undo ID NUMBER`, and `undoes` names the incident.
+        Raises: as `decide`; NothingToUndo, and StateChanged when the node is not as the incident left it.
+        """
+        async with self._on_record("undo", incident_id, approval):
+            incident = await self.book.find(incident_id)
+            guards.may_call_off(self.policy, incident, approval)
+            return await Undoing(self.policy, self.book, self.ledger, self.reach, self.find).propose(incident, approval)
+
+    async def brake(self, on: bool, approval: Approval) -> Entry | None:
+        """Pull the brake, or release it, and return by what it is on; an approver does either.
+
+        Raises: Refused; that is on record then, too.
+        """
+        async with self._on_record("brake on" if on else "brake off", "", approval):
+            guards.is_named(self.policy, approval)
+            reason = one_line(approval.reason.strip(), 500)
+            if not on:
+                guards.reason_given(approval)
+            if on or await self.ledger.braked() is not None:
+                moved = BrakePulled if on else BrakeReleased
+                await self.ledger.append(HOUSE, None, moved(reason or "no reason given"), approval.by)
+            return await self.ledger.braked()
+
+    async def explain(self, by: str, groups: Iterable[str], verb: str, node: str) -> tuple[str, ...]:
+        """Say whether a person could do something to a node now, and why or why not, guard by guard.
+
+        Shape: the first sentence is the answer. Nothing is changed and nothing is put on record.
+        """
+        explaining = Explaining(self.policy, self.book, self.ledger, self.find, self.clock)
+        return await explaining.sentences(Approval(by, "to explain", groups=frozenset(groups)), verb, node)
+
+    async def _told(
+        self, wish: str, incident_id: str, approval: Approval, event_of: Callable[[Incident], IncidentEvent]
+    ) -> Incident:
+        """Add what follows from an incident as it stands; looked at anew where somebody else was first."""
+        async with self._on_record(wish, incident_id, approval):
+            for _ in range(_TRIES):
+                incident = await self.book.find(incident_id)
+                with contextlib.suppress(Conflict):
+                    return await self.book.tell(incident, event_of(incident), approval.by)
+            raise CannotTell(_TOO_FAST, "Try again.")
 
     async def _guarded(self, incident: Incident, approval: Approval) -> PlanProposed:
         now = self._now(incident)
@@ -111,6 +187,7 @@ class Responder:
         guards.is_approver(self.policy, approval)
         guards.is_not_the_asker(self.policy, incident, approval)
         proposal = guards.is_undecided(incident)
+        guards.is_another_voice(self.policy, incident, approval)
         try:
             guards.is_in_time(self.policy, incident, now)
         except ApprovalExpired as no:
@@ -130,49 +207,37 @@ class Responder:
             raise tried
         return proposal
 
-    async def _look_again(self, incident: Incident, proposal: PlanProposed) -> None:
+    async def _look_again(self, incident: Incident) -> None:
         """Read what decides once more; what is another than it was ends the incident.
 
         Raises: StateChanged, AlreadyCured, MissingRight or CannotTell.
         """
-        verdict = incident.verdict
-        assert verdict is not None
         try:
-            node = self.find(incident.node)
-            now = await self.diagnose(node, incident.playbook)
-            seen = await self.reach.look(node)
-            lacking = await self.reach.lacking(node, proposal.plan.steps)
-        except HostKeyRejected as no:
-            await self._changed(incident, (f"host_key: {no.sentence}",), StateChanged)
-        except (Unreachable, CannotRead, InventoryError) as no:
-            raise CannotTell(
-                f"The node cannot be looked at again: {no.sentence}", "Try again, or check it anew."
-            ) from no
-        else:
-            if now.status is Status.UNREACHABLE:
-                raise CannotTell(f"The node cannot be looked at again: {now.summary}", "Try again, or check it anew.")
-            others = (*another_machine(proposal.binds, node, seen), *another_boot(proposal.binds, seen))
-            differences = (*others, *drift(verdict, proposal.plan, now))
-            cured = now.status is Status.HEALTHY or (now.status is not Status.UNKNOWN and now.cause is None)
-            if differences:
-                await self._changed(incident, differences, AlreadyCured if cured and not others else StateChanged)
-            if lacking:
-                lines = "; ".join(acting_lines(node.user or "zombie", lacking))
-                raise MissingRight(f"The login on {node.name} may not run what the plan needs.", f"sudoers: {lines}")
-
-    async def _changed(self, incident: Incident, differences: tuple[str, ...], kind: type[Refused]) -> None:
-        what = "there is nothing left to cure" if kind is AlreadyCured else "the node is not as it was"
-        await self._end(incident, Cancelled(f"Looked at again before acting, {what}.", differences))
-        raise kind(f"Looked at again, {what}: {'; '.join(differences)}", "Check the node again for a new plan.")
+            await SecondLook(self.reach, self.find, self.diagnose).at(incident)
+        except Drifted as found:
+            cured = found.kind is AlreadyCured
+            what = "there is nothing left to cure" if cured else "the node is not as it was"
+            await self._end(incident, Cancelled(f"Looked at again before acting, {what}.", found.differences))
+            kind = AlreadyCured if cured else StateChanged
+            raise kind(
+                f"Looked at again, {what}: {'; '.join(found.differences)}", "Check the node again for a new plan."
+            ) from None
 
     async def _end(self, incident: Incident, event: IncidentEvent) -> None:
         with contextlib.suppress(Conflict):  # whoever was first has said how it goes on
             await self.book.tell(incident, event, BOT)
 
-    async def _note(self, incident: str, wish: str, by: str, no: Refused) -> None:
+    @contextlib.asynccontextmanager
+    async def _on_record(self, wish: str, incident: str, approval: Approval) -> AsyncIterator[None]:
         """Put a refusal on record; a ledger that cannot be written never keeps it from whoever asked."""
-        with contextlib.suppress(LedgerError):
-            await self.ledger.append(HOUSE, None, WishRefused(no.name, no.sentence, wish, incident), by)
+        try:
+            yield
+        except (Refused, UnknownIncident) as no:
+            name = no.name if isinstance(no, Refused) else UnknownIncident.__name__
+            with contextlib.suppress(LedgerError):
+                refused = WishRefused(name, no.sentence, wish, one_line(incident, 64))
+                await self.ledger.append(HOUSE, None, refused, approval.by)
+            raise
 
     def _now(self, incident: Incident) -> datetime:
         return now_of(self.clock, incident)

@@ -25,6 +25,8 @@ from bot.domain.errors import (
     Unreachable,
 )
 from bot.domain.events import (
+    GIVE_UP,
+    GO_ON,
     Cancelled,
     Escalated,
     Expired,
@@ -223,7 +225,7 @@ def plan_of(incident: Incident) -> tuple[Plan, dict[str, str]]:
 
 def asked(what: str) -> QuestionAsked:
     """Return the question that parks an incident whose node cannot be trusted."""
-    return QuestionAsked(f"{what} Nothing more is sent to it. What is it?")
+    return QuestionAsked(f"{what} Nothing more is sent to it. What is it?", (GO_ON, GIVE_UP))
 
 
 def stopped(incident: Incident, because: str) -> IncidentEvent:

@@ -18,7 +18,8 @@ from bot.response.figures import compared, figures
 from bot.response.guards import units_of
 from bot.response.reach import Reach, Seen
 from bot.response.recorded import proved, recorded
-from bot.response.responder import Diagnose
+from bot.response.second_look import Diagnose
+from bot.response.stepping import asked
 
 MOST_BETWEEN = timedelta(seconds=60)
 SAMPLES_A_WINDOW = 5
@@ -63,21 +64,24 @@ async def _sample(
         seen = await reach.look(node, plan.steps)
         others = another_machine(incident.proposal.binds, node, seen)
         if others:
-            return QuestionAsked(
-                f"Another machine answers: {'; '.join(others)}. Nothing more is sent to it. What is it?"
-            )
+            return asked(f"Another machine answers: {'; '.join(others)}.")
+        if incident.undoes:  # it brings back what was, sick or well
+            return _sampled(_undone(incident, reach, seen), f"{incident.node} is as it was before")
         verdict = await diagnose(node, incident.playbook)
     except HostKeyRejected as no:
-        return QuestionAsked(f"{no.sentence} Nothing more is sent to it. What is it?")
+        return asked(no.sentence)
     except (Unreachable, CannotRead, InventoryError) as no:
         return SampleTaken(False, (Evidence(UNREADABLE, "look", no.sentence),))
     if verdict.status in (Status.UNREACHABLE, Status.UNKNOWN):
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", verdict.summary),))
     measured = figures(verdict, units_of(plan))
     lines = tuple(f"{name}={value}" for name, value in measured.items())
-    against = [*_undone(incident, reach, seen), *_back(incident, verdict)]
+    return _sampled([*_undone(incident, reach, seen), *_back(incident, verdict)], verdict.summary, lines)
+
+
+def _sampled(against: list[str], says: str, lines: tuple[str, ...] = ()) -> SampleTaken:
     said = tuple(Evidence(REFUTED, "look", one) for one in against)
-    return SampleTaken(not against, said or (Evidence("figures", "verdict", verdict.summary, lines),))
+    return SampleTaken(not against, said or (Evidence("figures", "verdict", says, lines),))
 
 
 def _undone(incident: Incident, reach: Reach, seen: Seen) -> list[str]:
@@ -123,6 +127,7 @@ def _resolved(incident: Incident) -> Resolved:
     lines = [line for one in incident.samples[-1].seen for line in one.source if "=" in line]
     after = dict(line.split("=", 1) for line in lines)
     held = sum(sample.holds for sample in incident.samples)
-    summary = f"{incident.node} is cured: {held} of {len(incident.samples)} looks over its window found it so"
+    is_so = "as it was before" if incident.undoes else "cured"
+    summary = f"{incident.node} is {is_so}: {held} of {len(incident.samples)} looks over its window found it so"
     note = f" ({incident.validation.note})" if incident.validation.note else ""
     return Resolved(f"{summary}{note}.", compared(incident.proposal.figures, after))

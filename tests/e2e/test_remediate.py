@@ -156,6 +156,9 @@ def test_sudoers_lines_for_acting_are_what_visudo_takes(tmp_path: Path) -> None:
     assert acting == [
         f"{start}disable --now -- ecs.service",
         f"{start}mask --now -- ecs.service",
+        f"{start}enable -- ecs.service",
+        f"{start}unmask -- ecs.service",
+        f"{start}start -- ecs.service",
         f"{start}reboot",
     ]
     lines = tmp_path / "sudoers"

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,44 +20,13 @@ from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot
 from bot.domain.readings.host import HostReading
 from bot.domain.verdict import Confidence, Status, Verdict
-from bot.ledger import Database, Ledger
 from bot.response.policy import Policy
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach
 from tests.scheduled_stage import PLAYBOOK, POLICY, Stage
-from tests.schedules import World
+from tests.unit.response.conftest import Quiet
 
 ANN = Approval("terminal:ann", "it leaks")
-
-
-class Quiet(World):
-    """A world in which nothing goes wrong by itself."""
-
-    def __init__(self) -> None:
-        super().__init__(1, deadly=0)
-
-    def do(self, work: Coroutine[Any, Any, Any]) -> Any:
-        """Drive one coroutine to its end."""
-        found: list[Any] = []
-
-        async def kept() -> None:
-            try:
-                found.append(await work)
-            except Refused as no:
-                found.append(no)
-
-        self.start("work", kept)
-        self.run()
-        return found[0]
-
-
-@pytest.fixture
-def stage(tmp_path: Path) -> Iterator[Stage]:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
-        world = Quiet()
-        stage = Stage.set(world, Ledger(database, lambda: world.now), {"n1": "cured"}, POLICY, breaks=0)
-        stage.propose("one", "n1")
-        yield stage
 
 
 def decided(stage: Stage, approval: Approval = ANN) -> Incident | Refused:

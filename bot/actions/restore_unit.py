@@ -1,0 +1,71 @@
+"""Bring a unit back to how it was before it was stopped: what takes back `disable_unit` and `mask_unit`."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+
+from bot.actions import unit_state
+from bot.domain.action import Action, Args, Facts, Proof
+from bot.domain.command import Outputs
+from bot.domain.plan import Step
+from bot.domain.probe import Snapshot
+
+NAME = "restore_unit"
+VERBS = ("enable", "unmask", "start")
+
+
+def as_inverse(undo: Callable[[Args, Facts], tuple[str, ...]]) -> Callable[[Args, Facts], tuple[Step, ...]]:
+    """Return what makes one step of the commands by which an action on a unit is undone."""
+
+    def inverse(args: Args, before: Facts) -> tuple[Step, ...]:
+        lines = undo(args, before)
+        verbs = " ".join(line.split()[3] for line in lines)
+        return (Step(NAME, {"unit": args["unit"], "verbs": verbs}, lines),) if lines else ()
+
+    return inverse
+
+
+def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return one command for each verb; running them twice changes nothing more.
+
+    Example:
+    >>> from datetime import datetime, timedelta, timezone
+    >>> snapshot = Snapshot("n", datetime.now(timezone.utc), timedelta(seconds=5))
+    >>> commands({"unit": "ecs.service", "verbs": "enable start"}, snapshot)
+    ('sudo -n systemctl enable -- ecs.service', 'sudo -n systemctl start -- ecs.service')
+    """
+    return tuple(shlex.join(("sudo", "-n", *argv)) for argv in rights(args))
+
+
+def rights(args: Args) -> tuple[tuple[str, ...], ...]:
+    """Return what is run as root; every verb where none is named."""
+    verbs = args["verbs"].split() if "verbs" in args else VERBS
+    return tuple(("systemctl", verb, "--", args["unit"]) for verb in verbs)
+
+
+def facts(args: Args, outputs: Outputs) -> Facts:
+    """Return the unit's state without its restarts: one that crashed before crashes again, and is back all the same.
+
+    Raises: CannotRead when systemd does not say how it is.
+    """
+    told = unit_state.facts(args, outputs)
+    return {name: value for name, value in told.items() if name not in ("NRestarts", "SubState")}
+
+
+def judge(args: Args, before: Facts, now: Facts) -> Proof:
+    """Judge whether the unit is as each verb would have it."""
+    return Proof.PROVEN if unit_state.is_back(args["verbs"].split(), now) else Proof.NOT_YET
+
+
+ACTION = Action(
+    name=NAME,
+    title="Bring back {unit}",
+    commands=commands,
+    looks=unit_state.looks,
+    facts=facts,
+    judge=judge,
+    patience=lambda before: unit_state.SHORTEST,
+    undo=lambda args, before: (),
+    rights=rights,
+)

@@ -1,0 +1,142 @@
+"""Why somebody may do something to a node, or may not: every guard asked, nothing changed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from bot.domain.approval import Approval
+from bot.domain.contracts import ActingLedger, Clock
+from bot.domain.errors import (
+    AlreadyTried,
+    ImpossibleEvent,
+    InventoryError,
+    NodeBusy,
+    NothingProposed,
+    NothingToUndo,
+    Refused,
+    UnknownIncident,
+    UnreadableEntry,
+)
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.domain.safe_text import one_line
+from bot.response import guards
+from bot.response.casebook import Casebook
+from bot.response.policy import SAME_AGAIN, Policy
+from bot.response.timing import now_of
+
+VERBS = ("approve", "decline", "cancel", "answer", "undo", "brake", "release")
+
+
+@dataclass(frozen=True, slots=True)
+class Explaining:
+    """Asks the guards without a wish; what it needs is handed in."""
+
+    policy: Policy
+    book: Casebook
+    ledger: ActingLedger
+    find: Callable[[str], Node]
+    clock: Clock
+
+    async def sentences(self, approval: Approval, verb: str, node: str) -> tuple[str, ...]:
+        """Say yes or no, and then what each guard says; an action's name stands for approving a plan with it."""
+        action = "" if verb in VERBS else verb
+        who, what = one_line(approval.by.rpartition("/")[2], 60), one_line(verb, 40)
+        if action and not any(action in (known, known.partition("_")[0]) for known in _ACTIONS):
+            return (f"There is no verb {what!r}.", f"There are: {', '.join((*VERBS, *_ACTIONS))}.")
+        where = "" if verb in ("brake", "release") else f" on {one_line(node, 100)}"
+        try:
+            told = await self._told(approval, verb, action, node)
+        except InventoryError as no:
+            return (f"No: {no.sentence}",)
+        against = [one for one in told if isinstance(one, Refused)]
+        first = f"No: {who} may not {what}{where} now." if against else f"Yes: {who} may {what}{where} now."
+        return (first, *(f"no, {one.name}: {one}" if isinstance(one, Refused) else f"yes: {one}" for one in told))
+
+    async def _told(self, approval: Approval, verb: str, action: str, node: str) -> list[str | Refused]:
+        if verb in ("brake", "release"):
+            return [_asked("[policy] names them as an approver", lambda: guards.is_named(self.policy, approval))]
+        self.find(node)  # a name that nobody knows is no node
+        incident = await self._incident(node, verb)
+        if verb in ("decline", "cancel", "undo"):
+            told = [self._may_call_off(incident, approval)]
+        else:
+            told = [_asked("[policy] names them as an approver", lambda: guards.is_approver(self.policy, approval))]
+        if incident is None:
+            kind = NothingToUndo if verb == "undo" else NothingProposed
+            return [*told, kind(f"No incident of {one_line(node, 100)} is open for that.")]
+        told.insert(0, f"it is about incident {incident.id}, which is {incident.state}")
+        if verb == "cancel":
+            return [*told, _asked("no step has begun", lambda: guards.has_not_begun(incident))]
+        if verb == "undo":
+            return told
+        if verb == "answer":
+            return [*told, _asked("a question is open", lambda: _is_asked(incident))]
+        told.append(_asked("a plan waits for a decision", lambda: guards.is_undecided(incident)))
+        if verb == "decline" or incident.proposal is None:
+            return told
+        return [*told, *await self._about_plan(incident, approval, action)]
+
+    def _may_call_off(self, incident: Incident | None, approval: Approval) -> str | Refused:
+        if incident is not None and guards.has_asked(self.policy, incident, approval):
+            return "they asked for it"
+        return _asked("[policy] names them as an approver", lambda: guards.is_approver(self.policy, approval))
+
+    async def _about_plan(self, incident: Incident, approval: Approval, action: str) -> list[str | Refused]:
+        policy, proposal, now = self.policy, incident.proposal, now_of(self.clock, incident)
+        assert proposal is not None
+        plan, braked = proposal.plan, await self.ledger.braked()
+        told: list[str | Refused] = []
+        if action:
+            steps = [step.action for step in plan.steps]
+            has = any(action in (name, name.partition("_")[0]) for name in steps)
+            lacks = NothingProposed(f"The plan is another: {', '.join(steps)}.")
+            told.append(f"the plan has it: {', '.join(steps)}" if has else lacks)
+        told += [
+            _asked("somebody else asked", lambda: guards.is_not_the_asker(policy, incident, approval)),
+            _asked("they have not said yes yet", lambda: guards.is_another_voice(policy, incident, approval)),
+            _asked("it is not too late", lambda: guards.is_in_time(policy, incident, now)),
+            _asked("plan and policy are as proposed", lambda: guards.is_the_same_plan(policy, proposal, approval)),
+            _asked("[act] units names every unit", lambda: guards.may_be_stopped(policy, guards.units_of(plan))),
+            _asked("the brake is off", lambda: guards.is_released(braked)),
+            _asked("these are no quiet hours", lambda: guards.is_not_quiet(policy, now)),
+        ]
+        held = await self.ledger.hold(incident.node)
+        busy = held is not None and held.incident != incident.id
+        told.append(NodeBusy(f"Incident {held.incident} acts on it.") if busy and held else "nobody else acts on it")
+        again = await self.ledger.tried(plan.remedy, SAME_AGAIN)
+        tried = again not in (None, incident.id)
+        told.append(AlreadyTried(f"Incident {again} did the same today.") if tried else "it was not tried in 24 h")
+        if proposal.approvals_needed > 1:
+            told.append(f"{len(incident.endorsements)} of {proposal.approvals_needed} have said yes so far")
+        return told
+
+    async def _incident(self, node: str, verb: str) -> Incident | None:
+        """The newest incident of a node that the verb could be about."""
+        for one in await self.ledger.incidents(only_open=verb != "undo"):
+            if one.node != node:
+                continue
+            try:
+                incident = await self.book.find(one.id)
+            except (ImpossibleEvent, UnreadableEntry, UnknownIncident):
+                continue
+            if verb != "undo" or (incident.ended and incident.steps):
+                return incident
+        return None
+
+
+_ACTIONS = ("disable_unit", "mask_unit", "drop_caches", "drain", "uncordon", "reboot", "restore_unit")
+
+
+def _asked(so: str, guard: Callable[[], object]) -> str | Refused:
+    try:
+        guard()
+    except Refused as no:
+        return no
+    return so
+
+
+def _is_asked(incident: Incident) -> object:
+    options: Sequence[str] = incident.question.options if incident.question is not None else ()
+    return guards.is_asked(incident, next(iter(options), "go on"))

@@ -1,0 +1,173 @@
+"""Taking back what an incident did: a new incident with the inverse plan, to be approved like any other."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.domain.action import Action, Facts, Proof
+from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.approval import Approval
+from bot.domain.contracts import ActingLedger
+from bot.domain.errors import (
+    AlreadyDecided,
+    CannotRead,
+    CannotTell,
+    Conflict,
+    HostKeyRejected,
+    InventoryError,
+    MissingRight,
+    NodeBusy,
+    NothingToUndo,
+    StateChanged,
+    Unreachable,
+)
+from bot.domain.events import AlertReceived, PlanProposed, Triaged
+from bot.domain.fold import fold
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.domain.plan import Plan, Step
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Evidence, Status, Verdict
+from bot.response import guards
+from bot.response.binding import another_machine, bindings
+from bot.response.casebook import Casebook
+from bot.response.policy import Policy
+from bot.response.privilege import acting_lines
+from bot.response.reach import Reach
+from bot.response.recorded import recorded
+
+_TIMES = 20  # how often one incident may be asked to be undone, by people who then thought better of it
+
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A step that was begun, what was seen before it, and the steps that take it back."""
+
+    step: Step
+    before: Facts
+    inverse: tuple[Step, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Undoing:
+    """Proposes inverse plans; what it needs is handed in."""
+
+    policy: Policy
+    book: Casebook
+    ledger: ActingLedger
+    reach: Reach
+    find: Callable[[str], Node]
+
+    async def propose(self, incident: Incident, approval: Approval) -> Incident:
+        """Open the incident that would take this one back, up to its proposal.
+
+        Raises: Refused, by its name, when there is nothing to take back, or the node is not as it was left.
+        """
+        done = self._done(incident)
+        steps = tuple(step for one in reversed(done) for step in one.inverse)
+        plan = Plan(incident.node, steps)
+        guards.may_be_stopped(self.policy, guards.units_of(plan))
+        try:
+            node = self.find(incident.node)
+            lacking = await self.reach.lacking(node, steps)
+            seen = await self.reach.look(node, [*(one.step for one in done), *steps])
+        except HostKeyRejected as no:
+            raise StateChanged(f"Another machine answers: {no.sentence}") from no
+        except (Unreachable, CannotRead, InventoryError) as no:
+            raise CannotTell(f"The node cannot be looked at: {no.sentence}", "Try again.") from no
+        assert incident.proposal is not None
+        if others := another_machine(incident.proposal.binds, node, seen):
+            raise StateChanged(f"Another machine answers: {'; '.join(others)}")
+        for one, facts in zip(done, seen.facts, strict=False):
+            action = self.reach.actions[one.step.action]
+            if action.judge(one.step.args, one.before, facts) is not Proof.PROVEN:
+                left = f"It is not as incident {incident.id} left it: {_told(facts)}"
+                raise StateChanged(left, "Look at it by hand.")
+        if lacking:
+            lines = "; ".join(acting_lines(node.user or "zombie", lacking))
+            raise MissingRight(f"The login on {node.name} may not run what undoing needs.", f"sudoers: {lines}")
+        undone = [one.step for one in done]
+        begun = zip(incident.steps, incident.proposal.plan.steps, strict=False)
+        kept = [step.action for record, step in begun if record.started is not None and step not in undone]
+        evidence = tuple(_seen(step, facts) for step, facts in zip(steps, seen.facts[len(done) :], strict=True))
+        summary = f"Undo of incident {incident.id}: {said(self.reach.actions, steps)}. The node was not judged anew."
+        if kept:
+            summary += f" Not taken back: {', '.join(kept)}."
+        verdict = Verdict(incident.node, Status.UNKNOWN, None, None, summary, evidence, plan=plan)
+        version = incident.triage.playbook_version if incident.triage is not None else 0
+        binds = bindings(verdict, node, seen, f"{incident.playbook} {version}", self.policy)
+        proposal = PlanProposed.of(plan, binds, figures={"as left": "; ".join(one.says for one in evidence)})
+        return await self._opened(incident, approval, Triaged(verdict, incident.playbook, version), proposal)
+
+    def _done(self, incident: Incident) -> tuple[Done, ...]:
+        """The steps that were begun and change something that lasts."""
+        if not incident.steps or incident.proposal is None:
+            raise NothingToUndo(f"Incident {incident.id} changed nothing.")
+        if not incident.ended:
+            raise NodeBusy(f"Incident {incident.id} is {incident.state} still.", "Wait until it has ended.")
+        done = []
+        for record, step in zip(incident.steps, incident.proposal.plan.steps, strict=False):
+            before = recorded(record, {})
+            inverse = self.reach.actions[step.action].inverse(step.args, before) if record.started is not None else ()
+            if inverse:
+                done.append(Done(step, before, inverse))
+        if not done:
+            raise NothingToUndo(f"Incident {incident.id} did nothing that can be taken back.")
+        return tuple(done)
+
+    async def _opened(
+        self, incident: Incident, approval: Approval, triaged: Triaged, proposal: PlanProposed
+    ) -> Incident:
+        for number in range(1, _TIMES + 1):
+            name = _short("undo", incident.id, str(number))
+            entries = await self.ledger.read(name)
+            found = fold(entries) if entries else None
+            if found is not None and found.ended:
+                continue
+            if found is not None and found.triage is not None:
+                raise AlreadyDecided(f"{found.alert.asked_by} asked for that already: it is incident {found.id}.")
+            kind = SourceKind(approval.by.partition(":")[0])
+            text = one_line(f"undo {incident.id}: {approval.reason}".rstrip(": "), 1000)
+            alert = Alert(kind, f"undo {incident.id} {number}", approval.by, text)
+            group = _short("group", "undo", incident.id, str(number))
+            received = AlertReceived(alert, incident.node, group, incident.playbook, undoes=incident.id)
+            try:
+                found = found or fold([await self.ledger.append(name, 0, received, approval.by)])
+                return await self.book.tell(await self.book.tell(found, triaged, BOT), proposal, BOT)
+            except Conflict as no:
+                raise AlreadyDecided(f"Somebody asked for that just now: it is incident {name}.") from no
+        raise NothingToUndo(f"Undoing incident {incident.id} was proposed {_TIMES} times, and never done.")
+
+
+def moved(incident: Incident, facts: Sequence[Facts]) -> tuple[str, ...]:
+    """Return how what an undo would change differs from what stood there when it was proposed."""
+    assert incident.proposal is not None
+    assert incident.verdict is not None
+    now = [_seen(step, one) for step, one in zip(incident.proposal.plan.steps, facts, strict=True)]
+    return tuple(
+        f"{was.says} → {one.says}"
+        for was, one in zip(incident.verdict.evidence, now, strict=True)
+        if was.source != one.source
+    )
+
+
+def said(actions: Mapping[str, Action], steps: Sequence[Step]) -> str:
+    """Say what steps do, for people."""
+    return ", then ".join(actions[step.action].said(step.args) for step in steps)
+
+
+def _seen(step: Step, facts: Facts) -> Evidence:
+    lines = tuple(f"{name}={value}" for name, value in facts.items())
+    return Evidence(step.action, "look", f"{step.args.get('unit', step.action)}: {_told(facts)}", lines)
+
+
+def _told(facts: Facts) -> str:
+    return ", ".join(f"{name}={value}" for name, value in facts.items() if name.endswith("State")) or ", ".join(
+        f"{name}={value}" for name, value in facts.items()
+    )
+
+
+def _short(*words: str) -> str:
+    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]

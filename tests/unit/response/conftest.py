@@ -1,0 +1,45 @@
+"""A stage without chance, for what a person decides."""
+
+from __future__ import annotations
+
+from collections.abc import Coroutine, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.domain.errors import Refused
+from bot.ledger import Database, Ledger
+from tests.scheduled_stage import POLICY, Stage
+from tests.schedules import World
+
+
+class Quiet(World):
+    """A world in which nothing goes wrong by itself."""
+
+    def __init__(self) -> None:
+        super().__init__(1, deadly=0)
+
+    def do(self, work: Coroutine[Any, Any, Any]) -> Any:
+        """Drive one coroutine to its end, and return what it returned, or the refusal."""
+        found: list[Any] = []
+
+        async def kept() -> None:
+            try:
+                found.append(await work)
+            except Refused as no:
+                found.append(no)
+
+        self.start("work", kept)
+        self.run()
+        return found[0]
+
+
+@pytest.fixture
+def stage(tmp_path: Path) -> Iterator[Stage]:
+    """One node that can be cured, and its incident `one`, proposed."""
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        world = Quiet()
+        stage = Stage.set(world, Ledger(database, lambda: world.now), {"n1": "cured"}, POLICY, breaks=0)
+        stage.propose("one", "n1")
+        yield stage
