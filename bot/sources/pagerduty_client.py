@@ -79,7 +79,7 @@ class PagerDutyClient:
     async def notes(self, page_id: str) -> tuple[Note, ...]:
         """Return a page's notes, the oldest first."""
         rows = _rows(await self._http.ask("GET", f"/incidents/{_in_path(page_id)}/notes"), "notes")
-        ordered = sorted(rows, key=lambda one: _instant(one.get("created_at")) or datetime.max.replace(tzinfo=UTC))
+        ordered = sorted(reversed(rows), key=lambda one: _instant(one.get("created_at")) or datetime.max.replace(tzinfo=UTC))
         return tuple(_note(one) for one in ordered)
 
     async def add_note(self, page_id: str, content: str) -> Note:

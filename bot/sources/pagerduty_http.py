@@ -10,7 +10,7 @@ import json
 import math
 import ssl
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -75,6 +75,15 @@ class Patience:
     limited_pause_seconds: float = 5.0  # after a 429 that says nothing of when to come back
 
 
+@dataclass(frozen=True, slots=True)
+class _Request:
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(repr=False)
+    query: Mapping[str, Any] | None
+    body: Any = field(repr=False)
+
+
 class _Lost(PagerDutyUnavailable):
     """The request was sent, and nobody can tell whether it was done."""
 
@@ -125,9 +134,7 @@ class PagerDutyHttp:
         if method != "GET" and self._access.sender:
             headers["From"] = self._access.sender
         url = self._access.api_url.rstrip("/") + path
-        return await self._tried(
-            lambda: self._once(method, url, headers, query, body), is_repeatable=method in ("GET", "PUT")
-        )
+        return await self._tried(_Request(method, url, headers, query, body), is_repeatable=method in ("GET", "PUT"))
 
     async def enqueue(self, event: Mapping[str, Any]) -> None:
         """Send an event to the Events API v2; its key makes it the same alert however often it arrives.
@@ -135,9 +142,9 @@ class PagerDutyHttp:
         Raises: PagerDutyUnavailable, PagerDutyRefused.
         """
         whole = {"routing_key": self._access.routing_key, **event}
-        await self._tried(lambda: self._once("POST", self._access.events_url, {}, None, whole), is_repeatable=True)
+        await self._tried(_Request("POST", self._access.events_url, {}, None, whole), is_repeatable=True)
 
-    async def _tried(self, once: Callable[[], Awaitable[Any]], *, is_repeatable: bool) -> Any:
+    async def _tried(self, request: _Request, *, is_repeatable: bool) -> Any:
         """Try until it is done, a few times at most; nobody else asks meanwhile."""
 
         def may_repeat(error: BaseException) -> bool:
@@ -153,20 +160,18 @@ class PagerDutyHttp:
             reraise=True,
         )
         async with self._turn:
-            return await tries(once)
+            return await tries(self._once, request)
 
     def _pause(self, state: RetryCallState) -> float:
         error = state.outcome.exception() if state.outcome is not None else None
         asked = error.retry_after_seconds if isinstance(error, PagerDutyUnavailable) else 0.0
         return max(asked, self._patience.first_pause_seconds * 2.0 ** (state.attempt_number - 1))
 
-    async def _once(
-        self, method: str, url: str, headers: Mapping[str, str], query: Mapping[str, Any] | None, body: Any
-    ) -> Any:
+    async def _once(self, request: _Request) -> Any:
         if (wait := self._free_at - self._clock()) > 0:
             await self._sleep(wait)
         try:
-            status, answered, content = await self._exchange(method, url, headers, query, body)
+            status, answered, content = await self._exchange(request)
         except (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout) as error:
             raise PagerDutyUnavailable(f"PagerDuty cannot be reached: {_words(error)}.") from error
         except (httpx.HTTPError, TimeoutError) as error:
@@ -175,12 +180,12 @@ class PagerDutyHttp:
             self._free_at = max(self._free_at, self._clock() + self._patience.gap_seconds)
         return self._meaning(status, answered, content)
 
-    async def _exchange(
-        self, method: str, url: str, headers: Mapping[str, str], query: Mapping[str, Any] | None, body: Any
-    ) -> tuple[int, httpx.Headers, bytes]:
+    async def _exchange(self, request: _Request) -> tuple[int, httpx.Headers, bytes]:
         async with (
             asyncio.timeout(2 * self._patience.answer_seconds) as limit,  # the parts' limits bound no trickle
-            self._client.stream(method, url, headers=headers, params=query, json=body) as response,
+            self._client.stream(
+                request.method, request.url, headers=request.headers, params=request.query, json=request.body
+            ) as response,
         ):
             content = bytearray()
             async for chunk in response.aiter_bytes():

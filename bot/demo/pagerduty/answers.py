@@ -1,0 +1,208 @@
+"""What the REST API answers to each call, once its headers are right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from typing import Any, TypeAlias
+
+from aiohttp import web
+
+from bot.demo.pagerduty import forms
+from bot.demo.pagerduty.account import Account, Alert, Incident, Json
+from bot.demo.pagerduty.webhooks import EVENTS, Subscription, Webhooks
+
+Told: TypeAlias = tuple[int, Json | None]
+Answer: TypeAlias = Callable[[web.Request, Any], Told]
+MOST_NOTES = 2000
+NOTE = 25_000  # characters; PagerDuty documents no limit
+
+
+class Refusal(Exception):
+    """The API says no."""
+
+    def __init__(self, status: int, message: str, code: int, *errors: str) -> None:
+        super().__init__(message)
+        self.status, self.message, self.code, self.errors = status, message, code, errors
+
+
+class Answers:
+    """One method a call; each takes the request and its JSON, and returns a status and JSON."""
+
+    def __init__(self, account: Account, webhooks: Webhooks) -> None:
+        self._account = account
+        self._webhooks = webhooks
+
+    def table(self) -> Sequence[tuple[str, str, str, Answer]]:
+        """Return method, path, name and answer of every call."""
+        one, notes, fields = "/incidents/{id}", "/incidents/{id}/notes", "/incidents/{id}/custom_fields/values"
+        subscription = "/webhook_subscriptions/{id}"
+        return (
+            ("GET", "/incidents", "incidents", self._incidents),
+            ("GET", one, "incident", lambda request, _: (200, {"incident": forms.incident(self._incident(request))})),
+            ("PUT", one, "update_incident", self._update_incident),
+            ("GET", f"{one}/alerts", "alerts", self._alerts),
+            ("GET", notes, "notes", self._notes),
+            ("POST", notes, "add_note", self._add_note),
+            ("PUT", f"{notes}/{{note}}", "edit_note", self._edit_note),
+            ("GET", fields, "fields", lambda request, _: (200, self._fields(self._incident(request)))),
+            ("PUT", fields, "set_fields", self._set_fields),
+            ("GET", "/log_entries/{id}", "log_entry", self._log_entry),
+            ("GET", "/users", "users", self._users),
+            ("GET", "/users/{id}", "user", self._user),
+            ("GET", "/webhook_subscriptions", "subscriptions", self._subscriptions),
+            ("POST", "/webhook_subscriptions", "subscription_made", self._subscribe),
+            ("GET", subscription, "subscription", lambda request, _: (200, self._form(self._subscription(request)))),
+            ("POST", f"{subscription}/enable", "enable", self._enable),
+            ("POST", f"{subscription}/ping", "ping", self._ping),
+        )
+
+    # --- incidents
+
+    def _incident(self, request: web.Request) -> Incident:
+        found = self._account.incidents.get(request.match_info["id"])
+        if found is None:
+            raise Refusal(404, "Not Found", 2100)
+        return found
+
+    def _incidents(self, request: web.Request, _: Any) -> Told:
+        statuses = request.query.getall("statuses[]", [])
+        since = _instant(request.query.get("since"))
+        found = [
+            one
+            for one in sorted(self._account.incidents.values(), key=lambda one: (one.created_at, one.number))
+            if (not statuses or one.status in statuses) and (since is None or one.created_at >= since)
+        ]
+        return 200, _paged("incidents", [forms.incident(one) for one in found], request)
+
+    def _update_incident(self, request: web.Request, body: Any) -> Told:
+        incident = self._incident(request)
+        status = body.get("incident", {}).get("status")
+        if status == "acknowledged":  # which opens a resolved one again
+            self._account.acknowledge(incident, self._account.bot)
+        elif status == "resolved":
+            self._account.resolve(incident, self._account.bot)
+        return 200, {"incident": forms.incident(incident)}
+
+    def _alerts(self, request: web.Request, _: Any) -> Told:
+        incident = self._incident(request)
+        return 200, _paged("alerts", [forms.alert(one, incident) for one in incident.alerts], request)
+
+    def _log_entry(self, request: web.Request, _: Any) -> Told:
+        alerts: Iterable[tuple[Alert, Incident]] = (
+            (alert, one) for one in self._account.incidents.values() for alert in one.alerts
+        )
+        found = next(((alert, one) for alert, one in alerts if alert.entry == request.match_info["id"]), None)
+        if found is None:
+            raise Refusal(404, "Not Found", 2100)
+        return 200, {"log_entry": forms.log_entry(*found, "channels" in request.query.getall("include[]", []))}
+
+    # --- notes and custom fields
+
+    def _notes(self, request: web.Request, _: Any) -> Told:
+        return 200, {"notes": [forms.note(one) for one in reversed(self._incident(request).notes)]}  # the newest first
+
+    def _content(self, body: Any) -> str:
+        note = body.get("note")
+        content = note.get("content") if isinstance(note, dict) else None
+        if not isinstance(content, str) or not content.strip():
+            raise Refusal(400, "Invalid Input Provided", 2001, "Content cannot be empty.")
+        if len(content) > NOTE:
+            raise Refusal(400, "Invalid Input Provided", 2001, "Content is too long.")
+        return content
+
+    def _add_note(self, request: web.Request, body: Any) -> Told:
+        incident = self._incident(request)
+        if len(incident.notes) >= MOST_NOTES:
+            raise Refusal(400, "Invalid Input Provided", 2001, "Too many notes.")
+        sender = request.headers["From"]
+        by = next(one for one in self._account.users.values() if one.email == sender)
+        return 200, {"note": forms.note(self._account.annotate(incident, self._content(body), by))}
+
+    def _edit_note(self, request: web.Request, body: Any) -> Told:
+        incident = self._incident(request)
+        note = next((one for one in incident.notes if one.id == request.match_info["note"]), None)
+        if note is None:
+            raise Refusal(404, "Not Found", 2100)
+        self._account.edit(incident, note, self._content(body))
+        return 200, {"note": forms.note(note)}
+
+    def _fields(self, incident: Incident) -> Json:
+        rows = [
+            {"id": f"PF{number}", "type": "field_value", "name": name, "data_type": "string", "value": value}
+            for number, (name, value) in enumerate(incident.fields.items())
+        ]
+        return {"custom_fields": rows}
+
+    def _set_fields(self, request: web.Request, body: Any) -> Told:
+        incident = self._incident(request)
+        rows = body.get("custom_fields")
+        if not isinstance(rows, list):
+            raise Refusal(400, "Invalid Input Provided", 2001, "custom_fields is missing")
+        unknown = [row["name"] for row in rows if row.get("name") not in incident.fields]
+        if unknown:
+            raise Refusal(404, "Not Found", 2100, f"there is no field {unknown[0]}")
+        incident.fields |= {row["name"]: row["value"] for row in rows}
+        return 201, self._fields(incident)
+
+    # --- people
+
+    def _users(self, request: web.Request, _: Any) -> Told:
+        query = request.query.get("query", "").lower()
+        found = [one for one in self._account.users.values() if query in one.name.lower() or query in one.email]
+        return 200, _paged("users", [forms.user(one) for one in found], request)
+
+    def _user(self, request: web.Request, _: Any) -> Told:
+        found = self._account.users.get(request.match_info["id"])
+        if found is None:
+            raise Refusal(404, "Not Found", 2100)
+        return 200, {"user": forms.user(found)}
+
+    # --- subscriptions
+
+    def _subscription(self, request: web.Request) -> Subscription:
+        found = self._webhooks.find(request.match_info["id"])
+        if found is None:
+            raise Refusal(404, "Not Found", 2100)
+        return found
+
+    @staticmethod
+    def _form(one: Subscription) -> Json:
+        return {"webhook_subscription": one.form()}
+
+    def _subscriptions(self, request: web.Request, _: Any) -> Told:
+        found = [self._webhooks.find(one) for one in list(self._webhooks.subscriptions)]
+        return 200, _paged("webhook_subscriptions", [one.form() for one in found if one is not None], request)
+
+    def _subscribe(self, _: web.Request, body: Any) -> Told:
+        asked = body.get("webhook_subscription")
+        method = asked.get("delivery_method") if isinstance(asked, dict) else None
+        url = method.get("url") if isinstance(method, dict) else None
+        events = asked.get("events") if isinstance(asked, dict) else None
+        if not isinstance(url, str) or not isinstance(events, list) or not set(events) <= set(EVENTS):
+            raise Refusal(400, "Invalid Input Provided", 2001, "delivery_method.url and events are required")
+        one = self._webhooks.subscribe(url, self._account.new_id("S", 40), events)
+        told = self._form(one)
+        told["webhook_subscription"]["delivery_method"]["secret"] = one.secrets[0]  # never shown again
+        return 201, told
+
+    def _enable(self, request: web.Request, _: Any) -> Told:
+        one = self._subscription(request)
+        self._webhooks.enable(one)
+        return 200, self._form(one)
+
+    def _ping(self, request: web.Request, _: Any) -> Told:
+        self._webhooks.ping(self._subscription(request))
+        return 202, None
+
+
+def _paged(name: str, rows: Sequence[Json], request: web.Request) -> Json:
+    """One page of a list, by limit and offset."""
+    limit = min(100, int(request.query.get("limit", "25")))
+    offset = int(request.query.get("offset", "0"))
+    here = list(rows[offset : offset + limit])
+    return {name: here, "limit": limit, "offset": offset, "total": None, "more": offset + limit < len(rows)}
+
+
+def _instant(text: str | None) -> datetime | None:
+    return datetime.fromisoformat(text) if text else None

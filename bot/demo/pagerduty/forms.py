@@ -1,0 +1,171 @@
+"""What PagerDuty's JSON looks like: https://developer.pagerduty.com/api-reference and the v3 webhooks' payloads."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+from bot.demo.pagerduty.account import Account, Alert, Happened, Incident, Json, Note, Service, User
+
+API = "https://api.pagerduty.com"
+WEB = "https://zombie-demo.pagerduty.com"
+
+
+def instant(at: datetime) -> str:
+    """Return an instant as PagerDuty writes it."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def reference(kind: str, identifier: str, summary: str, path: str) -> Json:
+    """Return a reference to something."""
+    here = f"{path}/{identifier}"
+    return {"id": identifier, "type": kind, "summary": summary, "self": f"{API}{here}", "html_url": f"{WEB}{here}"}
+
+
+def agent(who: User | Service | None) -> Json | None:
+    """Return whoever did something."""
+    if who is None:
+        return None
+    if isinstance(who, Service):
+        return reference("service_reference", who.id, who.name, "/services")
+    return reference("user_reference", who.id, who.name, "/users")
+
+
+def user(who: User) -> Json:
+    """Return a person."""
+    return {**reference("user", who.id, who.name, "/users"), "name": who.name, "email": who.email, "role": "user"}
+
+
+def incident(one: Incident) -> Json:
+    """Return an incident as the REST API has it: nothing of its alerts' details."""
+    whole: Json = reference("incident", one.id, f"[#{one.number}] {one.title}", "/incidents")
+    return {
+        **whole,
+        "incident_number": one.number,
+        "incident_key": one.key,
+        "title": one.title,
+        "description": one.title,
+        "created_at": instant(one.created_at),
+        "status": one.status,
+        "urgency": one.urgency,
+        "service": reference("service_reference", one.service.id, one.service.name, "/services"),
+        "assignments": [],
+        "acknowledgements": [{"acknowledger": agent(one.acknowledged_by)}] if one.acknowledged_by else [],
+        "teams": [],
+        "priority": None,
+        "alert_counts": {
+            "all": len(one.alerts),
+            "triggered": sum(1 for alert in one.alerts if alert.status == "triggered"),
+            "resolved": sum(1 for alert in one.alerts if alert.status == "resolved"),
+        },
+    }
+
+
+def alert(one: Alert, of: Incident) -> Json:
+    """Return an alert of an incident."""
+    kind = "generic_email_inbound_integration_reference" if one.mail else "events_api_v2_inbound_integration_reference"
+    body: Json = {"type": "alert_body", "contexts": one.contexts}
+    if one.details is not None:
+        body["details"] = one.details
+    return {
+        **reference("alert", one.id, one.summary, "/alerts"),
+        "created_at": instant(one.created_at),
+        "status": one.status,
+        "alert_key": one.key,
+        "service": reference("service_reference", of.service.id, of.service.name, "/services"),
+        "first_trigger_log_entry": reference("trigger_log_entry_reference", one.entry, "Triggered", "/log_entries"),
+        "incident": reference("incident_reference", of.id, of.title, "/incidents"),
+        "suppressed": False,
+        "severity": one.severity,
+        "integration": reference(kind, of.service.id, "Integration", "/services"),
+        "body": body,
+    }
+
+
+def log_entry(one: Alert, of: Incident, channels: bool) -> Json:
+    """Return an alert's first log entry; what came by e-mail stands in its channel, which has to be asked for."""
+    channel: Json = {"type": "email" if one.mail else "api"}
+    if channels and one.mail:
+        channel |= {"summary": one.summary, "subject": one.summary, "body": one.mail, "body_content_type": "text/plain"}
+    return {
+        **reference("trigger_log_entry", one.entry, "Triggered", "/log_entries"),
+        "created_at": instant(one.created_at),
+        "agent": agent(of.service),
+        "channel": channel,
+        "incident": reference("incident_reference", of.id, of.title, "/incidents"),
+        "contexts": [],
+        "event_details": {"description": one.summary},
+    }
+
+
+def note(one: Note) -> Json:
+    """Return a note."""
+    return {
+        "id": one.id,
+        "user": agent(one.user),
+        "channel": {"summary": "The PagerDuty website or APIs"},
+        "content": one.content,
+        "created_at": instant(one.created_at),
+        "updated_at": instant(one.updated_at),
+    }
+
+
+def event(happened: Happened, account: Account) -> Json:
+    """Return what a v3 webhook tells: an incident without its alerts, or a note."""
+    one = happened.incident
+    data: Json = {
+        **reference("incident", one.id, one.title, "/incidents"),
+        "number": one.number,
+        "status": one.status,
+        "incident_key": one.key,
+        "created_at": instant(one.created_at),
+        "title": one.title,
+        "service": reference("service_reference", one.service.id, one.service.name, "/services"),
+        "assignees": [agent(account.person)] if one.status != "resolved" else [],
+        "escalation_policy": reference("escalation_policy_reference", "PESC001", "Default", "/escalation_policies"),
+        "teams": [],
+        "priority": None,
+        "urgency": one.urgency,
+        "conference_bridge": None,
+        "resolve_reason": None,
+        "incident_type": {"name": "incident_default"},
+    }
+    if happened.note is not None:
+        data = {
+            "incident": reference("incident_reference", one.id, one.title, "/incidents"),
+            "id": happened.note.id,
+            "content": happened.note.content,
+            "trimmed": False,
+            "type": "incident_note",
+        }
+    return {
+        "event": {
+            "id": account.new_id("0", 26),
+            "event_type": happened.kind,
+            "resource_type": "incident",
+            "occurred_at": happened.at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z"),
+            "agent": agent(happened.agent),
+            "client": None,
+            "data": data,
+        }
+    }
+
+
+def ping(account: Account) -> Json:
+    """Return the test event."""
+    return {
+        "event": {
+            "id": account.new_id("0", 26),
+            "event_type": "pagey.ping",
+            "resource_type": "pagey",
+            "occurred_at": instant(account.clock()),
+            "agent": None,
+            "client": None,
+            "data": {"message": "Hello from your friend Pagey!", "type": "ping"},
+        }
+    }
+
+
+def error(message: str, code: int, *errors: str) -> Any:
+    """Return an error."""
+    return {"error": {"message": message, "code": code, "errors": list(errors)}}

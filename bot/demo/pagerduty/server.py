@@ -1,0 +1,126 @@
+"""The simulated PagerDuty as a whole: one server on loopback, with everything a test or the demo asks of it."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import TypeVar
+
+from aiohttp import ClientSession, web
+
+from bot.demo.pagerduty.account import Account, Incident, RandomBytes
+from bot.demo.pagerduty.faults import Faults
+from bot.demo.pagerduty.rest import LIMIT, Asked, RestApi
+from bot.demo.pagerduty.webhooks import Persistence, Subscription, Webhooks
+from bot.domain.contracts import Clock
+
+T = TypeVar("T")
+HOST = "127.0.0.1"
+LONG = timedelta(seconds=10)
+
+
+class PagerDuty:
+    """A PagerDuty to try things in.
+
+    Shape: `account` is where things happen (`account.trigger(…)`), `webhooks` brings them to whoever subscribed.
+
+    Example: `async with PagerDuty.start(clock=clock, random_bytes=os.urandom) as pagerduty: …`, and then
+    `PAGERDUTY_API_URL=pagerduty.api_url PAGERDUTY_API_TOKEN=pagerduty.token PAGERDUTY_FROM=pagerduty.sender`
+    """
+
+    def __init__(
+        self, clock: Clock, random_bytes: RandomBytes, session: ClientSession, persistence: Persistence, limit: int
+    ) -> None:
+        self.account = Account(clock, random_bytes)
+        self.webhooks = Webhooks(self.account, session, persistence)
+        self.api_url = ""
+        self._rest = RestApi(self.account, self.webhooks, random_bytes, limit)
+
+    @classmethod
+    @asynccontextmanager
+    async def start(
+        cls,
+        *,
+        clock: Clock,
+        random_bytes: RandomBytes,
+        port: int = 0,
+        persistence: Persistence | None = None,
+        limit: int = LIMIT,
+    ) -> AsyncIterator[PagerDuty]:
+        """Serve an account on loopback until the block ends; `limit` is how many calls a minute it takes."""
+        async with ClientSession() as session:
+            one = cls(clock, random_bytes, session, persistence or Persistence(), limit)
+            app = web.Application(middlewares=[_not_for_browsers])
+            app.router.add_routes(one._rest.routes())
+            runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
+            await runner.setup()
+            try:
+                await web.TCPSite(runner, HOST, port).start()
+                one.api_url = f"http://{HOST}:{runner.addresses[0][1]}"
+                yield one
+            finally:
+                one._rest.closing.set()
+                await one.webhooks.close()
+                await runner.cleanup()
+
+    # --- what the bot is given
+
+    @property
+    def events_url(self) -> str:
+        """The Events API's whole address, as `PAGERDUTY_EVENTS_URL` takes it."""
+        return f"{self.api_url}/v2/enqueue"
+
+    @property
+    def token(self) -> str:
+        """The API token."""
+        return self._rest.token
+
+    @property
+    def sender(self) -> str:
+        """The e-mail address in whose name the bot writes."""
+        return self.account.bot.email
+
+    @property
+    def routing_key(self) -> str:
+        """The Events API's key of the first service."""
+        return next(iter(self.account.services.values())).routing_key
+
+    def deliver_to(self, url: str, secret: str) -> Subscription:
+        """Bring everything that happens to this address from now on."""
+        return self.webhooks.subscribe(url, secret)
+
+    # --- what a test looks at
+
+    @property
+    def faults(self) -> Faults:
+        """What goes wrong on purpose."""
+        return self._rest.faults
+
+    def asked(self, call: str = "") -> list[Asked]:
+        """Return the calls so far, or those of one name."""
+        return [each for each in self._rest.asked if call in ("", each.call)]
+
+    def note_on(self, incident: Incident) -> str:
+        """Return the one note that the bot has on an incident; empty where it has none.
+
+        Raises: LookupError when there are several.
+        """
+        notes = [one.content for one in incident.notes if one.user == self.account.bot]
+        if len(notes) > 1:
+            raise LookupError(f"{len(notes)} notes on {incident.id}")
+        return notes[0] if notes else ""
+
+    async def until(self, question: Callable[[], T | None], timeout: timedelta = LONG, what: str = "a condition") -> T:
+        """Wait until the answer to a question is truthy, and return it. Raises: TimeoutError."""
+        return await self.account.changes.until(question, timeout, what)
+
+
+@web.middleware
+async def _not_for_browsers(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Answer to this machine's own names only, and to no page of any other server."""
+    if request.host.rpartition(":")[0] not in (HOST, "localhost") or "Origin" in request.headers:
+        return web.Response(status=403, text="Not for browsers.")
+    return await handler(request)

@@ -1,0 +1,226 @@
+"""v3 webhooks: signed over their raw bytes, brought again until they are taken, in order for each incident.
+
+Behaviour: https://developer.pagerduty.com/docs/webhooks-overview, signatures:
+https://developer.pagerduty.com/docs/verifying-webhook-signatures
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import hmac
+import json
+from collections import deque
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from aiohttp import ClientError, ClientSession, ClientTimeout
+
+from bot.demo.pagerduty import forms
+from bot.demo.pagerduty.account import Account, Happened, Json
+
+DROPS = 3  # in a row, and the subscription is disabled
+DISABLED_FOR = timedelta(hours=24)
+EVENTS = (
+    "incident.acknowledged",
+    "incident.annotated",
+    "incident.priority_updated",
+    "incident.reopened",
+    "incident.resolved",
+    "incident.triggered",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Persistence:
+    """How long PagerDuty waits for an answer, and before each further try; after the last it gives up."""
+
+    answer: timedelta = timedelta(seconds=5)
+    tries_after: tuple[timedelta, ...] = tuple(timedelta(seconds=seconds) for seconds in (1, 5, 30, 120, 600))
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """One try to bring a webhook; `status` is 0 where nobody answered."""
+
+    subscription: str
+    webhook_id: str
+    kind: str
+    body: bytes
+    status: int
+    took: timedelta
+
+
+@dataclass(slots=True)
+class Subscription:
+    """Where webhooks go; `secrets` are several while one is changed for another."""
+
+    id: str
+    url: str
+    secrets: list[str]
+    events: tuple[str, ...] = EVENTS
+    active: bool = True
+    disabled_at: datetime | None = None
+    drops: int = 0
+    queues: dict[str, deque[tuple[str, str, bytes]]] = field(default_factory=dict)
+
+    @property
+    def is_listening(self) -> bool:
+        """Whether anything is brought."""
+        return self.active and self.disabled_at is None
+
+    def form(self) -> Json:
+        """Return the subscription as the REST API has it; secrets are only ever shown once."""
+        return {
+            "id": self.id,
+            "type": "webhook_subscription",
+            "active": self.active,
+            "description": "The bot",
+            "events": list(self.events),
+            "filter": {"type": "account_reference"},
+            "delivery_method": {
+                "id": f"PF{self.id[2:]}",
+                "type": "http_delivery_method",
+                "url": self.url,
+                "secret": None,
+                "temporarily_disabled": self.disabled_at is not None,
+                "custom_headers": [],
+            },
+        }
+
+
+def sign(secrets: Iterable[str], body: bytes) -> str:
+    """Return the header's value that proves a body comes from PagerDuty."""
+    return ",".join(f"v1={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}" for secret in secrets)
+
+
+class Webhooks:
+    """Brings what happens to the subscriptions."""
+
+    def __init__(self, account: Account, session: ClientSession, persistence: Persistence) -> None:
+        self.subscriptions: dict[str, Subscription] = {}
+        self.brought: list[Brought] = []
+        self.duplicates = 0  # how many of the next webhooks arrive twice
+        self._account = account
+        self._session = session
+        self._persistence = persistence
+        self._tasks: set[asyncio.Task[None]] = set()
+        account.listeners.append(self._hear)
+
+    def subscribe(self, url: str, secret: str, events: Iterable[str] = EVENTS) -> Subscription:
+        """Have everything brought to an address from now on."""
+        one = Subscription(self._account.new_id("PY", 5), url, [secret], tuple(events))
+        self.subscriptions[one.id] = one
+        return one
+
+    def find(self, subscription_id: str) -> Subscription | None:
+        """Return a subscription; one that was disabled a day ago is none any more."""
+        one = self.subscriptions.get(subscription_id)
+        if one is not None and one.disabled_at and self._account.clock() - one.disabled_at >= DISABLED_FOR:
+            self.enable(one)
+        return one
+
+    def enable(self, one: Subscription) -> None:
+        """Switch a subscription on again; what it missed is not brought."""
+        one.active, one.disabled_at, one.drops = True, None, 0
+        self._account.changes.wake()
+
+    def disable(self, one: Subscription) -> None:
+        """Switch a subscription off, as after three webhooks in a row that had to be given up."""
+        one.disabled_at = self._account.clock()
+        one.queues.clear()
+        self._account.changes.wake()
+
+    def ping(self, one: Subscription) -> None:
+        """Bring the test event, even to one that is disabled."""
+        self._bring(one, "pagey", "pagey.ping", forms.ping(self._account))
+
+    async def close(self) -> None:
+        """Bring nothing more."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    async def settled(self, timeout: timedelta = timedelta(seconds=10)) -> None:
+        """Wait until nothing is on its way. Raises: TimeoutError."""
+        await self._account.changes.until(lambda: not self._tasks, timeout, "webhooks on their way")
+
+    # --- bringing
+
+    def _hear(self, happened: Happened) -> None:
+        for subscription_id in list(self.subscriptions):
+            one = self.find(subscription_id)
+            if one is not None and one.is_listening and happened.kind in one.events:
+                self._bring(one, happened.incident.id, happened.kind, forms.event(happened, self._account))
+
+    def _bring(self, one: Subscription, resource: str, kind: str, event: Json) -> None:
+        webhook = (self._account.new_id("W", 20), kind, json.dumps(event).encode())
+        if resource in one.queues:  # one that fails holds up those behind it
+            one.queues[resource].append(webhook)
+            return
+        one.queues[resource] = deque([webhook])
+        task = asyncio.create_task(self._all_of(one, resource), name=f"webhooks {one.id} {resource}")
+        self._tasks.add(task)
+        task.add_done_callback(self._brought)
+
+    def _brought(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._account.changes.wake()
+
+    async def _all_of(self, one: Subscription, resource: str) -> None:
+        queue = one.queues[resource]
+        try:
+            while queue and one.queues.get(resource) is queue:
+                await self._one(one, *queue[0])
+                with contextlib.suppress(IndexError):
+                    queue.popleft()
+        finally:
+            if one.queues.get(resource) is queue:
+                del one.queues[resource]
+
+    async def _one(self, one: Subscription, webhook_id: str, kind: str, body: bytes) -> None:
+        """Bring one webhook: again after time-outs, 5xx and 429, and given up at once at any other 4xx."""
+        for wait in (*self._persistence.tries_after, None):
+            status = await self._post(one, webhook_id, kind, body)
+            if 200 <= status < 300:
+                one.drops = 0
+                if self.duplicates > 0:
+                    self.duplicates -= 1
+                    await self._post(one, webhook_id, kind, body)
+                return
+            if wait is None or (400 <= status < 500 and status != 429):
+                break
+            await asyncio.sleep(wait.total_seconds())
+            if not one.is_listening and kind != "pagey.ping":
+                return
+        one.drops += 1
+        if one.drops >= DROPS:
+            self.disable(one)
+
+    async def _post(self, one: Subscription, webhook_id: str, kind: str, body: bytes) -> int:
+        headers = {
+            "Content-Type": "application/json",
+            "User-Agent": "PagerDuty-Webhook/V3.0",
+            "X-PagerDuty-Signature": sign(one.secrets, body),
+            "X-Webhook-Id": webhook_id,
+            "X-Webhook-Subscription": one.id,
+        }
+        loop = asyncio.get_running_loop()
+        started = loop.time()
+        try:
+            async with self._session.post(
+                one.url,
+                data=body,
+                headers=headers,
+                timeout=ClientTimeout(total=self._persistence.answer.total_seconds()),
+                allow_redirects=False,
+            ) as response:
+                status = response.status
+        except (ClientError, TimeoutError):
+            status = 0
+        took = timedelta(seconds=loop.time() - started)
+        self.brought.append(Brought(one.id, webhook_id, kind, body, status, took))
+        self._account.changes.wake()
+        return status
