@@ -79,6 +79,8 @@ def _read(hint: Any, value: Any, where: str) -> Any:
 def _reader(hint: Any) -> Reader:
     """Return what reads a value of that type; made once a type, for a record is read with every look at it."""
     origin = get_origin(hint)
+    if hint is Any:
+        return lambda value, where: value
     if origin in (Union, types.UnionType):
         (other,) = (one for one in get_args(hint) if one is not types.NoneType)
         inner = _reader(other)

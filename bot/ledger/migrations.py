@@ -81,6 +81,25 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
         "ALTER TABLE incidents ADD COLUMN change INTEGER NOT NULL DEFAULT 0",
         "CREATE INDEX last_changed ON incidents (change)",
     ),
+    (
+        """CREATE TABLE deliveries (
+            source TEXT NOT NULL, id TEXT NOT NULL, number INTEGER NOT NULL, "case" TEXT NOT NULL, body TEXT NOT NULL,
+            kept_at TEXT NOT NULL, due_at TEXT NOT NULL, runner TEXT NOT NULL, attempts INTEGER NOT NULL,
+            error TEXT NOT NULL, done BOOLEAN NOT NULL, PRIMARY KEY (source, id))""",
+        "CREATE INDEX delivered ON deliveries (number)",
+        {
+            "sqlite": "CREATE INDEX waiting_deliveries ON deliveries (number) WHERE done = 0",
+            "postgresql": "CREATE INDEX waiting_deliveries ON deliveries (number) WHERE NOT done",
+        },
+        """CREATE TABLE cases (
+            source TEXT NOT NULL, name TEXT NOT NULL, key TEXT NOT NULL, "group" TEXT NOT NULL, turn TEXT NOT NULL,
+            delivery TEXT NOT NULL, opened_at TEXT NOT NULL, over_at TEXT NOT NULL, storm TEXT NOT NULL,
+            PRIMARY KEY (source, name))""",
+        "CREATE INDEX case_keys ON cases (key, opened_at)",
+        "CREATE INDEX case_openings ON cases (opened_at)",
+        """CREATE INDEX case_groups ON cases ("group")""",
+        """CREATE INDEX incident_groups ON incidents ("group")""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 

@@ -94,3 +94,36 @@ LEASES = Table(
     Column("group", Text, primary_key=True),
     Column("runner", Text, nullable=False),
 )
+
+# What sources brought: a row each, known by the source's own id of it, in the order of `number`.
+DELIVERIES = Table(
+    "deliveries",
+    _METADATA,
+    Column("source", Text, primary_key=True),
+    Column("id", Text, primary_key=True),
+    Column("number", Integer, nullable=False),
+    Column("case", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("kept_at", Text, nullable=False),
+    Column("due_at", Text, nullable=False),
+    Column("runner", Text, nullable=False),
+    Column("attempts", Integer, nullable=False),
+    Column("error", Text, nullable=False),
+    Column("done", Boolean, nullable=False),
+)
+
+# Each case of a source, and the group of incidents it has; `over_at` is empty while it fires, `delivery` is the one by
+# which it last began.
+CASES = Table(
+    "cases",
+    _METADATA,
+    Column("source", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("key", Text, nullable=False),
+    Column("group", Text, nullable=False),
+    Column("turn", Text, nullable=False),
+    Column("delivery", Text, nullable=False),
+    Column("opened_at", Text, nullable=False),
+    Column("over_at", Text, nullable=False),
+    Column("storm", Text, nullable=False),
+)

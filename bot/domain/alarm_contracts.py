@@ -1,0 +1,125 @@
+"""What the intake needs of whatever keeps alarms: deliveries until they are seen to, and cases until they are over."""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Protocol
+
+from bot.domain.alarm import Delivery
+from bot.domain.alert import SourceKind
+
+
+@dataclass(frozen=True, slots=True)
+class KeptDelivery:
+    """A delivery handed out to be seen to; `attempts` counts the failures so far."""
+
+    delivery: Delivery
+    kept_at: datetime
+    attempts: int = 0
+
+
+class Inbox(Protocol):
+    """What sources brought and nobody has seen to yet; it outlives the program.
+
+    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    """
+
+    async def keep(self, delivery: Delivery) -> bool:
+        """Keep a delivery; False where it is known already. When this returns, a restart would see to it."""
+        ...
+
+    async def claim(self, at_once: int) -> tuple[KeptDelivery, ...]:
+        """Take what no live runner sees to, in the order in which it came; of one case only what came first."""
+        ...
+
+    async def done(self, delivery: Delivery) -> None:
+        """Say that a delivery is seen to; its id stays known for some days."""
+        ...
+
+    async def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None:
+        """Say that it could not be seen to, and when to try again; what came later for its case waits for it."""
+        ...
+
+    async def waiting(self) -> int:
+        """Return how many deliveries are not seen to yet."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Brakes:
+    """How alarms are kept from becoming a flood.
+
+    Shape: within `cooldown` another case of the same nodes and signature joins the first one's card. More than
+    `storm_alerts` cases within `storm_window` are a storm. A case that comes back within `reopens_within` of its end
+    takes up its card again.
+    """
+
+    cooldown: timedelta = timedelta(minutes=30)
+    storm_alerts: int = 20
+    storm_window: timedelta = timedelta(minutes=5)
+    reopens_within: timedelta = timedelta(hours=24)
+
+
+class Turn(enum.StrEnum):
+    """How a case that is told of stands to what was told before."""
+
+    NEW = "new"
+    JOINS = "joins"  # its card is another case's
+    AGAIN = "again"  # it was told of before, or was over and has come back
+    OVER = "over"  # its end was told already, and is the later of the two
+
+
+@dataclass(frozen=True, slots=True)
+class Course:
+    """Where a case goes: its `group` of incidents, and the `storm` in which it came, if it came in one."""
+
+    group: str
+    turn: Turn
+    storm: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenCase:
+    """A case that is not over, as far as was told."""
+
+    source: SourceKind
+    case: str
+    group: str
+    opened_at: datetime
+
+
+class Cases(Protocol):
+    """Which group of incidents each case of a source has; every verb is one transaction, so that two replicas agree.
+
+    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    """
+
+    async def told(self, delivery: Delivery, key: str, group: str, brakes: Brakes) -> Course:
+        """Say that a case fires, and return where it goes; the same delivery again is told the same.
+
+        Shape: `key` stands for its nodes and signature, empty where it may join no other; `group` is the one it has if
+        it is new.
+        """
+        ...
+
+    async def over(self, delivery: Delivery) -> str:
+        """Say that a case is over, and return its group; empty where it has none."""
+        ...
+
+    async def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenCase, ...]:
+        """Return a source's cases that opened since then and are not over."""
+        ...
+
+    async def incidents_of(self, group: str) -> tuple[str, ...]:
+        """Return the ids of a group's incidents, the oldest first."""
+        ...
+
+    async def incidents_in(self, storm: str) -> tuple[str, ...]:
+        """Return the ids of the incidents whose cases came in that storm, the oldest first."""
+        ...
+
+    async def storm(self, brakes: Brakes) -> str:
+        """Return the storm that is on now; empty where there is none."""
+        ...

@@ -1,0 +1,168 @@
+"""Which group of incidents each case of a source has: settled in one transaction, so that two replicas agree."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, Row, bindparam, exists, func, insert, select, update
+
+from bot.domain.alarm import Alarm, Delivery
+from bot.domain.alarm_contracts import Brakes, Course, OpenCase, Turn
+from bot.domain.alert import SourceKind
+from bot.domain.entry import instant_of, instant_text
+from bot.ledger.database import Database
+from bot.ledger.tables import CASES, INCIDENTS
+
+_FIRES = ""  # what stands in `over_at` of a case that is not over
+_NOWHERE = ""  # the group of a case whose end was told before its beginning
+_BEGINNINGS = (Turn.NEW.value, Turn.AGAIN.value)
+
+_OF = (CASES.c.source == bindparam("of_source"), CASES.c.name == bindparam("of_name"))
+_ROW = select(CASES).where(*_OF)
+_UPDATE = update(CASES).where(*_OF)
+_INSERT = insert(CASES)
+_SIBLING = (
+    select(CASES)
+    .where(CASES.c.key == bindparam("of_key"), CASES.c.turn.in_(_BEGINNINGS), CASES.c.group != _NOWHERE)
+    .order_by(CASES.c.opened_at.desc())
+    .limit(1)
+)
+_BUSY = select(exists().where(INCIDENTS.c.group == bindparam("of_group"), ~INCIDENTS.c.ended))
+_LATELY = select(func.count()).select_from(CASES).where(CASES.c.opened_at > bindparam("since"))
+_STORM = (
+    select(CASES.c.storm)
+    .where(CASES.c.opened_at > bindparam("since"), CASES.c.storm != "")
+    .order_by(CASES.c.opened_at.desc())
+    .limit(1)
+)
+_OPEN = (
+    select(CASES)
+    .where(CASES.c.source == bindparam("of_source"), CASES.c.over_at == _FIRES, CASES.c.opened_at > bindparam("since"))
+    .order_by(CASES.c.opened_at)
+)
+_INCIDENTS = (
+    select(INCIDENTS.c.id)
+    .where(INCIDENTS.c.group == bindparam("of_group"))
+    .order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
+)
+_IN_STORM = (
+    select(INCIDENTS.c.id)
+    .where(INCIDENTS.c.group.in_(select(CASES.c.group).where(CASES.c.storm == bindparam("of_storm"))))
+    .order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
+)
+
+
+class Cases:
+    """Each verb one transaction that blocks its thread; what each promises stands in its contract.
+
+    Shape: `time` stands in for the database's own, where the whole run has a clock that is handed in.
+    """
+
+    def __init__(self, database: Database, time: Callable[[], datetime] | None = None) -> None:
+        self._database = database
+        self._time = time
+
+    def told(self, delivery: Delivery, key: str, group: str, brakes: Brakes) -> Course:
+        """Say that a case fires, and return where it goes; the same delivery again is told the same."""
+        alarm = _alarm(delivery)
+        with self._database.writing() as connection:
+            now = self._now(connection)
+            row = connection.execute(_ROW, _named(alarm)).one_or_none()
+            if row is not None:
+                if row.delivery == delivery.id:
+                    return Course(row.group, Turn(row.turn), row.storm)
+                if row.over_at == _FIRES:
+                    return Course(row.group, Turn.AGAIN, row.storm)
+                if alarm.occurred_at is not None and alarm.occurred_at < instant_of(row.over_at):
+                    return Course(row.group, Turn.OVER)
+            course = self._course(connection, row, key, group, brakes, now)
+            storm = self._storm(connection, brakes, now)
+            values = {
+                "key": key,
+                "group": course.group,
+                "turn": course.turn.value,
+                "delivery": delivery.id,
+                "opened_at": instant_text(now),
+                "over_at": _FIRES,
+                "storm": storm,
+            }
+            _write(connection, alarm, values, is_there=row is not None)
+            return Course(course.group, course.turn, storm)
+
+    def over(self, delivery: Delivery) -> str:
+        """Say that a case is over, and return its group; empty where it has none."""
+        alarm = _alarm(delivery)
+        with self._database.writing() as connection:
+            now = self._now(connection)
+            over_at = instant_text(alarm.occurred_at or now)
+            row = connection.execute(_ROW, _named(alarm)).one_or_none()
+            if row is not None:
+                connection.execute(_UPDATE, _named(alarm) | {"over_at": over_at})
+                return str(row.group)
+            values = {"key": "", "group": _NOWHERE, "turn": Turn.OVER.value, "delivery": delivery.id}
+            values |= {"opened_at": instant_text(now - timedelta(days=1)), "over_at": over_at, "storm": ""}
+            _write(connection, alarm, values, is_there=False)
+            return _NOWHERE
+
+    def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenCase, ...]:
+        """Return a source's cases that opened since then and are not over."""
+        with self._database.reading() as connection:
+            rows = connection.execute(_OPEN, {"of_source": source.value, "since": instant_text(since)})
+            return tuple(OpenCase(source, row.name, row.group, instant_of(row.opened_at)) for row in rows)
+
+    def incidents_of(self, group: str) -> tuple[str, ...]:
+        """Return the ids of a group's incidents, the oldest first."""
+        with self._database.reading() as connection:
+            return tuple(connection.execute(_INCIDENTS, {"of_group": group}).scalars())
+
+    def incidents_in(self, storm: str) -> tuple[str, ...]:
+        """Return the ids of the incidents whose cases came in that storm, the oldest first."""
+        with self._database.reading() as connection:
+            return tuple(connection.execute(_IN_STORM, {"of_storm": storm}).scalars())
+
+    def storm(self, brakes: Brakes) -> str:
+        """Return the storm that is on now; empty where there is none."""
+        with self._database.reading() as connection:
+            since = instant_text(self._now(connection) - brakes.storm_window)
+            return connection.execute(_STORM, {"since": since}).scalar_one_or_none() or ""
+
+    def _course(
+        self, connection: Connection, row: Row[Any] | None, key: str, group: str, brakes: Brakes, now: datetime
+    ) -> Course:
+        if row is not None and row.group != _NOWHERE and instant_of(row.over_at) > now - brakes.reopens_within:
+            return Course(row.group, Turn.AGAIN)
+        sibling = connection.execute(_SIBLING, {"of_key": key}).one_or_none() if key else None
+        if sibling is not None:
+            is_busy = connection.execute(_BUSY, {"of_group": sibling.group}).scalar_one()
+            if is_busy or instant_of(sibling.opened_at) > now - brakes.cooldown:
+                return Course(sibling.group, Turn.JOINS)
+        return Course(group, Turn.NEW)
+
+    def _storm(self, connection: Connection, brakes: Brakes, now: datetime) -> str:
+        """The storm that one more case is part of; a storm is named after its beginning."""
+        since = {"since": instant_text(now - brakes.storm_window)}
+        if connection.execute(_LATELY, since).scalar_one() < brakes.storm_alerts:
+            return ""
+        return connection.execute(_STORM, since).scalar_one_or_none() or f"storm-{now:%Y%m%d-%H%M%S}"
+
+    def _now(self, connection: Connection) -> datetime:
+        return self._time() if self._time is not None else instant_of(self._database.now(connection))
+
+
+def _alarm(delivery: Delivery) -> Alarm:
+    if delivery.alarm is None:
+        raise ValueError(f"{delivery.id} tells of no case")
+    return delivery.alarm
+
+
+def _named(alarm: Alarm) -> dict[str, Any]:
+    return {"of_source": alarm.source.value, "of_name": alarm.case}
+
+
+def _write(connection: Connection, alarm: Alarm, values: dict[str, Any], *, is_there: bool) -> None:
+    if is_there:
+        connection.execute(_UPDATE, _named(alarm) | values)
+    else:
+        connection.execute(_INSERT, {"source": alarm.source.value, "name": alarm.case} | values)

@@ -1,0 +1,174 @@
+"""The promises of the inbox and of the cases, on every database they may be kept in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.domain.alarm import Alarm, Delivery, Happening, Raiser, Signal
+from bot.domain.alarm_contracts import Brakes, Course, Turn
+from bot.domain.alert import SourceKind
+from bot.ledger import Database, Leases
+from bot.ledger.cases import Cases
+from bot.ledger.inbox import KNOWN_FOR, Inbox
+
+BEGAN_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+MINUTE = timedelta(minutes=1)
+BRAKES = Brakes(cooldown=30 * MINUTE, storm_alerts=3, storm_window=5 * MINUTE)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = BEGAN_AT
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+def delivery(number: int, case: str = "", happening: Happening = Happening.FIRED, at: datetime = BEGAN_AT) -> Delivery:
+    signal = Signal(
+        "A1", labels={"severity": "critical"}, body={"details": {"host": "node-1\ud800\x00", "deep": [1, None]}}
+    )
+    alarm = Alarm(
+        SourceKind.PAGERDUTY,
+        case or f"Q{number}",
+        happening,
+        "core pinned",
+        at,
+        (signal,),
+        raised_by=Raiser("PX", "Ann"),
+    )
+    return Delivery(SourceKind.PAGERDUTY, f"E{number}", alarm, "incident.triggered")
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with Database.open(database_url) as opened:
+        yield opened
+
+
+def inbox(database: Database, clock: Clock, runner: str = "one") -> Inbox:
+    return Inbox(database, runner, time=clock)
+
+
+def claimed(box: Inbox, at_once: int = 10) -> list[str]:
+    return [one.delivery.id for one in box.claim(at_once)]
+
+
+def test_delivery_is_known_however_often_it_comes(database: Database, clock: Clock) -> None:
+    box = inbox(database, clock)
+    assert [box.keep(delivery(1)), box.keep(delivery(1)), inbox(database, clock, "two").keep(delivery(1))] == [
+        True, False, False,
+    ]  # fmt: skip
+    (kept,) = box.claim(10)
+    assert (kept.delivery, kept.attempts, kept.kept_at) == (delivery(1), 0, BEGAN_AT)
+    box.done(delivery(1))
+    assert (box.keep(delivery(1)), box.waiting(), box.claim(10)) == (False, 0, ())
+
+
+def test_seen_to_once_by_whoever_claims_first(database: Database, clock: Clock) -> None:
+    one, two = inbox(database, clock), inbox(database, clock, "two")
+    for runner in ("one", "two"):
+        Leases(database, runner, time=clock).beat()
+    for number in (1, 2, 3):
+        one.keep(delivery(number))
+    assert (claimed(one, 2), claimed(two), claimed(one), one.waiting()) == (["E1", "E2"], ["E3"], [], 3)
+
+
+def test_claims_of_a_silent_runner_are_taken_over(database: Database, clock: Clock) -> None:
+    one, two = inbox(database, clock), inbox(database, clock, "two")
+    Leases(database, "one", time=clock).beat()
+    one.keep(delivery(1))
+    assert (claimed(one), claimed(two)) == (["E1"], [])
+    clock.now += timedelta(seconds=9)
+    assert claimed(two) == []
+    clock.now += timedelta(seconds=2)
+    assert claimed(two) == ["E1"]
+
+
+def test_what_came_later_for_a_case_waits_for_what_came_first(database: Database, clock: Clock) -> None:
+    box = inbox(database, clock)
+    box.keep(delivery(1, "Q"))
+    box.keep(delivery(2, "Q", Happening.RESOLVED))
+    box.keep(delivery(3, "R"))
+    assert claimed(box) == ["E1", "E3"]
+    box.failed(delivery(1), MINUTE, "PagerDuty is down\nfor now")
+    assert claimed(box) == []
+    clock.now += MINUTE
+    (again,) = box.claim(10)
+    assert (again.delivery.id, again.attempts) == ("E1", 1)
+    box.done(delivery(1))
+    assert claimed(box) == ["E2"]
+
+
+def test_ids_are_forgotten_after_some_days(database: Database, clock: Clock) -> None:
+    box = inbox(database, clock)
+    box.keep(delivery(1))
+    box.done(delivery(1))
+    clock.now += KNOWN_FOR + MINUTE
+    box.keep(delivery(2))
+    box.done(delivery(2))
+    assert (box.keep(delivery(2)), box.keep(delivery(1))) == (False, True)
+
+
+def test_same_nodes_and_signature_join_within_the_cooldown(database: Database, clock: Clock) -> None:
+    cases, calm = Cases(database, clock), replace(BRAKES, storm_alerts=20)
+    assert cases.told(delivery(1), "k", "g1", calm) == Course("g1", Turn.NEW)
+    assert cases.told(delivery(1), "k", "g1", calm) == Course("g1", Turn.NEW), "asked again after a crash"
+    clock.now += 29 * MINUTE
+    assert cases.told(delivery(2), "k", "g2", calm) == Course("g1", Turn.JOINS)
+    assert cases.told(delivery(3), "other", "g3", calm) == Course("g3", Turn.NEW)
+    clock.now += 2 * MINUTE
+    assert cases.told(delivery(4), "k", "g4", calm) == Course("g4", Turn.NEW), "joining must not lengthen it"
+    assert cases.told(delivery(5), "", "g5", calm) == Course("g5", Turn.NEW), "without a key it joins nothing"
+
+
+def test_case_that_comes_back_keeps_its_group(database: Database, clock: Clock) -> None:
+    cases = Cases(database, clock)
+    cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
+    clock.now += 2 * MINUTE
+    assert cases.over(delivery(2, "Q", Happening.RESOLVED, clock.now)) == "g1"
+    clock.now += timedelta(hours=2)
+    assert cases.told(delivery(3, "Q", Happening.REOPENED, clock.now), "k", "g2", BRAKES) == Course("g1", Turn.AGAIN)
+    cases.over(delivery(4, "Q", Happening.RESOLVED, clock.now))
+    clock.now += timedelta(days=2)
+    assert cases.told(delivery(5, "Q", at=clock.now), "k", "g5", BRAKES) == Course("g5", Turn.NEW)
+
+
+def test_end_that_was_told_first_stands(database: Database, clock: Clock) -> None:
+    cases = Cases(database, clock)
+    assert cases.over(delivery(2, "Q", Happening.RESOLVED, BEGAN_AT + MINUTE)) == ""
+    assert cases.told(delivery(1, "Q"), "k", "g1", BRAKES).turn is Turn.OVER
+    assert cases.told(delivery(3, "Q", at=BEGAN_AT + 2 * MINUTE), "k", "g1", BRAKES) == Course("g1", Turn.NEW)
+
+
+def test_more_cases_than_usual_are_a_storm(database: Database, clock: Clock) -> None:
+    cases = Cases(database, clock)
+    told = [cases.told(delivery(number), f"k{number}", f"g{number}", BRAKES) for number in range(5)]
+    assert [course.storm for course in told] == ["", "", "", "storm-20261121-093000", "storm-20261121-093000"]
+    assert cases.storm(BRAKES) == "storm-20261121-093000"
+    clock.now += 6 * MINUTE
+    assert cases.storm(BRAKES) == ""
+    assert cases.told(delivery(9), "k9", "g9", BRAKES).storm == ""
+
+
+def test_open_cases_are_those_that_are_not_over(database: Database, clock: Clock) -> None:
+    cases = Cases(database, clock)
+    cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
+    cases.told(delivery(2, "R"), "l", "g2", BRAKES)
+    cases.over(delivery(3, "R", Happening.RESOLVED))
+    assert [one.case for one in cases.open_cases(SourceKind.PAGERDUTY, BEGAN_AT - MINUTE)] == ["Q"]
+    assert cases.open_cases(SourceKind.GRAFANA, BEGAN_AT - MINUTE) == ()
+
+
+def test_delivery_without_a_case_is_no_case(database: Database, clock: Clock) -> None:
+    with pytest.raises(ValueError, match="no case"):
+        Cases(database, clock).over(replace(delivery(1), alarm=None))
