@@ -6,45 +6,12 @@ says what it is (`password = …`, `--token …`, a mapping's `secret`). Digests
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-# After pwd a path is a folder, not a password: sudo's log says PWD=/root.
-_NAMED = (
-    r"(?:passw(?:or)?d|passphrase|pwd(?!\W{1,8}/)|secret|token|credentials?"
-    r"|api[_-]?key|access[_-]?key|private[_-]?key)"
-)
-_SUFFIX = r"(?:s|\d{1,3}|[_.-][\w.-]{0,40})?"  # passwords, token2, secret_key; but not PasswordAuthentication
-_QUOTE = r"""\\{0,3}["']?"""  # JSON within JSON has its quotes escaped
-_VALUE = (
-    r"""(?:\\{1,3}"[^"\\\n]*\\{1,3}"|"(?:[^"\\\n]|\\.)*"|'[^'\n]*'"""
-    r"""|(?!\[redacted[\]:])(?:[^\s"',;&\\]|\\(?!["']))+)"""
-)
-_KEY_BEGINS = re.compile(r"-----BEGIN [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_ENDS = re.compile(r"-----END [A-Z0-9 ]{0,40}PRIVATE KEY(?: BLOCK)?-----")
-_KEY_MARK = "[redacted: private key]"
+from bot.domain.secret_forms import FORMS, KEY_BEGINS, KEY_ENDS, KEY_MARK, SECRET_NAME, SECRET_NEXT
 
-_FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
-    (re.compile(r"\b(?:AKIA|ASIA|ABIA|ACCA|A3T[A-Z0-9])[A-Z0-9]{16}\b"), "[redacted: AWS key]"),
-    (re.compile(r"\b(?:xox[a-z](?:\.xox[a-z])?|xapp)-[A-Za-z0-9-]{6,}"), "[redacted: Slack token]"),
-    (re.compile(r"(hooks\.slack\.com/)[A-Za-z]{1,20}/[^\s\"'<>]+"), r"\1[redacted: Slack webhook]"),
-    (re.compile(r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})"), "[redacted: GitHub token]"),
-    (re.compile(r"\beyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?"), "[redacted: JSON web token]"),
-    # Words of prose follow "bearer" too; a token has a digit, a capital or a sign in it, or is very long.
-    (
-        re.compile(r"\b((?i:bearer)\s{1,8})(?=[a-z]{0,24}[A-Z0-9._~+/=-]|[a-z]{25})[A-Za-z0-9._~+/=-]{8,}"),
-        r"\1[redacted: bearer token]",
-    ),
-    (
-        re.compile(r"((?i:authorization)[\"']?\s{0,8}[:=]\s{0,8}[\"']?(?i:basic|token)\s{1,8})[^\s\"']+"),
-        r"\1[redacted]",
-    ),
-    (re.compile(r"(://[^\s:/@\"']{0,256}:)[^\s/@\"']{1,256}@"), r"\1[redacted]@"),
-    (re.compile(rf"(--[\w-]{{0,40}}{_NAMED}{_SUFFIX}(?:\s{{1,8}}|=)){_VALUE}", re.IGNORECASE), r"\1[redacted]"),
-    (re.compile(rf"({_NAMED}{_SUFFIX}{_QUOTE}\s{{0,8}}[:=]>?\s{{0,8}}){_VALUE}", re.IGNORECASE), r"\1[redacted]"),
-)
-_SECRET_NAME = re.compile(rf"(?:.*[_.-])?{_NAMED}\Z", re.IGNORECASE)
+MARK = "[redacted]"
 
 
 def redacted_text(text: str) -> str:
@@ -69,33 +36,41 @@ def redacted(value: Any) -> Any:
     if isinstance(value, str):
         return redacted_text(value)
     if isinstance(value, Mapping):
-        return {redacted_text(name): _named(name, one) for name, one in value.items()}
+        told = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), "")
+        hidden = {"value"} if SECRET_NAME.match(told) else set()  # as Kubernetes lists a container's environment
+        return {redacted_text(name): _named(name, one, name in hidden) for name, one in value.items()}
     if isinstance(value, Sequence):
         return _listed(value)
     return value
 
 
-def _named(name: str, value: Any) -> Any:
-    if isinstance(value, str) and value and _SECRET_NAME.match(name):
-        return "[redacted]"
+def _named(name: str, value: Any, is_secret: bool) -> Any:
+    if is_secret or SECRET_NAME.match(name):
+        if isinstance(value, str) and value:
+            return MARK
+        if isinstance(value, Sequence):
+            return [MARK if isinstance(one, str) and one else redacted(one) for one in value]
     return redacted(value)
 
 
 def _listed(values: Sequence[Any]) -> list[Any]:
     found: list[Any] = []
-    inside = False
+    inside = is_next = False
     for value in values:
         if isinstance(value, str):
             rest, inside = _without_key(value, inside)
-            found.append(_forms(rest))
+            found.append(MARK if is_next and rest else _forms(rest))
+            is_next = SECRET_NEXT.search(rest[-200:]) is not None
         else:
             found.append(redacted(value))
     return found
 
 
 def _forms(text: str) -> str:
-    for form, mark in _FORMS:
-        text = form.sub(mark, text)
+    lower = text.lower()
+    for form in FORMS:
+        if any(hint in lower for hint in form.hints):
+            text = form.pattern.sub(form.mark, text)
     return text
 
 
@@ -103,9 +78,9 @@ def _without_key(text: str, inside: bool) -> tuple[str, bool]:
     """Return the text without private key blocks, and whether one is still open at its end."""
     kept: list[str] = []
     while True:
-        edge = (_KEY_ENDS if inside else _KEY_BEGINS).search(text)
+        edge = (KEY_ENDS if inside else KEY_BEGINS).search(text)
         if inside:
-            kept.append(_KEY_MARK)
+            kept.append(KEY_MARK)
         if edge is None:
             return "".join(kept) if inside else "".join([*kept, text]), inside
         if not inside:
