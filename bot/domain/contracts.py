@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from bot.domain.batch import Batch
+from bot.domain.call import Answered, Call
 from bot.domain.command import Completed
 from bot.domain.node import Node
 from bot.domain.probe import Unread
@@ -40,6 +41,18 @@ class ActingTransport(Transport, Protocol):
 
     def host_key(self, node: Node) -> str:
         """Return the fingerprint of the host key that the node showed last; empty where none was seen."""
+        ...
+
+
+class ClusterApi(Protocol):
+    """The APIs of the Kubernetes clusters that are configured."""
+
+    async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
+        """Send one call, once, and return the answer, whatever its status.
+
+        Raises: UnknownCluster when no cluster of that name is configured; ConnectionLost when there was no answer: the
+        call may have arrived or not.
+        """
         ...
 
 

@@ -40,6 +40,8 @@ ZombieError
 │   ├── QuietHours             nothing may begin at this time of day
 │   ├── ProtectedUnit          no plan may stop this unit
 │   ├── MissingRight           the login on the node may not run one of the commands
+│   ├── UnknownCluster         no cluster of that name is configured
+│   ├── CannotDrain            the node's pods cannot be moved away as asked
 │   └── CannotTell             something that decides could not be read
 ├── MalformedDelivery          what a source brought is proven to be its own, and cannot be read
 ├── PagerDutyFailed            PagerDuty did not do what it was asked
@@ -250,6 +252,14 @@ class ProtectedUnit(Refused):
 
 class MissingRight(Refused):
     """The login on the node may not run one of the commands."""
+
+
+class UnknownCluster(Refused):
+    """No Kubernetes cluster of that name is configured; another one is never taken in its place."""
+
+
+class CannotDrain(Refused):
+    """The node's pods cannot be moved away as asked."""
 
 
 class CannotTell(Refused):

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from bot.domain.alert import Alert
+from bot.domain.alert import Alert, SourceKind
 from bot.domain.plan import Plan, bound_digest
 from bot.domain.verdict import Evidence, Verdict
 
@@ -21,7 +21,8 @@ class AlertReceived:
     """Somebody asked, or a source was alarmed: the incident's first entry; `node` is empty until it is known which.
 
     Shape: incidents of one alert share `group`; `reopens` is the ended incident that came back; `undoes` the one whose
-    steps are to be taken back.
+    steps are to be taken back. Of an alarm, `channel` is where its card belongs, `withheld` why no plan will be offered
+    whatever the verdict (empty: it may be), and `storm` the storm in whose message it is told in place of a card.
     """
 
     alert: Alert
@@ -30,13 +31,24 @@ class AlertReceived:
     playbook: str = ""
     reopens: str = ""
     undoes: str = ""
+    channel: str = ""
+    withheld: str = ""
+    storm: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class AlertJoined:
-    """Another alert about the same node came while this incident was open."""
+    """Another alert about the same node came; it may come after the incident's end, and changes nothing of that."""
 
     alert: Alert
+
+
+@dataclass(frozen=True, slots=True)
+class AlertCleared:
+    """The source says that one of the incident's alerts is over; that, too, may come after the end."""
+
+    source: SourceKind
+    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,7 +89,8 @@ class PlanProposed:
 
     Shape: `binds` is what they saw beside the plan (address, host key, boot_id, machine-id, playbook, policy, the
     stored evidence's digest), by name; `digest` is over plan and binds, and is what an approval names. `figures` are
-    what was measured then, by name, for a table of before and after.
+    what was measured then, by name, for a table of before and after. `affects` is what else the steps touch, such as
+    the pods that a drain would move, one line each: shown, and not bound, for pods come and go.
     """
 
     plan: Plan
@@ -85,6 +98,7 @@ class PlanProposed:
     binds: Mapping[str, str] = field(default_factory=dict)
     approvals_needed: int = 1
     figures: Mapping[str, str] = field(default_factory=dict)
+    affects: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -93,9 +107,10 @@ class PlanProposed:
         binds: Mapping[str, str],
         approvals_needed: int = 1,
         figures: Mapping[str, str] | None = None,
+        affects: tuple[str, ...] = (),
     ) -> PlanProposed:
         """Return the proposal with its digest."""
-        return cls(plan, bound_digest(plan, binds), binds, approvals_needed, figures or {})
+        return cls(plan, bound_digest(plan, binds), binds, approvals_needed, figures or {}, affects)
 
     @property
     def is_whole(self) -> bool:
@@ -249,6 +264,7 @@ class QuestionAnswered:
 IncidentEvent: TypeAlias = (
     AlertReceived
     | AlertJoined
+    | AlertCleared
     | NodePicked
     | Triaged
     | PlanWithheld

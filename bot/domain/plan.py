@@ -19,11 +19,15 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Ordered steps for one node, and the lasting fix that they do not replace."""
+    """Ordered steps for one node, and the lasting fix that they do not replace.
+
+    Shape: `notes` are sentences on what is not among the steps, and why; no part of the digest.
+    """
 
     node: str
     steps: tuple[Step, ...]
     lasting_fix: str = ""
+    notes: tuple[str, ...] = ()
 
     @property
     def digest(self) -> str:

@@ -7,16 +7,28 @@ from dataclasses import replace
 
 from bot.domain.action import Action
 from bot.domain.errors import CannotRead
+from bot.domain.node import Node
 from bot.domain.plan import Plan, Step
 from bot.domain.playbook import Playbook
+from bot.domain.probe import Snapshot
 from bot.domain.protected import is_protected
 from bot.domain.verdict import Verdict
+from bot.response.draining import Draining
+
+_NONE = Draining()
 
 
-def with_plan(verdict: Verdict, playbook: Playbook, actions: Mapping[str, Action]) -> Verdict:
+def with_plan(
+    verdict: Verdict,
+    playbook: Playbook,
+    actions: Mapping[str, Action],
+    node: Node | None = None,
+    draining: Draining = _NONE,
+) -> Verdict:
     """Return the verdict with its plan, where its remedy may be offered by this playbook.
 
-    Steps hang together: where one may not be offered, neither is any after it.
+    Steps hang together: where one may not be offered, neither is any after it. A reboot that is offered brings drain
+    and uncordon with it, where the node is one of a Kubernetes cluster.
     """
     if not verdict.remedy or verdict.snapshot is None:
         return verdict
@@ -27,9 +39,15 @@ def with_plan(verdict: Verdict, playbook: Playbook, actions: Mapping[str, Action
         if action is None or step.action not in allowed or is_protected(step.args.values()):
             break
         try:
-            steps.append(replace(step, commands=action.commands(step.args, verdict.snapshot)))
+            steps.append(_with_commands(step, actions, verdict.snapshot))
         except CannotRead:
             break
     if not steps:
         return verdict
-    return replace(verdict, plan=Plan(verdict.node, tuple(steps), verdict.lasting_fix))
+    whole, note = draining.around(node, steps) if node is not None else (tuple(steps), "")
+    planned = tuple(_with_commands(step, actions, verdict.snapshot) for step in whole)
+    return replace(verdict, plan=Plan(verdict.node, planned, verdict.lasting_fix, (note,) if note else ()))
+
+
+def _with_commands(step: Step, actions: Mapping[str, Action], snapshot: Snapshot) -> Step:
+    return replace(step, commands=actions[step.action].commands(step.args, snapshot))

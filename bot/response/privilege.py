@@ -13,6 +13,7 @@ from bot.domain.batch import root_ways
 from bot.domain.errors import UsageError
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
+from bot.response.cluster import KUBERNETES
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z")
 _MEANINGFUL = re.compile(r"([\\,:=#!*?\[\]\"'()])")
@@ -37,17 +38,22 @@ def reading_lines(user: str, probes: Iterable[Probe]) -> str:
 
 
 def acting_lines(user: str, rights: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return one line for each `systemctl …` that may be run as root.
+    """Return one line for each `systemctl …` that may be run as root, or rule that a cluster has to give.
 
     Raises: UsageError when `user` cannot be a login's name.
 
     Example:
     >>> acting_lines("zombie", [("systemctl", "disable", "--now", "--", "ecs.service")])
     ('zombie ALL=(root) NOPASSWD: /usr/bin/systemctl disable --now -- ecs.service',)
+    >>> acting_lines("zombie", [("kubernetes", "create", "pods/eviction")])
+    ('ClusterRole: - {apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"]}',)
     """
     _checked(user)
     return tuple(
-        f"{user} ALL=(root) NOPASSWD: {SYSTEMCTL} {_MEANINGFUL.sub(_ESCAPED, ' '.join(argv[1:]))}" for argv in rights
+        f'ClusterRole: - {{apiGroups: [""], resources: ["{argv[2]}"], verbs: ["{argv[1]}"]}}'
+        if argv[0] == KUBERNETES
+        else f"{user} ALL=(root) NOPASSWD: {SYSTEMCTL} {_MEANINGFUL.sub(_ESCAPED, ' '.join(argv[1:]))}"
+        for argv in rights
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from bot.domain.contracts import ActingLedger
-from bot.domain.errors import CannotRead, LedgerError, ProtectedUnit, Unreachable
+from bot.domain.errors import CannotDrain, CannotRead, LedgerError, ProtectedUnit, UnknownCluster, Unreachable
 from bot.domain.events import Escalated, PlanProposed, PlanWithheld
 from bot.domain.node import Node
 from bot.domain.plan import Plan
@@ -12,6 +12,7 @@ from bot.domain.probe import Unread
 from bot.domain.readings.host import HostReading
 from bot.domain.verdict import Confidence, Verdict
 from bot.response.binding import binds
+from bot.response.cluster import KUBERNETES
 from bot.response.figures import figures
 from bot.response.guards import may_be_stopped, units_of
 from bot.response.policy import SAME_AGAIN, Policy
@@ -71,13 +72,17 @@ class Proposer:
         try:
             lacking = await self._reach.lacking(node, plan.steps)
             seen = await self._reach.look(node)
+            affected = await self._reach.affected(plan.steps, seen) if not lacking else ()
+        except (UnknownCluster, CannotDrain) as no:
+            return PlanWithheld(f"{no.name}: {no}")
         except (Unreachable, CannotRead) as no:
             return PlanWithheld(f"What the plan would be bound to cannot be read: {no.sentence}")
         if lacking:
             lines = acting_lines(self._user or node.user or "zombie", lacking)
-            return PlanWithheld("The login on the node may not run what the plan needs.", lines)
+            where = "cluster" if all(right[0] == KUBERNETES for right in lacking) else "node"
+            return PlanWithheld(f"The login on the {where} may not run what the plan needs.", lines)
         host = verdict.snapshot.get(HostReading) if verdict.snapshot is not None else Unread("host", "not kept")
         if isinstance(host, Unread) or host.boot_id != seen.boot_id:
             return PlanWithheld("The node was booted while it was looked at, or does not say which boot it is in.")
         bound = binds(verdict, node, seen, playbook, self._policy)
-        return PlanProposed.of(plan, bound, figures=figures(verdict, units_of(plan)))
+        return PlanProposed.of(plan, bound, figures=figures(verdict, units_of(plan)), affects=affected)

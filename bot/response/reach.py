@@ -6,14 +6,16 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
 from datetime import timedelta
+from types import MappingProxyType
 
 from bot.domain.action import Action, Facts
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ActingTransport
-from bot.domain.errors import CannotRead
+from bot.domain.errors import CannotDrain, CannotRead
 from bot.domain.node import Node
 from bot.domain.plan import Step
+from bot.response.cluster import ClusterReach
 
 _BOOT_ID, _MACHINE_ID = "/proc/sys/kernel/random/boot_id", "/etc/machine-id"
 _IDENTITY = Command("identity", ("tail", "-v", "-n", "+1", _BOOT_ID, _MACHINE_ID), output_limit_bytes=4096)
@@ -39,8 +41,11 @@ class Reach:
         transport: ActingTransport,
         actions: Mapping[str, Action],
         acting: Callable[[Node], Node] = lambda node: node,
+        cluster: ClusterReach | None = None,
     ) -> None:
+        """`acting` is the node by the login that may act, `cluster` the way to what is done by calls of an API."""
         self._transport = transport
+        self._cluster = cluster or ClusterReach(None)
         self._acting = acting
         self.actions = actions
 
@@ -51,24 +56,47 @@ class Reach:
         """
         asked = [("identity", _IDENTITY)]
         for number, step in enumerate(steps):
-            asked += [(f"step {number}", command) for command in self.actions[step.action].looks(step.args)]
+            action = self.actions[step.action]
+            asked += [(f"step {number}", command) for command in action.looks(step.args) if action.by_calls is None]
         runs = await self._runs(node, asked, _LOOK_LIMIT)
         files = _sections(Outputs(*runs.get("identity", ())).text("identity"))
         boot_id, machine_id = files.get(_BOOT_ID, "").lower(), files.get(_MACHINE_ID, "").lower()
         if not boot_id or not machine_id:
             raise CannotRead(f"{node.name} does not say which machine it is, and in which boot.")
-        facts = tuple(
-            self.actions[step.action].facts(step.args, Outputs(*runs.get(f"step {number}", ())))
-            for number, step in enumerate(steps)
-        )
-        return Seen(boot_id, machine_id, self._transport.host_key(node), facts)
+        facts = []
+        for number, step in enumerate(steps):
+            action = self.actions[step.action]
+            if action.by_calls is not None:
+                facts.append(await self._cluster.facts(action, step.args, boot_id))
+            else:
+                facts.append(action.facts(step.args, Outputs(*runs.get(f"step {number}", ()))))
+        return Seen(boot_id, machine_id, self._transport.host_key(node), tuple(facts))
 
-    async def run(self, node: Node, step: Step) -> Completed | None:
+    async def affected(self, steps: Sequence[Step], seen: Seen) -> tuple[str, ...]:
+        """Return what else steps would touch, one line each, on a node that was seen in that boot.
+
+        Raises: CannotDrain where one of them would be refused; Unreachable or CannotRead when that cannot be told.
+        """
+        told: list[str] = []
+        for step in steps:
+            action = self.actions[step.action]
+            if action.by_calls is not None:
+                now = await self._cluster.facts(action, step.args, seen.boot_id)
+                if why := action.by_calls.refuses(step.args, now):
+                    raise CannotDrain(why)
+                told += action.by_calls.affects(step.args, now)
+        return tuple(told)
+
+    async def run(self, node: Node, step: Step, before: Facts = MappingProxyType({})) -> Completed | None:
         """Run a step's commands, each as it was approved; return the last one's end, None where it was never heard.
 
+        Shape: of a step that is done by calls, one round of these, as it stands now; `before` is what it began from.
         Raises: Unreachable when the connection could not be made, or broke: then it may have run or not.
         """
-        limit = self.actions[step.action].limit
+        action = self.actions[step.action]
+        if action.by_calls is not None:
+            return await self._cluster.round(action, step, before)
+        limit = action.limit
         ended = None
         for line in step.commands:
             command = Command("run", ("sh", "-c", line), limit=limit, output_limit_bytes=16 * 1024)
@@ -81,9 +109,12 @@ class Reach:
     async def lacking(self, node: Node, steps: Sequence[Step]) -> tuple[tuple[str, ...], ...]:
         """Return the argument lists that the login may not run as root there.
 
-        Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say.
+        Shape: what a cluster would have to allow begins with `kubernetes`, then verb and resource.
+        Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say; UnknownCluster.
         """
-        rights = [argv for step in steps for argv in self.actions[step.action].rights(step.args)]
+        by_calls = [step for step in steps if self.actions[step.action].by_calls is not None]
+        by_command = [step for step in steps if step not in by_calls]
+        rights = [argv for step in by_command for argv in self.actions[step.action].rights(step.args)]
         asked = [
             (f"right {number}", Command("may", ("sudo", "-n", "-l", *argv), output_limit_bytes=4096))
             for number, argv in enumerate(rights)
@@ -96,7 +127,9 @@ class Reach:
                 raise CannotRead(f"{node.name} does not say what its login may run as root.")
             if told.exit_status != 0:
                 missing.append(argv)
-        return tuple(missing)
+        for step in by_calls:
+            missing += await self._cluster.lacking(self.actions[step.action], step.args)
+        return tuple(dict.fromkeys(missing))
 
     async def _runs(
         self, node: Node, asked: Sequence[tuple[str, Command]], deadline: timedelta

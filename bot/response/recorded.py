@@ -8,23 +8,25 @@ from bot.domain.incident import StepRecord
 from bot.domain.plan import Step
 from bot.domain.verdict import Evidence
 
+_TOLD = 12  # facts in the sentence; all of them stand in the lines
+
 
 def as_evidence(action: Action, step: Step, facts: Facts) -> Evidence:
     """Return facts as they go on record."""
     lines = tuple(f"{name}={value}" for name, value in facts.items())
-    return Evidence(step.action, "look", f"{action.said(step.args)}: {', '.join(lines)}", lines)
+    return Evidence(step.action, "look", f"{action.said(step.args)}: {', '.join(lines[:_TOLD])}", lines)
 
 
 def recorded(record: StepRecord, otherwise: Facts) -> Facts:
     """Return what was seen before a step began; `otherwise` where it never began."""
     if record.started is None:
         return otherwise
-    return _facts(record.started.before)
+    return facts_of(record.started.before)
 
 
 def proved(record: StepRecord) -> Facts:
     """Return what proved a step; empty where it was skipped, or is not proved."""
-    return _facts(record.outcome.proof) if isinstance(record.outcome, StepVerified) else {}
+    return facts_of(record.outcome.proof) if isinstance(record.outcome, StepVerified) else {}
 
 
 def undo_commands(action: Action, step: Step, record: StepRecord) -> tuple[str, ...]:
@@ -32,5 +34,6 @@ def undo_commands(action: Action, step: Step, record: StepRecord) -> tuple[str, 
     return action.undo(step.args, recorded(record, {})) if record.started is not None else ()
 
 
-def _facts(evidence: tuple[Evidence, ...]) -> Facts:
+def facts_of(evidence: tuple[Evidence, ...]) -> Facts:
+    """Return the facts that a step's evidence holds."""
     return dict(line.split("=", 1) for one in evidence[:1] for line in one.source if "=" in line)

@@ -20,7 +20,7 @@ from bot.domain.node import Node
 from bot.domain.transitions import State
 from bot.response.casebook import Casebook
 from bot.response.responder import Diagnose
-from bot.response.stepping import Outcome, Stepping, plan_of, stopped
+from bot.response.stepping import Outcome, Stepping, plan_of, rest_of, stopped
 from bot.response.timing import now_of
 from bot.response.validation import next_sample
 
@@ -87,7 +87,8 @@ class Remediation:
             return await self.stepping.finish(incident, node, under_way, now)
         last = incident.steps[-1].outcome if incident.steps else None
         if isinstance(last, StepFailed):
-            return Escalated(f"Step {last.number} failed: {last.because}.", _OUT_OF_BAND)
+            try_next = f"{_OUT_OF_BAND} {rest_of(incident)}".rstrip()
+            return Escalated(f"Step {last.number} failed: {last.because}.", try_next)
         if incident.next_step > len(plan_of(incident)[0].steps):
             skipped = [step.outcome.because for step in incident.steps if isinstance(step.outcome, StepSkipped)]
             return ValidationStarted(self.validation or self.stepping.policy.validation, "; ".join(skipped))

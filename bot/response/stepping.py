@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from bot.domain.action import Proof
+from bot.domain.action import Action, Facts, Proof
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
 from bot.domain.command import Completed
@@ -15,6 +15,7 @@ from bot.domain.contracts import ActingLedger, Again, Clock, Sleep
 from bot.domain.errors import (
     AlreadyTried,
     BannerStalled,
+    CannotDrain,
     CannotRead,
     ConnectionRefused,
     ConnectTimedOut,
@@ -45,7 +46,7 @@ from bot.response import guards
 from bot.response.binding import another_boot, another_machine
 from bot.response.policy import Policy
 from bot.response.reach import Reach, Seen
-from bot.response.recorded import as_evidence, recorded
+from bot.response.recorded import as_evidence, facts_of, recorded
 from bot.response.timing import lives_until, now_of
 
 POLL, LONGEST_POLL = timedelta(seconds=2), timedelta(seconds=10)
@@ -63,7 +64,7 @@ class Stepping:
     """Begins and ends steps. `runner` names this program among others that share the ledger.
 
     Shape: `_ran` are the attempts whose command this program sent, or may have: None while its end was not heard, a
-    sentence where it failed, and nothing where it went well.
+    sentence where it failed, and nothing where it went well; `_said` is what the last round of calls heard.
     """
 
     policy: Policy
@@ -74,6 +75,7 @@ class Stepping:
     sleep: Sleep
     runner: str
     _ran: dict[tuple[str, int, int], str | None] = field(default_factory=dict)
+    _said: dict[tuple[str, int, int], str] = field(default_factory=dict)
 
     # --- a step that has not begun
 
@@ -104,16 +106,22 @@ class Stepping:
             return Cancelled("Somebody rebooted the node before anything was done.", booted)
         for record, step, facts in zip(incident.steps, steps, seen.facts, strict=False):
             action = self.reach.actions[step.action]
+            if action.ended_by == steps[-1].action:
+                continue
             if action.judge(step.args, recorded(record, facts), facts) is not Proof.PROVEN:
                 return Escalated(f"{action.said(step.args)}: that does not hold any more.", rest_of(incident))
         return await self._start(incident, node, steps[-1], seen, bool(booted))
 
     async def _start(self, incident: Incident, node: Node, step: Step, seen: Seen, booted: bool) -> Outcome:
         number, action, facts = incident.next_step, self.reach.actions[step.action], seen.facts[-1]
-        if booted and not action.settles:
+        if booted and (action.reboots or action.only_for_reboot):
             return StepSkipped(number, "somebody else rebooted the node meanwhile")
         if action.judge(step.args, facts, facts) is Proof.PROVEN:
             return StepSkipped(number, f"{action.said(step.args)}: so it is already")
+        if action.by_calls is not None:
+            if why := action.by_calls.refuses(step.args, facts):
+                return Again(_pause(incident.updated_at, self.clock()), f"{CannotDrain.__name__}: {why}")
+            facts = action.by_calls.given(facts, _earlier(incident))
         before = (as_evidence(action, step, facts),)
         return await self._run(incident, node, step, StepStarted(number, 1, seen.boot_id, before, self.runner))
 
@@ -130,7 +138,7 @@ class Stepping:
         key = (incident.id, started.number, started.attempt)
         self._ran[key] = None
         try:
-            self._ran[key] = _failure(await self.reach.run(node, step))
+            self._heard(key, await self.reach.run(node, step, facts_of(started.before)))
         except _NEVER_SENT as no:
             del self._ran[key]
             return Again(POLL, no.sentence)
@@ -186,7 +194,7 @@ class Stepping:
         action = self.reach.actions[step.action]
         if now < record.started_at + patience + (action.limit if action.settles else timedelta(0)):
             return Again(_pause(record.started_at, now), why)
-        if action.settles:
+        if not action.reboots:
             return asked(f"Whether “{action.said(step.args)}” took effect cannot be told: {why}")
         return StepFailed(record.number, f"the node did not come back: {why}")
 
@@ -200,10 +208,12 @@ class Stepping:
         seen_now = (as_evidence(action, step, seen.facts[0]),)
         unheard = ours and failure is None
         late = now >= record.started_at + patience + (action.limit if action.settles and unheard else timedelta(0))
-        if failure and (action.settles or now >= record.started_at + SILENT):
+        if failure and (not action.reboots or now >= record.started_at + SILENT):
             return StepFailed(record.number, f"its command failed: {failure}", seen_now)
         if late and (ours or not action.settles):
-            return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
+            return StepFailed(record.number, self._too_late(key, action, step, record, seen), seen_now)
+        if ours and action.by_calls is not None:
+            return await self._once_more(key, node, step, record, now)
         until = lives_until(self.policy, incident)
         may_run = record.attempt < MOST_ATTEMPTS and until is not None and now < until
         if ours or not may_run:
@@ -215,6 +225,34 @@ class Stepping:
         assert record.started is not None
         started = replace(record.started, attempt=record.attempt + 1, runner=self.runner)
         return await self._run(incident, node, step, started)
+
+    async def _once_more(
+        self, key: tuple[str, int, int], node: Node, step: Step, record: StepRecord, now: datetime
+    ) -> Outcome:
+        """Send one round more of a step that takes several: its beginning is on record, and each call is idempotent."""
+        pause = _pause(record.started_at, now)
+        try:
+            self._heard(key, await self.reach.run(node, step, recorded(record, {})))
+        except Unreachable as no:
+            return Again(pause, no.sentence)
+        return Again(pause, self._said[key] or "no sign of its effect yet")
+
+    def _heard(self, key: tuple[str, int, int], ended: Completed | None) -> None:
+        self._ran[key] = _failure(ended)
+        self._said[key] = one_line(ended.stdout, 500) if ended is not None else ""
+
+    def _too_late(self, key: tuple[str, int, int], action: Action, step: Step, record: StepRecord, seen: Seen) -> str:
+        """Say that there was no proof in time, what was heard last, and what stays as it is."""
+        leaves = action.by_calls.leaves if action.by_calls is not None else lambda args, before, now: ""
+        words = ("no sign of its effect by its deadline", self._said.get(key, "") if action.by_calls else "",
+                 leaves(step.args, recorded(record, {}), seen.facts[0]))  # fmt: skip
+        return "; ".join(filter(None, words))
+
+
+def _earlier(incident: Incident) -> dict[str, Facts]:
+    """What each step so far began from, by its action; nothing of one that never began."""
+    steps = zip(plan_of(incident)[0].steps, incident.steps, strict=False)
+    return {step.action: recorded(record, {}) for step, record in steps}
 
 
 def plan_of(incident: Incident) -> tuple[Plan, dict[str, str]]:

@@ -20,6 +20,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Status, Verdict
+from bot.response.draining import Draining
 from bot.response.planning import with_plan
 
 
@@ -42,6 +43,7 @@ class Triage:
     deadline: timedelta = timedelta(seconds=20)
     heard: Listener = _nobody
     thinking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    draining: Draining = field(default_factory=Draining)
 
     async def diagnose(self, node: Node, playbook: Playbook) -> Verdict:
         """Read the node and return its verdict; a node nobody could talk to is a verdict too.
@@ -57,7 +59,7 @@ class Triage:
         else:
             snapshot = Snapshot(node.name, taken_at, self.sampling.window, readings)
             async with self._in_turn():
-                verdict = with_plan(conclude(snapshot, playbook), playbook, self.actions)
+                verdict = with_plan(conclude(snapshot, playbook), playbook, self.actions, node, self.draining)
         verdict = replace(verdict, took=self._since(taken_at))
         self.heard(Concluded(verdict))
         return verdict

@@ -90,10 +90,13 @@ def _undone(incident: Incident, reach: Reach, seen: Seen) -> list[str]:
     against = []
     for record, step, facts in zip(incident.steps, incident.proposal.plan.steps, seen.facts, strict=True):
         action = reach.actions[step.action]
-        if not action.settles:
+        if action.reboots:
             settled = proved(record)
             if settled and settled != facts:
                 against.append("the node was booted once more")
+            continue
+        if action.by_calls is not None:
+            against += filter(None, (action.by_calls.lasts(step.args, recorded(record, facts), facts),))
             continue
         skipped = isinstance(record.outcome, StepSkipped)
         if action.judge(step.args, recorded(record, facts), facts) is not Proof.PROVEN:

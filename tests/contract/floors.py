@@ -36,11 +36,15 @@ MAY_IMPORT |= {
 LIBRARY = ["bot/library.py", "bot/library_*.py", "bot/library/*"]
 SSH = ["bot/transport/ssh*.py", "bot/transport/ssh/*", "bot/demo/*"]
 SLACK = ["bot/surfaces/slack.py", "bot/surfaces/slack_*.py", "bot/surfaces/slack/*"]
+KUBERNETES = ["bot/transport/kubernetes.py"]
 EDGES = ["bot/sources/*", "bot/surfaces/pagerduty*.py"]
 MAY_USE: dict[str, list[str]] = {
     "asyncssh": SSH,
     "tenacity": [*SSH, *SLACK, *EDGES],
-    "yaml": LIBRARY,
+    "lightkube": KUBERNETES,
+    "httpx2": KUBERNETES,  # lightkube's own HTTP client
+    "msgspec": KUBERNETES,  # the errors of its reader
+    "yaml": [*LIBRARY, *KUBERNETES],
     "simpleeval": LIBRARY,
     "re2": LIBRARY,
     "pydantic": LIBRARY,

@@ -1,0 +1,98 @@
+"""What a Kubernetes cluster says of one of its nodes and of the pods there, as far as drain and uncordon hang on it.
+
+Defined in: the API reference of v1 Node and Pod; which pods are left and which refused follows `kubectl drain`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from bot.actions.pod import Pod
+from bot.domain.action import Args, Facts
+from bot.domain.command import Command, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.safe_text import one_line
+
+NODE, CLUSTER, WITHIN, BARE_TOO = "node", "cluster", "within", "bare_pods"  # arguments
+UNSCHEDULABLE, READY, WHY, CLUSTER_BOOT, LEFT = "unschedulable", "ready", "not_ready_because", "cluster_boot", "pods"
+BOOT = "boot_id"  # what the node itself says; whoever looks adds it
+POD = "pod "  # before a pod's name
+_LIMIT_BYTES = 64 * 1024 * 1024
+
+
+def look_at_node(args: Args) -> Command:
+    """Return the look at the node."""
+    return Command("node", ("GET", f"/api/v1/nodes/{args[NODE]}"), output_limit_bytes=_LIMIT_BYTES)
+
+
+def look_at_pods(args: Args) -> Command:
+    """Return the look at the pods that are on the node."""
+    path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{args[NODE]}"
+    return Command("pods", ("GET", path), output_limit_bytes=_LIMIT_BYTES)
+
+
+def node_facts(args: Args, outputs: Outputs) -> dict[str, str]:
+    """Return whether new pods may come, whether the node is Ready, and in which boot the cluster knows it.
+
+    Raises: CannotRead when the cluster does not say.
+    """
+    node = _read(outputs.text("node"), "Node")
+    spec, status = _part(node, "spec"), _part(node, "status")
+    ready = next((one for one in _items(status, "conditions") if one.get("type") == "Ready"), {})
+    boot = str(_part(status, "nodeInfo").get("bootID", "")).lower()
+    if not ready.get("status") or not boot:
+        raise CannotRead(f"the cluster does not say whether {args[NODE]} is Ready, and in which boot it is")
+    told = {
+        UNSCHEDULABLE: "true" if spec.get("unschedulable") is True else "false",
+        READY: one_line(str(ready["status"]), 20),
+        CLUSTER_BOOT: one_line(boot, 60),
+    }
+    if told[READY] != "True":
+        told[WHY] = one_line(f"{ready.get('reason', '')} {ready.get('message', '')}".strip(), 200)
+    return told
+
+
+def pods(args: Args, outputs: Outputs) -> tuple[Pod, ...]:
+    """Return the pods that a drain would move: all but DaemonSets', mirrors of the node's own, and those that ended.
+
+    Raises: CannotRead when the cluster does not say.
+    """
+    listed = _read(outputs.text("pods"), "PodList")
+    found = [Pod.of(one) for one in _items(listed, "items")]
+    if any(pod.node != args[NODE] for pod in found):
+        raise CannotRead(f"the cluster tells of pods that are not on {args[NODE]}")
+    return tuple(sorted((pod for pod in found if pod.moves), key=lambda pod: pod.full_name))
+
+
+def pod_facts(found: Iterable[Pod]) -> dict[str, str]:
+    """Return the pods as facts, one each."""
+    return {f"{POD}{pod.full_name}": pod.said for pod in found}
+
+
+def pods_of(facts: Facts) -> tuple[Pod, ...]:
+    """Return the pods that facts tell of."""
+    return tuple(Pod.read(name.removeprefix(POD), said) for name, said in facts.items() if name.startswith(POD))
+
+
+def _read(text: str, kind: str) -> Mapping[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as no:
+        raise CannotRead(f"the cluster's answer is no JSON: {one_line(str(no), 80)}") from no
+    if not isinstance(found, dict) or found.get("kind") != kind:
+        raise CannotRead(f"the cluster's answer is no {kind}")
+    return found
+
+
+def _part(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    part = of.get(name)
+    return part if isinstance(part, dict) else {}
+
+
+def _items(of: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
+    items = of.get(name) or []
+    if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
+        raise CannotRead(f"the cluster's answer has no list of {name}")
+    return items

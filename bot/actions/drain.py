@@ -1,0 +1,135 @@
+"""Move the pods off a Kubernetes node before it is rebooted: no new ones, and every other one evicted.
+
+Defined in: the Eviction subresource of policy/v1 (Kubernetes 1.22 and later), which honours disruption budgets.
+"""
+
+from __future__ import annotations
+
+import json
+from datetime import timedelta
+
+from bot.actions import cluster_node, uncordon
+from bot.actions.cluster_node import BARE_TOO, BOOT, CLUSTER_BOOT, LEFT, NODE, UNSCHEDULABLE, WITHIN
+from bot.actions.pod import BARE, GOING, Pod
+from bot.domain.action import Action, Args, ByCalls, Facts, Proof
+from bot.domain.call import remarked
+from bot.domain.command import Command, Outputs
+from bot.domain.duration import parse_duration
+from bot.domain.probe import Snapshot
+
+_USUAL = "10m"
+
+
+def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the two calls: one for the node, one for each pod. Either twice changes nothing more.
+
+    Example:
+    >>> from datetime import datetime, timezone
+    >>> commands({"node": "n1"}, Snapshot("n", datetime.now(timezone.utc), timedelta(seconds=5)))[0]
+    'PATCH /api/v1/nodes/n1 {"spec":{"unschedulable":true}}'
+    """
+    which = "each pod but DaemonSets', the node's own, and those that have ended"
+    if BARE_TOO in args:
+        which += "; also what no controller starts again"
+    again = f"{which}; after a 429 again, for {args.get(WITHIN, _USUAL)} at most"
+    return (_cordon(args), remarked(_eviction(Pod("{namespace}", "{name}", "{uid}")), again))
+
+
+def looks(args: Args) -> tuple[Command, ...]:
+    """Return the looks at the node and its pods."""
+    return (cluster_node.look_at_node(args), cluster_node.look_at_pods(args))
+
+
+def facts(args: Args, outputs: Outputs) -> Facts:
+    """Return how the node is, and the pods that would be moved, by name.
+
+    Raises: CannotRead when the cluster does not say.
+    """
+    pods = cluster_node.pods(args, outputs)
+    told = cluster_node.node_facts(args, outputs) | {LEFT: str(len(pods)), WITHIN: args.get(WITHIN, _USUAL)}
+    return told | cluster_node.pod_facts(pods)
+
+
+def judge(args: Args, before: Facts, now: Facts) -> Proof:
+    """Judge whether no pod may come, and none is left that had to go."""
+    return Proof.PROVEN if now[UNSCHEDULABLE] == "true" and now[LEFT] == "0" else Proof.NOT_YET
+
+
+def calls(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
+    """Return what is to be called now; a pod that was told to end is not told again."""
+    evicted = [pod for pod in cluster_node.pods_of(now) if pod.state != GOING]
+    if any(pod.state == BARE for pod in evicted) and BARE_TOO not in args:
+        evicted = [pod for pod in evicted if pod.state != BARE]
+    first = (_cordon(args),) if now[UNSCHEDULABLE] != "true" else ()
+    return (*first, *map(_eviction, evicted))
+
+
+def refuses(args: Args, now: Facts) -> str:
+    """Say why the node may not be drained: it is another machine, or a pod would never be started again."""
+    if now.get(BOOT) != now[CLUSTER_BOOT]:
+        return (
+            f"The cluster knows {args[NODE]} in boot {now[CLUSTER_BOOT]}, and this machine is in {now.get(BOOT)}: "
+            "the label kubernetes_node names another machine, or its kubelet is silent."
+        )
+    bare = [pod.full_name for pod in cluster_node.pods_of(now) if pod.state == BARE]
+    if bare and BARE_TOO not in args:
+        more = f" and {len(bare) - 5} more" if len(bare) > 5 else ""
+        return f"No controller would start these pods of {args[NODE]} again: {', '.join(bare[:5])}{more}."
+    return ""
+
+
+def affects(args: Args, now: Facts) -> tuple[str, ...]:
+    """Return the pods that would be moved, with the job that each is part of and what it loses."""
+    cordoned = f"{args[NODE]} is cordoned already, by somebody else: it is left so afterwards"
+    first = (cordoned,) if now[UNSCHEDULABLE] == "true" else ()
+    return (*first, *(pod.words for pod in cluster_node.pods_of(now)))
+
+
+def rights(args: Args) -> tuple[tuple[str, ...], ...]:
+    """Return what the bot needs in the cluster: verb and resource."""
+    return (("get", "nodes"), ("patch", "nodes"), ("list", "pods"), ("create", "pods/eviction"))
+
+
+def undo(args: Args, before: Facts) -> tuple[str, ...]:
+    """Return the call that lets pods come again, where they could before."""
+    return (uncordon.call(args),) if before.get(UNSCHEDULABLE) == "false" else ()
+
+
+def leaves(args: Args, before: Facts, now: Facts) -> str:
+    """Say that the node stays cordoned, where it was not before."""
+    ours = before.get(UNSCHEDULABLE) == "false" and now[UNSCHEDULABLE] == "true"
+    return f"{args[NODE]} stays cordoned: kubectl uncordon {args[NODE]}" if ours else ""
+
+
+def _cordon(args: Args) -> str:
+    return f'PATCH /api/v1/nodes/{args[NODE]} {{"spec":{{"unschedulable":true}}}}'
+
+
+def _eviction(pod: Pod) -> str:
+    """One eviction, of exactly that pod: another one that has its name by then is not meant."""
+    body = {
+        "apiVersion": "policy/v1",
+        "kind": "Eviction",
+        "metadata": {"name": pod.name, "namespace": pod.namespace},
+        "deleteOptions": {"preconditions": {"uid": pod.uid}},
+    }
+    written = json.dumps(body, separators=(",", ":"))
+    return f"POST /api/v1/namespaces/{pod.namespace}/pods/{pod.name}/eviction {written}"
+
+
+ACTION = Action(
+    name="drain",
+    title="Drain {node}",
+    commands=commands,
+    looks=looks,
+    facts=facts,
+    judge=judge,
+    patience=lambda before: parse_duration(before.get(WITHIN, _USUAL)),
+    undo=undo,
+    rights=rights,
+    settles=False,
+    limit=timedelta(seconds=10),
+    only_for_reboot=True,
+    ended_by="uncordon",
+    by_calls=ByCalls(calls=calls, lasts=lambda args, before, now: "", refuses=refuses, affects=affects, leaves=leaves),
+)

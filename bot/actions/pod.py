@@ -1,0 +1,123 @@
+"""A pod, as far as it matters to whoever would move it off its node.
+
+Defined in: the API reference of v1 Pod; the labels of KubeRay, of Kubeflow's training operator and of batch Jobs.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.domain.errors import CannotRead
+from bot.domain.safe_text import one_line
+
+_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\Z")
+_UID = re.compile(r"[A-Za-z0-9-]{1,64}\Z")
+_MIRROR = "kubernetes.io/config.mirror"
+_JOBS = (  # the first label that a pod has names the work it is part of
+    ("ray.io/cluster", "Ray cluster"),
+    ("training.kubeflow.org/job-name", "training job"),
+    ("jobset.sigs.k8s.io/jobset-name", "JobSet"),
+    ("volcano.sh/job-name", "Volcano job"),
+    ("batch.kubernetes.io/job-name", "Job"),
+    ("job-name", "Job"),
+)
+_ROLES = ("ray.io/node-type", "training.kubeflow.org/replica-type")
+EVICT, GOING, BARE = "evict", "going", "bare"
+
+
+@dataclass(frozen=True, slots=True)
+class Pod:
+    """One pod of a node.
+
+    Shape: `state` is EVICT, GOING (it has been told to end) or BARE (no controller would make it anew). `about` is what
+    it belongs to and what it would lose, in words.
+    """
+
+    namespace: str
+    name: str
+    uid: str
+    state: str = EVICT
+    about: str = ""
+    node: str = ""
+    moves: bool = True
+
+    @classmethod
+    def of(cls, told: Mapping[str, Any]) -> Pod:
+        """Return the pod that the API tells of.
+
+        Raises: CannotRead when it has no proper name.
+        """
+        meta, spec, status = (_table(told, name) for name in ("metadata", "spec", "status"))
+        namespace, name, uid = (meta.get(key) for key in ("namespace", "name", "uid"))
+        if not (_fits(_NAME, namespace) and _fits(_NAME, name) and _fits(_UID, uid)):
+            raise CannotRead(f"the cluster tells of a pod without a proper name: {one_line(str(name), 80)}")
+        owners = meta.get("ownerReferences")
+        owner = next((one for one in owners or () if isinstance(one, dict) and one.get("controller") is True), None)
+        stays = _MIRROR in _table(meta, "annotations") or (owner or {}).get("kind") == "DaemonSet"
+        ended = status.get("phase") in ("Succeeded", "Failed")
+        state = GOING if meta.get("deletionTimestamp") else EVICT if owner is not None else BARE
+        return cls(
+            str(namespace),
+            str(name),
+            str(uid),
+            state,
+            "; ".join(filter(None, (_job(_table(meta, "labels"), owner), _scratch(spec)))),
+            str(spec.get("nodeName", "")),
+            not stays and not ended,
+        )
+
+    @classmethod
+    def read(cls, full_name: str, said: str) -> Pod:
+        """Return the pod of a fact."""
+        namespace, _, name = full_name.partition("/")
+        uid, state, *about = said.split(" ", 2)
+        return cls(namespace, name, uid, state, "".join(about))
+
+    @property
+    def full_name(self) -> str:
+        """Its namespace and name."""
+        return f"{self.namespace}/{self.name}"
+
+    @property
+    def said(self) -> str:
+        """The pod as a fact, which `read` reads."""
+        return f"{self.uid} {self.state} {self.about}".rstrip()
+
+    @property
+    def words(self) -> str:
+        """The pod for people."""
+        state = {GOING: "is ending already", BARE: "no controller would start it again"}.get(self.state, "")
+        told = "; ".join(filter(None, (self.about, state)))
+        return f"{self.full_name}: {told}" if told else self.full_name
+
+
+def _job(labels: Mapping[str, Any], owner: Mapping[str, Any] | None) -> str:
+    role = next((f" ({one_line(str(labels[label]), 40)})" for label in _ROLES if label in labels), "")
+    for label, word in _JOBS:
+        if label in labels:
+            return f"{word} {one_line(str(labels[label]), 100)}{role}"
+    if owner is None:
+        return ""
+    return one_line(f"{owner.get('kind', '')} {owner.get('name', '')}".strip(), 150)
+
+
+def _scratch(spec: Mapping[str, Any]) -> str:
+    volumes = spec.get("volumes")
+    names = [
+        one_line(str(one.get("name", "")), 40)
+        for one in (volumes if isinstance(volumes, list) else ())
+        if isinstance(one, dict) and "emptyDir" in one
+    ]
+    return f"loses emptyDir {', '.join(names)}" if names else ""
+
+
+def _fits(pattern: re.Pattern[str], value: object) -> bool:
+    return isinstance(value, str) and pattern.match(value) is not None
+
+
+def _table(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    found = of.get(name)
+    return found if isinstance(found, dict) else {}

@@ -1,0 +1,69 @@
+"""One call of a Kubernetes cluster's API, as a line that people approve and programs send.
+
+Defined in: the Kubernetes API's concepts (resource paths, verbs); https://kubernetes.io/docs/reference/using-api/
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+_LINE = re.compile(r"(GET|POST|PATCH) (/[!-~]+)(?: (\{.*\}))?\Z")
+_REMARK = "  # "
+_BLANK = re.compile(r"\\\{(?:namespace|name|uid)\\\}")
+_NAME = "[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A verb of HTTP, a path, and a body of JSON where it has one."""
+
+    verb: str
+    path: str
+    body: str = ""
+
+    @classmethod
+    def of(cls, line: str) -> Call:
+        """Return the call that a line says; a remark after it is passed over.
+
+        Raises: ValueError when it says none.
+
+        Example:
+        >>> Call.of('PATCH /api/v1/nodes/n1 {"spec":{"unschedulable":true}}').path
+        '/api/v1/nodes/n1'
+        """
+        found = _LINE.match(line.partition(_REMARK)[0])
+        if found is None:
+            raise ValueError(f"{line[:80]!r} is no call of an API")
+        return cls(found.group(1), found.group(2), found.group(3) or "")
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """An API's answer: its status, its body, and whether the body was cut at its limit."""
+
+    status: int
+    body: str = ""
+    cut: bool = False
+
+    @property
+    def is_done(self) -> bool:
+        """True when what was asked for is so."""
+        return 200 <= self.status < 300
+
+
+def remarked(line: str, remark: str) -> str:
+    """Return a call's line with a remark for whoever reads it."""
+    return f"{line}{_REMARK}{remark}"
+
+
+def fits(line: str, command: str) -> bool:
+    """True when a line is what was approved: the same text, or the same with its blanks filled by plain names.
+
+    Example:
+    >>> fits("GET /api/v1/namespaces/ray", "GET /api/v1/namespaces/{namespace}  # each")
+    True
+    >>> fits("GET /api/v1/namespaces/ray/../../x", "GET /api/v1/namespaces/{namespace}")
+    False
+    """
+    return re.fullmatch(_BLANK.sub(lambda _: _NAME, re.escape(command.partition(_REMARK)[0])), line) is not None

@@ -1,0 +1,148 @@
+"""Reaching a node's Kubernetes cluster to act there: looks, and rounds of calls that were approved."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.action import Action, Args, Facts
+from bot.domain.call import Answered, Call, fits
+from bot.domain.command import Command, Completed, Outputs
+from bot.domain.contracts import ClusterApi
+from bot.domain.errors import CannotRead, ConnectionLost, UnknownCluster
+from bot.domain.plan import Step
+from bot.domain.safe_text import one_line
+
+CLUSTER = "cluster"  # the argument that names it
+KUBERNETES = "kubernetes"  # the first word of a right that a cluster gives, and not sudo
+_LOOK_LIMIT = timedelta(seconds=10)
+_ROUND = timedelta(seconds=8)  # one round is over before anybody takes its runner for dead; the rest is for the next
+_AT_ONCE = 8
+_REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
+_GONE, _CONFLICT, _NOT_NOW = 404, 409, 429
+_WORDS = 3  # refused calls that are told in full
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterReach:
+    """The way to the clusters; None where none is configured, or what it takes is not installed."""
+
+    api: ClusterApi | None
+
+    async def facts(self, action: Action, args: Args, boot_id: str) -> Facts:
+        """Return what the action's looks say, and the boot that the node itself names.
+
+        Raises: ConnectionLost; CannotRead when the cluster is not known, does not let us look, or has no such node.
+        """
+        try:
+            seen = await asyncio.gather(*(self._read(args, command) for command in action.looks(args)))
+        except UnknownCluster as no:
+            raise CannotRead(no.sentence, no.try_next) from no
+        return {**action.facts(args, Outputs(*seen)), "boot_id": boot_id}
+
+    async def round(self, action: Action, step: Step, before: Facts) -> Completed:
+        """Look, and send the calls that are due now; a pod that may not go yet is no failure.
+
+        Raises: ConnectionLost when the cluster does not answer: a later round goes on.
+        """
+        try:
+            now = await self.facts(action, step.args, before.get("boot_id", ""))
+        except CannotRead as no:
+            raise ConnectionLost(no.sentence) from no
+        assert action.by_calls is not None
+        lines = action.by_calls.calls(step.args, before, now)
+        if strange := [line for line in lines if not any(fits(line, command) for command in step.commands)]:
+            return Completed("step", "run", 0, "", f"not what was approved: {one_line(strange[0], 120)}", 1)
+        gate, said, failed = asyncio.Semaphore(_AT_ONCE), list[str](), list[str]()
+        lost: list[ConnectionLost] = []
+
+        async def one(line: str) -> None:
+            async with gate:
+                try:
+                    call = Call.of(line)
+                    answer = await self._api.call(step.args[CLUSTER], call, action.limit)
+                except ConnectionLost as no:
+                    lost.append(no)
+                    return
+            if call.verb == "POST" and answer.status != 401:
+                said.extend(_not_yet(call, answer))
+            elif not answer.is_done:
+                failed.append(f"{call.verb} {call.path}: {_message(answer)}")
+
+        first, rest = [line for line in lines if line.startswith("PATCH ")], [*lines]
+        for line in first:  # before anything is moved, nothing new may come
+            rest.remove(line)
+            await one(line)
+        if not failed and not lost:
+            doing = [asyncio.ensure_future(one(line)) for line in rest]
+            if doing:
+                _, late = await asyncio.wait(doing, timeout=_ROUND.total_seconds())
+                for task in late:
+                    task.cancel()
+                await asyncio.gather(*doing, return_exceptions=True)
+        if lost and not failed:
+            raise lost[0]
+        more = f" and {len(said) - _WORDS} more" if len(said) > _WORDS else ""
+        words = "; ".join(sorted(said)[:_WORDS]) + more
+        return Completed("step", "run", 0, words, "; ".join(failed), int(bool(failed)))
+
+    async def lacking(self, action: Action, args: Args) -> tuple[tuple[str, ...], ...]:
+        """Return the rights that the bot's login in the cluster does not have.
+
+        Raises: UnknownCluster, ConnectionLost; CannotRead when the cluster does not say.
+        """
+        rights = action.rights(args)
+        answers = await asyncio.gather(*(self._may(args, verb, resource) for verb, resource in rights))
+        return tuple((KUBERNETES, *right) for right, allowed in zip(rights, answers, strict=True) if not allowed)
+
+    async def _may(self, args: Args, verb: str, resource: str) -> bool:
+        name, _, sub = resource.partition("/")
+        asked = {"verb": verb, "resource": name, "group": "", "version": "v1"} | ({"subresource": sub} if sub else {})
+        body = {
+            "apiVersion": "authorization.k8s.io/v1",
+            "kind": "SelfSubjectAccessReview",
+            "spec": {"resourceAttributes": asked},
+        }
+        answer = await self._api.call(args[CLUSTER], Call("POST", _REVIEW, json.dumps(body)), _LOOK_LIMIT)
+        try:
+            allowed = json.loads(answer.body)["status"]["allowed"] if answer.is_done else None
+        except (ValueError, KeyError, TypeError):
+            allowed = None
+        if not isinstance(allowed, bool):
+            raise CannotRead(f"Cluster {args[CLUSTER]} does not say what we may do there: {_message(answer)}")
+        return allowed
+
+    async def _read(self, args: Args, command: Command) -> Completed:
+        verb, path = command.argv
+        answer = await self._api.call(args[CLUSTER], Call(verb, path), _LOOK_LIMIT)
+        if answer.status >= 500 or answer.status == _NOT_NOW:
+            raise ConnectionLost(f"The API of cluster {args[CLUSTER]} says {_message(answer)}.")
+        if not answer.is_done:
+            raise CannotRead(f"Cluster {args[CLUSTER]} says to {verb} {path}: {_message(answer)}")
+        return Completed("", command.name, 0, answer.body, cut=answer.cut)
+
+    @property
+    def _api(self) -> ClusterApi:
+        if self.api is None:
+            raise UnknownCluster("No Kubernetes cluster is configured.", "[kubernetes] in zombie.toml")
+        return self.api
+
+
+def _not_yet(call: Call, answer: Answered) -> Sequence[str]:
+    """What an eviction that was not taken says; a pod that is gone, or has become another, is not meant any more."""
+    if answer.is_done or answer.status in (_GONE, _CONFLICT):
+        return ()
+    namespace, _, name = call.path.removeprefix("/api/v1/namespaces/").removesuffix("/eviction").partition("/pods/")
+    return (f"{namespace}/{name}: {_message(answer)}",)
+
+
+def _message(answer: Answered) -> str:
+    """An answer's status with the API's own words, where it has any."""
+    try:
+        said = json.loads(answer.body).get("message", "")
+    except (ValueError, AttributeError):
+        said = ""
+    return f"{answer.status} {one_line(str(said), 160)}".rstrip()

@@ -1,0 +1,107 @@
+"""The APIs of Kubernetes clusters: one HTTP call at a time, with the login that a kubeconfig or a pod's account gives.
+
+lightkube reads the configuration and knows the ways to log in; the calls are sent as they were written, so that what
+was approved is what goes over the wire.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+import httpx2
+import msgspec
+import yaml
+from lightkube.config.client_adapter import AsyncClient, ConnectionParams
+from lightkube.config.kubeconfig import KubeConfig, SingleConfig
+from lightkube.config.models import User
+from lightkube.core.exceptions import ConfigError
+
+from bot.domain.call import Answered, Call
+from bot.domain.errors import ConnectionLost, UnknownCluster
+from bot.domain.safe_text import decode, one_line
+
+# A kubeconfig is a person's file: whatever is wrong in it is one sentence for them.
+_MISCONFIGURED = (ConfigError, OSError, ValueError, KeyError, TypeError, AssertionError, AttributeError)
+_MALFORMED = (msgspec.MsgspecError, yaml.YAMLError, httpx2.InvalidURL)
+_TYPES = {"POST": "application/json", "PATCH": "application/merge-patch+json"}
+_LIMIT_BYTES = 64 * 1024 * 1024
+
+
+class KubernetesApi:
+    """Clusters by the names of their contexts in one kubeconfig, or the cluster that this program runs in."""
+
+    def __init__(self, kubeconfig: Path | None, own: str = "") -> None:
+        """`own` is the name of the cluster that this program runs in, where that one is meant."""
+        self._kubeconfig = kubeconfig
+        self._own = own
+        self._clients: dict[str, httpx2.AsyncClient] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
+        """Send one call and return the answer.
+
+        Raises: UnknownCluster when no cluster of that name is configured; ConnectionLost when there was no answer.
+        """
+        client = await self._client(cluster)
+        content = call.body.encode() if call.body else None
+        headers: Mapping[str, str] = {"Content-Type": _TYPES[call.verb]} if content is not None else {}
+        try:
+            async with asyncio.timeout(limit.total_seconds()):
+                request = client.stream(call.verb, call.path, content=content, headers=dict(headers))
+                async with request as answer:
+                    body = bytearray()
+                    async for part in answer.aiter_bytes():
+                        body += part
+                        if len(body) > _LIMIT_BYTES:
+                            return Answered(answer.status_code, decode(bytes(body[:_LIMIT_BYTES])), cut=True)
+                    return Answered(answer.status_code, decode(bytes(body)))
+        except TimeoutError as no:
+            raise ConnectionLost(f"The API of cluster {cluster} did not answer in {limit.total_seconds():g} s.") from no
+        except (httpx2.HTTPError, OSError, ConfigError, ValueError, KeyError) as no:
+            said = one_line(f"{type(no).__name__}: {no}", 160)
+            raise ConnectionLost(f"The API of cluster {cluster} cannot be reached ({said}).") from no
+
+    async def close(self) -> None:
+        """Hang up."""
+        clients, self._clients = self._clients, {}
+        for client in clients.values():
+            await client.aclose()
+
+    async def _client(self, cluster: str) -> httpx2.AsyncClient:
+        loop = asyncio.get_running_loop()
+        if loop is not self._loop:  # a connection lives on the loop that made it
+            self._clients, self._loop = {}, loop
+        if cluster not in self._clients:
+            made = await asyncio.to_thread(self._made, cluster)  # it reads files, and the system's certificates
+            self._clients.setdefault(cluster, made)
+        return self._clients[cluster]
+
+    def _made(self, cluster: str) -> httpx2.AsyncClient:
+        try:
+            config = self._config(cluster)
+            return AsyncClient(config, ConnectionParams(timeout=httpx2.Timeout(10)))
+        except (*_MISCONFIGURED, *_MALFORMED) as no:
+            said = one_line(f"{type(no).__name__}: {no}", 160)
+            raise UnknownCluster(f"Cluster {one_line(cluster, 60)} cannot be used as configured ({said}).") from no
+
+    def _config(self, cluster: str) -> SingleConfig:
+        if self._own and cluster == self._own:
+            found = KubeConfig.from_service_account().get()
+            assert found is not None
+            return found
+        if self._kubeconfig is None:
+            raise UnknownCluster(f"No cluster {one_line(cluster, 60)!r} is configured.", "[kubernetes] kubeconfig")
+        known = KubeConfig.from_file(self._kubeconfig)
+        if cluster not in known.contexts:
+            names = ", ".join(one_line(name, 40) for name in sorted(known.contexts)[:8]) or "none"
+            raise UnknownCluster(
+                f"{self._kubeconfig} has no context {one_line(cluster, 60)!r}; it has {names}.",
+                "[kubernetes] context, or the node's label kubernetes_context",
+            )
+        found = known.get(cluster)
+        assert found is not None
+        # A user is not needed where a client's certificate, or the network, is the login.
+        return found if found.user is not None else found._replace(user=User())
