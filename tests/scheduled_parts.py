@@ -174,6 +174,9 @@ class Recorder:
     async def changed(self, since: int | None = None) -> Changes:
         return await self._do(self.ledger.changed, since)  # type: ignore[no-any-return]
 
+    async def together(self, card: str) -> tuple[str, ...]:
+        return await self._do(self.ledger.together, card)  # type: ignore[no-any-return]
+
     async def hold(self, node: str) -> Hold | None:
         return await self._do(self.ledger.hold, node)  # type: ignore[no-any-return]
 

@@ -55,6 +55,10 @@ class ClusterApi(Protocol):
         """
         ...
 
+    async def close(self) -> None:
+        """Hang up."""
+        ...
+
 
 Clock: TypeAlias = Callable[[], datetime]
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
@@ -126,6 +130,11 @@ class Ledger(Protocol):
         ...
 
 
+    async def together(self, card: str) -> tuple[str, ...]:
+        """Return the ids of the incidents that are shown together (`IncidentSummary.card`), the oldest first."""
+        ...
+
+
 class ActingLedger(Ledger, Protocol):
     """A ledger that also keeps what crosses incidents: who acts on which node, how many at once, and the brake."""
 
@@ -173,7 +182,7 @@ class Leases(Protocol):
         ...
 
     async def claim(self) -> tuple[str, ...]:
-        """Take every group of open incidents that no live runner sees to, and return those."""
+        """Take every group that no live runner sees to, and return those: what is open, and what the dead left."""
         ...
 
     async def mine(self) -> frozenset[str]:

@@ -56,6 +56,10 @@ class AwaitedLedger:
         """Return the incidents that went on after that change, all that are open for None."""
         return await _on(self._threads, self._ledger.changed, since)
 
+    async def together(self, card: str) -> tuple[str, ...]:
+        """Return the ids of the incidents that are shown together, the oldest first."""
+        return await _on(self._threads, self._ledger.together, card)
+
     async def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
         """Append the beginning of a step and take its node, in one transaction with every limit and the brake."""
         return await _on(self._threads, self._ledger.begin, stream, expected_seq, event, by, claim)
@@ -93,7 +97,7 @@ class AwaitedLeases:
         return await _on(self._threads, self._leases.take, group, by_force)
 
     async def claim(self) -> tuple[str, ...]:
-        """Take every group of open incidents that no live runner sees to, and return those."""
+        """Take every group that no live runner sees to, and return those: what is open, and what the dead left."""
         return await _on(self._threads, self._leases.claim)
 
     async def mine(self) -> frozenset[str]:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, case, delete, exists, insert, or_, select, update
+from sqlalchemy import Connection, and_, bindparam, case, delete, exists, insert, select, union, update
 
 from bot.domain.entry import instant_of, instant_text
 from bot.ledger.database import Database
@@ -19,14 +19,11 @@ _FORGOTTEN = timedelta(days=1)
 # Made once: to put a statement together costs more than to run it.
 _CARD = case((INCIDENTS.c.group != "", INCIDENTS.c.group), else_=INCIDENTS.c.id)
 _LIVE = select(RUNNERS.c.id).where(RUNNERS.c.beat_at.between(bindparam("since"), bindparam("until")))
-_UNSEEN = (
-    select(_CARD.label("card"))
-    .distinct()
+_UNSEEN = union(
+    select(_CARD)
     .select_from(INCIDENTS.outerjoin(LEASES, LEASES.c.group == _CARD))
-    .where(
-        ~INCIDENTS.c.ended,
-        or_(LEASES.c.runner.is_(None), LEASES.c.runner.not_in(bindparam("live", expanding=True))),
-    )
+    .where(~INCIDENTS.c.ended, LEASES.c.runner.is_(None)),
+    select(LEASES.c.group).where(LEASES.c.runner.not_in(bindparam("live", expanding=True))),
 )
 _MINE = select(LEASES.c.group).where(LEASES.c.runner == bindparam("me"))
 _BEAT = update(RUNNERS).where(RUNNERS.c.id == bindparam("me"))
@@ -85,7 +82,7 @@ class Leases:
             now = self._now(connection)
             found = connection.execute(select(LEASES.c.runner).where(LEASES.c.group == group)).scalar_one_or_none()
             others = {found} - {None, self.runner}
-            if not by_force and others.intersection(live(connection, now, self._silent)):
+            if not by_force and others.intersection(self._alive(connection)):
                 return False
             self._be_there(connection, now)
             if found != self.runner:
@@ -93,14 +90,13 @@ class Leases:
             return True
 
     def claim(self) -> tuple[str, ...]:
-        """Take every group of open incidents that no live runner sees to, and return those."""
+        """Take every group that no live runner sees to, and return those: what is open, and what the dead left."""
         with self._database.reading() as connection:  # asked often, and nearly always there is nothing
-            if not self._unseen(connection, live(connection, self._now(connection), self._silent)):
+            if not self._unseen(connection, self._alive(connection)):
                 return ()
         with self._database.writing() as connection:
-            now = self._now(connection)
-            self._be_there(connection, now)
-            alive = live(connection, now, self._silent)
+            self._be_there(connection, self._now(connection))
+            alive = self._alive(connection)
             cards = self._unseen(connection, alive)
             if cards:
                 self._write(connection, cards)
@@ -123,8 +119,11 @@ class Leases:
         """Leave everything to the others, at once."""
         with self._database.writing() as connection:
             connection.execute(update(HOLDS).where(HOLDS.c.runner == self.runner).values(beat_at=LONG_AGO))
-            connection.execute(delete(LEASES).where(LEASES.c.runner == self.runner))
             connection.execute(delete(RUNNERS).where(RUNNERS.c.id == self.runner))
+
+    def _alive(self, connection: Connection) -> list[str]:
+        """Who is alive; this one is, whatever the table says: it does not take over from itself."""
+        return sorted({*live(connection, self._now(connection), self._silent), self.runner})
 
     def _unseen(self, connection: Connection, alive: Collection[str]) -> list[str]:
         return sorted(connection.execute(_UNSEEN, {"live": list(alive)}).scalars())

@@ -18,7 +18,7 @@ from bot.domain.incident import Changes, IncidentSummary
 from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.rows import head_of, insert_entry, read_stream, sealed
-from bot.ledger.summaries import changes, mark_changed, read_summaries, summarise
+from bot.ledger.summaries import changes, mark_changed, read_summaries, summarise, together
 from bot.ledger.tables import INCIDENTS
 
 
@@ -110,6 +110,11 @@ class Ledger:
         """Return the incidents that went on after that change, all that are open for None."""
         with self._database.reading() as connection:
             return changes(connection, since)
+
+    def together(self, card: str) -> tuple[str, ...]:
+        """Return the ids of the incidents that are shown together, the oldest first."""
+        with self._database.reading() as connection:
+            return together(connection, card)
 
     def _add_to_incident(
         self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str

@@ -80,6 +80,7 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
         """CREATE TABLE leases ("group" TEXT NOT NULL PRIMARY KEY, runner TEXT NOT NULL)""",
         "ALTER TABLE incidents ADD COLUMN change INTEGER NOT NULL DEFAULT 0",
         "CREATE INDEX last_changed ON incidents (change)",
+        """CREATE INDEX shown_together ON incidents ("group")""",
     ),
     (
         """CREATE TABLE deliveries (

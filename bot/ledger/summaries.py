@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import contextlib
+from collections.abc import Iterator, Sequence
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, func, insert, or_, select, update
 
 from bot.domain.alert import SourceKind
 from bot.domain.entry import Entry, instant_of, instant_text
@@ -21,6 +22,13 @@ _INSERT = insert(INCIDENTS)
 _LAST = select(func.coalesce(func.max(INCIDENTS.c.change), 0))
 _CHANGED = _UPDATE.values(change=_LAST.scalar_subquery() + 1)
 _SINCE = select(INCIDENTS).where(INCIDENTS.c.change > bindparam("since")).order_by(INCIDENTS.c.change)
+_TOGETHER = (
+    select(INCIDENTS.c.id)
+    .where(
+        or_(INCIDENTS.c.group == bindparam("card"), and_(INCIDENTS.c.group == "", INCIDENTS.c.id == bindparam("card")))
+    )
+    .order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
+)
 _OPEN = select(INCIDENTS).where(~INCIDENTS.c.ended).order_by(INCIDENTS.c.change)
 
 
@@ -45,7 +53,7 @@ def mark_changed(connection: Connection, incident: str) -> None:
 def changes(connection: Connection, since: int | None) -> Changes:
     """Return the lines that changed after that change, in the order of their last; those of all open ones for None.
 
-    Raises: UnreadableEntry when one of them is malformed.
+    A malformed one is left out: it must not keep the others from being seen, and an audit names it.
     """
     if since is None:
         rows = connection.execute(_OPEN).all()
@@ -53,7 +61,18 @@ def changes(connection: Connection, since: int | None) -> Changes:
     else:
         rows = connection.execute(_SINCE, {"since": since}).all()
         last = rows[-1].change if rows else since
-    return Changes(last, tuple(map(_summary, rows)))
+    return Changes(last, tuple(_readable(rows)))
+
+
+def together(connection: Connection, card: str) -> tuple[str, ...]:
+    """Return the ids of the incidents that are shown together, the oldest first."""
+    return tuple(connection.execute(_TOGETHER, {"card": card}).scalars())
+
+
+def _readable(rows: Sequence[Row[Any]]) -> Iterator[IncidentSummary]:
+    for row in rows:
+        with contextlib.suppress(UnreadableEntry):
+            yield _summary(row)
 
 
 def line_of(incident: Incident) -> dict[str, Any]:

@@ -82,10 +82,19 @@ def test_open_group_that_nobody_sees_to_is_claimed_once(ledger: Ledger, runner: 
     assert (sorted(a.mine()), sorted(b.mine())) == (["g1", "three"], [])
 
 
-def test_ended_incident_is_claimed_by_nobody(ledger: Ledger, runner: Callable[[str], Leases]) -> None:
-    opened(ledger, "one")
-    ledger.append("one", 1, Escalated("enough"), "bot")
-    assert runner("a").claim() == ()
+def test_ended_incident_is_claimed_by_nobody_unless_its_runner_died_before_it_was_let_go(
+    ledger: Ledger, runner: Callable[[str], Leases], clock: Clock
+) -> None:
+    for incident in ("one", "two"):
+        opened(ledger, incident)
+    a, b = runner("a"), runner("b")
+    assert a.claim() == ("one", "two")
+    for incident in ("one", "two"):
+        ledger.append(incident, 1, Escalated("enough"), "bot")
+    a.let_go(["one"])
+    assert b.claim() == ()
+    clock.now += SILENT + SOON
+    assert b.claim() == ("two",), "its end may not be shown yet"
 
 
 def test_silent_runner_is_taken_over_and_one_that_beats_is_not(
@@ -103,6 +112,16 @@ def test_silent_runner_is_taken_over_and_one_that_beats_is_not(
     assert b.claim() == ("one", "two")
     a.beat()
     assert (a.claim(), a.mine()) == ((), frozenset()), "what wakes up again sees that it was taken over"
+
+
+def test_runner_that_could_not_beat_does_not_take_over_from_itself(
+    ledger: Ledger, runner: Callable[[str], Leases], clock: Clock
+) -> None:
+    opened(ledger, "one")
+    a = runner("a")
+    a.claim()
+    clock.now += SILENT + SOON
+    assert (a.claim(), sorted(a.mine())) == ((), ["one"])
 
 
 def test_runner_heard_of_in_the_future_is_not_waited_for(
@@ -220,6 +239,13 @@ def test_what_changed_is_told_once_and_the_last_change_last(ledger: Ledger) -> N
     assert (from_now.cursor, [one.id for one in from_now.incidents]) == (again.cursor, ["two"])
 
 
+def test_incidents_of_one_card_are_told_together_the_oldest_first(ledger: Ledger) -> None:
+    for incident, group in (("one", "g1"), ("two", ""), ("three", "g1")):
+        opened(ledger, incident, group)
+    assert sorted(ledger.together("g1")) == ["one", "three"]
+    assert (ledger.together("two"), ledger.together("g2")) == (("two",), ())
+
+
 async def test_awaited_leases_are_the_same_leases(ledger: Ledger, runner: Callable[[str], Leases]) -> None:
     opened(ledger, "one")
     with ThreadPoolExecutor(2) as threads:
@@ -230,5 +256,5 @@ async def test_awaited_leases_are_the_same_leases(ledger: Ledger, runner: Callab
         await awaited.let_go(["two"])
         assert await awaited.mine() == {"one"}
         await awaited.leave()
-        assert await awaited.mine() == frozenset()
+        assert runner("b").claim() == ("one",)
         assert len((await AwaitedLedger(ledger, threads).changed()).incidents) == 1

@@ -1,0 +1,7 @@
+"""The engine: who carries on with which incident, and when. It decides nothing else; the ledger is the queue."""
+
+from __future__ import annotations
+
+from bot.engine.engine import ADVANCED_AT_ONCE, BEAT_EVERY, CLAIM_EVERY, TICK, Engine
+
+__all__ = ["ADVANCED_AT_ONCE", "BEAT_EVERY", "CLAIM_EVERY", "TICK", "Engine"]

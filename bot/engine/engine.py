@@ -1,0 +1,248 @@
+"""Who carries on with which incident, and when: leases, what changed, what is due, and nothing of what is done.
+
+The ledger is the durable queue: an incident that is open is work, and any runner that finds nobody at it goes on from
+its entries. A second store of what is to be done would be one truth too many.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import timedelta
+from functools import partial
+
+from bot.domain.contracts import Advance, Leases, Ledger, Sleep, Surface
+from bot.domain.fold import fold
+from bot.domain.incident import Incident
+from bot.domain.safe_text import one_line
+from bot.engine.work import Log, Work
+
+TICK, CLAIM_EVERY, BEAT_EVERY = 0.5, 1.0, 2.0  # seconds
+ADVANCED_AT_ONCE, SHOWN_AT_ONCE = 20, 10
+
+
+async def _nothing(_: str) -> float | None:
+    return None
+
+
+class Engine:
+    """One runner's loop.
+
+    Shape: `advance` does the next thing for an incident; `surfaces` show what came of it, given the incidents that are
+    `together` in a group; `claimed` is told of each group that became ours because nobody saw to it, and may have to go
+    on with what its runner left. `clock` is monotonic seconds.
+    """
+
+    def __init__(
+        self,
+        advance: Advance,
+        ledger: Ledger,
+        leases: Leases,
+        together: Callable[[str], Awaitable[Sequence[Incident]]],
+        surfaces: Sequence[Surface],
+        log: Log,
+        clock: Callable[[], float],
+        sleep: Sleep = asyncio.sleep,
+        claimed: Callable[[str], Awaitable[float | None]] = _nothing,
+    ) -> None:
+        self._advance = advance
+        self._ledger = ledger
+        self._leases = leases
+        self._together = together
+        self._log = log
+        self._clock = clock
+        self._sleep = sleep
+        self._advancing = Work(self._carry_on, ADVANCED_AT_ONCE, clock, log, "advance_failed")
+        self._showing = [
+            Work(partial(self._show, surface), SHOWN_AT_ONCE, clock, log, "show_failed") for surface in surfaces
+        ]
+        self._resuming = Work(claimed, SHOWN_AT_ONCE, clock, log, "resume_failed")
+        self._cursor: int | None = None
+        self._open: dict[str, dict[str, None]] = {}  # the open incidents of each group, everybody's
+        self._mine: set[str] = set()
+        self._over: set[str] = set()  # groups of ours that nothing more happens in
+        self._beat_at = self._claim_at = float("-inf")
+        self._wake = asyncio.Event()
+        self._draining = False
+        self._unavailable = ""
+        self._beside: set[asyncio.Task[None]] = set()
+        self._loop: asyncio.Task[None] | None = None
+
+    @property
+    def advancing(self) -> frozenset[str]:
+        """The incidents that are being advanced at this moment."""
+        return self._advancing.running
+
+    @property
+    def mine(self) -> frozenset[str]:
+        """The groups that this runner sees to."""
+        return frozenset(self._mine)
+
+    def start(self) -> None:
+        """Begin; from now on this runner takes its share."""
+        self._loop = asyncio.create_task(self._run(), name="engine")
+
+    def kick(self, incident_id: str) -> None:
+        """See to an incident from here on, and at once: something was decided here."""
+        task = asyncio.create_task(self._kicked(incident_id), name=f"kick {incident_id}")
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def drain(self, seconds: float) -> None:
+        """Begin nothing more, and wait for what is being done, so long at most; the leases are kept meanwhile."""
+        self._draining = True
+        until = self._clock() + seconds
+        await self._advancing.finish(seconds)
+        await self._quietly(self._look)
+        self._begin_showing()
+        rest = max(1.0, until - self._clock())
+        await asyncio.gather(*(work.finish(rest) for work in (*self._showing, self._resuming)))
+
+    async def leave(self) -> None:
+        """Stop, and leave everything to the others."""
+        self._draining = True
+        tasks = [task for task in (self._loop, *self._beside) if task is not None]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        for work in (self._advancing, *self._showing, self._resuming):
+            await work.finish(0)
+        await self._quietly(self._let_go)
+        await self._quietly(self._leases.leave)
+
+    async def tick(self) -> None:
+        """Do once what the loop does: beat, take what nobody sees to, look what changed, begin what is due."""
+        await self._quietly(self._seen_to)
+        if not self._draining:
+            self._advancing.begin()
+            self._resuming.begin()
+            self._begin_showing()
+
+    # --- the loop
+
+    async def _run(self) -> None:
+        while True:
+            await self.tick()
+            pause = asyncio.ensure_future(self._sleep(TICK))
+            woken = asyncio.ensure_future(self._wake.wait())
+            try:
+                await asyncio.wait((pause, woken), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for one in (pause, woken):
+                    one.cancel()
+                await asyncio.gather(pause, woken, return_exceptions=True)
+            self._wake.clear()
+
+    async def _seen_to(self) -> None:
+        now = self._clock()
+        await self._look()
+        if now - self._beat_at >= BEAT_EVERY:
+            await self._leases.beat()
+            self._beat_at = now
+            await self._let_go()
+        if now - self._claim_at >= CLAIM_EVERY:
+            await self._share()
+            self._claim_at = now
+
+    async def _share(self) -> None:
+        """Take what nobody sees to, and see what is ours by now."""
+        claimed = () if self._draining else await self._leases.claim()
+        mine = set(await self._leases.mine())
+        for group in self._mine - mine:
+            self._over.discard(group)
+            self._resuming.drop(group)
+            for work in self._showing:
+                work.drop(group)
+            for incident in self._open.get(group, ()):
+                self._advancing.drop(incident)
+            if group in self._open:
+                self._log("lease_lost", group=group)
+        self._mine = mine
+        for group in claimed:
+            self._resuming.want(group)
+            self._want_shown(group)
+            for incident in self._open.get(group, ()):
+                self._advancing.want(incident)
+        self._over |= set(claimed) - self._open.keys()
+        if claimed:
+            self._log("claimed", groups=len(claimed))
+
+    async def _let_go(self) -> None:
+        """Let go of what is over, once that is shown."""
+        over = {group for group in self._over if not any(work.is_owed(group) for work in self._showing)}
+        if over:
+            await self._leases.let_go(over)
+
+    def _want_shown(self, group: str) -> None:
+        for work in self._showing:
+            work.want(group)
+
+    def _begin_showing(self) -> None:
+        for work in self._showing:
+            work.begin()
+
+    async def _look(self) -> None:
+        """Take note of what changed since the last look."""
+        changes = await self._ledger.changed(self._cursor)
+        self._cursor = changes.cursor
+        for one in changes.incidents:
+            members = self._open.setdefault(one.card, {})
+            if one.ended:
+                members.pop(one.id, None)
+                self._advancing.drop(one.id)
+            else:
+                members[one.id] = None
+            if not members:
+                del self._open[one.card]
+            if one.card in self._mine:
+                self._want_shown(one.card)
+                if one.ended:
+                    self._over |= {one.card} - self._open.keys()
+                else:
+                    self._over.discard(one.card)
+                    self._advancing.want(one.id)
+
+    async def _quietly(self, do: Callable[[], Awaitable[None]]) -> None:
+        """Do it; a ledger that cannot be asked is logged once, and asked again by and by."""
+        try:
+            await do()
+        except Exception as error:  # noqa: BLE001 - the serving loop: it goes on, whatever one turn of it meets
+            if self._unavailable != (sentence := one_line(str(error) or repr(error), 300)):
+                self._log("ledger_unavailable", error=sentence, kind=type(error).__name__)
+            self._unavailable = sentence
+        else:
+            self._unavailable = ""
+
+    # --- work
+
+    async def _kicked(self, incident_id: str) -> None:
+        async def take() -> None:
+            group = next((card for card, members in self._open.items() if incident_id in members), "")
+            if not group:
+                group = fold(await self._ledger.read(incident_id)).summary.card
+            await self._leases.take(group, by_force=True)
+            self._mine.add(group)
+            if not self._draining:
+                self._advancing.want(incident_id)
+                self._advancing.begin()
+
+        await self._quietly(take)
+        self._wake.set()
+
+    async def _carry_on(self, incident_id: str) -> float | None:
+        """Do the next things for an incident until something has to be waited for."""
+        while (again := await self._advance(incident_id)) is not None:
+            self._wake.set()  # so that it is shown at once
+            if again.after > timedelta(0) or self._draining or not self._is_mine(incident_id):
+                return max(0.0, again.after.total_seconds())
+        self._wake.set()
+        return None
+
+    def _is_mine(self, incident_id: str) -> bool:
+        return any(incident_id in self._open.get(group, ()) for group in self._mine)
+
+    async def _show(self, surface: Surface, group: str) -> float | None:
+        incidents = await self._together(group)
+        if incidents and group in self._mine:
+            await surface.show(incidents)
+        return None

@@ -1,0 +1,93 @@
+"""Things to do by name, so many at a time, and again after a failure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from bot.domain.safe_text import one_line
+
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds
+
+Log = Callable[..., None]
+
+
+class Work:
+    """Things to do by name: each at its time, never twice at once, so many of them at a time.
+
+    Shape: `do` returns after how many seconds it is to be done again, None for never. One that fails is logged as
+    `failed` and tried again, less and less often.
+    """
+
+    def __init__(
+        self,
+        do: Callable[[str], Awaitable[float | None]],
+        at_once: int,
+        clock: Callable[[], float],
+        log: Log,
+        failed: str,
+    ) -> None:
+        self._do = do
+        self._at_once = at_once
+        self._clock = clock
+        self._log = log
+        self._failed = failed
+        self._due: dict[str, float] = {}
+        self._failures: dict[str, int] = {}
+        self._running: dict[str, asyncio.Task[None]] = {}
+        self._closed = False
+
+    @property
+    def running(self) -> frozenset[str]:
+        """What is being done now."""
+        return frozenset(self._running)
+
+    def is_owed(self, name: str) -> bool:
+        """True while it is being done, or still to be."""
+        return name in self._due or name in self._running
+
+    def want(self, name: str, after: float = 0.0) -> None:
+        """Have it done, once it has ended where it is being done now."""
+        self._due[name] = min(self._due.get(name, float("inf")), self._clock() + after)
+
+    def drop(self, name: str) -> None:
+        """Do it no more; what is being done comes to its end."""
+        self._due.pop(name, None)
+        self._failures.pop(name, None)
+
+    def begin(self) -> None:
+        """Begin what is due, as far as there is room."""
+        if self._closed:
+            return
+        now = self._clock()
+        for name in [name for name, at in self._due.items() if at <= now and name not in self._running]:
+            if len(self._running) >= self._at_once:
+                return
+            del self._due[name]
+            self._running[name] = asyncio.create_task(self._one(name), name=f"engine {name}")
+
+    async def finish(self, seconds: float) -> None:
+        """Begin nothing more, wait for what is being done, so long at most, and break off the rest."""
+        self._closed = True
+        tasks = set(self._running.values())
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    async def _one(self, name: str) -> None:
+        again: float | None = None
+        try:
+            again = await self._do(name)
+            self._failures.pop(name, None)
+        except Exception as error:  # noqa: BLE001 - the serving loop: whatever fails for one must not end the others
+            failures = self._failures[name] = self._failures.get(name, 0) + 1
+            again = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(failures - 1, 16))
+            sentence = one_line(str(error) or repr(error), 300)
+            self._log(self._failed, name=name, error=sentence, kind=type(error).__name__, again_in_seconds=again)
+        finally:
+            del self._running[name]
+            if again is not None:
+                self.want(name, again)
+            self.begin()  # there is room for another
