@@ -10,6 +10,7 @@ from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.entry import Entry
 from bot.domain.event_form import Event, body_of, kind_of, written
 from bot.domain.events import (
+    AlertCleared,
     AlertJoined,
     AlertReceived,
     Approved,
@@ -88,8 +89,11 @@ RESOLVED = Resolved("The leak is gone.", (Compared("memory cgroups", "68,700", "
 
 # One of each, every field filled in.
 INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
-    AlertReceived(ALERT, NODE, "g7k3m9x2qp", "node-health", "old0000000", "old1111111"),
+    AlertReceived(
+        ALERT, NODE, "g7k3m9x2qp", "node-health", "old0000000", "old1111111", "C024ALERTS", "It is stale.", "storm-1"
+    ),
     AlertJoined(Alert(SourceKind.ALERTMANAGER, "a1b2", text="NodeSlow")),
+    AlertCleared(SourceKind.ALERTMANAGER, "a1b2"),
     NodePicked(NODE),
     TRIAGED,
     PlanWithheld("Acting is off.", ("zombie ALL=(root) NOPASSWD: /usr/bin/systemctl reboot",)),

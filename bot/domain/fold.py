@@ -11,6 +11,7 @@ from bot.domain.entry import Entry
 from bot.domain.errors import ImpossibleEvent
 from bot.domain.event_form import Event
 from bot.domain.events import (
+    AlertCleared,
     AlertJoined,
     AlertReceived,
     Approved,
@@ -31,7 +32,7 @@ from bot.domain.events import (
 )
 from bot.domain.incident import Decision, Incident, StepRecord
 from bot.domain.objections import objection
-from bot.domain.transitions import BACK, TRANSITIONS, State, ends
+from bot.domain.transitions import AFTER_THE_END, BACK, TRANSITIONS, State, ends
 
 
 def fold(entries: Sequence[Entry]) -> Incident:
@@ -55,6 +56,9 @@ def after(incident: Incident, entry: Entry) -> Incident:
     if (entry.stream, entry.seq) != (incident.id, incident.seq + 1):
         raise ImpossibleEvent(f"{entry.stream}/{entry.seq} is not what follows {incident.id}/{incident.seq}.")
     event = entry.event
+    if incident.ended and isinstance(event, AFTER_THE_END):
+        told_of = _told(incident, entry, event)
+        return replace(told_of, updated_at=entry.at, seq=entry.seq, head=entry.hash)
     leads_to = TRANSITIONS.get(incident.state, {}).get(type(event))  # an event of the house is in no row
     why = "it has ended" if incident.ended else "" if leads_to is not None else "no such way leads on"
     why = why or objection(incident, event, entry.by)
@@ -94,6 +98,9 @@ def _opened(entry: Entry) -> Incident:
         playbook=event.playbook,
         reopens=event.reopens,
         undoes=event.undoes,
+        channel=event.channel,
+        withholds=event.withheld,
+        storm=event.storm,
     )
 
 
@@ -102,6 +109,8 @@ def _told(incident: Incident, entry: Entry, event: Event) -> Incident:
     match event:
         case AlertJoined(alert=alert):
             return replace(incident, joined=(*incident.joined, alert))
+        case AlertCleared(source=source, id=alert_id):
+            return replace(incident, cleared=incident.cleared | {f"{source}:{alert_id}"})
         case NodePicked(node=node):
             return replace(incident, node=node)
         case Triaged():

@@ -82,7 +82,8 @@ class Incident:
     """One node, one plan, one approval: the fold of a stream's entries (`fold.py`), and nothing else.
 
     Shape: `seq` and `head` are the last entry's number and hash. `parked_from` is set once a question is open, until it
-    is answered; `ending` is the event that ended it.
+    is answered; `ending` is the event that ended it. `withholds` says why its plan would not be offered whatever it is;
+    `cleared` are the alerts that are over, each as `SOURCE:ID`.
     """
 
     id: str
@@ -97,7 +98,11 @@ class Incident:
     playbook: str = ""
     reopens: str = ""
     undoes: str = ""
+    channel: str = ""
+    withholds: str = ""
+    storm: str = ""
     joined: tuple[Alert, ...] = ()
+    cleared: frozenset[str] = frozenset()
     triage: Triaged | None = None
     withheld: PlanWithheld | None = None
     proposal: PlanProposed | None = None
@@ -115,8 +120,18 @@ class Incident:
 
     @property
     def ended(self) -> bool:
-        """True when nothing can follow."""
+        """True when nothing can follow but what a source tells of it."""
         return self.ending is not None
+
+    @property
+    def alerts(self) -> tuple[Alert, ...]:
+        """What it was opened by, and whatever joined."""
+        return (self.alert, *self.joined)
+
+    @property
+    def is_over(self) -> bool:
+        """True once every source says that its alert is over."""
+        return all(f"{one.kind}:{one.id}" in self.cleared for one in self.alerts)
 
     @property
     def verdict(self) -> Verdict | None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any, Final, TypeAlias
 
 from bot.domain.events import (
+    AlertCleared,
     AlertJoined,
     Approved,
     Cancelled,
@@ -57,10 +58,12 @@ class Back(enum.Enum):
 BACK: Final = Back.BACK
 Row: TypeAlias = Mapping[type[Any], State | Back]
 
-# A state that is no key of this table is an end: nothing follows. An alert received is always a first entry.
+# A state that is no key of this table is an end: nothing follows but what a source tells of it. An alert received is
+# always a first entry.
 TRANSITIONS: Mapping[State, Row] = {
     State.OPENED: {
         AlertJoined: State.OPENED,
+        AlertCleared: State.OPENED,
         NodePicked: State.OPENED,
         Triaged: State.TRIAGED,
         QuestionAsked: State.UNKNOWN,
@@ -69,6 +72,7 @@ TRANSITIONS: Mapping[State, Row] = {
     },
     State.TRIAGED: {
         AlertJoined: State.TRIAGED,
+        AlertCleared: State.TRIAGED,
         PlanWithheld: State.TRIAGED,
         PlanProposed: State.PROPOSED,
         Expired: State.EXPIRED,
@@ -77,6 +81,7 @@ TRANSITIONS: Mapping[State, Row] = {
     },
     State.PROPOSED: {
         AlertJoined: State.PROPOSED,
+        AlertCleared: State.PROPOSED,
         Endorsed: State.PROPOSED,
         Approved: State.APPROVED,
         Declined: State.DECLINED,
@@ -86,6 +91,7 @@ TRANSITIONS: Mapping[State, Row] = {
     },
     State.APPROVED: {
         AlertJoined: State.APPROVED,
+        AlertCleared: State.APPROVED,
         StepStarted: State.ACTING,
         StepSkipped: State.ACTING,
         QuestionAsked: State.UNKNOWN,
@@ -95,6 +101,7 @@ TRANSITIONS: Mapping[State, Row] = {
     },
     State.ACTING: {
         AlertJoined: State.ACTING,
+        AlertCleared: State.ACTING,
         StepStarted: State.ACTING,
         StepSkipped: State.ACTING,
         StepVerified: State.ACTING,
@@ -105,6 +112,7 @@ TRANSITIONS: Mapping[State, Row] = {
     },
     State.VERIFYING: {
         AlertJoined: State.VERIFYING,
+        AlertCleared: State.VERIFYING,
         SampleTaken: State.VERIFYING,
         Resolved: State.RESOLVED,
         QuestionAsked: State.UNKNOWN,
@@ -112,12 +120,17 @@ TRANSITIONS: Mapping[State, Row] = {
     },
     State.UNKNOWN: {
         AlertJoined: State.UNKNOWN,
+        AlertCleared: State.UNKNOWN,
         NodePicked: State.OPENED,
         QuestionAnswered: BACK,
         Cancelled: State.CANCELLED,
         Escalated: State.ESCALATED,
     },
 }
+
+
+# What a source tells about an incident changes nothing of its end, and may be told after it.
+AFTER_THE_END: tuple[type[Any], ...] = (AlertJoined, AlertCleared)
 
 
 def ends(event: IncidentEvent) -> bool:

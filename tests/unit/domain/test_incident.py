@@ -5,9 +5,12 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain.alert import Alert, SourceKind
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.event_form import EVENTS, Event, kind_of
 from bot.domain.events import (
+    AlertCleared,
+    AlertJoined,
     Approved,
     Cancelled,
     Declined,
@@ -60,6 +63,7 @@ GRID = """
                  opened    triaged   proposed  approved  acting    verifying  unknown
 AlertReceived    .         .         .         .         .         .          .
 AlertJoined      opened    triaged   proposed  approved  acting    verifying  unknown
+AlertCleared     opened    triaged   proposed  approved  acting    verifying  unknown
 NodePicked       opened    .         .         .         .         .          opened
 Triaged          triaged   .         .         .         .         .          .
 PlanWithheld     .         triaged   .         .         .         .          .
@@ -113,6 +117,9 @@ def example_for(state: State, kind: str) -> Event:
     return EXAMPLES[kind]
 
 
+AFTER_THE_END = ("AlertJoined", "AlertCleared")  # what a source tells changes nothing of an end
+
+
 def outcome(events: tuple[IncidentEvent, ...], event: Event) -> str:
     incident = fold(entries(events))
     try:
@@ -133,7 +140,8 @@ def test_every_event_and_every_state_have_their_place_in_the_grid() -> None:
 def test_event_leads_where_the_grid_says_and_nowhere_else(state: State, kind: str) -> None:
     way = ready_for(state, kind)
     assert fold(entries(way)).state is state
-    assert outcome(way, example_for(state, kind)) == LEADS_TO.get((state, kind), ".")
+    stays = state.value if kind in AFTER_THE_END else "."
+    assert outcome(way, example_for(state, kind)) == LEADS_TO.get((state, kind), stays)
 
 
 def test_answer_leads_back_to_where_the_incident_was_parked() -> None:
@@ -147,13 +155,29 @@ def test_answer_leads_back_to_where_the_incident_was_parked() -> None:
 def test_nothing_follows_a_verdict_without_a_plan() -> None:
     ended = (OPENING, Triaged(HEALTHY))
     assert fold(entries(ended)).ended
-    assert {outcome(ended, event) for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS)} == {"."}
+    assert {
+        outcome(ended, event) for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS) if kind_of(event) not in AFTER_THE_END
+    } == {"."}
 
 
 def test_nothing_follows_a_plan_that_is_withheld() -> None:
     ended = (OPENING, TRIAGED, PlanWithheld("Acting is off."))
     assert fold(entries(ended)).ended
-    assert {outcome(ended, event) for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS)} == {"."}
+    assert {
+        outcome(ended, event) for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS) if kind_of(event) not in AFTER_THE_END
+    } == {"."}
+
+
+@pytest.mark.parametrize("state", [state for state in State if fold(entries(WAYS[state])).ended])
+def test_what_a_source_tells_after_the_end_changes_nothing_of_it(state: State) -> None:
+    ended = fold(entries(WAYS[state]))
+    joined = Alert(SourceKind.PAGERDUTY, "Q2")
+    told = after(ended, entry(AlertJoined(joined), ended.seq + 1))
+    assert (told.state, told.ending, told.ended, told.joined) == (state, ended.ending, True, (joined,))
+    cleared = after(told, entry(AlertCleared(ALERT.kind, ALERT.id), told.seq + 1))
+    assert not cleared.is_over, "the one that joined is not over"
+    cleared = after(cleared, entry(AlertCleared(joined.kind, joined.id), cleared.seq + 1))
+    assert (cleared.is_over, cleared.state, cleared.ending) == (True, state, ended.ending)
 
 
 TWO_NEEDED = (OPENING, TRIAGED, replace(PROPOSED, approvals_needed=2))
