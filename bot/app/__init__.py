@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check, exit_status, recordings
+from bot.app.kubernetes import draining
 from bot.app.parts import (
     DEFAULT_PLAYBOOK,
     incident_id,
@@ -21,6 +22,7 @@ __all__ = [
     "DEFAULT_PLAYBOOK",
     "Check",
     "check",
+    "draining",
     "exit_status",
     "incident_id",
     "inventory",

@@ -14,6 +14,7 @@ from typing import Any
 
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW
+from bot.app.kubernetes import cluster_reach, draining
 from bot.app.parts import incident_id, library, now, ssh_transport
 from bot.domain.batch import Sampling
 from bot.domain.contracts import ActingLedger, ActingTransport
@@ -22,6 +23,7 @@ from bot.domain.node import Node
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.response.casebook import Casebook
+from bot.response.cluster import ClusterReach
 from bot.response.policy import Policy
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach
@@ -40,6 +42,7 @@ class Acting:
     proposer: Proposer
     responder: Responder
     remediation: Remediation
+    cluster: ClusterReach
 
 
 def acting(
@@ -56,7 +59,8 @@ def acting(
     policy = Policy.of(settings.tables, len(known.nodes))
     transport = ssh_transport(environment)
     login = acting_login(settings, environment) if policy.acting else {}
-    reach = Reach(transport, ACTIONS, lambda node: replace(node, **login) if login else node)
+    cluster = cluster_reach(settings, environment)
+    reach = Reach(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster)
     book = Casebook(ledger, incident_id)
     diagnose = _diagnose(settings, transport)
     runner = f"{platform.node()[:40]}-{os.getpid()}-{secrets.token_hex(3)}"
@@ -66,6 +70,7 @@ def acting(
         Proposer(policy, reach, ledger, str(login.get("user", ""))),
         Responder(policy, book, ledger, reach, known.find, diagnose, now),
         Remediation(book, stepping, known.find, diagnose, validation),
+        cluster,
     )
 
 
@@ -105,7 +110,7 @@ def _diagnose(settings: Settings, transport: ActingTransport) -> Callable[[Node,
     playbooks = library(settings.playbooks)
     sampling = Sampling(settings.samples)
     deadline = settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
-    triage = Triage(transport, ACTIONS, now, sampling, deadline)
+    triage = Triage(transport, ACTIONS, now, sampling, deadline, draining=draining(settings))
 
     async def diagnose(node: Node, playbook: str) -> Verdict:
         return await triage.diagnose(node, playbooks.get(playbook or settings.playbook))

@@ -15,6 +15,7 @@ from bot.domain.errors import UsageError
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Status, Verdict
+from bot.response.draining import Draining
 from bot.response.triage import Triage
 
 # Beyond the window: connecting, logging in, and the slowest command's own limit.
@@ -31,10 +32,11 @@ class Check:
     sampling: Sampling
     deadline: timedelta
     parallel: int
+    draining: Draining = Draining()
 
     def triage(self, heard: Listener) -> Triage:
         """The diagnosis that this check runs for each node."""
-        return Triage(self.transport, ACTIONS, now, self.sampling, self.deadline, heard)
+        return Triage(self.transport, ACTIONS, now, self.sampling, self.deadline, heard, draining=self.draining)
 
 
 async def check(what: Check, heard: Listener, concluded: Callable[[Verdict], None]) -> None:

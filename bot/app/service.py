@@ -10,6 +10,7 @@ from typing import Any
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW
 from bot.app.journal import Journal
+from bot.app.kubernetes import draining
 from bot.app.parts import library, now, ssh_transport
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Listener, Transport
@@ -197,10 +198,10 @@ class Service:
     def _by(self, transport: Transport) -> Diagnose:
         sampling = Sampling(self._settings.samples)
         deadline = self._settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
-        thinking = asyncio.Lock()
+        thinking, drains = asyncio.Lock(), draining(self._settings)
 
         async def diagnose(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
-            triage = Triage(transport, ACTIONS, now, sampling, deadline, heard, thinking)
+            triage = Triage(transport, ACTIONS, now, sampling, deadline, heard, thinking, drains)
             return await triage.diagnose(node, playbook)
 
         return diagnose

@@ -134,7 +134,8 @@ def _what(arguments: argparse.Namespace, names: list[str]) -> Check:
         nodes = tuple(inventory.nodes) if arguments.all else tuple(inventory.find(name) for name in names)
         transport = app.ssh_transport(arguments.environ)
     deadline = settings.deadline or sampling.window + app.DEADLINE_BEYOND_WINDOW
-    return app.Check(nodes, playbook, transport, sampling, deadline, settings.parallel)
+    drains = app.draining(settings)
+    return app.Check(nodes, playbook, transport, sampling, deadline, settings.parallel, drains)
 
 
 async def _check(what: Check, as_json: bool, colour: bool, verdicts: list[Verdict]) -> None:
@@ -191,13 +192,16 @@ def _offers(arguments: argparse.Namespace) -> Callable[[AwaitedLedger], Offer]:
 
         settings = options.settings(arguments)
         known = None if arguments.local else options.inventory(arguments, settings)
-        proposer = acting(settings, known, ledger, arguments.environ).proposer if known is not None else None
+        parts = acting(settings, known, ledger, arguments.environ) if known is not None else None
         nodes = {node.name: node for node in known.nodes} if known is not None else {}
 
         async def offer(verdict: Verdict, playbook: Playbook) -> IncidentEvent | None:
-            if proposer is None:
+            if parts is None:
                 return PlanWithheld(ACTING_IS_OFF) if verdict.plan is not None else None
-            return await proposer.event(verdict, nodes.get(verdict.node), playbook)
+            try:
+                return await parts.proposer.event(verdict, nodes.get(verdict.node), playbook)
+            finally:
+                await parts.cluster.close()
 
         return offer
 

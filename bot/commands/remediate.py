@@ -61,7 +61,7 @@ def run(arguments: argparse.Namespace) -> int:
     with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
         parts = acting(settings, known, ledger, arguments.environ, arguments.validation)
         try:
-            incident = asyncio.run(_remediate(parts, ledger, arguments.id, approval))
+            incident = asyncio.run(_to_its_end(parts, ledger, arguments.id, approval))
         except Refused as no:
             print(f"zombie: {no.name}: {no.sentence}", file=sys.stderr)
             if no.try_next:
@@ -71,6 +71,13 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"zombie: interrupted; incident {arguments.id} is as it stands on record", file=sys.stderr)
             raise
     return 0 if incident.state == "resolved" else 1
+
+
+async def _to_its_end(parts: Acting, ledger: AwaitedLedger, incident_id: str, approval: Approval) -> Incident:
+    try:
+        return await _remediate(parts, ledger, incident_id, approval)
+    finally:
+        await parts.cluster.close()
 
 
 async def _remediate(parts: Acting, ledger: AwaitedLedger, incident_id: str, approval: Approval) -> Incident:

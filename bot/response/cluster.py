@@ -98,6 +98,11 @@ class ClusterReach:
         answers = await asyncio.gather(*(self._may(args, verb, resource) for verb, resource in rights))
         return tuple((KUBERNETES, *right) for right, allowed in zip(rights, answers, strict=True) if not allowed)
 
+    async def close(self) -> None:
+        """Hang up."""
+        if self.api is not None:
+            await self.api.close()
+
     async def _may(self, args: Args, verb: str, resource: str) -> bool:
         name, _, sub = resource.partition("/")
         asked = {"verb": verb, "resource": name, "group": "", "version": "v1"} | ({"subresource": sub} if sub else {})

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 
@@ -148,5 +149,43 @@ SETTINGS = (
         "The base of Slack's Web API; https, or http on loopback.",
         default="https://slack.com/api/",
         environment="SLACK_API_URL",
+    ),
+    Setting(
+        "kubernetes_context",
+        Kind.TEXT,
+        "The kubeconfig's context in which nodes labelled kubernetes_node are; their label kubernetes_context may say "
+        "another. The current context is never taken.",
+        key="kubernetes.context",
+    ),
+    Setting(
+        "kubeconfig",
+        Kind.PATH,
+        "The kubeconfig by which a node is drained before its reboot; the default is ~/.kube/config once a context is "
+        "named.",
+        environment="KUBECONFIG",
+        key="kubernetes.kubeconfig",
+    ),
+    Setting(
+        "kubernetes_in_cluster",
+        Kind.FLAG,
+        "Use the account of the pod that this program runs in; its cluster's name is in-cluster.",
+        default=False,
+        key="kubernetes.in_cluster",
+    ),
+    Setting(
+        "drain_deadline",
+        Kind.DURATION,
+        "How long a drain may take before it is handed to a person.",
+        default=timedelta(minutes=10),
+        key="kubernetes.drain_deadline",
+        low=10,
+        high=24 * 3600,
+    ),
+    Setting(
+        "bare_pods",
+        Kind.FLAG,
+        "Evict also pods that no controller would start again; otherwise such a pod refuses the drain.",
+        default=False,
+        key="kubernetes.bare_pods",
     ),
 )

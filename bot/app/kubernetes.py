@@ -1,0 +1,66 @@
+"""Kubernetes, put together: whether nodes can be drained, and the way to their clusters; neither is loaded unasked."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Mapping
+from datetime import timedelta
+from pathlib import Path
+
+from bot.domain.call import Answered, Call
+from bot.domain.contracts import ClusterApi
+from bot.domain.errors import SettingsError
+from bot.response.cluster import ClusterReach
+from bot.response.draining import Draining
+from bot.settings import Settings
+
+OWN = "in-cluster"
+
+
+def draining(settings: Settings) -> Draining:
+    """Return what the settings say of draining; loads nothing.
+
+    Raises: SettingsError when two clusters are named at once.
+    """
+    context, in_cluster = settings.get("kubernetes_context") or "", settings.get("kubernetes_in_cluster")
+    if context and in_cluster:
+        raise SettingsError("[kubernetes] names a context and in_cluster: one of them.")
+    missing = ""
+    if not (context or in_cluster or settings.get("kubeconfig")):
+        missing = "no Kubernetes cluster is configured"
+    elif importlib.util.find_spec("lightkube") is None:
+        missing = "the extra k8s is not installed"
+    return Draining(missing, OWN if in_cluster else context, settings.get("drain_deadline"), settings.get("bare_pods"))
+
+
+def cluster_reach(settings: Settings, environment: Mapping[str, str]) -> ClusterReach:
+    """Return the way to the clusters; what it takes is loaded with the first call.
+
+    Raises: SettingsError when two clusters are named at once.
+    """
+    found = draining(settings)
+    if found.missing:
+        return ClusterReach(None)
+    kubeconfig: Path | None = settings.get("kubeconfig")
+    if kubeconfig is None and found.cluster != OWN:
+        kubeconfig = Path(environment.get("HOME") or Path.home()) / ".kube" / "config"
+    return ClusterReach(_Later(kubeconfig, OWN if found.cluster == OWN else ""))
+
+
+class _Later:
+    """The clusters' APIs, made when the first call is."""
+
+    def __init__(self, kubeconfig: Path | None, own: str) -> None:
+        self._told = kubeconfig, own
+        self._api: ClusterApi | None = None
+
+    async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
+        if self._api is None:
+            from bot.transport.kubernetes import KubernetesApi
+
+            self._api = KubernetesApi(*self._told)
+        return await self._api.call(cluster, call, limit)
+
+    async def close(self) -> None:
+        if self._api is not None:
+            await self._api.close()
