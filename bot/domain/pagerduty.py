@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
+from bot.domain.alert import Alert, SourceKind
+
 OURS = "zombie-"  # how the keys begin under which the bot itself raises alerts; such an alert starts no diagnosis
 
 
@@ -68,6 +70,18 @@ class Raised:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
+def page_of(alert: Alert) -> str:
+    """Return the id of the page that an alert tells of; empty where it is none of PagerDuty's.
+
+    Shape: an alert's id begins with it; what may follow after a slash tells several alerts of one page apart.
+
+    Example:
+    >>> page_of(Alert(SourceKind.PAGERDUTY, "Q3B15VLMF3ASBD/2")), page_of(Alert(SourceKind.SLACK, "17000.1"))
+    ('Q3B15VLMF3ASBD', '')
+    """
+    return alert.id.partition("/")[0] if alert.kind is SourceKind.PAGERDUTY else ""
+
+
 class PageReader(Protocol):
     """Reads pages.
 
@@ -119,6 +133,10 @@ class PageWriter(Protocol):
 
     async def edit_note(self, page_id: str, note_id: str, content: str) -> None:
         """Put other words into a note."""
+        ...
+
+    async def custom_fields(self, page_id: str) -> Mapping[str, Any]:
+        """Return a page's custom fields by name."""
         ...
 
     async def set_custom_fields(self, page_id: str, values: Mapping[str, str]) -> None:

@@ -1,0 +1,230 @@
+"""PagerDuty as a surface: one note on each page that incidents came of, edited as they go on.
+
+What has to arrive waits in the outbox, in its order, until PagerDuty has it; there it is found again by its mark, so
+that neither a lost answer nor a restart makes a second note. Nothing here ever changes the status of a page.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from datetime import datetime, timedelta
+from types import MappingProxyType
+from typing import Any
+
+from bot.domain.contracts import Clock, Ledger, Outbox
+from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
+from bot.domain.house_events import HOUSE
+from bot.domain.incident import Incident
+from bot.domain.pagerduty import Note, PageWriter, Raised
+from bot.domain.post import DuePost, Post
+from bot.domain.safe_text import one_line
+from bot.surfaces.pagerduty_note import facts, mark, not_fixed, note_text, pages_of, without_head
+
+PARTS = "pagerduty-"  # how its parts are called in the outbox
+RAISED = f"{PARTS}raised"
+SEND_SECONDS = 45.0  # less than for how long the outbox lends a post out
+LOOK_SECONDS = 1.0
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=30)
+REFUSED_PAUSE = timedelta(seconds=60)  # a wrong token or a missing scope: somebody has to do something
+SET_ASIDE_AFTER, SET_ASIDE = 40, timedelta(minutes=10)  # one that always fails must not stop the rest for ever
+REMEMBERED = 2000
+
+
+class PagerDutySurface:
+    """Keeps the notes as the incidents are: a `Surface`.
+
+    Shape: `outbox` hands out the parts of PagerDuty alone, one by one. `fields` are the names of custom fields by what
+    they are to hold (`verdict`, `status`, `cause`, `nodes`, `state`, `incident`). `raises`: there is a routing key, and
+    what was acted on and not fixed becomes an alert.
+    """
+
+    def __init__(
+        self,
+        pagerduty: PageWriter,
+        outbox: Outbox,
+        ledger: Ledger,
+        now: Clock,
+        log: Callable[..., None],
+        *,
+        fields: Mapping[str, str] = MappingProxyType({}),
+        raises: bool = False,
+    ) -> None:
+        self._pagerduty = pagerduty
+        self._outbox = outbox
+        self._ledger = ledger
+        self._now = now
+        self._log = log
+        self._fields = fields
+        self._raises = raises
+        self._kept: OrderedDict[tuple[str, str], str] = OrderedDict()  # what was last kept of each part
+        self._raised: set[str] = set()
+        self._wake = asyncio.Event()
+        self._closed_until: datetime | None = None
+        self._failures = 0
+        self.trouble = ""  # what PagerDuty does not do just now, as a sentence
+
+    async def show(self, group: Sequence[Incident]) -> None:
+        """Have PagerDuty brought up to date: when this returns, a restart would do it too.
+
+        Raises: LedgerError when it cannot be kept.
+        """
+        head = ""
+        if group and all(one.ended for one in group):
+            head = (await self._ledger.head(HOUSE)).hash
+        for page, incidents in pages_of(group).items():
+            first = min(_of_page(group, incidents, page), key=lambda one: (one.opened_at, one.id)).id
+            if text := note_text(incidents, first, head):
+                values = {self._fields[name]: fact for name, fact in facts(incidents).items() if name in self._fields}
+                await self._keep(Post(first, _part(page), page, {"text": text, "fields": values}), without_head(text))
+        for incident in group:
+            if self._raises and (raised := not_fixed(incident)) is not None:
+                await self._raise(incident, raised)
+        self._wake.set()
+
+    async def run(self) -> None:
+        """Send what is kept, until cancelled."""
+        unavailable = False
+        while True:
+            try:
+                await self.send_due()
+                unavailable = False
+            except LedgerError as error:
+                if not unavailable:
+                    self._log("outbox_unavailable", error=one_line(str(error)))
+                unavailable = True
+            self._wake.clear()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._wake.wait()
+
+    async def send_due(self) -> int:
+        """Send what is due, in the order in which it was kept; return how much PagerDuty took.
+
+        Raises: LedgerError when the outbox cannot be asked.
+        """
+        sent = 0
+        while self._closed_until is None or self._now() >= self._closed_until:
+            due = await self._outbox.due(self._now())
+            for post in due:
+                sent += await self._send(post)
+            if not due:
+                break
+        return sent
+
+    # --- what is kept
+
+    async def _keep(self, post: Post, wording: str) -> None:
+        key = (post.incident, post.part)
+        if self._kept.get(key) == (whole := f"{wording}\n{sorted(post.content['fields'].items())}"):
+            return
+        await self._outbox.keep(post)
+        self._kept[key] = whole
+        self._kept.move_to_end(key)
+        while len(self._kept) > REMEMBERED:
+            self._kept.popitem(last=False)
+
+    async def _raise(self, incident: Incident, raised: Raised) -> None:
+        """Keep an alert to be raised, once in an incident's life: somebody may have resolved it meanwhile."""
+        if incident.id in self._raised:
+            return
+        if await self._outbox.place(incident.id, RAISED) is None:
+            content = {
+                "key": raised.key,
+                "summary": raised.summary,
+                "source": raised.source,
+                "severity": raised.severity,
+                "details": dict(raised.details),
+            }
+            await self._outbox.keep(Post(incident.id, RAISED, "events", {"raised": content}))
+        self._raised.add(incident.id)
+
+    # --- what is sent
+
+    async def _send(self, due: DuePost) -> bool:
+        try:
+            async with asyncio.timeout(SEND_SECONDS):
+                ts = await self._done(due)
+        except (PagerDutyUnavailable, TimeoutError) as error:
+            asked = error.retry_after_seconds if isinstance(error, PagerDutyUnavailable) else 0.0
+            await self._later(due, error, timedelta(seconds=asked))
+        except PagerDutyRefused as error:
+            if error.status in (401, 403):
+                await self._later(due, error, REFUSED_PAUSE)
+            else:
+                self._log("pagerduty_refused", page=due.post.channel, incident=due.post.incident, error=str(error))
+                await self._outbox.dropped(due.id, str(error))
+        else:
+            self._failures, self.trouble = 0, ""
+            await self._outbox.taken(due.id, due.post.channel, ts)
+            return True
+        return False
+
+    async def _later(self, due: DuePost, error: PagerDutyFailed | TimeoutError, asked: timedelta) -> None:
+        """Try again by and by: first what failed, so that the order stays, and nothing else before."""
+        says = one_line(str(error) or "PagerDuty took too long.")
+        pause = max(asked, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(self._failures, 10)))
+        now = self._now()
+        if not self.trouble:
+            self._log("pagerduty_unavailable", page=due.post.channel, error=says)
+        self._failures += 1
+        self._closed_until, self.trouble = now + pause, says
+        set_aside = due.attempts and not due.attempts % SET_ASIDE_AFTER
+        await self._outbox.failed(due.id, now + SET_ASIDE if set_aside else now, says)
+
+    async def _done(self, due: DuePost) -> str:
+        """Do what a post asks for, if it is not done already; return the note's id, or the alert's key."""
+        post = due.post
+        if post.part == RAISED:
+            raised = Raised(**post.content["raised"])
+            await self._pagerduty.raise_alert(raised)
+            return raised.key
+        page = await self._pagerduty.page(post.channel)  # before anything is written: is it there at all, and how
+        stood = due.place.ts if due.place is not None else ""
+        note = await self._note(page.id, post.incident, str(post.content["text"]), stood)
+        if values := post.content.get("fields"):
+            await self._set_fields(page.id, values)
+        return note
+
+    async def _note(self, page_id: str, incident: str, text: str, stood: str) -> str:
+        found = _marked(await self._pagerduty.notes(page_id), mark(incident), stood)
+        if found is None:
+            return (await self._pagerduty.add_note(page_id, text)).id
+        if without_head(found.content) != without_head(text):
+            try:
+                await self._pagerduty.edit_note(page_id, found.id, text)
+            except PagerDutyRefused as error:
+                if error.status == 404:  # somebody removed it just now
+                    raise PagerDutyUnavailable("The note was removed meanwhile.") from error
+                raise
+        return found.id
+
+    async def _set_fields(self, page_id: str, values: Mapping[str, Any]) -> None:
+        """Set custom fields; one that the account does not have keeps nothing from its note."""
+        try:
+            known = await self._pagerduty.custom_fields(page_id)
+            changed = {name: str(value) for name, value in values.items() if name in known and known[name] != value}
+            if missing := sorted(values.keys() - known.keys()):
+                self._log("pagerduty_field_missing", page=page_id, fields=missing)
+            if changed:
+                await self._pagerduty.set_custom_fields(page_id, changed)
+        except PagerDutyRefused as error:
+            self._log("pagerduty_refused", page=page_id, error=str(error))
+
+
+def _of_page(group: Sequence[Incident], shown: Sequence[Incident], page: str) -> Sequence[Incident]:
+    """Every incident of the group that came of a page, also those that a newer one of the same node stands for."""
+    return [one for one in group if page in pages_of([one])] or shown
+
+
+def _marked(notes: Sequence[Note], wanted: str, stood: str) -> Note | None:
+    """The note with the mark: the one that was ours before, rather than a copy that somebody made of it."""
+    marked = [one for one in notes if one.content.rstrip().endswith(wanted)]
+    return next((one for one in marked if one.id == stood), marked[0] if marked else None)
+
+
+def _part(page: str) -> str:
+    return f"{PARTS}note-{hashlib.sha256(page.encode()).hexdigest()[:12]}"

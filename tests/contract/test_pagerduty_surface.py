@@ -1,0 +1,292 @@
+"""The notes' promises: one a page, whatever goes wrong on the way; by the simulated PagerDuty and a real outbox."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.demo.pagerduty.server import PagerDuty
+from bot.domain.alert import Alert, SourceKind
+from bot.domain.transitions import State
+from bot.ledger import PAGERDUTY, AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
+from bot.surfaces.pagerduty import PARTS, PagerDutySurface
+from tests.pagerduty import Naps, account, client
+from tests.pages import not_fixed, of_page
+from tests.slack import SteppedClock
+
+
+class Log(list[tuple[str, dict[str, Any]]]):
+    """What was logged."""
+
+    def __call__(self, event: str, **fields: Any) -> None:
+        self.append((event, fields))
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[Database]:
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as opened:
+        yield opened
+
+
+@asynccontextmanager
+async def surface(
+    pagerduty: PagerDuty, database: Database, clock: SteppedClock, log: Log | None = None, **settings: Any
+) -> AsyncIterator[PagerDutySurface]:
+    """A surface as a program that has just started has it."""
+    with ThreadPoolExecutor(1) as threads:
+        outbox = AwaitedOutbox(Outbox(database, timedelta(seconds=60), parts=PAGERDUTY, at_once=1), threads)
+        ledger = AwaitedLedger(Ledger(database), threads)
+        async with client(pagerduty, naps=Naps()) as asking:
+            yield PagerDutySurface(asking, outbox, ledger, clock, log if log is not None else Log(), **settings)
+
+
+def test_parts_are_called_as_the_outbox_knows_them() -> None:
+    assert PARTS == PAGERDUTY
+
+
+async def test_incident_is_one_note_that_is_edited_as_it_goes_on(database: Database) -> None:
+    async with account() as pagerduty, surface(pagerduty, database, SteppedClock()) as shown:
+        page = pagerduty.account.trigger("node is slow")
+        for state in (State.OPENED, State.PROPOSED, State.ACTING, State.RESOLVED):
+            await shown.show([of_page(page.id, state)])
+            await shown.send_due()
+        assert pagerduty.note_on(page).startswith("Resolved: node-gpu-01: CRITICAL")
+        assert (len(pagerduty.asked("add_note")), len(pagerduty.asked("edit_note"))) == (1, 2)
+        assert (page.status, pagerduty.asked("update_incident")) == ("triggered", [])
+
+
+async def test_status_is_read_before_anything_is_written(database: Database) -> None:
+    async with account() as pagerduty, surface(pagerduty, database, SteppedClock()) as shown:
+        page = pagerduty.account.trigger("node is slow")
+        await shown.show([of_page(page.id)])
+        await shown.send_due()
+        assert [one.call for one in pagerduty.asked()] == ["incident", "notes", "add_note"]
+
+
+async def test_resolved_page_gets_its_note_and_stays_resolved(database: Database) -> None:
+    async with account() as pagerduty, surface(pagerduty, database, SteppedClock()) as shown:
+        page = pagerduty.account.trigger("node is slow")
+        pagerduty.account.resolve(page)
+        await shown.show([of_page(page.id)])
+        await shown.send_due()
+        assert pagerduty.note_on(page)
+        assert page.status == "resolved"
+
+
+async def test_shown_twice_is_once(database: Database) -> None:
+    async with account() as pagerduty, surface(pagerduty, database, SteppedClock()) as shown:
+        page = pagerduty.account.trigger("node is slow")
+        for _ in range(2):
+            await shown.show([of_page(page.id)])
+            await shown.send_due()
+        assert len(pagerduty.asked()) == 3
+
+
+async def test_restart_finds_its_note_and_leaves_it(database: Database) -> None:
+    clock = SteppedClock()
+    async with account() as pagerduty:
+        page = pagerduty.account.trigger("node is slow")
+        for _ in range(2):
+            async with surface(pagerduty, database, clock) as shown:
+                await shown.show([of_page(page.id, State.RESOLVED)])
+                await shown.send_due()
+        assert pagerduty.note_on(page)
+        assert not pagerduty.asked("edit_note")
+
+
+@pytest.mark.parametrize("trouble", ["lose_answer", "status", "rate_limit", "lose_request"])
+async def test_trouble_at_the_first_write_makes_no_second_note(database: Database, trouble: str) -> None:
+    clock = SteppedClock()
+    async with account() as pagerduty, surface(pagerduty, database, clock) as shown:
+        page = pagerduty.account.trigger("node is slow")
+        getattr(pagerduty.faults, trouble)("add_note", **({"retry_after_seconds": 60} if "rate" in trouble else {}))
+        await shown.show([of_page(page.id)])
+        assert await shown.send_due() == 0
+        clock.move(timedelta(seconds=60))
+        assert await shown.send_due() == 1
+        assert pagerduty.note_on(page).endswith("[zombie 7k3m9x2qpv]")
+
+
+async def test_note_that_was_written_before_a_crash_is_taken_up_again(database: Database) -> None:
+    clock = SteppedClock()
+    async with account() as pagerduty:
+        page = pagerduty.account.trigger("node is slow")
+        async with surface(pagerduty, database, clock) as shown:
+            await shown.show([of_page(page.id)])
+            pagerduty.faults.lose_answer("add_note")
+            await shown.send_due()
+        clock.move(timedelta(seconds=60))  # the program is gone, and another one has its outbox
+        async with surface(pagerduty, database, clock) as shown:
+            await shown.show([of_page(page.id, State.DECLINED)])
+            await shown.send_due()
+        assert pagerduty.note_on(page).startswith("Declined: ")
+
+
+async def test_what_was_kept_is_sent_by_the_next_program_without_being_shown_again(database: Database) -> None:
+    clock = SteppedClock()
+    async with account() as pagerduty:
+        page = pagerduty.account.trigger("node is slow")
+        async with surface(pagerduty, database, clock) as shown:
+            await shown.show([of_page(page.id)])
+        async with surface(pagerduty, database, clock) as shown:
+            await shown.send_due()
+        assert pagerduty.note_on(page)
+
+
+async def test_five_minutes_without_pagerduty_and_everything_arrives_in_order(database: Database) -> None:
+    clock, log = SteppedClock(), Log()
+    async with account() as pagerduty, surface(pagerduty, database, clock, log) as shown:
+        pages = [pagerduty.account.trigger(f"node-{number} is slow") for number in range(12)]
+        pagerduty.faults.is_down = True
+        for number, page in enumerate(pages):
+            await shown.show([of_page(page.id, incident=f"i{number}", after=number)])
+            await shown.send_due()
+            clock.move(timedelta(seconds=25))
+        await shown.show([of_page(pages[3].id, State.DECLINED, incident="i3", after=3)])
+        await shown.send_due()
+        assert not any(pagerduty.note_on(page) for page in pages)
+        assert shown.trouble
+        pagerduty.faults.clear()
+        clock.move(timedelta(seconds=30))
+        assert await shown.send_due() == len(pages)
+        assert [pagerduty.note_on(page).splitlines()[-1] for page in pages] == [f"[zombie i{n}]" for n in range(12)]
+        written = [one.path.split("/")[2] for one in pagerduty.asked("add_note") if one.status == 200]
+        assert written == [page.id for page in pages]
+        assert pagerduty.note_on(pages[3]).startswith("Declined: "), "what was overtaken is never sent"
+        assert not shown.trouble
+        assert [event for event, _ in log].count("pagerduty_unavailable") == 1
+
+
+async def test_page_that_is_gone_does_not_stop_the_others(database: Database) -> None:
+    clock, log = SteppedClock(), Log()
+    async with account() as pagerduty, surface(pagerduty, database, clock, log) as shown:
+        page = pagerduty.account.trigger("node is slow")
+        await shown.show([of_page("QGONE", incident="i1")])
+        await shown.show([of_page(page.id, incident="i2")])
+        await shown.send_due()
+        assert pagerduty.note_on(page)
+        assert [event for event, _ in log] == ["pagerduty_refused"]
+
+
+async def test_wrong_token_keeps_everything_until_it_is_right(database: Database) -> None:
+    clock = SteppedClock()
+    async with account() as pagerduty:
+        page = pagerduty.account.trigger("node is slow")
+        right = pagerduty._rest.token
+        async with surface(pagerduty, database, clock) as shown:
+            pagerduty._rest.token = "another"
+            await shown.show([of_page(page.id)])
+            await shown.send_due()
+            assert "PAGERDUTY_API_TOKEN" in shown.trouble
+            pagerduty._rest.token = right
+            clock.move(timedelta(seconds=61))
+            await shown.send_due()
+        assert pagerduty.note_on(page)
+
+
+async def test_page_that_joined_gets_a_note_of_its_own(database: Database) -> None:
+    async with account() as pagerduty, surface(pagerduty, database, SteppedClock()) as shown:
+        first, second = pagerduty.account.trigger("one"), pagerduty.account.trigger("two")
+        incident = replace(of_page(first.id), joined=(Alert(SourceKind.PAGERDUTY, second.id),))
+        await shown.show([incident])
+        await shown.send_due()
+        assert pagerduty.note_on(first) == pagerduty.note_on(second) != ""
+
+
+async def test_note_that_somebody_removed_is_written_again(database: Database) -> None:
+    clock = SteppedClock()
+    async with account() as pagerduty, surface(pagerduty, database, clock) as shown:
+        page = pagerduty.account.trigger("node is slow")
+        await shown.show([of_page(page.id)])
+        await shown.send_due()
+        page.notes.clear()
+        await shown.show([of_page(page.id, State.DECLINED)])
+        await shown.send_due()
+        assert pagerduty.note_on(page).startswith("Declined")
+
+
+async def test_copy_of_the_note_by_a_person_is_left_alone(database: Database) -> None:
+    async with account() as pagerduty, surface(pagerduty, database, SteppedClock()) as shown:
+        page = pagerduty.account.trigger("node is slow")
+        await shown.show([of_page(page.id)])
+        await shown.send_due()
+        copy = pagerduty.account.annotate(page, f"see: {pagerduty.note_on(page)}", pagerduty.account.person)
+        page.notes.reverse()
+        await shown.show([of_page(page.id, State.DECLINED)])
+        await shown.send_due()
+        assert copy.content.startswith("see: node-gpu-01")
+        assert pagerduty.note_on(page).startswith("Declined")
+
+
+async def test_custom_fields_are_set_where_the_account_has_them(database: Database) -> None:
+    log, fields = Log(), {"verdict": "zombie_verdict", "cause": "no_such_field"}
+    async with account() as pagerduty, surface(pagerduty, database, SteppedClock(), log, fields=fields) as shown:
+        page = pagerduty.account.trigger("node is slow")
+        page.fields["zombie_verdict"] = None
+        await shown.show([of_page(page.id)])
+        await shown.send_due()
+        assert page.fields == {"zombie_verdict": "node-gpu-01: CRITICAL, leaked-memory-cgroups (confirmed)"}
+        assert pagerduty.note_on(page)
+        assert log == [("pagerduty_field_missing", {"page": page.id, "fields": ["no_such_field"]})]
+
+
+async def test_acted_on_and_not_fixed_is_raised_once_in_its_life(database: Database) -> None:
+    clock = SteppedClock()
+    async with account() as pagerduty:
+        page = pagerduty.account.trigger("node is slow")
+        for _ in range(2):
+            async with surface(pagerduty, database, clock, raises=True) as shown:
+                pagerduty.faults.status("enqueue", 500, times=1)
+                await shown.show([not_fixed(page.id)])
+                await shown.show([not_fixed(page.id)])
+                await shown.send_due()
+            for raised in pagerduty.account.incidents.values():
+                if raised.key == "zombie-7k3m9x2qpv":
+                    pagerduty.account.resolve(raised)  # somebody has seen it: that is no reason to raise it again
+        assert [one.key for one in pagerduty.account.incidents.values()].count("zombie-7k3m9x2qpv") == 1
+        assert pagerduty.note_on(page).startswith("Escalated")
+
+
+async def test_nothing_is_raised_without_a_routing_key(database: Database) -> None:
+    async with account() as pagerduty, surface(pagerduty, database, SteppedClock()) as shown:
+        page = pagerduty.account.trigger("node is slow")
+        await shown.show([not_fixed(page.id)])
+        await shown.send_due()
+        assert not pagerduty.asked("enqueue")
+
+
+async def test_what_is_shown_while_it_runs_arrives_by_itself(database: Database) -> None:
+    async with account() as pagerduty, surface(pagerduty, database, SteppedClock()) as shown:
+        page = pagerduty.account.trigger("node is slow")
+        running = asyncio.create_task(shown.run())
+        try:
+            await shown.show([of_page(page.id)])
+            await pagerduty.until(lambda: pagerduty.note_on(page), what="the note")
+        finally:
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+
+async def test_two_programs_on_one_outbox_write_one_note(database: Database) -> None:
+    clock = SteppedClock()
+    async with (
+        account() as pagerduty,
+        surface(pagerduty, database, clock) as one,
+        surface(pagerduty, database, clock) as other,
+    ):
+        pages = [pagerduty.account.trigger(f"node-{number} is slow") for number in range(10)]
+        for number, page in enumerate(pages):
+            for shown in (one, other):
+                await shown.show([of_page(page.id, incident=f"i{number}")])
+        await asyncio.gather(one.send_due(), other.send_due())
+        clock.move(timedelta(seconds=60))
+        await asyncio.gather(one.send_due(), other.send_due())
+        assert all(pagerduty.note_on(page) for page in pages)

@@ -1,0 +1,113 @@
+"""What a note on a page says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+
+from bot.domain.alert import Alert, SourceKind
+from bot.domain.incident import Incident
+from bot.domain.transitions import State
+from bot.domain.verdict import Verdict
+from bot.surfaces.pagerduty_note import LIMIT, facts, mark, not_fixed, note_text, pages_of, without_head
+from tests.pages import judged, of_page
+from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, arbitrary
+
+PAGE = "Q3B15VLMF3ASBD"
+
+
+def note(incident: Incident, head: str = "") -> str:
+    return note_text([incident], incident.id, head)
+
+
+def test_verdict_comes_with_its_evidence_and_what_is_wanted() -> None:
+    text = note(of_page(PAGE, State.PROPOSED))
+    assert text.splitlines()[0] == "node-gpu-01: CRITICAL, leaked-memory-cgroups (confirmed)"
+    assert "- cgroups: 68,700 memory cgroups, 240 alive" in text
+    assert "Waits for approval in Slack: disable ecs.service, then reboot" in text
+    assert text.endswith("[zombie 7k3m9x2qpv]")
+
+
+def test_nothing_is_said_before_there_is_something_to_say() -> None:
+    assert note(of_page(PAGE, State.OPENED)) == ""
+
+
+@pytest.mark.parametrize("state", [state for state in State if state is not State.OPENED])
+def test_every_state_is_told_in_words(state: State) -> None:
+    text = note(of_page(PAGE, state), "ab" * 32)
+    assert text.endswith(mark("7k3m9x2qpv"))
+    assert len(text.splitlines()) >= 3
+    incident = of_page(PAGE, state)
+    assert ("record abababababab" in text) == incident.ended
+
+
+def test_how_it_ended_comes_first() -> None:
+    assert note(of_page(PAGE, State.RESOLVED)).startswith("Resolved: node-gpu-01")
+    assert note(of_page(PAGE, State.ESCALATED)).startswith("Escalated: node-gpu-01")
+    assert note(replace(of_page(PAGE, State.PROPOSED), reopens="6k3m9x2qpv")).startswith("Reopened: node-gpu-01")
+
+
+def test_many_nodes_are_one_note_with_the_worst_first() -> None:
+    incidents = [
+        judged(PAGE, replace(FOUNDING, node=f"node-{number}"), incident=f"i{number}", after=number)
+        if number % 10 == 0
+        else of_page(PAGE, State.OPENED, node=f"node-{number}", incident=f"i{number}", after=number)
+        for number in range(50)
+    ]
+    text = note_text(incidents, "i0")
+    assert text.startswith("50 nodes: 5 critical, 45 not read yet")
+    assert text.splitlines()[2].startswith("- node-0: CRITICAL")
+    assert "more" in text
+    assert text.endswith("[zombie i0]")
+    assert len(text) < 2000
+
+
+@given(arbitrary)
+def test_no_verdict_makes_a_note_too_long_or_loses_its_mark(verdict: Verdict) -> None:
+    text = note(judged(PAGE, verdict))
+    assert len(text) <= LIMIT
+    assert text.endswith("[zombie 7k3m9x2qpv]")
+    assert text.splitlines()[0].startswith("node-1: ")
+
+
+def test_secrets_and_control_characters_do_not_reach_the_note() -> None:
+    text = note(judged(PAGE, replace(FOUNDING, summary=f"password=hunter2hunter2 {HOSTILE}")))
+    assert "hunter2" not in text
+    assert not {"\x1b", "\x00", "\u202e"} & set(text)
+
+
+def test_incident_that_joined_is_told_on_both_pages() -> None:
+    first = of_page(PAGE)
+    joined = replace(first, joined=(Alert(SourceKind.PAGERDUTY, "Q9"), Alert(SourceKind.SLACK, "17.1", "slack:T/U")))
+    assert {page: [one.id for one in told] for page, told in pages_of([joined]).items()} == {
+        PAGE: [first.id],
+        "Q9": [first.id],
+    }
+
+
+def test_node_that_was_opened_anew_is_told_as_it_is_now() -> None:
+    old = of_page(PAGE, State.RESOLVED, incident="old")
+    new = replace(of_page(PAGE, State.PROPOSED, incident="new", after=60), reopens="old")
+    assert [one.id for one in pages_of([new, old])[PAGE]] == ["new"]
+
+
+def test_only_what_was_acted_on_and_not_fixed_is_raised() -> None:
+    raised = not_fixed(of_page(PAGE, State.ESCALATED))
+    assert raised is not None
+    assert (raised.key, raised.source) == ("zombie-7k3m9x2qpv", "node-gpu-01")
+    assert raised.summary.startswith("node-gpu-01: acted, but not fixed.")
+    assert [state for state in State if not_fixed(of_page(PAGE, state))] == [State.ESCALATED]
+    assert not_fixed(replace(of_page(PAGE, State.ESCALATED), steps=())) is None
+
+
+def test_facts_are_those_of_the_worst_node() -> None:
+    told = facts([of_page(PAGE, State.OPENED, node="node-2", incident="i2"), of_page(PAGE, State.PROPOSED)])
+    assert (told["status"], told["nodes"], told["cause"]) == ("critical", "2", "leaked-memory-cgroups")
+
+
+def test_later_hash_of_the_record_alone_is_nothing_new() -> None:
+    incident = of_page(PAGE, State.RESOLVED)
+    assert note(incident, "a" * 64) != note(incident, "b" * 64)
+    assert without_head(note(incident, "a" * 64)) == without_head(note(incident, "b" * 64) + "\n")
