@@ -12,6 +12,7 @@ from typing import Any
 from bot.domain.secret_forms import FORMS, KEY_BEGINS, KEY_ENDS, KEY_MARK, SECRET_NAME, SECRET_NEXT
 
 MARK = "[redacted]"
+_HINTS = tuple((hint, number) for number, form in enumerate(FORMS) for hint in form.hints)
 
 
 def redacted_text(text: str) -> str:
@@ -68,9 +69,9 @@ def _listed(values: Sequence[Any]) -> list[Any]:
 
 def _forms(text: str) -> str:
     lower = text.lower()
-    for form in FORMS:
-        if any(hint in lower for hint in form.hints):
-            text = form.pattern.sub(form.mark, text)
+    likely = {number for hint, number in _HINTS if hint in lower}  # none of most texts: this is all that they cost
+    for number in sorted(likely):
+        text = FORMS[number].pattern.sub(FORMS[number].mark, text)
     return text
 
 

@@ -75,7 +75,11 @@ FORMS: tuple[SecretForm, ...] = (
         r"(/api/webhooks/|\.webhook\.office\.com/)[^\s\"'<>\[]+",
         r"\1[redacted: webhook]",
     ),
-    _form("_", r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})", "[redacted: GitHub token]"),
+    _form(
+        "ghp_ gho_ ghu_ ghs_ ghr_ github_pat_",
+        r"\b(?:gh[pousr]_[A-Za-z0-9]{20,}|github_pat_[A-Za-z0-9_]{20,})",
+        "[redacted: GitHub token]",
+    ),
     # PagerDuty: a person's REST token, and the routing key of an event orchestration. The others have names only.
     _form(
         "u+ r",
@@ -91,7 +95,11 @@ FORMS: tuple[SecretForm, ...] = (
     ),
     _form("eyj", r"\beyJ[A-Za-z0-9_-]{8,2000}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?", "[redacted: JSON web token]"),
     _form("ls0tls1crudjti", r"LS0tLS1CRUdJTi[A-Za-z0-9+/=_-]{8,}", "[redacted: encoded key or certificate]"),
-    _form("$", r"\$(?:1|2[abxy]|5|6|7|g?y|argon2id?)\$[^\s:\"']{8,}", "[redacted: password hash]"),
+    _form(
+        "$1 $2 $5 $6 $7 $y $gy $argon2",
+        r"\$(?:1|2[abxy]|5|6|7|g?y|argon2id?)\$[^\s:\"']{8,}",
+        "[redacted: password hash]",
+    ),
     # --- headers
     # Words of prose follow "bearer" too; a token has a digit, a capital or a sign in it, or is very long.
     _form(
@@ -106,7 +114,11 @@ FORMS: tuple[SecretForm, ...] = (
     # --- addresses; a password may itself hold @ and /, and a port is none, however many @ its path has
     _form("://", r"(://[^\s:/@\"'\[]{0,256}:)(?!\d{1,5}(?:[/?#\s]|\Z))[^\s\"'<>]{1,256}@", r"\1[redacted]@"),
     _form("://", r"(://)(?=[^\s:/@\"'<>\[?#]{0,256}\d)[^\s:/@\"'<>\[?#]{20,256}@", r"\1[redacted]@"),
-    _after("=", r"[?&](?:x-amz-signature|x-goog-signature|signature|sig|key)=", r"[^&\s\"'<>\[][^&\s\"'<>]*"),
+    _after(
+        "signature= sig= key=",
+        r"[?&](?:x-amz-signature|x-goog-signature|signature|sig|key)=",
+        r"[^&\s\"'<>\[][^&\s\"'<>]*",
+    ),
     # --- command lines whose flags do not say what follows
     _after("sshpass", r"\bsshpass\s{1,8}-p\s{0,8}", _VALUE),
     _after("redis-cli", r"\bredis-cli\s(?:[^\n]{0,200}?\s)?-a\s{1,8}", _VALUE),
