@@ -6,7 +6,7 @@ import asyncio
 import os
 import platform
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -24,6 +24,7 @@ from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.response.casebook import Casebook
 from bot.response.cluster import ClusterReach
+from bot.response.glance import Glance
 from bot.response.policy import Policy
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach
@@ -32,6 +33,8 @@ from bot.response.responder import Responder
 from bot.response.stepping import Stepping
 from bot.response.triage import Triage
 from bot.settings import Settings
+
+SHORT_LOOK = Sampling(1)  # what shows the same in a second need not be looked at for longer
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +65,22 @@ def acting(
     cluster = cluster_reach(settings, environment)
     reach = Reach(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster)
     book = Casebook(ledger, incident_id)
-    diagnose = _diagnose(settings, transport)
+    playbooks, triage = library(settings.playbooks), _triage(settings, transport)
+    glance = Glance(
+        reach,
+        (replace(triage, sampling=SHORT_LOOK), triage),
+        lambda playbook: playbooks.get(playbook or settings.playbook),
+    )
+
+    async def diagnose(node: Node, playbook: str) -> Verdict:
+        return await triage.diagnose(node, playbooks.get(playbook or settings.playbook))
+
     runner = f"{platform.node()[:40]}-{os.getpid()}-{secrets.token_hex(3)}"
     stepping = Stepping(policy, ledger, reach, known.find, now, asyncio.sleep, runner)
     return Acting(
         policy,
         Proposer(policy, reach, ledger, str(login.get("user", ""))),
-        Responder(policy, book, ledger, reach, known.find, diagnose, now),
+        Responder(policy, book, ledger, reach, known.find, diagnose, now, glance),
         Remediation(book, stepping, known.find, diagnose, validation),
         cluster,
     )
@@ -106,13 +118,7 @@ def _rights(action: str, unit: str) -> tuple[tuple[str, ...], ...]:
     return ACTIONS[action].rights({"unit": unit})
 
 
-def _diagnose(settings: Settings, transport: ActingTransport) -> Callable[[Node, str], Any]:
-    playbooks = library(settings.playbooks)
+def _triage(settings: Settings, transport: ActingTransport) -> Triage:
     sampling = Sampling(settings.samples)
     deadline = settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
-    triage = Triage(transport, ACTIONS, now, sampling, deadline, draining=draining(settings))
-
-    async def diagnose(node: Node, playbook: str) -> Verdict:
-        return await triage.diagnose(node, playbooks.get(playbook or settings.playbook))
-
-    return diagnose
+    return Triage(transport, ACTIONS, now, sampling, deadline, draining=draining(settings))

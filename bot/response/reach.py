@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass
@@ -18,8 +19,9 @@ from bot.domain.plan import Step
 from bot.response.cluster import ClusterReach
 
 _BOOT_ID, _MACHINE_ID = "/proc/sys/kernel/random/boot_id", "/etc/machine-id"
-_IDENTITY = Command("identity", ("tail", "-v", "-n", "+1", _BOOT_ID, _MACHINE_ID), output_limit_bytes=4096)
+IDENTITY = Command("identity", ("tail", "-v", "-n", "+1", _BOOT_ID, _MACHINE_ID), output_limit_bytes=4096)
 _LOOK_LIMIT = timedelta(seconds=15)
+_A_MOMENT = timedelta(seconds=3)
 _BEYOND_LIMIT = timedelta(seconds=10)  # connecting and logging in, before a command's own limit begins
 
 
@@ -47,6 +49,7 @@ class Reach:
         self._transport = transport
         self._cluster = cluster or ClusterReach(None)
         self._acting = acting
+        self._lately: dict[str, tuple[float, Seen]] = {}
         self.actions = actions
 
     async def look(self, node: Node, steps: Sequence[Step] = ()) -> Seen:
@@ -54,15 +57,12 @@ class Reach:
 
         Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say.
         """
-        asked = [("identity", _IDENTITY)]
+        asked = [("identity", IDENTITY)]
         for number, step in enumerate(steps):
             action = self.actions[step.action]
             asked += [(f"step {number}", command) for command in action.looks(step.args) if action.by_calls is None]
         runs = await self._runs(node, asked, _LOOK_LIMIT)
-        files = _sections(Outputs(*runs.get("identity", ())).text("identity"))
-        boot_id, machine_id = files.get(_BOOT_ID, "").lower(), files.get(_MACHINE_ID, "").lower()
-        if not boot_id or not machine_id:
-            raise CannotRead(f"{node.name} does not say which machine it is, and in which boot.")
+        boot_id, machine_id = identity(node, Outputs(*runs.get("identity", ())))
         facts = []
         for number, step in enumerate(steps):
             action = self.actions[step.action]
@@ -70,7 +70,32 @@ class Reach:
                 facts.append(await self._cluster.facts(action, step.args, boot_id))
             else:
                 facts.append(action.facts(step.args, Outputs(*runs.get(f"step {number}", ()))))
-        return Seen(boot_id, machine_id, self._transport.host_key(node), tuple(facts))
+        return Seen(boot_id, machine_id, self.host_key(node), tuple(facts))
+
+    def remember(self, incident: str, seen: Seen) -> None:
+        """Keep for a moment what was seen of a node and its first step, so that what begins at once need not look."""
+        now = asyncio.get_running_loop().time()
+        self._lately = {one: told for one, told in self._lately.items() if now - told[0] < _A_MOMENT.total_seconds()}
+        self._lately[incident] = (now, seen)
+
+    def recall(self, incident: str) -> Seen | None:
+        """Return what was seen a moment ago, once; None where that was too long ago to begin from."""
+        seen_at, seen = self._lately.pop(incident, (0.0, None))
+        if seen is None or asyncio.get_running_loop().time() - seen_at >= _A_MOMENT.total_seconds():
+            return None
+        return seen
+
+    def host_key(self, node: Node) -> str:
+        """Return the fingerprint of the host key that the node showed last."""
+        return self._transport.host_key(node)
+
+    def acts_as_it_looks(self, node: Node) -> bool:
+        """True when the login that acts is the one that reads."""
+        return self._acting(node) == node
+
+    def by_calls(self, step: Step) -> bool:
+        """True when a step is done by calls of an API, and not on the node."""
+        return self.actions[step.action].by_calls is not None
 
     async def affected(self, steps: Sequence[Step], seen: Seen) -> tuple[str, ...]:
         """Return what else steps would touch, one line each, on a node that was seen in that boot.
@@ -112,24 +137,20 @@ class Reach:
         Shape: what a cluster would have to allow begins with `kubernetes`, then verb and resource.
         Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say; UnknownCluster.
         """
-        by_calls = [step for step in steps if self.actions[step.action].by_calls is not None]
-        by_command = [step for step in steps if step not in by_calls]
-        rights = [argv for step in by_command for argv in self.actions[step.action].rights(step.args)]
-        asked = [
-            (f"right {number}", Command("may", ("sudo", "-n", "-l", *argv), output_limit_bytes=4096))
-            for number, argv in enumerate(rights)
-        ]
+        rights = self.rights(steps)
+        asked = [(f"right {number}", command) for number, command in enumerate(asking(rights))]
         runs = await self._runs(self._acting(node), asked, _LOOK_LIMIT) if asked else {}
-        missing = []
-        for number, argv in enumerate(rights):
-            told = next(iter(runs.get(f"right {number}", ())), None)
-            if told is None or told.exit_status in (None, 124, 137):
-                raise CannotRead(f"{node.name} does not say what its login may run as root.")
-            if told.exit_status != 0:
-                missing.append(argv)
-        for step in by_calls:
-            missing += await self._cluster.lacking(self.actions[step.action], step.args)
+        told = [Outputs(*runs.get(f"right {number}", ())) for number in range(len(rights))]
+        missing = list(lacking_of(node, rights, told))
+        for step in steps:
+            if self.by_calls(step):
+                missing += await self._cluster.lacking(self.actions[step.action], step.args)
         return tuple(dict.fromkeys(missing))
+
+    def rights(self, steps: Sequence[Step]) -> tuple[tuple[str, ...], ...]:
+        """Return the argument lists that steps run as root on their node."""
+        on_node = [step for step in steps if not self.by_calls(step)]
+        return tuple(dict.fromkeys(argv for step in on_node for argv in self.actions[step.action].rights(step.args)))
 
     async def _runs(
         self, node: Node, asked: Sequence[tuple[str, Command]], deadline: timedelta
@@ -139,6 +160,38 @@ class Reach:
             async for run in arriving:
                 runs.setdefault(run.probe, []).append(run)
         return runs
+
+
+def identity(node: Node, told: Outputs) -> tuple[str, str]:
+    """Return which boot answered, and which machine.
+
+    Raises: CannotRead when it does not say.
+    """
+    files = _sections(told.text("identity"))
+    boot_id, machine_id = files.get(_BOOT_ID, "").lower(), files.get(_MACHINE_ID, "").lower()
+    if not boot_id or not machine_id:
+        raise CannotRead(f"{node.name} does not say which machine it is, and in which boot.")
+    return boot_id, machine_id
+
+
+def asking(rights: Sequence[tuple[str, ...]]) -> tuple[Command, ...]:
+    """Return the questions whether those argument lists may be run as root; nothing of them is run."""
+    return tuple(Command("may", ("sudo", "-n", "-l", *argv), output_limit_bytes=4096) for argv in rights)
+
+
+def lacking_of(node: Node, rights: Sequence[tuple[str, ...]], told: Sequence[Outputs]) -> tuple[tuple[str, ...], ...]:
+    """Return the argument lists that may not be run, by what was answered to each.
+
+    Raises: CannotRead when one was not answered.
+    """
+    missing = []
+    for argv, outputs in zip(rights, told, strict=True):
+        ended = outputs.get("may")
+        if ended is None or ended.exit_status in (None, 124, 137):
+            raise CannotRead(f"{node.name} does not say what its login may run as root.")
+        if ended.exit_status != 0:
+            missing.append(argv)
+    return tuple(missing)
 
 
 def _sections(text: str) -> dict[str, str]:

@@ -43,6 +43,7 @@ from bot.domain.safe_text import one_line
 from bot.response import guards
 from bot.response.casebook import Casebook
 from bot.response.explaining import Explaining
+from bot.response.glance import Glance
 from bot.response.policy import SAME_AGAIN, Policy
 from bot.response.reach import Reach
 from bot.response.second_look import Diagnose, Drifted, SecondLook
@@ -65,6 +66,7 @@ class Responder:
     find: Callable[[str], Node]
     diagnose: Diagnose
     clock: Clock
+    glance: Glance | None = None
 
     async def decide(self, incident_id: str, approval: Approval) -> Incident:
         """Approve the incident's plan and return the incident as it then stands.
@@ -213,7 +215,7 @@ class Responder:
         Raises: StateChanged, AlreadyCured, MissingRight or CannotTell.
         """
         try:
-            await SecondLook(self.reach, self.find, self.diagnose).at(incident)
+            seen = await SecondLook(self.reach, self.find, self.diagnose, self.glance).at(incident)
         except Drifted as found:
             cured = found.kind is AlreadyCured
             what = "there is nothing left to cure" if cured else "the node is not as it was"
@@ -222,6 +224,8 @@ class Responder:
             raise kind(
                 f"Looked at again, {what}: {'; '.join(found.differences)}", "Check the node again for a new plan."
             ) from None
+        if seen.facts:
+            self.reach.remember(incident.id, seen)
 
     async def _end(self, incident: Incident, event: IncidentEvent) -> None:
         with contextlib.suppress(Conflict):  # whoever was first has said how it goes on

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from bot.domain.errors import (
@@ -19,14 +20,15 @@ from bot.domain.errors import (
 )
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.domain.plan import Plan
 from bot.domain.verdict import Status, Verdict
 from bot.response.binding import another_boot, another_machine, drift
+from bot.response.glance import Glance, Look
 from bot.response.privilege import acting_lines
 from bot.response.reach import Reach, Seen
 from bot.response.undoing import moved
 
 Diagnose: TypeAlias = Callable[[Node, str], Awaitable[Verdict]]  # a node by a playbook's name
+_AGAIN = "Try again, or check it anew."
 
 
 class Drifted(Exception):
@@ -40,47 +42,91 @@ class Drifted(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SecondLook:
-    """Reads again what decides."""
+    """Reads again what decides; without a `glance` all is read again, thing by thing."""
 
     reach: Reach
     find: Callable[[str], Node]
     diagnose: Diagnose
+    glance: Glance | None = None
 
-    async def at(self, incident: Incident) -> None:
-        """Look, and return when everything is as it was.
+    async def at(self, incident: Incident) -> Seen:
+        """Look, and return what was seen when everything is as it was.
 
+        Shape: `facts` are those of the first step, where the look asked for them. What a short look does not show is
+        looked for over the whole window before it counts as changed.
         Raises: Drifted when it is not; MissingRight or CannotTell.
         """
-        assert incident.proposal is not None
-        plan, bound = incident.proposal.plan, incident.proposal.binds
         try:
-            node = self.find(incident.node)
-            now = None if incident.undoes else await self.diagnose(node, incident.playbook)
-            seen = await self.reach.look(node, plan.steps if incident.undoes else ())
-            lacking = await self.reach.lacking(node, plan.steps)
+            return await self._satisfied(incident)
         except HostKeyRejected as no:
             raise Drifted((f"host_key: {no.sentence}",), StateChanged) from no
         except (Unreachable, CannotRead, InventoryError) as no:
-            raise CannotTell(
-                f"The node cannot be looked at again: {no.sentence}", "Try again, or check it anew."
-            ) from no
-        if now is not None and now.status is Status.UNREACHABLE:
-            raise CannotTell(f"The node cannot be looked at again: {now.summary}", "Try again, or check it anew.")
-        others = (*another_machine(bound, node, seen), *another_boot(bound, seen))
-        if differences := (*others, *_moved(incident, plan, now, seen)):
-            cured = now is not None and _is_cured(now) and not others
-            raise Drifted(differences, AlreadyCured if cured else StateChanged)
-        if lacking:
-            lines = "; ".join(acting_lines(node.user or "zombie", lacking))
-            raise MissingRight(f"The login on {node.name} may not run what the plan needs.", f"sudoers: {lines}")
+            raise CannotTell(f"The node cannot be looked at again: {no.sentence}", _AGAIN) from no
+
+    async def _satisfied(self, incident: Incident) -> Seen:
+        assert incident.proposal is not None
+        node, plan = self.find(incident.node), incident.proposal.plan
+        if incident.undoes:
+            lacking = await self.reach.lacking(node, plan.steps)
+            seen = await self.reach.look(node, plan.steps)
+            other = (*_others(incident, node, seen), *moved(incident, seen.facts))
+            return _judged(node, replace(seen, facts=()), other, lacking, StateChanged)
+        look: Look | None = None
+        others: tuple[str, ...] = ()
+        differences: tuple[str, ...] = ()
+        async with aclosing(self._looks(incident, node)) as looks:
+            async for look in looks:
+                others, differences = _others(incident, node, look.seen), _drift(incident, look)
+                if others or not differences:
+                    break
+        assert look is not None
+        kind = AlreadyCured if _is_cured(look.verdict) and not others else StateChanged
+        return _judged(node, look.seen, (*others, *differences), look.lacking, kind)
+
+    async def _looks(self, incident: Incident, node: Node) -> AsyncGenerator[Look, None]:
+        if self.glance is not None:
+            async with aclosing(self.glance.looks(incident, node)) as looks:
+                async for look in looks:
+                    yield look
+            return
+        assert incident.proposal is not None
+        now = await self.diagnose(node, incident.playbook)
+        seen = await self.reach.look(node)
+        yield Look(now, seen, await self.reach.lacking(node, incident.proposal.plan.steps))
 
 
-def _moved(incident: Incident, plan: Plan, now: Verdict | None, seen: Seen) -> tuple[str, ...]:
-    if now is None:
-        return moved(incident, seen.facts)
+def _drift(incident: Incident, look: Look) -> tuple[str, ...]:
+    """How the node differs from what was proposed.
+
+    Raises: CannotTell when nobody could talk to it.
+    """
+    assert incident.proposal is not None
     assert incident.verdict is not None
-    return drift(incident.verdict, plan, now)
+    if look.verdict.status is Status.UNREACHABLE:
+        raise CannotTell(f"The node cannot be looked at again: {look.verdict.summary}", _AGAIN)
+    return drift(incident.verdict, incident.proposal.plan, look.verdict)
 
 
 def _is_cured(now: Verdict) -> bool:
     return now.status is Status.HEALTHY or (now.status is not Status.UNKNOWN and now.cause is None)
+
+
+def _others(incident: Incident, node: Node, seen: Seen) -> tuple[str, ...]:
+    assert incident.proposal is not None
+    bound = incident.proposal.binds
+    return (*another_machine(bound, node, seen), *another_boot(bound, seen))
+
+
+def _judged(
+    node: Node,
+    seen: Seen,
+    differences: tuple[str, ...],
+    lacking: tuple[tuple[str, ...], ...],
+    kind: type[Refused],
+) -> Seen:
+    if differences:
+        raise Drifted(differences, kind)
+    if lacking:
+        lines = "; ".join(acting_lines(node.user or "zombie", lacking))
+        raise MissingRight(f"The login on {node.name} may not run what the plan needs.", f"sudoers: {lines}")
+    return seen

@@ -49,8 +49,8 @@ from bot.response.reach import Reach, Seen
 from bot.response.recorded import as_evidence, facts_of, recorded
 from bot.response.timing import lives_until, now_of
 
-POLL, LONGEST_POLL = timedelta(seconds=2), timedelta(seconds=10)
-SILENT = timedelta(seconds=15)  # a runner that was not heard of for so long is taken for dead
+POLL, LONGEST_POLL = timedelta(seconds=2), timedelta(seconds=5)
+SILENT = timedelta(seconds=10)  # a runner that was not heard of for so long is taken for dead
 MOST_ATTEMPTS = 3
 NOT_LASTING = "It did not last: replace the node, or look by hand."
 _NEVER_SENT = (NameUnknown, ConnectionRefused, ConnectTimedOut, BannerStalled, LoginRefused, HostKeyRejected)
@@ -92,7 +92,8 @@ class Stepping:
         try:
             guards.may_be_stopped(self.policy, guards.units_of(plan))
             guards.is_not_quiet(self.policy, now)
-            seen = await self.reach.look(node, steps)
+            lately = None if incident.steps else self.reach.recall(incident.id)
+            seen = lately or await self.reach.look(node, steps)
         except Refused as no:
             return Again(_pause(incident.updated_at, now), f"{no.name}: {no.sentence}")
         except HostKeyRejected as no:

@@ -1,0 +1,172 @@
+"""A yes looks for a second; only what a second does not show is looked for longer, and only then refused."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+
+from bot.actions import ACTIONS
+from bot.domain.batch import Batch
+from bot.domain.command import Completed, Outputs
+from bot.domain.errors import AlreadyCured, CannotTell, MissingRight, PlanChanged, Refused, StateChanged, Unreachable
+from bot.domain.events import PlanProposed
+from bot.domain.fold import fold
+from bot.domain.node import Node
+from bot.domain.plan import Step
+from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.probe import Probe, Snapshot
+from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.response.glance import Glance, deciding
+from bot.response.reach import Reach, Seen
+from bot.response.second_look import Drifted, SecondLook
+from bot.response.triage import Triage
+from tests.incidents import BEGAN_AT, BOOT, NODE, OPENING, PLAN, TRIAGED, VERDICT, entries
+
+HERE = Node(NODE, "10.0.0.7", 22)
+BOUND = {"address": "10.0.0.7:22", "host_key": "SHA256:k", "boot_id": BOOT, "machine_id": "m1", "playbook": "p 3"}
+INCIDENT = fold(entries((OPENING, TRIAGED, PlanProposed.of(PLAN, BOUND))))
+LOOPING = "LoadState=loaded\nActiveState=activating\nSubState=auto-restart\nUnitFileState=enabled\nNRestarts=7\n"
+HEALTHY = replace(VERDICT, status=Status.HEALTHY, cause=None, confidence=None, suspects=(), plan=None)
+UNSURE = replace(VERDICT, confidence=Confidence.LIKELY)
+
+
+class Wire:
+    """A transport that nobody may use: everything is asked in the triage's own batch."""
+
+    def host_key(self, node: Node) -> str:
+        return "SHA256:k"
+
+    async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
+        if batch.questions:
+            raise Unreachable(f"{node.name} was asked over a connection more")
+        yield Completed("", "", 0, "")
+
+
+@dataclass
+class Asked:
+    """A triage that says what it was told to say, and answers what is asked beside the probes."""
+
+    verdict: Verdict
+    boot: str = BOOT
+    may: int = 0
+    times: int = 0
+    probes: list[str] = field(default_factory=list)
+
+    async def diagnose(self, node: Node, playbook: Playbook) -> Verdict:
+        self.times += 1
+        self.probes = [probe.name for probe in playbook.probes]
+        said = {"identity": f"==> /proc/sys/kernel/random/boot_id <==\n{self.boot}\n\n==> /etc/machine-id <==\nm1\n"}
+        readings: dict[str, Any] = {}
+        for probe in playbook.probes:
+            runs = [
+                Completed(
+                    probe.name,
+                    one.name,
+                    0,
+                    said.get(one.name, LOOPING),
+                    exit_status=self.may if one.name == "may" else 0,
+                )
+                for one in probe.commands
+            ]
+            readings[probe.name] = probe.parse(Outputs(*runs))
+        return replace(self.verdict, snapshot=Snapshot(node.name, BEGAN_AT, timedelta(seconds=1), readings))
+
+
+def looking(*triages: Asked, playbook: Playbook | None = None) -> SecondLook:
+    reach = Reach(Wire(), ACTIONS)
+    found = playbook or Playbook("p", "", 3, (), (), ())
+
+    async def never(node: Node, name: str) -> Verdict:
+        raise AssertionError("it is read by the glance")
+
+    return SecondLook(reach, lambda name: HERE, never, Glance(reach, cast("list[Triage]", triages), lambda name: found))
+
+
+async def test_second_that_shows_the_same_is_enough() -> None:
+    short, whole = Asked(VERDICT), Asked(HEALTHY)
+    seen = await looking(short, whole).at(INCIDENT)
+    assert (short.times, whole.times) == (1, 0)
+    assert short.probes == ["identity", "first step", "right 0", "right 1"], "all in one batch"
+    assert seen.boot_id == BOOT
+    assert [one["ActiveState"] for one in seen.facts] == ["activating"], "the first step's alone"
+
+
+@pytest.mark.parametrize("short", [HEALTHY, UNSURE, replace(VERDICT, suspects=()), replace(VERDICT, plan=None)])
+async def test_what_a_second_does_not_show_is_looked_for_over_the_whole_window(short: Verdict) -> None:
+    whole = Asked(VERDICT)
+    await looking(Asked(short), whole).at(INCIDENT)
+    assert whole.times == 1
+
+
+@pytest.mark.parametrize(("whole", "kind"), [(HEALTHY, AlreadyCured), (UNSURE, StateChanged)])
+async def test_only_the_whole_window_says_that_it_is_another(whole: Verdict, kind: type[Refused]) -> None:
+    with pytest.raises(Drifted) as found:
+        await looking(Asked(HEALTHY), Asked(whole)).at(INCIDENT)
+    assert found.value.kind is kind
+
+
+async def test_another_boot_needs_no_second_opinion() -> None:
+    whole = Asked(VERDICT)
+    with pytest.raises(Drifted, match="boot_id: ") as found:
+        await looking(Asked(HEALTHY, boot="0" * 8 + BOOT[8:]), whole).at(INCIDENT)
+    assert (found.value.kind, whole.times) == (StateChanged, 0)
+
+
+async def test_right_that_was_taken_away_is_named() -> None:
+    with pytest.raises(MissingRight, match="may not run") as refused:
+        await looking(Asked(VERDICT, may=1)).at(INCIDENT)
+    assert "systemctl disable --now -- ecs.service" in refused.value.try_next
+
+
+async def test_node_that_is_not_reached_is_not_another() -> None:
+    with pytest.raises(CannotTell, match="cannot be looked at again"):
+        await looking(Asked(replace(HEALTHY, status=Status.UNREACHABLE))).at(INCIDENT)
+
+
+async def test_other_playbook_than_was_proposed_is_refused() -> None:
+    with pytest.raises(PlanChanged, match="p 3 → p 4"):
+        await looking(Asked(VERDICT), playbook=Playbook("p", "", 4, (), (), ())).at(INCIDENT)
+
+
+def test_deciding_probes_are_those_of_the_evidence_the_cause_and_the_playbook() -> None:
+    names = ("host", "cpu", "cgroups", "units", "nic", "conntrack")
+    probes = tuple(Probe(name, name, (), lambda outputs: outputs) for name in names)
+    cause = WeighedCause(replace(_cause(), probes=("units",)), {})
+    playbook = Playbook("p", "", 3, probes, ("host",), (cause,))
+    told = replace(VERDICT, evidence=(Evidence("harm", "cpu, nic", "held"),))
+    assert [probe.name for probe in deciding(playbook, told).probes] == ["host", "cpu", "units", "nic"]
+
+
+def _cause() -> Any:
+    from bot.causes import CAUSES
+
+    return CAUSES["leaked-memory-cgroups"]
+
+
+async def test_what_was_seen_a_moment_ago_is_begun_from_once() -> None:
+    reach = Reach(Wire(), ACTIONS)
+    seen = Seen(BOOT, "m1", "SHA256:k", ({},))
+    reach.remember("one", seen)
+    assert reach.recall("two") is None
+    assert reach.recall("one") is seen
+    assert reach.recall("one") is None, "a second attempt looks for itself"
+
+
+async def test_what_was_seen_too_long_ago_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    reach, loop = Reach(Wire(), ACTIONS), asyncio.get_running_loop()
+    reach.remember("one", Seen(BOOT, "m1", "SHA256:k", ({},)))
+    now = loop.time()
+    monkeypatch.setattr(loop, "time", lambda: now + 3.1)
+    assert reach.recall("one") is None
+
+
+async def test_first_step_that_is_no_command_is_not_asked_on_the_node() -> None:
+    plan = replace(PLAN, steps=(Step("drain", {"node": "n", "cluster": "c", "within": "10m"}), *PLAN.steps))
+    assert ACTIONS["drain"].by_calls is not None
+    reach = Reach(Wire(), ACTIONS)
+    assert [reach.by_calls(step) for step in plan.steps] == [True, False, False]
