@@ -1,0 +1,148 @@
+"""Which nodes an alarm is about: whole names and label values of the inventory, wherever they stand; never a guess."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.domain.alarm import Alarm, Signal
+from bot.domain.node import Node
+
+LABELS = ("instance_id", "private_dns", "hostname")  # labels of the inventory that hold other names of a node
+MOST_TEXT = 256 * 1024  # characters searched of one alarm
+_WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9_-])?")
+_DEEPEST = 40
+_JSON_BEGINS = ("{", "[", '"')
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """What was found: nodes in the order in which they are named, and values that several nodes share.
+
+    Shape: `ambiguous` is by value the nodes it may stand for, none of which is named otherwise.
+    """
+
+    nodes: tuple[str, ...] = ()
+    ambiguous: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where names are looked for; without any, everywhere.
+
+    Shape: a path is keys with dots between, `*` any key: `body.details.host`, `labels.instance`. A pattern is a regular
+    expression whose first group, or whole, is a name.
+    """
+
+    paths: tuple[tuple[str, ...], ...] = ()
+    patterns: tuple[re.Pattern[str], ...] = ()
+
+    @classmethod
+    def of(cls, paths: Iterable[str], patterns: Iterable[str]) -> Places:
+        """Return the places that the settings name.
+
+        Raises: ValueError, with the pattern, when one is no regular expression.
+        """
+        try:
+            compiled = tuple(re.compile(one) for one in patterns)
+        except re.error as no:
+            raise ValueError(f"{no.pattern!r} is no regular expression: {no}") from no
+        return cls(tuple(tuple(path.split(".")) for path in paths), compiled)
+
+
+class Names:
+    """Every name of every node, made anew when the inventory is another."""
+
+    def __init__(self, nodes: Iterable[Node]) -> None:
+        self._names: set[str] = set()
+        self._folded: dict[str, set[str]] = {}
+        for node in nodes:
+            self._names.add(node.name)
+            for value in (node.name, *(node.labels[label] for label in LABELS if node.labels.get(label))):
+                self._folded.setdefault(value.casefold(), set()).add(node.name)
+
+    def meant(self, word: str) -> frozenset[str]:
+        """Return the nodes that a word may stand for, in capitals or not; of names alike but for those, only itself."""
+        alike = self._folded.get(word.casefold(), set())
+        if word in self._names and all(name.casefold() == word.casefold() for name in alike):
+            return frozenset((word,))
+        return frozenset(alike)
+
+    def found(self, alarm: Alarm, signals: Sequence[Signal], places: Places) -> Named:
+        """Return the nodes that an alarm and these signals of it name."""
+        nodes: dict[str, None] = {}
+        shared: dict[str, frozenset[str]] = {}
+        for word in dict.fromkeys(_words(alarm, signals, places)):
+            meant = self.meant(word)
+            if len(meant) == 1:
+                nodes[next(iter(meant))] = None
+            elif meant:
+                shared[word] = meant
+        open_ones = {word: tuple(sorted(meant)) for word, meant in shared.items() if not meant & nodes.keys()}
+        return Named(tuple(nodes), open_ones)
+
+
+def _words(alarm: Alarm, signals: Sequence[Signal], places: Places) -> Iterator[str]:
+    for text in _texts(alarm, signals, places.paths):
+        if not places.patterns:
+            yield from (found.group() for found in _WORD.finditer(text))
+        for pattern in places.patterns:
+            for found in pattern.finditer(text):
+                name = found.group(1) if pattern.groups else found.group()
+                if name:
+                    yield name
+
+
+def _texts(alarm: Alarm, signals: Sequence[Signal], paths: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Every text that is searched, the case's own first, as far as there is room."""
+    told: list[Mapping[str, Any]] = [{"title": alarm.title, "labels": alarm.labels, **alarm.body}]
+    told += [{"title": one.title, "labels": one.labels, **one.body} for one in signals]
+    room = MOST_TEXT
+    for one in told:
+        chosen = [value for path in paths for value in _at(one, path)] if paths else [one]
+        for value in chosen:
+            for text in _inside(value, 0):
+                yield text[:room]
+                room -= len(text)
+                if room <= 0:
+                    return
+
+
+def _at(value: Any, path: Sequence[str]) -> Iterator[Any]:
+    """What stands at a path; a list is gone through, and JSON within a text is opened on the way."""
+    if isinstance(value, str) and path:
+        value = _opened(value)
+    if isinstance(value, list):
+        for one in value:
+            yield from _at(one, path)
+    elif not path:
+        yield value
+    elif isinstance(value, Mapping):
+        for one in value.values() if path[0] == "*" else [value[path[0]]] if path[0] in value else []:
+            yield from _at(one, path[1:])
+
+
+def _inside(value: Any, depth: int) -> Iterator[str]:
+    if depth > _DEEPEST:
+        return
+    if isinstance(value, str):
+        yield value
+        if value.lstrip()[:1] in _JSON_BEGINS and (told := _opened(value)) is not None and told != value:
+            yield from _inside(told, depth + 1)  # whose escapes may stand in the middle of a name
+    elif isinstance(value, Mapping):
+        for key, one in value.items():
+            yield str(key)
+            yield from _inside(one, depth + 1)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from _inside(one, depth + 1)
+
+
+def _opened(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except (ValueError, RecursionError):
+        return None
