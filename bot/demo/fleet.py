@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -115,6 +115,21 @@ class Fleet:
         self.known_hosts = folder / "known_hosts"
         self._clock = clock
         self.servers: dict[str, NodeServer] = {}
+
+    @property
+    def teaches(self) -> Mapping[str, str]:
+        """What each member has to teach."""
+        return {name: member.teaches for name, member in self.members.items()}
+
+    @property
+    def says(self) -> str:
+        """What the members are."""
+        return f"{len(self.members)} simulated nodes behind real SSH on {ADDRESS}: no account, no root, no network."
+
+    def login(self, name: str) -> tuple[str, ...]:
+        """Return the words of the ssh command that leads to a member."""
+        files = ("-i", str(self.key), "-o", f"UserKnownHostsFile={self.known_hosts}")
+        return ("ssh", "-F", "none", *files, "-p", str(self.servers[name].port), f"{USER}@{ADDRESS}")
 
     async def start(self, seconds: Callable[[], float]) -> None:
         """Start every node and write the files; the nodes' time runs as `seconds` does."""

@@ -15,8 +15,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bot.demo.fleet import FLEET, Fleet, Member
-from bot.demo.ssh_server import ADDRESS, USER
+from bot.demo.cast import Cast
+from bot.demo.fleet import FLEET, Fleet
 from bot.domain.nearest import nearest
 from bot.domain.verdict import Verdict
 
@@ -53,14 +53,17 @@ class Stage:
     stays: bool = False
 
 
-def tell(stage: Stage, members: Sequence[Member] = FLEET) -> int:
-    """Run the demo until the person has seen enough, and return the exit status; nothing is left behind."""
+def tell(stage: Stage, cast: Callable[[Path], Cast] | None = None) -> int:
+    """Run the demo until the person has seen enough, and return the exit status; nothing is left behind.
+
+    Shape: `cast` makes the nodes, their files in that folder; without one they are the simulated fleet.
+    """
     with (
         _interruptible(),
         tempfile.TemporaryDirectory(prefix="zombie-demo-") as folder,
         Backstage() as backstage,
     ):
-        fleet = Fleet(members, Path(folder), stage.clock)
+        fleet = cast(Path(folder)) if cast is not None else Fleet(FLEET, Path(folder), stage.clock)
         try:
             backstage.run(fleet.start(backstage.seconds))
             with _beside(stage, fleet, backstage) as told:
@@ -74,7 +77,7 @@ def tell(stage: Stage, members: Sequence[Member] = FLEET) -> int:
 
 
 @contextlib.contextmanager
-def _beside(stage: Stage, fleet: Fleet, backstage: Backstage) -> Iterator[str]:
+def _beside(stage: Stage, fleet: Cast, backstage: Backstage) -> Iterator[str]:
     """What else there is to see, while it is there; it ends even if the person cannot wait."""
     if stage.beside is None:
         yield ""
@@ -157,38 +160,32 @@ class _Story:
     """The acts: all nodes at once, the founding case in full, and then whatever the person asks."""
 
     stage: Stage
-    fleet: Fleet
+    fleet: Cast
     backstage: Backstage
     beside: str = ""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
 
     def tell(self) -> None:
-        names = list(self.fleet.members)
-        self._say(
-            f"{len(names)} simulated nodes behind real SSH on {ADDRESS}: no account, no root, no network.\n"
-            f"{self.beside}Looking at all of them at once …\n\n"
-        )
+        names = list(self.fleet.teaches)
+        self._say(f"{self.fleet.says}\n{self.beside}Looking at all of them at once …\n\n")
         self._check([])
         first = names[0]
         if first in self.verdicts:
-            self._say(f"\nThe first of them in full ({self.fleet.members[first].teaches}):\n\n")
+            self._say(f"\nThe first of them in full ({self.fleet.teaches[first]}):\n\n")
             self._say(self.stage.whole(self.verdicts[first]))
         self._say(f"\nTry:\n{self._suggestions(names)}\n{self._elsewhere(first)}{self.beside}\n")
         with _completion([*_COMMANDS, *names]):
             self._prompt()
 
     def _suggestions(self, names: Sequence[str]) -> str:
-        told = [f"  show {name:<20} {self.fleet.members[name].teaches}" for name in names[1:4]]
+        told = [f"  show {name:<20} {self.fleet.teaches[name]}" for name in names[1:4]]
         return "\n".join([*told, "  nodes                     all of them", "  help"])
 
     def _elsewhere(self, name: str) -> str:
-        files = (
-            f"-i {shlex.quote(str(self.fleet.key))} -o UserKnownHostsFile={shlex.quote(str(self.fleet.known_hosts))}"
-        )
         return (
             "\nThe nodes answer from another terminal too, until this one ends:\n"
             f"  {self.stage.command} check {name} --inventory {shlex.quote(str(self.fleet.inventory))}\n"
-            f"  ssh -F none {files} -p {self.fleet.servers[name].port} {USER}@{ADDRESS} cat /proc/cgroups\n"
+            f"  {shlex.join(self.fleet.login(name))} cat /proc/cgroups\n"
         )
 
     def _prompt(self) -> None:
@@ -215,10 +212,10 @@ class _Story:
         if word not in _COMMANDS:
             self._say(f"There is no command {word!r} here. {_or_rather(word, _COMMANDS)}There are:\n{HELP}")
             return
-        unknown = [name for name in names if name not in self.fleet.members]
+        unknown = [name for name in names if name not in self.fleet.teaches]
         if unknown:
             self._say(
-                f"There is no node {unknown[0]!r}. {_or_rather(unknown[0], self.fleet.members)}`nodes` lists them.\n"
+                f"There is no node {unknown[0]!r}. {_or_rather(unknown[0], self.fleet.teaches)}`nodes` lists them.\n"
             )
             return
         match word:
@@ -228,7 +225,7 @@ class _Story:
                     self._say("\n" + self.stage.whole(self.verdicts[names[0]]))
             case "show" | "json":
                 if not names:
-                    self._say(f"Which node? For example: {word} {next(iter(self.fleet.members))}\n")
+                    self._say(f"Which node? For example: {word} {next(iter(self.fleet.teaches))}\n")
                     return
                 self._check([name for name in names if name not in self.verdicts], quiet_if_none=True)
                 seen = [self.verdicts[name] for name in names if name in self.verdicts]
@@ -237,9 +234,9 @@ class _Story:
                 else:
                     self._say("\n".join(map(self.stage.whole, seen)))
             case "nodes":
-                width = max(map(len, self.fleet.members))
-                for name, member in self.fleet.members.items():
-                    self._say(f"  {name:<{width}}  {member.teaches}\n")
+                width = max(map(len, self.fleet.teaches))
+                for name, teaches in self.fleet.teaches.items():
+                    self._say(f"  {name:<{width}}  {teaches}\n")
             case "help":
                 self._say(HELP)
 
