@@ -151,6 +151,40 @@ SETTINGS = (
         environment="SLACK_API_URL",
     ),
     Setting(
+        "pagerduty_api_token",
+        Kind.TEXT,
+        "PagerDuty's REST API key. With it alerts are read whole, and each incident carries a note with the verdict.",
+        environment="PAGERDUTY_API_TOKEN",
+        secret=True,
+    ),
+    Setting(
+        "pagerduty_from",
+        Kind.TEXT,
+        "The e-mail address of the PagerDuty user in whose name notes are written.",
+        environment="PAGERDUTY_FROM",
+    ),
+    Setting(
+        "pagerduty_api_url",
+        Kind.TEXT,
+        "The base of PagerDuty's REST API, without a path; https, or http on loopback.",
+        default="https://api.pagerduty.com",
+        environment="PAGERDUTY_API_URL",
+    ),
+    Setting(
+        "pagerduty_routing_key",
+        Kind.TEXT,
+        "The integration key of a service (Events API v2): what was acted on and not fixed is raised there.",
+        environment="PAGERDUTY_ROUTING_KEY",
+        secret=True,
+    ),
+    Setting(
+        "pagerduty_events_url",
+        Kind.TEXT,
+        "The whole address of PagerDuty's Events API; https, or http on loopback.",
+        default="https://events.pagerduty.com/v2/enqueue",
+        environment="PAGERDUTY_EVENTS_URL",
+    ),
+    Setting(
         "kubernetes_context",
         Kind.TEXT,
         "The kubeconfig's context in which nodes labelled kubernetes_node are; their label kubernetes_context may say "

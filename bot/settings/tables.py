@@ -95,6 +95,7 @@ TABLES: Mapping[str, Mapping[str, Check]] = {
         "poll_every": _duration,
         "node_paths": _texts,
         "node_patterns": _texts,
+        "fields": _texts_by_name,
     },
     "grafana": {"timestamp_header": _text, "window": _duration},
     "storm": {"alerts": _count(1), "window": _duration},
