@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import sys
+import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 
+from bot.app.acting import acting_rights
 from bot.app.parts import sudoers
-from bot.lab.lab import Lab
+from bot.lab.lab import SETTINGS, Lab
 from bot.lab.recipe import Recipe
+from bot.response.privilege import acting_text
+from bot.settings import Settings
 
 LOGIN = "zombie"
 
@@ -30,8 +34,9 @@ def lab(environment: Mapping[str, str]) -> Lab:
 
 
 def recipe(suite: str) -> Recipe:
-    """Return the recipe of the nodes' image, with the sudoers lines of every playbook."""
-    return Recipe.of(sudoers(LOGIN), suite)
+    """Return the recipe of the nodes' image, with the sudoers lines of every playbook and of what the lab allows."""
+    allowed = acting_rights(Settings((), tomllib.loads(SETTINGS)))
+    return Recipe.of(sudoers(LOGIN) + acting_text(LOGIN, allowed), suite)
 
 
 def _say(text: str) -> None:

@@ -15,6 +15,18 @@ from bot.lab.node import LabNode
 from bot.lab.recipe import Recipe
 from bot.lab.virtual_machine import Hardware
 
+# What acting on the lab's nodes needs; the rights for it are in their image.
+SETTINGS = """\
+inventory = "inventory.toml"
+[check]
+deadline = "90s" # emulated, a node with work of its own answers slowly
+[policy]
+terminal_approvers = ["alice", "bob"]
+[act]
+units = ["ecs.service"]
+validation = "1m"
+reboot_deadline = "10m"
+"""
 BOOT_SECONDS = 300.0  # a boot takes about 15 s; on a machine that does other work, minutes
 
 
@@ -46,6 +58,14 @@ class Lab:
         if not path.is_file():
             raise UsageError("No lab is up.", "Start one: zombie lab up")
         return path
+
+    @property
+    def settings(self) -> Path:
+        """The settings under which the nodes that run may be acted on; they name the inventory too.
+
+        Raises: UsageError when none do.
+        """
+        return self.inventory.with_name("zombie.toml")
 
     @property
     def nodes(self) -> tuple[LabNode, ...]:
@@ -107,6 +127,7 @@ class Lab:
         for node in nodes:
             lines += ["", f'[nodes."{node.name}"]', f'address = "{node.address}"', f"port = {node.port}"]
             lines += [f'labels = {{ lab = "{node.kind}", cgroups = "{node.cgroups}" }}']
+        (self._folder / "zombie.toml").write_text(SETTINGS, encoding="utf-8")
         (self._folder / "inventory.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def down(self) -> int:
@@ -121,7 +142,7 @@ class Lab:
         unmount_below(self._folder)
         if (self._folder / "nodes").exists():
             shutil.rmtree(self._folder / "nodes")
-        for name in ("inventory.toml", "known_hosts", "login_key"):
+        for name in ("inventory.toml", "zombie.toml", "known_hosts", "login_key"):
             (self._folder / name).unlink(missing_ok=True)
         if self._folder.is_dir() and not any(self._folder.iterdir()):
             self._folder.rmdir()

@@ -9,7 +9,7 @@ from pathlib import Path
 
 PACKAGES = (
     "systemd-sysv", "libpam-systemd", "dbus", "udev", "kmod", "iproute2", "openssh-server", "sysstat", "ethtool",
-    "procps", "sudo", "libnss-myhostname", "nftables", "e2fsprogs", "initramfs-tools", "zstd",
+    "procps", "sudo", "libnss-myhostname", "nftables", "e2fsprogs", "initramfs-tools", "zstd", "linux-perf",
     "linux-image-cloud-amd64",
 )  # fmt: skip
 SETUP = Path(__file__).with_name("image") / "setup.sh"
@@ -17,7 +17,7 @@ SETUP = Path(__file__).with_name("image") / "setup.sh"
 # Where each goes in the image. The network's address is the only one that the emulated network hands out.
 _CONFIGURATION = {
     "etc/systemd/network/10-lab.network": (
-        "[Match]\nName=en* eth* host0\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\n"
+        "[Match]\nName=eth0 host0\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\n"
         "LinkLocalAddressing=no\nIPv6AcceptRA=no\n"
     ),
     "etc/ssh/sshd_config.d/lab.conf": "UseDNS no\nPermitRootLogin prohibit-password\nMaxStartups 200:30:400\n",
@@ -33,7 +33,8 @@ _INITRAMFS = "MODULES=list\nCOMPRESS=zstd\nBUSYBOX=n\n"
 class Recipe:
     """One image: a Debian release, its packages, its files and the script that finishes it.
 
-    Shape: `sudoers` are the lines that let the bot's login read; `size_mib` is the disk's size, most of it a hole.
+    Shape: `sudoers` are the lines that let the bot's login read and act; `size_mib` is the disk's size, most of it a
+    hole.
     """
 
     sudoers: str

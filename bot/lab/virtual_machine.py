@@ -90,6 +90,9 @@ def _argv(
         # restrict: the node sees nothing of this machine's network; the one way in is from loopback.
         "-netdev", f"user,id=n0,restrict=on,hostfwd=tcp:{ADDRESS}:{port}-:22",
         "-device", "virtio-net-pci,netdev=n0",
+        # Two more cards, with one cable between them: what goes out at eth1 comes in at eth2, by real interrupts.
+        "-netdev", "hubport,id=n1,hubid=1", "-device", "virtio-net-pci,netdev=n1",
+        "-netdev", "hubport,id=n2,hubid=1", "-device", "virtio-net-pci,netdev=n2",
         "-object", "rng-random,id=r0,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=r0",
     ]  # fmt: skip
 

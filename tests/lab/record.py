@@ -18,8 +18,7 @@ FAULTS = ("failed-units", "cfs-throttling", "leaked-memory-cgroups", "conntrack-
 def record(bench: Bench, name: str) -> None:
     """Record the node as it is now."""
     with tempfile.TemporaryDirectory() as folder:
-        inventory = bench.zombie("lab", "inventory").stdout.strip()
-        done = bench.zombie("check", "lab-1", "--inventory", inventory, "--deadline", "60", "--record", folder)
+        done = bench.zombie("check", "lab-1", "--config", str(bench.settings), "--record", folder)
         assert done.returncode == 0, done.stderr
         NODES.mkdir(parents=True, exist_ok=True)
         said = (Path(folder) / "lab-1.jsonl").read_bytes()

@@ -38,7 +38,7 @@ sub leak {
     }
     into("$home/cgroup.procs", '0');
     rmdir $before if $before;
-    select undef, undef, undef, 0.3 if $many == 2;
+    sleep 1 if $many == 2;
     print STDERR "level=critical msg=\"Unable to register as a container instance with ECS: no such host\"\n";
     exit 1;
 }
