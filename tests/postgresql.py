@@ -6,6 +6,7 @@ import os
 import pwd
 import secrets
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
@@ -102,7 +103,7 @@ class Postgresql:
 
     def _stop(self) -> None:
         if self._server is not None:
-            self._server.terminate()
+            self._server.send_signal(signal.SIGINT)  # SIGTERM would wait for whoever is still connected
             self._server.wait(timeout=30)
 
     def _run(self, program: str, *options: str) -> None:

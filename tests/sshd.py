@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 from pathlib import Path
 
+from tests.accounts import change_accounts
 from tests.waiting import until
 
 SSHD = shutil.which("sshd", path=f"{os.environ.get('PATH', '')}:/usr/sbin:/usr/local/sbin:/sbin")
@@ -110,7 +111,7 @@ class Sshd:
         if IS_ROOT:
             self._sudoers.unlink(missing_ok=True)
         if self._own_user and _user_exists(self.user):
-            subprocess.run(["userdel", self.user], check=True, capture_output=True, timeout=30)
+            change_accounts(["userdel", self.user])
         shutil.rmtree(self.folder, ignore_errors=True)
 
     # --- what a test does to it
@@ -200,7 +201,7 @@ class Sshd:
         # '*' and not a locked '!': sshd refuses locked accounts when it does not use PAM
         command = ["useradd", "--system", "--no-create-home", "--home-dir", str(self.home)]
         command += ["--shell", self._shell, "--password", "*", self.user]
-        subprocess.run(command, check=True, capture_output=True, timeout=30)
+        change_accounts(command)
         shutil.chown(self.home, self.user)
 
     def _write_configuration(self) -> Path:

@@ -11,6 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 PYTHON = Path(sys.base_prefix) / "bin" / f"python3.{sys.version_info.minor}"
+SPREAD = '"-n", "auto", "--dist", "loadfile"'
 SHOW = "import json, os, sys; print(json.dumps([sys.argv[1:], os.getcwd()]))\n"
 
 # Stands in for uv: makes an environment without packages, counts, and waits in the middle when it is told to.
@@ -124,7 +125,8 @@ def test_test_tools_are_added_to_what_is_there(checkout: Checkout) -> None:
     checkout.run()
     (checkout.root / ".venv/kept").touch()
     code, out, err = checkout.run("test", "unit", "-k", "a b")
-    assert (code, out) == (0, shown('"-m", "not lab and not benchmark", "tests/unit", "-k", "a b"', checkout.root))
+    chosen = '"-m", "not lab and not benchmark", "tests/unit", "-k", "a b"'
+    assert (code, out) == (0, shown(f"{SPREAD}, {chosen}", checkout.root))
     assert "setting up" in err
     assert (checkout.root / ".venv/kept").exists()
     assert [line.rsplit("/", 1)[-1] for line in checkout.installs()] == ["requirements.lock", "requirements-dev.lock"]
@@ -137,6 +139,7 @@ def test_test_tools_are_added_to_what_is_there(checkout: Checkout) -> None:
 def test_test_chooses_by_marks(checkout: Checkout, words: list[str], marks: str | None) -> None:
     _, out, _ = checkout.run("test", *words)
     chosen = f'"-m", "{marks}"' if marks else '"-m", "not lab and not benchmark", "-m", "x"'  # pytest takes the last
+    chosen = f"{SPREAD}, {chosen}"
     assert out == shown(chosen, checkout.root)
 
 
