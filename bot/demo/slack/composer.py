@@ -14,21 +14,26 @@ from bot.demo.slack.post_office import PostOffice
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.response_urls import ResponseUrls, respond
 from bot.demo.slack.triggers import Triggers
-from bot.demo.slack.typed import as_typed, mentions
+from bot.demo.slack.typed import as_commanded, as_typed, mentions
 from bot.demo.slack.workspace import Workspace
 from bot.domain.contracts import Clock
 
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """A command as an app's manifest registers it; the page offers it with its hint."""
+    """A command as an app's manifest registers it; the page offers it with its hint.
+
+    Shape: `should_escape` has people and channels arrive by their ids, and the three characters of markup escaped.
+    """
 
     name: str
     description: str = ""
     usage_hint: str = ""
+    should_escape: bool = False
 
 
-COMMANDS = (SlashCommand("/zombie", "Look at a sick node and say what is wrong with it", "check NODE… | help"),)
+HINT = "check NODE… | status | cancel ID | undo ID | policy @user VERB NODE | brake on | help"
+COMMANDS = (SlashCommand("/zombie", "Look at a sick node and say what is wrong with it", HINT, should_escape=True),)
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,7 +128,10 @@ class Composer:
             "response_url": self._urls.give("commands", place.id, person.id),
             "trigger_id": self._triggers.give(person.id),
         }
-        payload = self._payloads.command(person, place, command, rest.strip(), urls)
+        text = rest.strip()
+        if any(each.name == command and each.should_escape for each in self.commands):
+            text = as_commanded(self._workspace, text)
+        payload = self._payloads.command(person, place, command, text, urls)
         delivered = await self._office.command(payload)
         self._show_outcome(person, place, command, delivered)
         return Said(delivered=delivered)

@@ -37,6 +37,16 @@ def as_typed(workspace: Workspace, text: str) -> str:
     return _NAME.sub(told, escape(text))
 
 
+def as_commanded(workspace: Workspace, text: str) -> str:
+    """Return what follows a slash command that escapes: `@bob` becomes `<@U…|bob>`.
+
+    Defined in https://docs.slack.dev/interactivity/implementing-slash-commands
+    """
+    names = {user.id: user.name for user in workspace.users.values()}
+    typed = as_typed(workspace, text)
+    return re.sub(r"<@([UW][A-Z0-9]+)>", lambda found: f"<@{found[1]}|{names.get(found[1], '')}>", typed)
+
+
 def mentions(message: Message) -> list[str]:
     """Return whom a message notifies: members' and groups' ids, and `channel`, `here`, `everyone`.
 

@@ -85,6 +85,7 @@ class Calls:
     async def post(self, channel: str, thread_ts: str, message: Message) -> Outcome:
         """Put a new message into a channel, or into a thread of it."""
         body = _body(message) | ({"thread_ts": thread_ts} if thread_ts else {})
+        body |= {"reply_broadcast": True} if thread_ts and message.broadcast else {}
         call = self._client.chat_postMessage(
             channel=channel, mrkdwn=False, link_names=False, unfurl_links=False, unfurl_media=False, **body
         )

@@ -139,7 +139,7 @@ def plain(message: Message) -> Message:
     """
     said = [message.text, *(escaped(text) for block in message.blocks for text in _texts(block))]
     text = "\n".join(dict.fromkeys(said)).replace("```", "'''")
-    return Message(f"```{clipped(text, TEXT)}```")
+    return Message(f"```{clipped(text, TEXT)}```", broadcast=message.broadcast)
 
 
 def invited(message: Message) -> Message:

@@ -6,7 +6,7 @@ import asyncio
 import ipaddress
 import json
 import logging
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
@@ -24,6 +24,8 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.errors import SettingsError
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import Calls, error_name
+from bot.surfaces.slack.people import People, Workspace
+from bot.surfaces.slack.seal import Seal
 from bot.surfaces.slack.signed_http import SignedHttp
 from bot.surfaces.slack.socket_mode import SocketMode
 from bot.surfaces.slack.timing import Timing
@@ -67,6 +69,7 @@ class SlackConnection:
         self._client = self._web_client(tokens.bot)
         self._opener = self._web_client(tokens.app)
         self._authorized: AuthorizeResult | None = None
+        self.workspace = Workspace()  # nobody's, until Slack has said whose
         self.app = self._bolt_app(logger)
         self.calls = Calls(self._client, self._post, timing.call_limit)
         self._http = SignedHttp(tokens.signing_secret, now, self._dispatch)
@@ -103,6 +106,9 @@ class SlackConnection:
             return error_name(error)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return one_line(repr(error))
+        self.workspace = Workspace(
+            str(who.get("team_id") or ""), str(who.get("enterprise_id") or ""), bool(who.get("is_enterprise_install"))
+        )
         self._authorized = AuthorizeResult.from_auth_test_response(bot_token=self._tokens.bot, auth_test_response=who)
         self._takes = True
         if self.by_socket:
@@ -123,6 +129,31 @@ class SlackConnection:
         """Hang up."""
         if self._session is not None:
             await self._session.close()
+
+    async def open_dialog(self, trigger: str, view: Mapping[str, Any]) -> str:
+        """Open a dialog for whoever did what the trigger came from; returns Slack's error, or nothing when it is open.
+
+        Shape: a trigger lives three seconds and is good for one try, so that nothing is tried again.
+        """
+        try:
+            async with asyncio.timeout(self._timing.call_limit):
+                await self._client.views_open(trigger_id=trigger, view=dict(view))
+        except SlackApiError as error:
+            self._log("slack_failed", view="dialog", error=error_name(error))
+            return error_name(error)
+        except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
+            self._log("slack_failed", view="dialog", error=one_line(repr(error)))
+            return "no answer"
+        return ""
+
+    def people(self, groups: Collection[str]) -> People:
+        """Return whoever can say who somebody is; `groups` are the approver groups."""
+        return People(self._client, lambda: self.workspace, groups, self._timing.clock, self._timing.call_limit)
+
+    @property
+    def seal(self) -> Seal:
+        """What dialogs are sealed with: the same in every program that has this app's token."""
+        return Seal(self._tokens.bot)
 
     async def publish_home(self, user: str, view: Mapping[str, Any]) -> None:
         """Show a person the App Home; what Slack does not take is logged, for they open it again."""

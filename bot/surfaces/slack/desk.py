@@ -13,12 +13,14 @@ from bot.domain.incident import Incident
 from bot.response.checks import not_judged
 from bot.response.record import Opening
 from bot.surfaces.slack.case import Case, Rooms
+from bot.surfaces.slack.order import Order
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.whisper import Whisper
 from bot.surfaces.slack.wish import Wish
 from bot.surfaces.slack.words import CheckRequest, HelpRequest, Known, help_words, not_here, parse, unknown_words
 
 WISHES_REMEMBERED = 1000
+ONLY_LOOKS = "This bot only looks: there is nothing to approve, cancel or undo."
 
 
 class SlackDesk:
@@ -35,7 +37,10 @@ class SlackDesk:
         whisper: Whisper,
         channels: Collection[str],
         log: Callable[..., None],
+        order: Callable[[Wish, Order], Coroutine[Any, Any, None]] | None = None,
     ) -> None:
+        """`order` sees through what is not about reading nodes; without it nothing of that can be asked for."""
+        self._order = order
         self._known = known
         self._rooms = rooms
         self._whisper = whisper
@@ -86,6 +91,11 @@ class SlackDesk:
         asked = await asyncio.to_thread(parse, wish.text, self._known)  # near names take their time
         if isinstance(asked, HelpRequest):
             await self._whisper.say(wish, help_words(asked))
+        elif isinstance(asked, Order):
+            if self._order is None:
+                await self._whisper.say(wish, ONLY_LOOKS)
+            else:
+                await self._order(wish, asked)
         elif self._channels and wish.channel not in self._channels and not wish.channel.startswith("D"):
             await self._whisper.say(wish, not_here(self._channels))
         else:

@@ -4,17 +4,33 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Protocol
 
 from slack_bolt.async_app import AsyncApp
 
+from bot.surfaces.slack.clicks import Click, Submission, click_of, submission_of
 from bot.surfaces.slack.wish import Wish
 
-_MENTION = re.compile(r"<@[UW][A-Z0-9]+(?:\|[^>]*)?>")
+_MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
 _LINK = re.compile(r"<(?:https?://[^|>]*\|)([^>]*)>")  # Slack turns names like node.example.com into links
+_ANY = re.compile(r".*", re.DOTALL)
 
 
-def listen(app: AsyncApp, take: Callable[[Wish], None], home: Callable[[str], None]) -> None:
+class Hands(Protocol):
+    """What takes clicks and dialogs; both return at once."""
+
+    def clicked(self, click: Click) -> None:
+        """Begin to see a click through."""
+        ...
+
+    def sent(self, submission: Submission) -> Mapping[str, str]:
+        """Begin to see a dialog through; return what it is to say in place of closing, by block."""
+        ...
+
+
+def listen(
+    app: AsyncApp, take: Callable[[Wish], None], home: Callable[[str], None], hands: Hands | None = None
+) -> None:
     """Bind the bot's listeners; `take` sees a wish through, `home` shows a person the App Home; both return at once."""
 
     @app.command("/zombie")
@@ -36,6 +52,22 @@ def listen(app: AsyncApp, take: Callable[[Wish], None], home: Callable[[str], No
         if event.get("tab", "home") == "home":
             home(str(event["user"]))
 
+    if hands is None:
+        return
+
+    @app.action(_ANY)  # also what no card of ours has: whoever clicked is told so
+    async def click(ack: Any, body: Mapping[str, Any]) -> None:
+        await ack()
+        hands.clicked(click_of(body))
+
+    @app.view("reason")
+    async def submission(ack: Any, body: Mapping[str, Any]) -> None:
+        errors = hands.sent(submission_of(body))
+        if errors:
+            await ack(response_action="errors", errors=dict(errors))
+        else:
+            await ack()
+
 
 def _command_wish(body: Mapping[str, Any]) -> Wish:
     return Wish(
@@ -44,19 +76,35 @@ def _command_wish(body: Mapping[str, Any]) -> Wish:
         team=str(body.get("enterprise_id") or body.get("team_id", "")),
         user=str(body.get("user_id", "")),
         channel=str(body.get("channel_id", "")),
-        text=_LINK.sub(r"\1", str(body.get("text", ""))),
+        text=_unescaped(_LINK.sub(r"\1", str(body.get("text", "")))),
         answer_at=str(body.get("response_url", "")),
+        workspace=str(body.get("team_id") or ""),
+        enterprise=str(body.get("enterprise_id") or ""),
     )
 
 
 def _mention_wish(body: Mapping[str, Any], event: Mapping[str, Any]) -> Wish:
-    text = _LINK.sub(r"\1", _MENTION.sub(" ", str(event.get("text", "")))).strip()
+    us = {str(one.get("user_id", "")) for one in body.get("authorizations") or () if isinstance(one, Mapping)}
+    said = _LINK.sub(r"\1", _without_us(str(event.get("text", "")), us)).strip()
     return Wish(
         # The message's own id, not the delivery's: a delivery may come twice under two ids.
         key=f"msg-{event.get('channel', '')}-{event.get('client_msg_id') or event.get('ts', '')}",
         team=str(body.get("enterprise_id") or body.get("team_id", "")),
         user=str(event["user"]),
         channel=str(event.get("channel", "")),
-        text=text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&"),
+        text=_unescaped(said),
         thread_ts=str(event.get("thread_ts", "")),
+        workspace=str(event.get("team") or body.get("team_id") or ""),
+        enterprise=str(body.get("enterprise_id") or ""),
     )
+
+
+def _without_us(text: str, us: set[str]) -> str:
+    """Take out who was spoken to: ourselves, or whoever was named first where Slack does not say who we are."""
+    if us - {""}:
+        return _MENTION.sub(lambda one: " " if one[1] in us else one[0], text)
+    return _MENTION.sub(" ", text, count=1)
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")

@@ -26,10 +26,14 @@ FIRST_WORDS = 140  # what a locked phone shows
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What is posted: the whole story in `text`, and the blocks that show it."""
+    """What is posted: the whole story in `text`, and the blocks that show it.
+
+    Shape: `broadcast`: a reply in a thread that the channel is to see too.
+    """
 
     text: str
     blocks: tuple[Block, ...] = ()
+    broadcast: bool = False
 
 
 def escaped(text: str) -> str:
@@ -54,7 +58,10 @@ def header(text: str) -> Block:
 
 def paragraph(text: str) -> Block:
     """Words of ours or of a node, never interpreted."""
-    return {"type": "section", "text": {"type": "plain_text", "text": clipped(safe(text), SECTION), "emoji": False}}
+    return {
+        "type": "section",
+        "text": {"type": "plain_text", "text": clipped(safe(text), SECTION) or " ", "emoji": False},
+    }
 
 
 def footnote(text: str) -> Block:

@@ -93,6 +93,7 @@ def kept(card: str, name: str, spot: Spot, message: Message, under: str = "") ->
     """Return a message as the outbox keeps it."""
     content: dict[str, Any] = {"text": message.text, "blocks": list(message.blocks)}
     content |= {"thread_ts": spot.thread_ts, "answer_at": spot.answer_at}
+    content |= {"broadcast": True} if message.broadcast else {}
     return Post(card, name, spot.channel, content, under)
 
 
@@ -102,7 +103,7 @@ def kept_part(due: DuePost) -> Part:
     spot = Spot(due.post.channel, str(content.get("thread_ts", "")), str(content.get("answer_at", "")))
     if due.thread is not None:
         spot = Spot(due.thread.channel, spot.thread_ts or due.thread.ts, spot.answer_at)
-    message = Message(str(content.get("text", "")), tuple(content.get("blocks", ())))
+    message = Message(str(content.get("text", "")), tuple(content.get("blocks", ())), bool(content.get("broadcast")))
     part = Part(due.post.incident, due.post.part, spot, lambda: message, due.post.under, place=due.place)
     part.want(lambda: message, Debt(due.id))
     return part

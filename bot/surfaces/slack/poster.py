@@ -71,6 +71,8 @@ class Poster:
     async def adopt(self, card: str, spot: Spot) -> bool:
         """Go on with a card that an earlier run of the program may have posted; True where it did."""
         self._open.add(card)
+        if (known := self._cards.get(card, {}).get(CARD)) is not None:
+            return known.place is not None or known.debt is None  # it stands, or is about to
         try:
             place = await self._outbox.place(card, CARD)
         except LedgerError as error:

@@ -10,7 +10,8 @@ class Wish:
     """What was said, by whom and where.
 
     Shape: `key` is Slack's own id of this saying: the same twice is one wish. `answer_at` is the address that answers a
-    slash command, in private.
+    slash command, in private. `team` is the enterprise's id where there is one; `workspace` and `enterprise` say which
+    workspace it came from.
     """
 
     key: str
@@ -20,6 +21,8 @@ class Wish:
     text: str
     thread_ts: str = ""
     answer_at: str = ""
+    workspace: str = ""
+    enterprise: str = ""
 
     @property
     def by(self) -> str:

@@ -11,17 +11,24 @@ from bot.domain.errors import InventoryError, UnknownNode
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.message import escaped
+from bot.surfaces.slack.order import VERBS as ORDERS
+from bot.surfaces.slack.order import Order, order_of
 
 MOST_NODES = 100
 MOST_UNKNOWN = 8  # sentences about names that are no nodes; the rest is counted
 LONGEST_REQUEST = 8000
-VERBS = ("check", "help")
+VERBS = ("check", *ORDERS, "help")
 
 HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
+`/zombie status` — what is open, what is being done, and whether the brake is on
+`/zombie cancel ID [reason]` — call an incident off, as long as nothing was done
+`/zombie undo ID [reason]` — propose to take back what an incident did; somebody else approves it
+`/zombie policy @user VERB NODE` — why somebody may do something there, or may not: approve, decline, undo, …
+`/zombie brake on|off [reason]` — keep whatever has not begun from beginning, or let it
 `/zombie help` — this text
 In a thread, where slash commands do not work, mention me: `@zombie check NODE`
-I only look. Nothing on a node is changed by a check."""
+I only look. Nothing on a node is changed by a check: what would help is done once somebody else approves it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +59,7 @@ class Known(Protocol):
         ...
 
 
-def parse(text: str, known: Known) -> CheckRequest | HelpRequest:
+def parse(text: str, known: Known) -> CheckRequest | HelpRequest | Order:
     """Understand what follows `/zombie` or the mention."""
     if len(text) > LONGEST_REQUEST:
         return HelpRequest(f"That was {len(text)} characters long; {LONGEST_REQUEST} is the most I read.")
@@ -66,6 +73,9 @@ def parse(text: str, known: Known) -> CheckRequest | HelpRequest:
         return HelpRequest(f"I do not know the command “{_quoted(words[0])}”.{meant}")
     if verb == "help":
         return HelpRequest()
+    if verb in ORDERS:
+        ordered = order_of(verb, words[1:])
+        return HelpRequest(ordered) if isinstance(ordered, str) else ordered
     if not names:
         return HelpRequest("Which node? Say `/zombie check NODE`.")
     if len(names) > MOST_NODES:

@@ -1,0 +1,204 @@
+"""The card of a group of incidents in every state after the verdict. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bot.domain.events import Cancelled, Escalated
+from bot.domain.incident import Incident
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.surfaces.slack.buttons import asked_buttons, decision_buttons, undo_buttons
+from bot.surfaces.slack.message import (
+    ALL_BLOCKS,
+    TEXT,
+    Block,
+    Message,
+    bullets,
+    clipped,
+    escaped,
+    fitted,
+    footnote,
+    header,
+    length,
+    paragraph,
+    preformatted,
+    titled,
+)
+from bot.surfaces.slack.plan_blocks import SAID, approver_pieces, decided_line, plan_blocks, step_list
+from bot.surfaces.slack.rich import date, line, person, slack_user, text
+from bot.surfaces.slack.state_words import headline, is_withheld, looks, mark, row, state_sentence
+from bot.surfaces.slack.telling import Telling
+
+EVIDENCE = 3
+ROWS = 10
+ROW = 200
+MOST_ASKED = 5  # questions with their buttons on one card; answered, they make room for the next
+_BEYOND = (State.UNKNOWN, State.ESCALATED, State.CANCELLED)
+_FIRST = (
+    State.UNKNOWN,
+    State.ESCALATED,
+    State.PROPOSED,
+    State.ACTING,
+    State.APPROVED,
+    State.VERIFYING,
+    State.CANCELLED,
+    State.EXPIRED,
+    State.DECLINED,
+    State.RESOLVED,
+    State.TRIAGED,
+    State.OPENED,
+)
+
+
+def acting_card(group: Sequence[Incident], telling: Telling) -> Message | None:
+    """Return a group's card; None while its check is still under way, or where there is nothing beyond the verdicts."""
+    if not group or any(one.state is State.OPENED for one in group):
+        return None
+    if not any(one.proposal is not None or is_withheld(one) or one.state in _BEYOND for one in group):
+        return None
+    if any(one.state is State.TRIAGED and not one.ended for one in group):
+        return None  # whether its plan is offered is about to be known
+    return _one(group[0], telling) if len(group) == 1 else _table(group, telling)
+
+
+def _one(incident: Incident, telling: Telling) -> Message:
+    first: list[Block] = [header(f"{mark(incident)} {headline(incident)}")]
+    if incident.verdict is not None and incident.verdict.summary.strip() and not incident.ended:
+        first.append(paragraph(clipped(incident.verdict.summary, SAID * 2)))
+    first += _state_blocks(incident, telling)
+    middle: list[Block] = []
+    if incident.verdict is not None and incident.state in (State.PROPOSED, State.UNKNOWN):
+        seen = [(one.probe, one_line(one.says, SAID)) for one in incident.verdict.evidence[:EVIDENCE]]
+        middle = [bullets([(clipped(word, 60), says) for word, says in seen])] if seen else []
+    last = [*_buttons([incident], telling), *_small_print([incident], telling)]
+    said = f"{escaped(headline(incident))} {state_sentence(incident, telling)}"
+    if incident.verdict is not None and not incident.ended:
+        said += f" {escaped(one_line(incident.verdict.summary, SAID))}"
+    return Message(clipped(said, TEXT), fitted(first, middle, last))
+
+
+def _state_blocks(incident: Incident, telling: Telling) -> Iterator[Block]:
+    match incident.state:
+        case State.PROPOSED:
+            yield from plan_blocks(incident.proposal) if incident.proposal is not None else ()
+            if who := telling.checking.get(incident.id):
+                yield line(text("checking… "), person(who), text(" said yes, and the node is looked at again."))
+            else:
+                yield line(*approver_pieces(telling, [incident]))
+        case State.APPROVED:
+            yield from _steps(incident)
+            if why := telling.waits_for.get(incident.id):
+                until = telling.begins_until(incident)
+                pieces = [text(f"It waits: {one_line(why, SAID)}")]
+                yield line(*pieces, *([text(" Until "), date(until), text(" it may begin.")] if until else []))
+        case State.ACTING:
+            yield from _steps(incident)
+        case State.VERIFYING:
+            yield from _steps(incident)
+            until = incident.validation_ends_at
+            watched = [text("All steps are through. The node is watched")]
+            watched += [text(" until "), date(until)] if until is not None else []
+            yield line(*watched, text(f". {looks(incident)}"))
+            if incident.samples and incident.samples[-1].seen:
+                seen = [(one.probe, one_line(one.says, SAID)) for one in incident.samples[-1].seen[:EVIDENCE]]
+                yield bullets([(clipped(word, 60), says) for word, says in seen])
+        case State.UNKNOWN:
+            yield from _question(incident, telling)
+        case _:
+            yield from _end(incident)
+
+
+def _steps(incident: Incident) -> Iterator[Block]:
+    if (decided := decided_line(incident, "Approved")) is not None:
+        yield decided
+    if (steps := step_list(incident)) is not None:
+        yield steps
+    if incident.state in (State.APPROVED, State.ACTING) and incident.proposal is not None:
+        commands = [command for step in incident.proposal.plan.steps for command in step.commands]
+        yield preformatted([clipped(one_line(command, 10_000), SAID) for command in commands[:6]] or [" "])
+
+
+def _question(incident: Incident, telling: Telling) -> Iterator[Block]:
+    if incident.question is not None:
+        yield titled(clipped(f"A question: {incident.question.question}", SAID * 2))
+    until = telling.answers_until(incident)
+    if until is not None:
+        yield line(text("Nothing more is sent to the node. Unanswered, it is escalated at "), date(until), text("."))
+    yield from _steps(incident) if incident.steps else ()
+
+
+def _end(incident: Incident) -> Iterator[Block]:
+    if incident.state is State.DECLINED:
+        if (decided := decided_line(incident, "Declined")) is not None:
+            yield decided
+        return
+    because = getattr(incident.ending, "because", "") or getattr(incident.ending, "summary", "")
+    if incident.withheld is not None:
+        yield titled("What would help is not offered")
+        yield paragraph(clipped(because, SAID * 2))
+        if incident.withheld.lacking:
+            yield titled("The login lacks these sudoers lines")
+            yield preformatted([clipped(one_line(each, 10_000), SAID) for each in incident.withheld.lacking[:6]])
+        return
+    if because:
+        yield paragraph(clipped(because, SAID * 2))
+    match incident.ending:
+        case Cancelled(differences=differences) if differences:
+            yield bullets([("", one_line(one, SAID)) for one in differences[:8]])
+        case Escalated(try_next=try_next) if try_next:
+            yield bullets([("What to try", one_line(try_next, SAID * 2))])
+    if incident.steps:
+        yield from _steps(incident)
+
+
+def _buttons(group: Sequence[Incident], telling: Telling) -> Iterator[Block]:
+    yield from decision_buttons([one for one in group if telling.is_open(one)])
+    for one in [one for one in group if one.state is State.UNKNOWN][:MOST_ASKED]:
+        yield from asked_buttons(one)
+    yield from undo_buttons([one for one in group if one.ended and one.id in telling.undoable])
+
+
+def _small_print(group: Sequence[Incident], telling: Telling) -> Iterator[Block]:
+    told = [f"incident {one.id}" for one in group[:1]] if len(group) == 1 else [f"{len(group)} incidents"]
+    if len(group) == 1 and group[0].reopens:
+        told.append(f"reopens {group[0].reopens}")
+    if telling.head and all(one.ended for one in group):
+        told.append(f"record {telling.head}")
+    yield footnote(clipped(" · ".join(told), SAID))
+    askers = {user: None for one in group if (user := slack_user(one.alert.asked_by))}
+    if askers:
+        yield line(text("Asked by "), *({"type": "user", "user_id": user} for user in list(askers)[:3]))
+
+
+def _table(group: Sequence[Incident], telling: Telling) -> Message:
+    """One line a node, those that need a person first; the button covers what is still proposed."""
+    ordered = sorted(group, key=lambda one: (_FIRST.index(one.state), one.node))
+    counts = {state: sum(1 for one in group if one.state is state) for state in _FIRST}
+    told = ", ".join(f"{count} {_counted(state)}" for state, count in counts.items() if count)
+    closed = all(one.ended for one in group)
+    cured = closed and all(one.state in (State.RESOLVED, State.TRIAGED) for one in group)
+    words = f"{'Resolved: ' if cured else ''}{len(group)} nodes: {told}"
+    waiting = [one for one in ordered if telling.is_open(one)]
+    first: list[Block] = [header(words)]
+    last = [*_buttons(ordered, telling), *_small_print(ordered, telling)]
+    if waiting:
+        last.insert(0, line(*approver_pieces(telling, waiting)))
+    room = ALL_BLOCKS - sum(length(block) for block in (*first, *last)) - 200
+    rows, shown = [row(one, telling) for one in ordered], 0
+    table: list[Block] = []
+    for at in range(0, len(rows), ROWS):
+        block = preformatted([clipped(one, ROW) for one in rows[at : at + ROWS]])
+        room -= length(block)
+        if room < 0:
+            table.append(footnote(f"And {len(rows) - shown} more: /zombie status"))
+            break
+        table.append(block)
+        shown += ROWS
+    foremost = " ".join(f"{escaped(headline(one))} {state_sentence(one, telling)}" for one in ordered[:3])
+    return Message(clipped(f"{escaped(words)}. {foremost}", TEXT), (*first, *table, *last))
+
+
+def _counted(state: State) -> str:
+    words = {State.PROPOSED: "wait for approval", State.TRIAGED: "without a plan", State.UNKNOWN: "ask a question"}
+    return words.get(state, state.value)

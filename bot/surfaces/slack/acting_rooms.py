@@ -1,0 +1,96 @@
+"""What acting in Slack needs of the house, handed in as one value, and what each wish goes through first."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from bot.domain.alert import BOT, is_who
+from bot.domain.approval import Approval
+from bot.domain.contracts import ActingLedger
+from bot.domain.errors import CannotTell, LedgerError, NotAnApprover, Refused, UnknownIncident, ZombieError
+from bot.domain.house_events import HOUSE, WishRefused
+from bot.domain.incident import Incident
+from bot.domain.safe_text import one_line
+from bot.response.policy import Policy
+from bot.response.responder import Responder
+from bot.surfaces.slack.answers import Answers, refusal_words
+from bot.surfaces.slack.clicks import Person
+from bot.surfaces.slack.people import People, Workspace
+from bot.surfaces.slack.seal import Seal
+from bot.surfaces.slack.surface import SlackSurface
+
+
+@dataclass(frozen=True, slots=True)
+class ActingRooms:
+    """The rooms.
+
+    Shape: `changed(incident_id)` is told after each decision, so that whoever sees to the incident goes on at once.
+    `open_dialog(trigger, view)` returns Slack's error, or nothing. `pick(incident_id, node, by)` puts on record which
+    node an alert means; None where nothing asks for that. `show_home(user)` brings somebody's App Home up to date.
+    """
+
+    responder: Responder
+    policy: Policy
+    ledger: ActingLedger
+    find: Callable[[str], Awaitable[Incident]]
+    surface: SlackSurface
+    people: People
+    answers: Answers
+    seal: Seal
+    workspace: Callable[[], Workspace]
+    open_dialog: Callable[[str, dict[str, Any]], Awaitable[str]]
+    changed: Callable[[str], None]
+    log: Callable[..., None]
+    pick: Callable[[str, str, str], Awaitable[object]] | None = None
+    show_home: Callable[[str], None] = lambda user: None
+
+    def is_of_ours(self, person: Person) -> None:
+        """Raises: NotAnApprover when what somebody did comes from another workspace, or they are of another one."""
+        ours = self.workspace()
+        if not ours.is_ours(person.team, person.enterprise) or (
+            person.home and not ours.is_ours(person.home, person.enterprise)
+        ):
+            raise NotAnApprover("That came from another workspace than the one that this bot is installed in.")
+
+    async def approval(self, person: Person, reason: str, *, by_group: bool = True) -> Approval:
+        """Return a person's wish, with the groups that they are in at this moment; Slack is asked who they are.
+
+        Shape: `by_group`: only an approver may have it, so that a group that cannot be asked decides.
+        Raises: NotAnApprover for whoever is no full member; CannotTell when Slack does not say what decides.
+        """
+        self.is_of_ours(person)
+        await self.people.admit(person.user)
+        member = await self.people.membership(person.user)
+        named = person.user in self.policy.approvers or bool(member.groups & self.policy.approver_groups)
+        if by_group and not named and member.unread:
+            raise CannotTell(f"Whether you may approve cannot be told. {member.unread[0]}", "Try again.")
+        return Approval(person.by, reason, groups=member.groups)
+
+    @contextlib.asynccontextmanager
+    async def answering(
+        self, wish: str, person: Person, channel: str, thread_ts: str, about: str = ""
+    ) -> AsyncIterator[None]:
+        """Tell whoever asked why something is not done, whatever it is; a refusal that is raised here is put on record.
+
+        What the responder refuses is on record by then, and is to be told by `Answers` alone.
+        """
+        try:
+            yield
+        except Refused as no:
+            await self.note(wish, person.by, no, about)
+            await self.answers.tell(person.by, channel, thread_ts, refusal_words(no))
+        except UnknownIncident as no:
+            await self.answers.tell(person.by, channel, thread_ts, refusal_words(no))
+        except LedgerError as error:
+            self.log("ledger_unavailable", error=one_line(str(error)), wish=wish)
+            cannot = CannotTell("The record cannot be written or read now, so nothing was decided.", "Try again.")
+            await self.answers.tell(person.by, channel, thread_ts, refusal_words(cannot))
+
+    async def note(self, wish: str, by: str, no: ZombieError, about: str = "") -> None:
+        """Put a refusal on record; a record that cannot be written never keeps it from whoever asked."""
+        with contextlib.suppress(LedgerError):
+            refused = WishRefused(type(no).__name__, no.sentence, wish, one_line(about, 64))
+            await self.ledger.append(HOUSE, None, refused, by if is_who(by) else BOT)

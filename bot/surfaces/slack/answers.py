@@ -1,0 +1,54 @@
+"""What one person alone is told of what they asked for: a refusal by its name, or how things stand."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+
+from bot.domain.errors import ZombieError
+from bot.domain.safe_text import safe
+from bot.surfaces.slack.calls import Calls, Later, Stands
+from bot.surfaces.slack.message import SECTION, TEXT, Message, clipped, escaped, paragraph
+from bot.surfaces.slack.people import People
+from bot.surfaces.slack.rich import slack_user
+from bot.surfaces.slack.timing import Timing
+
+_WHO = re.compile(r"(?:slack:)?\b[TE][A-Z0-9]+/([UW][A-Z0-9]+)\b")
+
+
+class Answers:
+    """Tells a person something in private: in the channel where they are, else in their direct message."""
+
+    def __init__(self, calls: Calls, people: People, timing: Timing, log: Callable[..., None]) -> None:
+        self._calls = calls
+        self._people = people
+        self._timing = timing
+        self._log = log
+
+    async def tell(self, by: str, channel: str, thread_ts: str, words: str, answer_at: str = "") -> None:
+        """Tell it; people are called by their names, and nobody is mentioned. What cannot be told is logged."""
+        user = slack_user(by)
+        said = await self.named(words)
+        message = Message(clipped(escaped(said), TEXT), (paragraph(clipped(safe(said), SECTION)),))
+        if answer_at and isinstance(await self._calls.answer(answer_at, message), Stands):
+            return
+        outcome = await self._calls.whisper(channel, user, thread_ts, message) if channel else None
+        if outcome is None or not isinstance(outcome, Stands):
+            error = "" if outcome is None else outcome.error
+            if isinstance(outcome, Later) and outcome.error in ("ratelimited", "rate_limited"):
+                self._log("slack_failed", whisper=user, error=error)
+            outcome = await self._calls.post(user, "", message)  # their direct message with the bot
+            if not isinstance(outcome, Stands):
+                self._log("slack_failed", whisper=user, error=f"{error} {outcome.error}".strip())
+
+    async def named(self, words: str) -> str:
+        """Return the words with people's names in the place of their ids."""
+        names: dict[str, str] = {}
+        for found in dict.fromkeys(_WHO.findall(words)):
+            names[found] = await self._people.name(found)
+        return _WHO.sub(lambda one: names[one[1]], words)
+
+
+def refusal_words(no: ZombieError) -> str:
+    """Return a refusal for whoever asked: its name, its sentence, and what to try."""
+    return f"{type(no).__name__}: {no}"

@@ -1,0 +1,109 @@
+"""What is typed about incidents, the policy and the brake, seen through: the same checks as for a click."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from bot.domain.errors import Refused, UnknownIncident
+from bot.domain.house_events import BrakePulled
+from bot.domain.incident import IncidentSummary
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.surfaces.slack.acting_rooms import ActingRooms
+from bot.surfaces.slack.answers import refusal_words
+from bot.surfaces.slack.clicks import Person
+from bot.surfaces.slack.decisions import BRAKE_WORDS
+from bot.surfaces.slack.order import Order, is_user_id
+from bot.surfaces.slack.wish import Wish
+
+MOST_LISTED = 30
+_FIRST = (State.UNKNOWN, State.PROPOSED, State.ACTING, State.APPROVED, State.VERIFYING, State.TRIAGED, State.OPENED)
+
+
+class Orders:
+    """Sees orders through; `health` says how the bot itself is, in one line."""
+
+    def __init__(self, rooms: ActingRooms, health: Callable[[], str] = lambda: "") -> None:
+        self._rooms = rooms
+        self._health = health
+
+    async def see_through(self, wish: Wish, order: Order) -> None:
+        """See one order through; whoever gave it is answered in private."""
+        person = Person(wish.user, wish.workspace, wish.enterprise)
+        about = order.incident or order.node
+        async with self._rooms.answering(order.verb, person, wish.channel, wish.thread_ts, about):
+            try:
+                words = await self._words(wish, person, order)
+            except (_Told, UnknownIncident) as no:
+                words = refusal_words(no.refusal if isinstance(no, _Told) else no)
+            await self._rooms.answers.tell(wish.by, wish.channel, wish.thread_ts, words, wish.answer_at)
+
+    async def _words(self, wish: Wish, person: Person, order: Order) -> str:
+        if order.verb == "status":
+            self._rooms.is_of_ours(person)
+            return await self._status()
+        if order.verb == "policy":
+            self._rooms.is_of_ours(person)
+            return await self._policy(person, order)
+        approval = await self._rooms.approval(person, order.reason, by_group=order.verb == "brake")
+        try:
+            if order.verb == "brake":
+                await self._rooms.responder.brake(order.on, approval)
+                return BRAKE_WORDS["on" if order.on else "off"]
+            if order.verb == "cancel":
+                await self._rooms.responder.cancel(order.incident, approval)
+                self._rooms.changed(order.incident)
+                return f"Incident {order.incident} is called off."
+            opened = await self._rooms.responder.undo(order.incident, approval)
+        except Refused as no:
+            raise _Told(no) from no
+        self._rooms.changed(opened.id)
+        return f"Proposed as incident {opened.id}; somebody else has to approve it."
+
+    async def _status(self) -> str:
+        open_ones = await self._rooms.ledger.incidents(only_open=True)
+        braked = await self._rooms.ledger.braked()
+        words = [f"{len(open_ones)} open incidents." if open_ones else "Nothing is open."]
+        ordered = sorted(open_ones, key=lambda one: (_FIRST.index(one.state) if one.state in _FIRST else 99, one.node))
+        words += [status_line(one) for one in ordered[:MOST_LISTED]]
+        if len(ordered) > MOST_LISTED:
+            words.append(f"And {len(ordered) - MOST_LISTED} more: zombie incidents")
+        if braked is not None and isinstance(pulled := braked.event, BrakePulled):
+            words.append(f"The brake is on: {braked.by} pulled it at {braked.at:%H:%M} UTC: {one_line(pulled.reason)}")
+        else:
+            words.append("The brake is off.")
+        return "\n".join([*words, self._health()]).strip()
+
+    async def _policy(self, person: Person, order: Order) -> str:
+        user = order.person
+        if not is_user_id(user):
+            user = await self._rooms.people.called(user, {*self._rooms.policy.approvers, person.user})
+        if not user:
+            who = one_line(order.person, 40)
+            return (
+                f"I cannot tell who “{who}” is. Give the member ID, such as U012AB3CD (profile → ⋮ → Copy member ID)."
+            )
+        about = Person(user, person.team, person.enterprise)
+        try:
+            await self._rooms.people.admit(user)
+        except Refused as no:
+            return f"No: {refusal_words(no)}"
+        member = await self._rooms.people.membership(user)
+        told: Sequence[str] = await self._rooms.responder.explain(about.by, member.groups, order.action, order.node)
+        return "\n".join([*told, *(f"not read: {why}" for why in member.unread)])
+
+
+def status_line(one: IncidentSummary) -> str:
+    """Return an incident as a line of a list."""
+    cause = f", {one.cause}" if one.cause else ""
+    return (
+        f"• {one_line(one.node, 60) or 'a node'}: {one.state.value}{cause} — {one.id}, since {one.opened_at:%H:%M} UTC"
+    )
+
+
+class _Told(Exception):
+    """What the responder refused: it is on record already."""
+
+    def __init__(self, refusal: Refused) -> None:
+        super().__init__(str(refusal))
+        self.refusal = refusal

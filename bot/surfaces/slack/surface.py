@@ -1,0 +1,203 @@
+"""Slack as a surface: the card of each group of incidents, kept as the record says they stand."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+
+from bot.domain.alert import SourceKind
+from bot.domain.contracts import ActingLedger, Outbox
+from bot.domain.errors import LedgerError, UnknownIncident
+from bot.domain.house_events import HOUSE
+from bot.domain.incident import Incident
+from bot.domain.post import Place
+from bot.domain.transitions import State
+from bot.response.policy import Policy
+from bot.surfaces.slack.acting_card import acting_card
+from bot.surfaces.slack.aftermath import replies
+from bot.surfaces.slack.buttons import group_of
+from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.telling import Telling
+
+HEAD = 12  # digits of the record's hash on a closing card, as many as `zombie audit verify --head` asks for
+REMEMBERED = 2000  # groups of which the last wording is known
+PROGRESS = (State.ACTING, State.VERIFYING)
+
+
+class SlackSurface:
+    """Shows groups of incidents in Slack: a `Surface`.
+
+    Handed in: `find(incident_id)` (the casebook's), `undoable(incident)` (whether what it did can be taken back),
+    `waits_for(incident_id)` (why an approved plan does not begin yet, as the engine was told; empty where it is not
+    known), and `spot_of(incident)` for alerts that did not come by Slack (None: they have no card here).
+    """
+
+    def __init__(
+        self,
+        poster: Poster,
+        outbox: Outbox,
+        ledger: ActingLedger,
+        policy: Policy,
+        find: Callable[[str], Awaitable[Incident]],
+        *,
+        undoable: Callable[[Incident], bool] = lambda incident: False,
+        waits_for: Callable[[str], str] = lambda incident_id: "",
+        spot_of: Callable[[Incident], Spot | None] = lambda incident: None,
+    ) -> None:
+        self._poster = poster
+        self._outbox = outbox
+        self._ledger = ledger
+        self._policy = policy
+        self._find = find
+        self._undoable = undoable
+        self._waits_for = waits_for
+        self._spot_of = spot_of
+        self._groups: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # the incidents of each card, last shown last
+        self._shown: dict[str, str] = {}
+        self._heads: dict[str, str] = {}
+        self._checking: dict[str, str] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def show(self, group: Sequence[Incident]) -> None:
+        """Bring a group's card and its thread up to date; what stands there already is not said again.
+
+        Raises: LedgerError when the record cannot be asked.
+        """
+        if not group:
+            return
+        name = group_of(group[0])
+        self._groups[name] = tuple(one.id for one in group)
+        self._groups.move_to_end(name)
+        self._forget()
+        async with self._alone(name):
+            spot = await self._spot(group)
+            message = acting_card(group, await self._telling(name, group)) if spot is not None else None
+            if spot is None or message is None or self._shown.get(name) == (wording := _wording(message)):
+                return
+            stands = await self._poster.adopt(name, spot)
+            if stands and all(one.state in PROGRESS for one in group):  # each step as it happens, if there is room
+                self._poster.show(name, spot, lambda: message)
+            else:
+                await self._poster.owe(name, CARD, spot, message)
+            self._shown[name] = wording
+            await self._reply(name, spot, group)
+            self._poster.finished(name)
+
+    @contextlib.asynccontextmanager
+    async def checking(self, group: Sequence[Incident], by: str) -> AsyncIterator[None]:
+        """Have the card say, for the length of a block, that this person said yes and the nodes are looked at again."""
+        ours = [one.id for one in group if one.id not in self._checking]
+        self._checking |= dict.fromkeys(ours, by)
+        try:
+            await self._progress(group)
+            yield
+        finally:
+            for incident_id in ours:
+                self._checking.pop(incident_id, None)
+            with contextlib.suppress(LedgerError):  # what the card says then is what the next change puts right
+                await self.show(await self.group(group_of(group[0])))
+
+    async def group(self, name: str) -> tuple[Incident, ...]:
+        """Return the incidents of a card as they stand; none where there is no such card.
+
+        Raises: LedgerError when the record cannot be asked.
+        """
+        ids = self._groups.get(name) or tuple(one.id for one in await self._ledger.incidents() if one.card == name)
+        found = []
+        for incident_id in ids:
+            with contextlib.suppress(UnknownIncident):
+                found.append(await self._find(incident_id))
+        return tuple(sorted(found, key=lambda one: (one.opened_at, one.node)))
+
+    async def place(self, name: str) -> Place | None:
+        """Return where a card stands. Raises: LedgerError when the outbox cannot be asked."""
+        return await self._outbox.place(name, CARD)
+
+    # --- what is shown
+
+    async def _progress(self, group: Sequence[Incident]) -> None:
+        """Show what is not on record yet, if there is a turn for it before it is over."""
+        name = group_of(group[0])
+        async with self._alone(name):
+            try:
+                whole = await self.group(name)
+                spot = await self._spot(whole)
+                message = acting_card(whole, await self._telling(name, whole)) if spot is not None else None
+                if spot is not None and message is not None and await self._poster.adopt(name, spot):
+                    self._shown[name] = _wording(message)
+                    self._poster.show(name, spot, lambda: message)
+            except LedgerError:
+                return  # a decision that cannot be written down is about to be refused anyway
+            self._poster.finished(name)
+
+    async def _telling(self, name: str, group: Sequence[Incident]) -> Telling:
+        if name not in self._heads and _ended(group):
+            self._heads[name] = (await self._ledger.head(HOUSE)).hash[:HEAD]
+        waits = {one.id: self._waits_for(one.id) for one in group if one.state is State.APPROVED}
+        return Telling(
+            self._policy,
+            self._heads.get(name, ""),
+            self._of(group, self._checking),
+            waits,
+            frozenset(one.id for one in group if one.ended and self._undoable(one)),
+        )
+
+    @staticmethod
+    def _of(group: Sequence[Incident], told: Mapping[str, str]) -> dict[str, str]:
+        return {one.id: told[one.id] for one in group if one.id in told}
+
+    async def _reply(self, name: str, spot: Spot, group: Sequence[Incident]) -> None:
+        for incident in group:
+            for reply in replies(incident):
+                if await self._outbox.place(name, reply.part) is None:
+                    await self._poster.owe(name, reply.part, spot, reply.message, under=CARD)
+
+    # --- where it is shown
+
+    async def _spot(self, group: Sequence[Incident]) -> Spot | None:
+        """Where a group's card belongs: as its opening says, or beside the incident that it undoes."""
+        first = group[0]
+        if first.undoes:
+            try:
+                undone = await self._find(first.undoes)
+            except UnknownIncident:
+                return None
+            beside = await self._spot((undone,))
+            return Spot(beside.channel) if beside is not None else None
+        if first.alert.kind is SourceKind.SLACK:
+            channel, _, rest = first.alert.id.partition("/")
+            thread = rest.partition("/")[0]
+            return Spot(channel, "" if thread == "-" else thread) if rest else None
+        spot = self._spot_of(first)
+        if spot is None and (place := await self.place(group_of(first))) is not None:
+            spot = Spot(place.channel)
+        return spot
+
+    @contextlib.asynccontextmanager
+    async def _alone(self, name: str) -> AsyncIterator[None]:
+        """Let one wording of a card be made at a time, in the order in which they were asked for."""
+        if len(self._locks) > REMEMBERED:
+            self._locks = {one: lock for one, lock in self._locks.items() if lock.locked() or one in self._groups}
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            yield
+
+    def _forget(self) -> None:
+        while len(self._groups) > REMEMBERED:
+            name, _ = self._groups.popitem(last=False)
+            self._shown.pop(name, None)
+            self._heads.pop(name, None)
+
+
+def _ended(group: Sequence[Incident]) -> bool:
+    return all(one.ended for one in group)
+
+
+def _wording(message: Message) -> str:
+    body = json.dumps([message.text, list(message.blocks)], sort_keys=True)
+    return hashlib.sha256(body.encode()).hexdigest()
