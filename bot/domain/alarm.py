@@ -93,3 +93,8 @@ class Delivery:
     id: str
     alarm: Alarm | None
     what: str = ""
+
+    @property
+    def key(self) -> str:
+        """Its name among those of all sources."""
+        return f"{self.source}/{self.id}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
@@ -30,8 +31,11 @@ class Inbox(Protocol):
         """Keep a delivery; False where it is known already. When this returns, a restart would see to it."""
         ...
 
-    async def claim(self, at_once: int) -> tuple[KeptDelivery, ...]:
-        """Take what no live runner sees to, in the order in which it came; of one case only what came first."""
+    async def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[KeptDelivery, ...]:
+        """Take what no other live runner sees to, in the order in which it came; of one case only what came first.
+
+        Shape: `busy` are the keys of those that this runner is at.
+        """
         ...
 
     async def done(self, delivery: Delivery) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -169,3 +170,13 @@ class Incident:
             updated_at=self.updated_at,
             ended=self.ended,
         )
+
+
+def newest(group: Iterable[Incident]) -> tuple[Incident, ...]:
+    """Return a group's incidents in their order, of several of one node only the one that was opened last."""
+    found: dict[str, Incident] = {}
+    for one in group:
+        earlier = found.get(one.node or one.id)
+        if earlier is None or (one.opened_at >= earlier.opened_at and earlier.reopens != one.id):
+            found[one.node or one.id] = one
+    return tuple(found.values())

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
@@ -28,9 +29,9 @@ class AwaitedInbox:
         """Keep a delivery; False where it is known already."""
         return await _on(self._doors, self._inbox.keep, delivery)
 
-    async def claim(self, at_once: int) -> tuple[KeptDelivery, ...]:
-        """Take what no live runner sees to."""
-        return await _on(self._threads, self._inbox.claim, at_once)
+    async def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[KeptDelivery, ...]:
+        """Take what no other live runner sees to."""
+        return await _on(self._threads, self._inbox.claim, at_once, busy)
 
     async def done(self, delivery: Delivery) -> None:
         """Say that a delivery is seen to."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -77,14 +77,14 @@ class Inbox:
             connection.execute(_INSERT, row)
         return True
 
-    def claim(self, at_once: int) -> tuple[KeptDelivery, ...]:
-        """Take what no live runner sees to, in the order in which it came; of one case only what came first."""
+    def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[KeptDelivery, ...]:
+        """Take what no other live runner sees to, in the order in which it came; of one case only what came first."""
         with self._database.reading() as connection:  # asked often, and nearly always there is nothing
-            if not self._free(connection, at_once):
+            if not self._free(connection, at_once, busy):
                 return ()
         with self._database.writing() as connection:
             found = []
-            for row in self._free(connection, at_once):
+            for row in self._free(connection, at_once, busy):
                 values: dict[str, Any] = {"runner": self._runner}
                 try:
                     found.append(_kept(row))
@@ -114,16 +114,16 @@ class Inbox:
         with self._database.reading() as connection:
             return int(connection.execute(_COUNT).scalar_one())
 
-    def _free(self, connection: Connection, at_once: int) -> list[Row[Any]]:
+    def _free(self, connection: Connection, at_once: int, busy: Collection[str]) -> list[Row[Any]]:
         now = self._now(connection)
-        taken, text = {*live(connection, now, self._silent), self._runner}, instant_text(now)
+        others, text = {*live(connection, now, self._silent)} - {self._runner}, instant_text(now)
         found: list[Row[Any]] = []
         cases: set[tuple[str, str]] = set()
         for row in connection.execute(_WAITING):
             if (row.source, row.case) in cases:
                 continue  # what came first for a case is seen to first
             cases.add((row.source, row.case))
-            if row.due_at <= text and row.runner not in taken:
+            if row.due_at <= text and row.runner not in others and f"{row.source}/{row.id}" not in busy:
                 found.append(row)
                 if len(found) == at_once:
                     break

@@ -46,11 +46,18 @@ class PagerDutySource:
         if happening is None:  # also our own notes, which come back as incident.annotated
             return Delivery(self.kind, event_id, None, kind)
         data = table(event.get("data"), "event.data")
+        if is_ours(data):
+            return Delivery(self.kind, event_id, None, kind)
         agent = inner(event, "agent")
         raiser = _raiser(agent) if happening is not Happening.RESOLVED else None
         alarm = alarm_of(data, happening, instant(event, "occurred_at"), raiser)
         # The event's id, not the header's of the delivery: that one is not signed, and a replay could bring another.
         return Delivery(self.kind, event_id, alarm, kind)
+
+
+def is_ours(incident: Mapping[str, Any]) -> bool:
+    """True for an incident of PagerDuty that the bot raised itself: it is for people, and starts no diagnosis."""
+    return str(incident.get("incident_key") or "").startswith(OURS)
 
 
 def alarm_of(

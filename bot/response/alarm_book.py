@@ -1,0 +1,170 @@
+"""What goes on record of an alarm: incidents opened, joined, asked about and cleared; doing it twice is once."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from bot.domain.alarm_contracts import Cases
+from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.contracts import Ledger
+from bot.domain.errors import Conflict, ImpossibleEvent, UnknownIncident
+from bot.domain.events import (
+    AlertCleared,
+    AlertJoined,
+    AlertReceived,
+    Cancelled,
+    IncidentEvent,
+    NodePicked,
+    QuestionAsked,
+)
+from bot.domain.fold import after, fold
+from bot.domain.incident import Incident, newest
+from bot.domain.transitions import State
+
+MOST_OPTIONS = 100  # what a menu in Slack holds
+_TRIES = 5
+_UNDECIDED = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """What the incidents of one alarm begin with; `turn` tells its return from its beginning."""
+
+    alert: Alert
+    group: str
+    playbook: str
+    channel: str
+    turn: str
+    withheld: str = ""
+    storm: str = ""
+
+    def received(self, node: str, reopens: str = "") -> AlertReceived:
+        """The first entry of the incident of one node."""
+        return AlertReceived(
+            self.alert,
+            node,
+            self.group,
+            self.playbook,
+            reopens,
+            channel=self.channel,
+            withheld=self.withheld,
+            storm=self.storm,
+        )
+
+
+class AlarmBook:
+    """Writes alarms into the ledger. Everything is looked at before it is done, for it may have been done before.
+
+    Raises: every verb raises LedgerUnavailable when the ledger cannot be asked.
+    """
+
+    def __init__(self, ledger: Ledger, cases: Cases) -> None:
+        self._ledger = ledger
+        self._cases = cases
+
+    async def group(self, name: str) -> tuple[Incident, ...]:
+        """Return a group's incidents, of several of one node the newest."""
+        return newest([fold(await self._ledger.read(one)) for one in await self._cases.incidents_of(name)])
+
+    async def fires(self, heading: Heading, nodes: Sequence[str]) -> None:
+        """Have each node be an incident of the alarm: a new one, one that it joins, or one that comes back."""
+        known = {one.node: one for one in await self.group(heading.group)}
+        for node in nodes:
+            incident = known.get(node)
+            if incident is None:
+                await self._open(incident_id(heading.group, node), heading.received(node))
+            elif incident.is_over:
+                again = incident_id(heading.group, node, heading.turn)
+                await self._open(again, replace(heading.received(node), reopens=incident.id))
+            elif not _has(incident, heading.alert):
+                await self._tell(incident, AlertJoined(heading.alert), _who(heading.alert))
+        for asking in (one for one in known.values() if not one.node and _has(one, heading.alert)):
+            if nodes and asking.state is State.UNKNOWN:
+                await self._tell(asking, Cancelled("The alert names its node by now."), BOT)
+
+    async def asks(self, heading: Heading, question: str, options: Iterable[str]) -> None:
+        """Have a person say which node is meant."""
+        name = incident_id(heading.group, "?")
+        received = heading.received("")
+        asked_before = await self._ledger.read(name)
+        if asked_before and fold(asked_before).is_over:
+            name, received = incident_id(heading.group, "?", heading.turn), replace(received, reopens=name)
+        await self._open(name, received)
+        incident = fold(await self._ledger.read(name))
+        if incident.state is State.OPENED and not incident.node:
+            asked = QuestionAsked(question, tuple(dict.fromkeys(options))[:MOST_OPTIONS])
+            await self._tell(incident, asked, BOT)
+
+    async def clears(self, group: str, source: SourceKind, case: str, nodes: Iterable[str] | None = None) -> None:
+        """Note that a case is over, for all of its group or for these nodes, and end what nobody has decided."""
+        chosen = None if nodes is None else frozenset(nodes)
+        for incident in await self.group(group):
+            theirs = any((one.kind, one.id) == (source, case) for one in incident.alerts)
+            if not theirs or (chosen is not None and incident.node not in chosen):
+                continue
+            if f"{source}:{case}" not in incident.cleared:
+                incident = await self._tell(incident, AlertCleared(source, case), BOT)
+            if incident.is_over and not incident.ended and incident.state in _UNDECIDED and not incident.steps:
+                await self._tell(incident, Cancelled(f"Resolved upstream: {source} says that it is over."), BOT)
+
+    async def picked(self, name: str, node: str, by: str) -> Incident:
+        """Note which node a person says is meant, and return the incident as it then stands.
+
+        Raises: UnknownIncident when there is none of that id; ImpossibleEvent when it has its node.
+        """
+        entries = await self._ledger.read(name)
+        if not entries:
+            raise UnknownIncident(f"There is no incident {name!r}.")
+        return await self._tell(fold(entries), NodePicked(node), by)
+
+    async def _open(self, name: str, received: AlertReceived) -> None:
+        try:
+            await self._ledger.append(name, 0, received, _who(received.alert))
+        except Conflict:
+            return  # it is on record already
+
+    async def _tell(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
+        """Add an event; where somebody else was first, look again whether it is still to be said."""
+        for _ in range(_TRIES):
+            try:
+                return after(incident, await self._ledger.append(incident.id, incident.seq, event, by))
+            except Conflict:
+                incident = fold(await self._ledger.read(incident.id))
+                if _is_said(incident, event):
+                    return incident
+            except ImpossibleEvent:
+                if isinstance(event, NodePicked):
+                    raise
+                return incident  # it went on meanwhile, and what was to be said is none of it any more
+        return incident
+
+
+def incident_id(group: str, *words: str) -> str:
+    """The id of a group's incident, made from what it is about, so that a repetition meets itself."""
+    return hashlib.sha256("\n".join(("incident", group, *words)).encode()).hexdigest()[:12]
+
+
+def group_name(source: SourceKind, case: str, delivery: str) -> str:
+    """The name of the group that a case has from this delivery on."""
+    return hashlib.sha256("\n".join(("group", source, case, delivery)).encode()).hexdigest()[:12]
+
+
+def _has(incident: Incident, alert: Alert) -> bool:
+    return any((one.kind, one.id) == (alert.kind, alert.id) for one in incident.alerts)
+
+
+def _is_said(incident: Incident, event: IncidentEvent) -> bool:
+    match event:
+        case AlertJoined(alert=alert):
+            return _has(incident, alert)
+        case AlertCleared(source=source, id=case):
+            return f"{source}:{case}" in incident.cleared
+        case Cancelled() | QuestionAsked():
+            return incident.ended or incident.state not in (*_UNDECIDED, State.OPENED)
+    return False
+
+
+def _who(alert: Alert) -> str:
+    return alert.asked_by or BOT

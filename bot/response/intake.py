@@ -1,0 +1,291 @@
+"""From a delivery to incidents: which nodes it names, which route it takes, and what goes on record of it.
+
+It knows nothing of where incidents are shown. What it opened is on record before the delivery is done; whoever has the
+group's lease goes on from there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import re
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from bot.domain.alarm import Alarm, Delivery, Happening, Raiser, Signal
+from bot.domain.alarm_contracts import Brakes, Cases, Course, Inbox, KeptDelivery, Turn
+from bot.domain.alert import Alert, is_who
+from bot.domain.duration import written
+from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyUnavailable
+from bot.domain.node import Node
+from bot.domain.safe_text import one_line
+from bot.response.alarm_book import AlarmBook, Heading, group_name
+from bot.response.naming import Named, Names, Places
+from bot.response.routing import Route, Routes
+
+AT_ONCE = 16
+LOOK_SECONDS = 1.0
+FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=30)
+ASKED_FOR = timedelta(minutes=15)  # how long the signals of a case are asked for before it is seen to without them
+GIVEN_UP_AFTER = 40  # attempts, of which most are half a minute apart
+
+# The signals of a case, by its id; None where it is one that the bot itself raised.
+SignalsOf: TypeAlias = Callable[[str], Awaitable[tuple[Signal, ...] | None]]
+PersonOf: TypeAlias = Callable[[Raiser], Awaitable[str]]  # as the record writes people; empty where nobody knows them
+See: TypeAlias = Callable[[str], Awaitable[None]]  # has somebody see to a group that was changed
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """What the settings say of alarms."""
+
+    routes: Routes
+    brakes: Brakes = Brakes()
+    stale_after: timedelta = timedelta(minutes=15)
+    pagerduty_places: Places = Places()
+
+
+class Intake:
+    """Sees to deliveries; several programs may at one inbox.
+
+    Shape: `nodes` are the inventory's; `signals_of` and `person_of` ask PagerDuty and Slack, where there are such.
+    """
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        cases: Cases,
+        book: AlarmBook,
+        rules: Rules,
+        nodes: Callable[[], Sequence[Node]],
+        see: See,
+        now: Callable[[], datetime],
+        log: Callable[..., None],
+        *,
+        signals_of: SignalsOf | None = None,
+        person_of: PersonOf | None = None,
+    ) -> None:
+        self._inbox = inbox
+        self._cases = cases
+        self._book = book
+        self._rules = rules
+        self._nodes = nodes
+        self._see = see
+        self._now = now
+        self._log = log
+        self._signals_of = signals_of
+        self._person_of = person_of
+        self._names: tuple[Sequence[Node], Names] | None = None
+        self._underway: dict[str, asyncio.Task[None]] = {}
+        self._wake = asyncio.Event()
+        self._unavailable = ""
+
+    def kick(self) -> None:
+        """Look into the inbox at once."""
+        self._wake.set()
+
+    async def run(self) -> None:
+        """See to what is in the inbox, until cancelled."""
+        while True:
+            self._wake.clear()
+            await self.look()
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(LOOK_SECONDS):
+                    await self._wake.wait()
+
+    async def look(self) -> int:
+        """Begin with what waits, as far as there is room; return with how much."""
+        room = AT_ONCE - len(self._underway)
+        if room <= 0:
+            return 0
+        try:
+            kept = await self._inbox.claim(room, frozenset(self._underway))
+            self._unavailable = ""
+        except LedgerError as error:
+            if self._unavailable != (sentence := one_line(str(error))):
+                self._log("ledger_unavailable", error=sentence)
+            self._unavailable = sentence
+            return 0
+        for one in kept:
+            name = one.delivery.key
+            task = asyncio.create_task(self._one(one), name=f"delivery {name}")
+            self._underway[name] = task
+            task.add_done_callback(lambda _, name=name: self._ended(name))  # type: ignore[misc]
+        return len(kept)
+
+    async def idle(self) -> None:
+        """Wait until nothing is under way."""
+        while self._underway:
+            await asyncio.wait(set(self._underway.values()))
+            await asyncio.sleep(0)
+
+    async def drain(self, seconds: float) -> None:
+        """Let what is under way come to its end, so long at most; the rest is another run's."""
+        if self._underway:
+            _, late = await asyncio.wait(set(self._underway.values()), timeout=seconds)
+            for task in late:
+                task.cancel()
+            await asyncio.gather(*late, return_exceptions=True)
+
+    def _ended(self, name: str) -> None:
+        self._underway.pop(name, None)
+        self._wake.set()
+
+    async def _one(self, kept: KeptDelivery) -> None:
+        delivery = kept.delivery
+        try:
+            try:
+                await self.take(kept)
+            except PagerDutyUnavailable as error:
+                await self._again(kept, error, timedelta(seconds=error.retry_after_seconds))
+            except LedgerError as error:
+                await self._again(kept, error)
+            # The serving loop: a fault of ours at one delivery is never that of the others.
+            except Exception as bug:  # noqa: BLE001
+                await self._again(kept, bug)
+            else:
+                await self._inbox.done(delivery)
+        except LedgerError as error:  # it stays ours, and is claimed again
+            self._log("delivery_failed", source=delivery.source.value, id=delivery.id, error=one_line(str(error)))
+
+    async def _again(self, kept: KeptDelivery, error: Exception, asked: timedelta = timedelta(0)) -> None:
+        pause = max(asked, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(kept.attempts, 10)))
+        source, name, sentence = kept.delivery.source.value, kept.delivery.id, one_line(str(error) or repr(error), 300)
+        if kept.attempts + 1 >= GIVEN_UP_AFTER:
+            self._log("delivery_given_up", source=source, id=name, error=sentence, kind=type(error).__name__)
+            await self._inbox.done(kept.delivery)
+            return
+        again = pause.total_seconds()
+        self._log("delivery_failed", source=source, id=name, error=sentence, again_in_seconds=again)
+        await self._inbox.failed(kept.delivery, pause, sentence)
+
+    # --- one delivery
+
+    async def take(self, kept: KeptDelivery) -> None:
+        """See to one delivery: when this returns, everything that comes of it is on record.
+
+        Raises: LedgerUnavailable; PagerDutyUnavailable while it is worth asking again.
+        """
+        alarm = kept.delivery.alarm
+        if alarm is None:
+            return
+        if alarm.happening is Happening.RESOLVED:
+            group = await self._cases.over(kept.delivery)
+            if group:
+                await self._book.clears(group, alarm.source, alarm.case)
+                await self._see(group)
+            return
+        signals = await self._signals(kept, alarm)
+        if signals is None:
+            self._log("alarm_is_ours", source=alarm.source.value, id=alarm.case)
+            return
+        await self._fires(kept.delivery, alarm, signals)
+
+    async def _signals(self, kept: KeptDelivery, alarm: Alarm) -> tuple[Signal, ...] | None:
+        if alarm.whole or self._signals_of is None:
+            return alarm.signals
+        try:
+            return await self._signals_of(alarm.case)
+        except PagerDutyUnavailable:
+            if self._now() - kept.kept_at < ASKED_FOR and not self._found(alarm, ()).nodes:
+                raise
+        except PagerDutyFailed as error:
+            self._log("signals_unread", source=alarm.source.value, id=alarm.case, error=one_line(str(error)))
+        return ()
+
+    async def _fires(self, delivery: Delivery, alarm: Alarm, signals: tuple[Signal, ...]) -> None:
+        named = self._found(alarm, tuple(one for one in signals if one.firing))
+        route = self._rules.routes.of_alarm(replace(alarm, signals=signals))
+        key = signature(alarm, route, named)
+        group = group_name(alarm.source, alarm.case, delivery.id)
+        course = await self._cases.told(delivery, key, group, self._rules.brakes)
+        if course.turn is Turn.OVER:
+            self._log("alarm_was_over", source=alarm.source.value, id=alarm.case)
+            return
+        heading = await self._heading(delivery, alarm, route, course)
+        await self._book.fires(heading, named.nodes)
+        if named.ambiguous or not named.nodes:
+            await self._book.asks(heading, *self._question(named))
+        if over := [one for one in signals if not one.firing]:
+            gone = set(self._found(replace(alarm, title="", body={}, labels={}), over).nodes) - set(named.nodes)
+            await self._book.clears(course.group, alarm.source, alarm.case, gone)
+        self._log(
+            "alarm", source=alarm.source.value, id=alarm.case, group=course.group, turn=course.turn.value,
+            nodes=len(named.nodes), route=route.number, storm=course.storm,
+        )  # fmt: skip
+        await self._see(course.group)
+
+    async def _heading(self, delivery: Delivery, alarm: Alarm, route: Route, course: Course) -> Heading:
+        asked_by = await self._asker(alarm.raised_by) if alarm.raised_by is not None else ""
+        alert = Alert(alarm.source, alarm.case, asked_by, said(alarm))
+        why = route.withheld or self._stale(alarm) or self._stormy(course)
+        return Heading(alert, course.group, route.playbook, route.channel, delivery.id, why, course.storm)
+
+    async def _asker(self, raiser: Raiser) -> str:
+        """Who raised it by hand, as the record writes people."""
+        if self._person_of is not None:
+            try:
+                if person := await self._person_of(raiser):
+                    return person
+            except PagerDutyFailed as error:
+                self._log("person_unknown", id=raiser.id, error=one_line(str(error)))
+        who = f"pagerduty:{raiser.id}"
+        return who if is_who(who) else "pagerduty:somebody"
+
+    def _stale(self, alarm: Alarm) -> str:
+        late = self._now() - alarm.occurred_at if alarm.occurred_at is not None else timedelta(0)
+        if late <= self._rules.stale_after:
+            return ""
+        old = written(self._rules.stale_after)
+        return (
+            f"The alert is from {alarm.occurred_at:%Y-%m-%d %H:%M} UTC, more than {old} before it was seen to: "
+            "nodes are read, and nothing is offered."
+        )
+
+    def _stormy(self, course: Course) -> str:
+        if not course.storm:
+            return ""
+        brakes = self._rules.brakes
+        return (
+            f"More than {brakes.storm_alerts} alerts came within {written(brakes.storm_window)}: "
+            "while that lasts nodes are read, and nothing is offered."
+        )
+
+    def _found(self, alarm: Alarm, signals: Sequence[Signal]) -> Named:
+        nodes = self._nodes()
+        if self._names is None or self._names[0] is not nodes:
+            self._names = (nodes, Names(nodes))
+        places = self._rules.pagerduty_places if alarm.source == "pagerduty" else Places()
+        return self._names[1].found(alarm, signals, places)
+
+    def _question(self, named: Named) -> tuple[str, tuple[str, ...]]:
+        if named.ambiguous:
+            values = ", ".join(f"“{one_line(value, 60)}”" for value in list(named.ambiguous)[:3])
+            return f"{values} stands for several nodes. Which is meant?", tuple(
+                node for meant in named.ambiguous.values() for node in meant
+            )
+        return "The alert names no node of the inventory. Which is meant?", tuple(one.name for one in self._nodes())
+
+
+def said(alarm: Alarm) -> str:
+    """Return what an alarm says, in a sentence or two."""
+    words = [one_line(alarm.title, 300) or "An alert without a title"]
+    if service := alarm.labels.get("service"):
+        words.append(f"({one_line(service, 80)})")
+    if alarm.unseen:
+        words.append(f"— {alarm.unseen} more alerts were left out by {alarm.source.value}: their nodes are not known.")
+    return " ".join([*words, alarm.url]).strip()
+
+
+def signature(alarm: Alarm, route: Route, named: Named) -> str:
+    """Return what stands for an alarm's nodes and what it says of them; empty where nobody knows whom it is about."""
+    if not named.nodes or named.ambiguous:
+        return ""
+    title = alarm.title
+    for node in sorted(named.nodes, key=len, reverse=True):
+        title = title.replace(node, "*")
+    what = re.sub(r"\d+(?:\.\d+)?", "#", " ".join(title.lower().split()))
+    about = alarm.labels.get("service_id") or alarm.labels.get("service") or alarm.labels.get("alertname", "")
+    return "\n".join((alarm.source.value, about, route.playbook, what, *sorted(named.nodes)))
