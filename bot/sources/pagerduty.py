@@ -89,6 +89,14 @@ def alarm_of(
     )
 
 
+def alarm_of_page(incident: Mapping[str, Any], happening: Happening, occurred_at: datetime | None) -> Alarm | None:
+    """Return the alarm that an incident is as the REST API has it; None for one that the bot raised itself.
+
+    Raises: MalformedDelivery when it has no id.
+    """
+    return None if is_ours(incident) else alarm_of(incident, happening, occurred_at)
+
+
 def signals_of(alerts: Iterable[Mapping[str, Any]]) -> tuple[Signal, ...]:
     """Return the alerts of an incident, as GET /incidents/{id}/alerts has them; the bot's own are left out.
 

@@ -79,8 +79,9 @@ class PagerDutyClient:
     async def notes(self, page_id: str) -> tuple[Note, ...]:
         """Return a page's notes, the oldest first."""
         rows = _rows(await self._http.ask("GET", f"/incidents/{_in_path(page_id)}/notes"), "notes")
-        ordered = sorted(reversed(rows), key=lambda one: _instant(one.get("created_at")) or datetime.max.replace(tzinfo=UTC))
-        return tuple(_note(one) for one in ordered)
+        oldest_first = rows[::-1]  # as PagerDuty lists them, those of one second included
+        oldest_first.sort(key=lambda one: _instant(one.get("created_at")) or datetime.max.replace(tzinfo=UTC))
+        return tuple(_note(one) for one in oldest_first)
 
     async def add_note(self, page_id: str, content: str) -> Note:
         """Add a note; see `PageWriter.add_note`."""
@@ -118,8 +119,11 @@ class PagerDutyClient:
 
     async def enable(self, subscription_id: str) -> Subscription:
         """Switch a subscription on again and return it."""
-        path = f"/webhook_subscriptions/{_in_path(subscription_id)}/enable"
-        return _subscription(_one(await self._http.ask("POST", path), "webhook_subscription"))
+        path = f"/webhook_subscriptions/{_in_path(subscription_id)}"
+        answer = await self._http.ask("POST", f"{path}/enable")
+        if not _subscription(_one(answer, "webhook_subscription")).is_active:  # that undoes PagerDuty's doing alone
+            answer = await self._http.ask("PUT", path, body={"webhook_subscription": {"active": True}})
+        return _subscription(_one(answer, "webhook_subscription"))
 
     async def ping(self, subscription_id: str) -> None:
         """Have PagerDuty send a test event."""

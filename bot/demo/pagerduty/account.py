@@ -77,6 +77,7 @@ class Incident:
     notes: list[Note] = field(default_factory=list)
     fields: dict[str, Any] = field(default_factory=dict)
     acknowledged_by: User | None = None
+    changed_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,18 +183,19 @@ class Account:
     def acknowledge(self, incident: Incident, by: User) -> None:
         """Say that somebody works on it."""
         incident.status, incident.acknowledged_by = "acknowledged", by
+        incident.changed_at = self.clock()
         self._tell("incident.acknowledged", incident, by)
 
     def resolve(self, incident: Incident, by: User | None = None) -> None:
         """End an incident, and with it its alerts."""
-        incident.status = "resolved"
+        incident.status, incident.changed_at = "resolved", self.clock()
         for alert in incident.alerts:
             alert.status = "resolved"
         self._tell("incident.resolved", incident, by or incident.service)
 
     def reopen(self, incident: Incident, by: User | None = None) -> None:
         """Open an ended incident again."""
-        incident.status = "triggered"
+        incident.status, incident.changed_at = "triggered", self.clock()
         for alert in incident.alerts:
             alert.status = "triggered"
         self._tell("incident.reopened", incident, by or self.person)

@@ -53,6 +53,7 @@ class Answers:
             ("GET", "/webhook_subscriptions", "subscriptions", self._subscriptions),
             ("POST", "/webhook_subscriptions", "subscription_made", self._subscribe),
             ("GET", subscription, "subscription", lambda request, _: (200, self._form(self._subscription(request)))),
+            ("PUT", subscription, "subscription_changed", self._change),
             ("POST", f"{subscription}/enable", "enable", self._enable),
             ("POST", f"{subscription}/ping", "ping", self._ping),
         )
@@ -185,6 +186,13 @@ class Answers:
         told = self._form(one)
         told["webhook_subscription"]["delivery_method"]["secret"] = one.secrets[0]  # never shown again
         return 201, told
+
+    def _change(self, request: web.Request, body: Any) -> Told:
+        one = self._subscription(request)
+        asked = body.get("webhook_subscription")
+        if isinstance(asked, dict) and isinstance(asked.get("active"), bool):
+            one.active = asked["active"]
+        return 200, self._form(one)
 
     def _enable(self, request: web.Request, _: Any) -> Told:
         one = self._subscription(request)

@@ -47,6 +47,7 @@ def incident(one: Incident) -> Json:
         "description": one.title,
         "created_at": instant(one.created_at),
         "status": one.status,
+        "last_status_change_at": instant(one.changed_at or one.created_at),
         "urgency": one.urgency,
         "service": reference("service_reference", one.service.id, one.service.name, "/services"),
         "assignments": [],

@@ -123,8 +123,8 @@ class Webhooks:
         return one
 
     def enable(self, one: Subscription) -> None:
-        """Switch a subscription on again; what it missed is not brought."""
-        one.active, one.disabled_at, one.drops = True, None, 0
+        """Undo what three drops did; what was missed is not brought."""
+        one.disabled_at, one.drops = None, 0
         self._account.changes.wake()
 
     def disable(self, one: Subscription) -> None:

@@ -1,0 +1,148 @@
+"""What no webhook tells: alerts that were added to a page later, and pages of which nothing was heard at all.
+
+Each is kept in the inbox as if it had been brought, under an id made of what is told: looked at twice, by this runner
+or another, it is one delivery. That a webhook told of the same page is settled where cases are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime, timedelta
+from typing import Any, TypeAlias
+
+from bot.domain.alarm import Alarm, Delivery, Happening
+from bot.domain.alarm_contracts import Cases, Inbox
+from bot.domain.alert import SourceKind
+from bot.domain.contracts import Clock
+from bot.domain.errors import MalformedDelivery, PagerDutyRefused
+from bot.domain.pagerduty import Page, PageReader
+from bot.domain.safe_text import one_line
+
+LONGEST = timedelta(hours=24)  # how far back is looked, however long nothing was heard
+MARGIN = timedelta(minutes=5)  # clocks differ, and a page is there before its case
+SINGLE = 20  # open pages that are too old for the list, looked at one by one
+
+AlarmOf: TypeAlias = Callable[[Mapping[str, Any], Happening, datetime | None], Alarm | None]
+
+
+class PageWatch:
+    """Looks at PagerDuty from time to time.
+
+    Shape: `alarm_of` reads a page as the source reads a webhook's, None where it is one that the bot raised itself.
+    `arrived` is told that something new was kept.
+    """
+
+    def __init__(
+        self,
+        pages: PageReader,
+        inbox: Inbox,
+        cases: Cases,
+        alarm_of: AlarmOf,
+        now: Clock,
+        log: Callable[..., None],
+        arrived: Callable[[], None],
+    ) -> None:
+        self._pages = pages
+        self._inbox = inbox
+        self._cases = cases
+        self._alarm_of = alarm_of
+        self._now = now
+        self._log = log
+        self._arrived = arrived
+        self._seen: dict[str, str] = {}  # what was last seen of each open case's page
+        self._over: set[str] = set()  # pages that were seen to be over
+
+    async def look(self, unheard_since: datetime | None = None) -> int:
+        """Take in what is new; return how many deliveries that made.
+
+        `unheard_since`: from when on pages may have been opened of which no webhook told.
+
+        Raises: PagerDutyUnavailable, PagerDutyRefused; LedgerError when it cannot be kept.
+        """
+        now = self._now()
+        open_cases = {
+            one.case: one.opened_at for one in await self._cases.open_cases(SourceKind.PAGERDUTY, now - LONGEST)
+        }
+        since = min((*open_cases.values(), *([unheard_since] if unheard_since is not None else [])), default=None)
+        if since is None:
+            self._seen.clear()
+            return 0
+        pages = await self._pages.pages_since(max(since - MARGIN, now - LONGEST), only_open=False)
+        listed = {page.id for page in pages}
+        missing = [case for case in open_cases if case not in listed][:SINGLE]
+        kept = 0
+        for page in (*pages, *[page for case in missing if (page := await self._single(case)) is not None]):
+            if page.id in open_cases:
+                kept += await self._known(page, now)
+            elif unheard_since is not None and page.is_open:
+                kept += await self._unknown(page, now)
+        self._seen = {case: what for case, what in self._seen.items() if case in open_cases}
+        self._over = {page.id for page in pages if not page.is_open}
+        if kept:
+            self._arrived()
+        return kept
+
+    async def _unknown(self, page: Page, now: datetime) -> int:
+        """A page that is open, and of which we have no case that is."""
+        name = f"page-{page.id}-{_since(page)}"
+        if page.id in self._over:
+            return await self._keep(page, Happening.REOPENED, name, _changed_at(page) or now)
+        return await self._keep(page, Happening.FIRED, name, page.created_at)
+
+    async def _known(self, page: Page, now: datetime) -> int:
+        """What is new of a page that has its case."""
+        if not page.is_open:
+            return await self._keep(
+                page, Happening.RESOLVED, f"over-{page.id}-{_since(page)}", _changed_at(page) or now
+            )
+        what = await self._contents(page)
+        before, self._seen[page.id] = self._seen.get(page.id), what
+        if before == what:
+            return 0
+        occurred_at = page.created_at if before is None else now  # added since the last look
+        return await self._keep(page, Happening.FIRED, f"alerts-{page.id}-{what}", occurred_at)
+
+    async def _contents(self, page: Page) -> str:
+        """What tells one set of a page's alerts from another: how many there are, as PagerDuty counts them."""
+        counts = page.body.get("alert_counts")
+        if isinstance(counts, Mapping):
+            return "-".join(str(counts.get(name, 0)) for name in ("all", "triggered", "resolved"))
+        alerts = await self._pages.alerts_of(page.id)
+        return "-".join(
+            str(sum(1 for one in alerts if one.get("status") == status)) for status in ("triggered", "resolved")
+        )
+
+    async def _single(self, case: str) -> Page | None:
+        try:
+            return await self._pages.page(case)
+        except PagerDutyRefused as error:
+            if error.status == 404:
+                return None
+            raise
+
+    async def _keep(self, page: Page, happening: Happening, name: str, occurred_at: datetime | None) -> int:
+        try:
+            alarm = self._alarm_of(page.body, happening, occurred_at)
+        except MalformedDelivery as no:
+            self._log("page_unreadable", page=one_line(page.id, 40), error=no.sentence)
+            return 0
+        if alarm is None:
+            return 0
+        is_new = await self._inbox.keep(Delivery(SourceKind.PAGERDUTY, name[:200], alarm, "looked"))
+        if is_new:
+            self._log("delivery", source="pagerduty", id=name, what="looked", outcome="accepted")
+        return int(is_new)
+
+
+def _since(page: Page) -> str:
+    """Since when a page is as it is: the same for whoever looks."""
+    changed_at = _changed_at(page) or page.created_at
+    return f"{changed_at.timestamp():.0f}" if changed_at is not None else ""
+
+
+def _changed_at(page: Page) -> datetime | None:
+    try:
+        changed_at = datetime.fromisoformat(str(page.body.get("last_status_change_at")))
+    except ValueError:
+        return None
+    return changed_at if changed_at.tzinfo is not None else None

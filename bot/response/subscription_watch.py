@@ -1,0 +1,117 @@
+"""The webhook subscription, watched: PagerDuty may switch one off for a day and drop what was waiting, unasked."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from datetime import datetime, timedelta
+from typing import TypeAlias
+
+from bot.domain.contracts import Clock
+from bot.domain.pagerduty import Subscription, Subscriptions
+from bot.domain.safe_text import one_line
+
+UNKNOWN = timedelta(hours=24)  # for how long a subscription may have been off that is off at the first look
+
+Tell: TypeAlias = Callable[[str, str], Awaitable[None]]  # a name under which it is said once, and what is said
+CatchUp: TypeAlias = Callable[[datetime], Awaitable[int]]  # from when on nothing was heard; how much came of it
+
+
+class SubscriptionWatch:
+    """Looks after one subscription.
+
+    Shape: `wanted` is its id; empty means the only one. `tell` says something where everybody sees it. `catch_up` takes
+    in what was missed.
+    """
+
+    def __init__(
+        self,
+        subscriptions: Subscriptions,
+        wanted: str,
+        now: Clock,
+        log: Callable[..., None],
+        tell: Tell,
+        catch_up: CatchUp,
+    ) -> None:
+        self._subscriptions = subscriptions
+        self._wanted = wanted
+        self._now = now
+        self._log = log
+        self._tell = tell
+        self._catch_up = catch_up
+        self._heard_at: datetime | None = None  # when it was last seen to be on
+        self._missed_since: datetime | None = None
+        self.subscription: Subscription | None = None
+        self.trouble = ""  # why nothing is brought, as a sentence; empty while all is well or nothing is known
+
+    async def look(self) -> None:
+        """See how it stands, say so where that has changed, and take in what was missed once it is on again.
+
+        Raises: PagerDutyFailed when PagerDuty cannot be asked; LedgerError when what was missed cannot be kept.
+        """
+        now = self._now()
+        found, trouble = self._chosen(await self._subscriptions.subscriptions())
+        self.subscription = found
+        if found is not None and not found.is_disabled:
+            await self._is_on(found, now)
+            return
+        self._missed_since = self._missed_since or self._heard_at or now - UNKNOWN
+        if trouble != self.trouble:
+            self._log("subscription_trouble", because=trouble)
+            if found is not None:
+                await self._tell(self._name(found, now), f"{trouble} An approver switches it on: /zombie pagerduty on")
+        self.trouble = trouble
+
+    async def enable(self) -> str:
+        """Switch the subscription on again, and return what came of it, as a sentence.
+
+        Raises: PagerDutyFailed when PagerDuty does not do it.
+        """
+        await self.look()
+        if self.subscription is None:
+            return self.trouble or "There is no subscription that could be switched on."
+        if not self.subscription.is_disabled:
+            return f"PagerDuty's webhook subscription {self.subscription.id} is on already."
+        enabled = await self._subscriptions.enable(self.subscription.id)
+        self._log("subscription_enabled", subscription=enabled.id)
+        await self.look()
+        return self.trouble or f"PagerDuty's webhook subscription {enabled.id} is on again."
+
+    def _chosen(self, known: tuple[Subscription, ...]) -> tuple[Subscription | None, str]:
+        """The subscription that is meant, and what is wrong with it."""
+        if self._wanted:
+            found = next((one for one in known if one.id == self._wanted), None)
+            if found is None:
+                return None, f"PagerDuty has no webhook subscription {one_line(self._wanted, 40)}."
+        elif len(known) == 1:
+            found = known[0]
+        elif known:
+            names = one_line(", ".join(one.id for one in known), 120)
+            return None, f"PagerDuty has several webhook subscriptions ([pagerduty] subscription names ours): {names}."
+        else:
+            return None, "PagerDuty has no webhook subscription, so it brings nothing."
+        if not found.is_active:
+            return found, f"PagerDuty's webhook subscription {found.id} is switched off: nothing is brought."
+        if found.is_suspended:
+            return found, (
+                f"PagerDuty has disabled its webhook subscription {found.id}, because three deliveries in a row "
+                "failed: for 24 hours nothing is brought."
+            )
+        return found, ""
+
+    async def _is_on(self, found: Subscription, now: datetime) -> None:
+        missed_since, was = self._missed_since, self.trouble
+        if missed_since is not None:
+            caught_up = await self._catch_up(missed_since)
+            self._log("subscription_on", subscription=found.id, caught_up=caught_up)
+            if was:
+                await self._tell(
+                    self._name(found, missed_since),
+                    f"PagerDuty's webhook subscription {found.id} is on again; {caught_up} pages were missed meanwhile "
+                    "and are taken in now.",
+                )
+        self._missed_since, self._heard_at, self.trouble = None, now, ""
+
+    @staticmethod
+    def _name(found: Subscription, at: datetime) -> str:
+        """The name under which one outage is told: the same for every runner that sees it."""
+        return f"subscription-{found.id}-{at:%Y%m%d%H}"

@@ -1,0 +1,175 @@
+"""What is taken in of PagerDuty without a webhook: once, and only what is new."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.demo.pagerduty.account import Incident
+from bot.demo.pagerduty.server import PagerDuty
+from bot.domain.alarm import Delivery, Happening
+from bot.domain.alarm_contracts import Brakes
+from bot.domain.errors import PagerDutyUnavailable
+from bot.ledger import Database
+from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
+from bot.ledger.cases import Cases
+from bot.ledger.inbox import Inbox
+from bot.response.page_watch import PageWatch
+from bot.sources.pagerduty import PagerDutySource, alarm_of_page
+from tests.pagerduty import account, client
+from tests.slack import SteppedClock
+
+HOUR = timedelta(hours=1)
+
+
+class Bench:
+    """A watch over a PagerDuty, with an inbox and cases of its own, at a clock that stands still."""
+
+    def __init__(self, pagerduty: PagerDuty, watch: PageWatch, inbox: Inbox, cases: Cases, clock: SteppedClock) -> None:
+        self.pagerduty = pagerduty
+        self.watch = watch
+        self.inbox = inbox
+        self.cases = cases
+        self.clock = clock
+
+    def taken(self) -> list[Delivery]:
+        """See to everything that waits, as the intake does, and return it."""
+        found = [one.delivery for one in self.inbox.claim(100)]
+        for one in found:
+            assert one.alarm is not None
+            if one.alarm.happening is Happening.RESOLVED:
+                self.cases.over(one)
+            else:
+                self.cases.told(one, "", f"g-{one.alarm.case.lower()}", Brakes())
+            self.inbox.done(one)
+        return found
+
+    def told(self) -> list[tuple[str, str]]:
+        """What was taken in, by page."""
+        return [(one.alarm.case, one.alarm.happening.value) for one in self.taken() if one.alarm is not None]
+
+    def webhook(self, page: Incident) -> None:
+        """Take a page in as a webhook tells of it."""
+        body = b'{"event": {"id": "E%s", "event_type": "incident.triggered", "data": {"id": "%s"}}}'
+        raw = body % (page.id.encode(), page.id.encode())
+        self.inbox.keep(PagerDutySource(["s"]).delivery({}, raw))
+        self.taken()
+
+
+@pytest.fixture
+async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
+    clock = SteppedClock()
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
+        async with AsyncExitStack() as stack:
+            pagerduty = await stack.enter_async_context(account(clock=clock))
+            asking = await stack.enter_async_context(client(pagerduty))
+            inbox, cases = Inbox(database, "one", time=clock), Cases(database, time=clock)
+            watch = PageWatch(
+                asking,
+                AwaitedInbox(inbox, threads),
+                AwaitedCases(cases, threads),
+                alarm_of_page,
+                clock,
+                lambda *_, **__: None,
+                lambda: None,
+            )
+            yield Bench(pagerduty, watch, inbox, cases, clock)
+
+
+async def test_page_that_no_webhook_told_of_is_taken_in_once(bench: Bench) -> None:
+    page = bench.pagerduty.account.trigger("node is slow")
+    for _ in range(2):
+        await bench.watch.look(bench.clock() - HOUR)
+    assert bench.told() == [(page.id, "fired")]
+    assert await bench.watch.look(bench.clock() - HOUR) == 1, "its alerts are seen for the first time"
+    bench.taken()
+    assert await bench.watch.look(bench.clock() - HOUR) == 0
+
+
+async def test_page_that_a_webhook_told_of_is_not_opened_again(bench: Bench) -> None:
+    page = bench.pagerduty.account.trigger("node is slow")
+    bench.webhook(page)
+    await bench.watch.look(bench.clock() - HOUR)
+    (again,) = bench.taken()
+    assert again.id.startswith("alerts-")
+    assert [one.case for one in bench.cases.open_cases(again.source, bench.clock() - HOUR)] == [page.id]
+
+
+async def test_alert_that_is_added_later_is_told_as_new(bench: Bench) -> None:
+    page = bench.pagerduty.account.trigger("node is slow")
+    bench.webhook(page)
+    await bench.watch.look()
+    bench.taken()
+    bench.clock.move(timedelta(minutes=20))
+    assert await bench.watch.look() == 0
+    bench.pagerduty.account.add_alert(page, "another node", {"host": "node-2"})
+    assert await bench.watch.look() == 1
+    (added,) = bench.taken()
+    assert added.alarm is not None
+    assert added.alarm.occurred_at == bench.clock(), "what was added just now is not stale, however old its page"
+    assert await bench.watch.look() == 0
+
+
+async def test_nothing_is_asked_while_nothing_is_open(bench: Bench) -> None:
+    bench.pagerduty.account.trigger("of another service")
+    assert await bench.watch.look() == 0
+    assert not bench.pagerduty.asked()
+
+
+async def test_end_that_no_webhook_told_of_is_told(bench: Bench) -> None:
+    page = bench.pagerduty.account.trigger("node is slow")
+    bench.webhook(page)
+    bench.clock.move(timedelta(minutes=1))
+    bench.pagerduty.account.resolve(page)
+    await bench.watch.look()
+    assert bench.told() == [(page.id, "resolved")]
+    assert await bench.watch.look(bench.clock() - HOUR) == 0
+
+
+async def test_page_that_came_back_is_told_as_reopened(bench: Bench) -> None:
+    page = bench.pagerduty.account.trigger("node is slow")
+    bench.webhook(page)
+    bench.clock.move(timedelta(minutes=1))
+    bench.pagerduty.account.resolve(page)
+    await bench.watch.look()
+    bench.taken()
+    await bench.watch.look(bench.clock() - HOUR)
+    bench.clock.move(timedelta(minutes=1))
+    bench.pagerduty.account.reopen(page)
+    await bench.watch.look(bench.clock() - HOUR)
+    assert bench.told() == [(page.id, "reopened")]
+    assert [one.case for one in bench.cases.open_cases(PagerDutySource.kind, bench.clock() - HOUR)] == [page.id]
+
+
+async def test_page_older_than_the_list_is_looked_at_by_itself(bench: Bench) -> None:
+    page = bench.pagerduty.account.trigger("old", created_at=bench.clock() - 72 * HOUR)
+    bench.webhook(page)
+    await bench.watch.look()
+    bench.taken()
+    bench.pagerduty.account.add_alert(page, "another node", {"host": "node-2"})
+    assert await bench.watch.look() == 1
+
+
+async def test_what_the_bot_raised_itself_starts_nothing(bench: Bench) -> None:
+    bench.pagerduty.account.trigger("node-1: acted, but not fixed", key="zombie-7k3m9x2qpv")
+    assert await bench.watch.look(bench.clock() - HOUR) == 0
+
+
+async def test_what_is_closed_already_starts_nothing(bench: Bench) -> None:
+    bench.pagerduty.account.resolve(bench.pagerduty.account.trigger("over"))
+    assert await bench.watch.look(bench.clock() - HOUR) == 0
+
+
+async def test_pagerduty_that_is_down_is_told_and_caught_up_with_later(bench: Bench) -> None:
+    page = bench.pagerduty.account.trigger("node is slow")
+    bench.pagerduty.faults.is_down = True
+    with pytest.raises(PagerDutyUnavailable):
+        await bench.watch.look(bench.clock() - HOUR)
+    bench.pagerduty.faults.clear()
+    await bench.watch.look(bench.clock() - HOUR)
+    assert bench.told() == [(page.id, "fired")]
