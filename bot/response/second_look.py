@@ -54,7 +54,7 @@ class SecondLook:
 
         Shape: `facts` are those of the first step, where the look asked for them. What a short look does not show is
         looked for over the whole window before it counts as changed.
-        Raises: Drifted when it is not; MissingRight or CannotTell.
+        Raises: Drifted when it is not; MissingRight, CannotDrain, UnknownCluster or CannotTell.
         """
         try:
             return await self._satisfied(incident)
@@ -81,7 +81,9 @@ class SecondLook:
                     break
         assert look is not None
         kind = AlreadyCured if _is_cured(look.verdict) and not others else StateChanged
-        return _judged(node, look.seen, (*others, *differences), look.lacking, kind)
+        seen = _judged(node, look.seen, (*others, *differences), look.lacking, kind)
+        await self.reach.affected(plan.steps, seen)
+        return seen
 
     async def _looks(self, incident: Incident, node: Node) -> AsyncGenerator[Look, None]:
         if self.glance is not None:

@@ -1,0 +1,130 @@
+"""The simulated cluster's state: nodes and pods, what the bot may do there, and what goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.demo.cluster.pod import DemoPod
+
+RIGHTS = frozenset({("get", "nodes"), ("patch", "nodes"), ("list", "pods"), ("create", "pods/eviction")})
+ELSEWHERE = "another-node"
+
+
+class Failure(Exception):
+    """An answer that is none of success, as the API gives it: a Status."""
+
+    def __init__(self, code: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.code, self.reason, self.message = code, reason, message
+
+    def document(self) -> dict[str, Any]:
+        """Return it as the API tells of it."""
+        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
+                "reason": self.reason, "code": self.code}  # fmt: skip
+
+
+@dataclass(slots=True)
+class DemoNode:
+    """One node: in which boot the cluster knows it, and whether it is Ready, both asked for each time."""
+
+    name: str
+    boot_id: Callable[[], str]
+    ready: Callable[[], bool] = lambda: True
+    unschedulable: bool = False
+
+    def document(self) -> dict[str, Any]:
+        """Return it as the API tells of it."""
+        ready = self.ready()
+        condition = {
+            "type": "Ready",
+            "status": "True" if ready else "Unknown",
+            "reason": "KubeletReady" if ready else "NodeStatusUnknown",
+            "message": "kubelet is posting ready status" if ready else "Kubelet stopped posting node status.",
+        }
+        spec = {"unschedulable": True} if self.unschedulable else {}
+        info = {"bootID": self.boot_id(), "machineID": "m" * 32, "kubeletVersion": "v1.31.4"}
+        pressure = {"type": "MemoryPressure", "status": "False", "reason": "KubeletHasSufficientMemory"}
+        return {
+            "kind": "Node",
+            "apiVersion": "v1",
+            "metadata": {"name": self.name, "uid": f"uid-of-{self.name}", "resourceVersion": "77"},
+            "spec": spec,
+            "status": {"conditions": [pressure, condition], "nodeInfo": info},
+        }
+
+
+@dataclass(slots=True)
+class Cluster:
+    """Everything in it; `seconds` is its clock."""
+
+    nodes: dict[str, DemoNode]
+    pods: list[DemoPod]
+    seconds: Callable[[], float]
+    rights: frozenset[tuple[str, str]] = RIGHTS
+    evicted: list[str] = field(default_factory=list)
+    patched: list[str] = field(default_factory=list)
+
+    @classmethod
+    def of(cls, nodes: Iterable[DemoNode], pods: Iterable[DemoPod], seconds: Callable[[], float]) -> Cluster:
+        """Return a cluster of these."""
+        return cls({node.name: node for node in nodes}, list(pods), seconds)
+
+    def on(self, node: str) -> list[DemoPod]:
+        """Return the pods on a node now; whose time is over is gone, and starts again wherever it may."""
+        now = self.seconds()
+        for pod in self.pods:
+            if pod.ends_at is not None and now >= pod.ends_at:
+                pod.ends_at, pod.generation = None, pod.generation + 1
+                pod.node = pod.node if pod.comes_back else ELSEWHERE
+        return [pod for pod in self.pods if pod.node == node]
+
+    def may(self, verb: str, resource: str) -> bool:
+        """Return whether the bot's login may do that."""
+        return (verb, resource) in self.rights
+
+    def node(self, name: str) -> DemoNode:
+        """Return a node.
+
+        Raises: Failure when there is none of that name.
+        """
+        if name not in self.nodes:
+            raise Failure(404, "NotFound", f'nodes "{name}" not found')
+        return self.nodes[name]
+
+    def patch(self, name: str, change: dict[str, Any]) -> DemoNode:
+        """Apply a merge patch to a node.
+
+        Raises: Failure when there is no such node, or the patch is for what is not there.
+        """
+        node = self.node(name)
+        spec = change.get("spec")
+        if set(change) != {"spec"} or not isinstance(spec, dict) or set(spec) != {"unschedulable"}:
+            raise Failure(422, "Invalid", f'Node "{name}" is invalid: only spec.unschedulable is known here')
+        node.unschedulable = spec["unschedulable"] is True
+        self.patched.append(f"{name} unschedulable={spec['unschedulable']}")
+        return node
+
+    def evict(self, namespace: str, name: str, uid: str) -> None:
+        """Evict a pod as the Eviction subresource does.
+
+        Raises: Failure when it is not there, is another, or a budget does not let it go.
+        """
+        pod = next((one for one in self.pods if (one.namespace, one.name) == (namespace, name)), None)
+        if pod is None or pod not in self.on(pod.node):
+            raise Failure(404, "NotFound", f'pods "{name}" not found')
+        if uid and uid != pod.uid:
+            said = f"the UID in the precondition ({uid}) does not match the UID in record ({pod.uid})"
+            raise Failure(
+                409, "Conflict", f'Operation cannot be fulfilled on Pod "{name}": Precondition failed: {said}'
+            )
+        if pod.ends_at is not None:
+            return
+        if len(pod.budgets) > 1:
+            raise Failure(500, "InternalError", "This pod has more than one PodDisruptionBudget, which the eviction "
+                          "subresource does not support.")  # fmt: skip
+        if not all(budget.lets_go() for budget in pod.budgets):
+            raise Failure(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
+        pod.ends_at = self.seconds() + pod.grace
+        self.evicted.append(f"{namespace}/{name}")

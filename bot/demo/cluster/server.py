@@ -1,0 +1,146 @@
+"""The simulated cluster's API server, on loopback: the few paths that a drain takes, as the real one answers them.
+
+Defined in: https://kubernetes.io/docs/reference/using-api/api-concepts/, and API-initiated Eviction.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+
+from aiohttp import web
+
+from bot.demo.cluster.cluster import Cluster, Failure
+
+HOST = "127.0.0.1"
+TOKEN = "demo-cluster-token"
+_PATCHES = ("application/merge-patch+json", "application/strategic-merge-patch+json")
+
+
+class ClusterServer:
+    """A cluster that answers; `calls` are those that came, in order, as they were written."""
+
+    def __init__(self, cluster: Cluster) -> None:
+        self.cluster = cluster
+        self.calls: list[str] = []
+        self.down = False  # connections are closed without an answer
+        self.broken = False  # every answer is 500
+        self.url = ""
+        self._port = 0
+        self._runner: web.AppRunner | None = None
+
+    @classmethod
+    @asynccontextmanager
+    async def running(cls, cluster: Cluster) -> AsyncIterator[ClusterServer]:
+        """Serve a cluster for the length of a block."""
+        server = cls(cluster)
+        await server.start()
+        try:
+            yield server
+        finally:
+            await server.stop()
+
+    async def start(self) -> None:
+        """Listen, on the same port as before where there was one."""
+        app = web.Application(client_max_size=1024 * 1024)
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
+        await self._runner.setup()
+        await web.TCPSite(self._runner, HOST, self._port, reuse_address=True).start()
+        self._port = self._runner.addresses[0][1]
+        self.url = f"http://{HOST}:{self._port}"
+
+    async def stop(self) -> None:
+        """Stop listening, as an API server that is gone."""
+        if self._runner is not None:
+            await self._runner.cleanup()
+            self._runner = None
+
+    def kubeconfig(self, context: str = "demo") -> str:
+        """Return a kubeconfig with one context for this cluster."""
+        return json.dumps({
+            "apiVersion": "v1",
+            "kind": "Config",
+            "current-context": "somewhere-else",
+            "clusters": [{"name": "simulated", "cluster": {"server": self.url}}],
+            "users": [{"name": "zombie", "user": {"token": TOKEN}}],
+            "contexts": [{"name": context, "context": {"cluster": "simulated", "user": "zombie"}}],
+        })  # fmt: skip
+
+    async def _answer(self, request: web.Request) -> web.StreamResponse:
+        body = await request.text()
+        line = f"{request.method} {request.raw_path}" + (f" {body}" if body else "")
+        if "selfsubjectaccessreviews" not in line:
+            self.calls.append(line)
+        if self.down and request.transport is not None:
+            request.transport.close()
+        try:
+            if self.broken:
+                raise Failure(500, "InternalError", "etcdserver: request timed out")
+            if request.headers.get("Authorization") != f"Bearer {TOKEN}":
+                raise Failure(401, "Unauthorized", "Unauthorized")
+            status, document = self._routed(request, body)
+        except Failure as no:
+            status, document = no.code, no.document()
+        return web.json_response(document, status=status)
+
+    def _routed(self, request: web.Request, body: str) -> tuple[int, dict[str, Any]]:
+        match [request.method, *request.path.strip("/").split("/")]:
+            case ["GET", "api", "v1", "nodes", name]:
+                self._allowed("get", "nodes")
+                return 200, self.cluster.node(name).document()
+            case ["PATCH", "api", "v1", "nodes", name]:
+                self._allowed("patch", "nodes")
+                if request.content_type not in _PATCHES:
+                    raise Failure(415, "UnsupportedMediaType", f"{request.content_type} is not a patch")
+                return 200, self.cluster.patch(name, _json(body)).document()
+            case ["GET", "api", "v1", "pods"]:
+                self._allowed("list", "pods")
+                field, _, node = request.query.get("fieldSelector", "").partition("=")
+                if field != "spec.nodeName":
+                    raise Failure(400, "BadRequest", f"field label not supported: {field}")
+                items = [pod.document() for pod in self.cluster.on(node)]
+                return 200, {
+                    "kind": "PodList",
+                    "apiVersion": "v1",
+                    "metadata": {"resourceVersion": "9"},
+                    "items": items,
+                }
+            case ["POST", "api", "v1", "namespaces", namespace, "pods", name, "eviction"]:
+                self._allowed("create", "pods/eviction")
+                return self._evict(namespace, name, _json(body))
+            case ["POST", "apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"]:
+                return self._review(_json(body))
+        raise Failure(404, "NotFound", "the server could not find the requested resource")
+
+    def _evict(self, namespace: str, name: str, told: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if (told.get("kind"), told.get("apiVersion")) != ("Eviction", "policy/v1"):
+            raise Failure(400, "BadRequest", "the body is no Eviction of policy/v1")
+        if told.get("metadata", {}).get("name") != name:
+            raise Failure(400, "BadRequest", "name in URL does not match name in Eviction object")
+        options = told.get("deleteOptions", {})
+        self.cluster.evict(namespace, name, options.get("preconditions", {}).get("uid", ""))
+        return 201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
+
+    def _review(self, told: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        asked = told["spec"]["resourceAttributes"]
+        resource = "/".join(filter(None, (asked["resource"], asked.get("subresource", ""))))
+        allowed = self.cluster.may(asked["verb"], resource)
+        return 201, {**told, "status": {"allowed": allowed}}
+
+    def _allowed(self, verb: str, resource: str) -> None:
+        if not self.cluster.may(verb, resource):
+            said = f'{resource} is forbidden: User "zombie" cannot {verb} resource "{resource}" at the cluster scope'
+            raise Failure(403, "Forbidden", said)
+
+
+def _json(body: str) -> dict[str, Any]:
+    try:
+        found = json.loads(body)
+    except ValueError:
+        found = None
+    if not isinstance(found, dict):
+        raise Failure(400, "BadRequest", "the body is no JSON object")
+    return found

@@ -1,0 +1,235 @@
+"""A node in a simulated cluster, its incident, and runners over it; time passes only where somebody waits."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+from bot.actions import ACTIONS
+from bot.causes import CAUSES
+from bot.demo.cluster.cluster import Cluster, DemoNode
+from bot.demo.cluster.pod import DemoPod
+from bot.demo.cluster.server import ClusterServer
+from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.approval import Approval
+from bot.domain.batch import Batch
+from bot.domain.command import Completed
+from bot.domain.errors import ConnectionRefused
+from bot.domain.events import AlertReceived, IncidentEvent, Triaged
+from bot.domain.fold import fold
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.domain.plan import Step
+from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.probe import Snapshot
+from bot.domain.readings.host import HostReading
+from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.ledger import AwaitedLedger, Database, Ledger
+from bot.response.casebook import Casebook
+from bot.response.cluster import ClusterReach
+from bot.response.draining import Draining
+from bot.response.planning import with_plan
+from bot.response.policy import Policy
+from bot.response.proposal import Proposer
+from bot.response.reach import Reach
+from bot.response.remediation import Remediation
+from bot.response.responder import Responder
+from bot.response.stepping import Stepping
+from bot.transport.kubernetes import KubernetesApi
+
+BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
+NAME = "ip-10-0-0-7"  # what the cluster calls it
+LABELS = {"kubernetes_node": NAME}
+PLAYBOOK = Playbook("node-health", "Health", 1, (), (), (WeighedCause(CAUSES["lockup"], {}, ("reboot",), "Update."),))
+POLICY = Policy(
+    acting=True,
+    terminal_approvers={"ann": ""},
+    approval_expires=timedelta(minutes=15),
+    units=frozenset(("ecs.service",)),
+    validation=timedelta(minutes=2),
+    reboot_deadline=timedelta(minutes=5),
+)
+STEPS = ["drain", "reboot", "uncordon"]
+
+
+@dataclass
+class Machine:
+    """The node as SSH reaches it: it says who it is, and can be rebooted."""
+
+    seconds: Callable[[], float]
+    boot: int = 0
+    up_at: float = 0.0
+    ready_at: float = 0.0  # when its cluster hears of it again
+    known_boot: int = 0
+    rebooted: list[float] = field(default_factory=list)
+
+    def boot_id(self, number: int | None = None) -> str:
+        return f"{self.boot if number is None else number:08x}-0000-4000-8000-000000000007"
+
+    def in_cluster(self) -> str:
+        if self.seconds() >= self.ready_at:
+            self.known_boot = self.boot
+        return self.boot_id(self.known_boot)
+
+    def reboot(self, away: float = 20.0, until_ready: float = 45.0) -> None:
+        self.rebooted.append(self.seconds())
+        self.boot += 1
+        self.up_at, self.ready_at = self.seconds() + away, self.seconds() + until_ready
+
+    def host_key(self, node: Node) -> str:
+        return "SHA256:as-ever"
+
+    async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
+        if self.seconds() < self.up_at:
+            raise ConnectionRefused(f"{node.name} refused the connection.")
+        for question in batch.questions:
+            yield Completed(question.probe, question.command.name, 0, *self._answer(question.command.argv))
+
+    def _answer(self, argv: tuple[str, ...]) -> tuple[str, str, int]:
+        if argv[0] == "tail":
+            return f"==> {argv[4]} <==\n{self.boot_id()}\n\n==> {argv[5]} <==\n{'m' * 32}\n", "", 0
+        if argv[0] == "cat":
+            return f"{self.boot_id()}\n", "", 0
+        if argv[:2] == ("sh", "-c"):
+            if f"= {self.boot_id()} " not in argv[2]:
+                return "", "", 1
+            self.reboot()
+        return "", "", 0
+
+
+@dataclass
+class Yard:
+    """One incident of one node in a cluster; `now` is everybody's clock."""
+
+    ledger: AwaitedLedger
+    server: ClusterServer
+    machine: Machine
+    kubeconfig: Path
+    since: dict[str, timedelta]
+    draining: Draining = Draining("", "prod", timedelta(minutes=10))
+    node: Node = Node("n1", "10.0.0.7", 22, labels=LABELS)
+    runners: int = 0
+    apis: list[KubernetesApi] = field(default_factory=list)
+
+    @property
+    def cluster(self) -> Cluster:
+        return self.server.cluster
+
+    @property
+    def now(self) -> datetime:
+        return BEGAN_AT + self.since["began"]
+
+    async def sleep(self, seconds: float) -> None:
+        self.since["began"] += timedelta(seconds=seconds)
+        await asyncio.sleep(0)
+
+    def reach(self) -> Reach:
+        self.apis.append(KubernetesApi(self.kubeconfig))
+        return Reach(self.machine, ACTIONS, cluster=ClusterReach(self.apis[-1]))
+
+    def verdict(self) -> Verdict:
+        host = HostReading("5.4.0", self.machine.boot_id(), timedelta(days=11))
+        snapshot = Snapshot("n1", self.now, timedelta(seconds=5), {"host": host})
+        if self.machine.boot:
+            return Verdict("n1", Status.HEALTHY, None, None, "Healthy", snapshot=snapshot)
+        said = Evidence("stuck", "kernel_log", "core 3 is stuck", ("BUG: soft lockup",))
+        sick = Verdict("n1", Status.CRITICAL, "lockup", Confidence.CONFIRMED, "core 3 is stuck", (said,),
+                       remedy=(Step("reboot"),), snapshot=snapshot)  # fmt: skip
+        return with_plan(sick, PLAYBOOK, ACTIONS, self.node, self.draining)
+
+    async def diagnose(self, node: Node, playbook: str) -> Verdict:
+        return self.verdict()
+
+    async def proposed(self) -> IncidentEvent | None:
+        """Put the incident on record, and return what became of its plan."""
+        alert = Alert(SourceKind.TERMINAL, "group", "terminal:asker")
+        verdict = self.verdict()
+        await self.ledger.append("one", 0, AlertReceived(alert, "n1", "group", PLAYBOOK.name), "terminal:asker")
+        await self.ledger.append("one", 1, Triaged(replace(verdict, snapshot=None), PLAYBOOK.name, 1), BOT)
+        offered = await Proposer(POLICY, self.reach(), self.ledger).event(verdict, self.node, PLAYBOOK)
+        if offered is not None:
+            await self.ledger.append("one", 2, offered, BOT)
+        return offered
+
+    async def approve(self) -> Incident:
+        responder = Responder(
+            POLICY, self.book, self.ledger, self.reach(), lambda _: self.node, self.diagnose, lambda: self.now
+        )
+        return await responder.decide("one", Approval("terminal:ann", "it is stuck"))
+
+    @property
+    def book(self) -> Casebook:
+        return Casebook(self.ledger, lambda: "never-drawn")
+
+    def runner(self) -> Remediation:
+        """A program of its own, with nothing in its memory."""
+        self.runners += 1
+        stepping = Stepping(
+            POLICY, self.ledger, self.reach(), lambda _: self.node, lambda: self.now, self.sleep, f"r{self.runners}"
+        )
+        return Remediation(self.book, stepping, lambda _: self.node, self.diagnose)
+
+    async def run(self, runner: Remediation, until: Callable[[Incident], bool] = lambda one: False) -> Incident:
+        """Carry it on by one runner, until it has ended or something is so."""
+        for _ in range(2000):
+            again = await runner.advance("one")
+            incident = await self.told()
+            if again is None or until(incident):
+                return incident
+            self.since["began"] += again.after
+        raise AssertionError(f"it never ends: {await self.kinds()}")
+
+    async def told(self) -> Incident:
+        return fold(await self.ledger.read("one"))
+
+    async def kinds(self) -> list[str]:
+        return [entry.kind for entry in await self.ledger.read("one")]
+
+    def calls(self, verb: str) -> list[str]:
+        return [call for call in self.server.calls if call.startswith(verb)]
+
+
+@asynccontextmanager
+async def yard(folder: Path, pods: Sequence[DemoPod], cordoned: bool = False) -> AsyncIterator[Yard]:
+    """Run one for the length of a block."""
+    since = {"began": timedelta(0)}
+
+    def seconds() -> float:
+        return since["began"].total_seconds()
+
+    machine = Machine(seconds)
+    node = DemoNode(NAME, machine.in_cluster, lambda: seconds() >= machine.ready_at, cordoned)
+    cluster = Cluster.of([node], pods, seconds)
+    kubeconfig = folder / "kubeconfig"
+    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
+        ledger = AwaitedLedger(Ledger(database, lambda: BEGAN_AT + since["began"]), threads)
+        async with ClusterServer.running(cluster) as server:
+            kubeconfig.write_text(server.kubeconfig("prod"))
+            here = Yard(ledger, server, machine, kubeconfig, since)
+            try:
+                yield here
+            finally:
+                for api in here.apis:
+                    await api.close()
+
+
+def worker(name: str = "worker-0", **more: object) -> DemoPod:
+    """A pod of a Ray cluster."""
+    labels = {"ray.io/cluster": "train-7", "ray.io/node-type": "worker"}
+    pod = DemoPod("ray", name, NAME, ("RayCluster", "train-7"), labels)
+    for key, value in more.items():
+        setattr(pod, key, value)
+    return pod
+
+
+def daemon() -> DemoPod:
+    return DemoPod("kube-system", "aws-node-x1", NAME, ("DaemonSet", "aws-node"))
+
+
+def mirror() -> DemoPod:
+    return DemoPod("kube-system", f"kube-proxy-{NAME}", NAME, mirror=True)
