@@ -50,7 +50,8 @@ def node_document(verdict: Verdict, incidents: Mapping[str, str] | None = None) 
                 {"action": step.action, "args": dict(step.args), "commands": list(step.commands)}
                 for step in verdict.plan.steps
             ],
-        },
+        }
+        | ({"notes": list(verdict.plan.notes)} if verdict.plan.notes else {}),
         "readings": {name: _plain(reading) for name, reading in readings.items() if not isinstance(reading, Unread)},
         "took_seconds": round(verdict.took.total_seconds(), 3),
     }

@@ -100,9 +100,10 @@ def said(entry: Entry) -> str:
             return f"{headline(verdict)}  {verdict.summary}"
         case PlanWithheld(because=because, lacking=lacking):
             return because + "".join(f"; lacking: {line}" for line in lacking)
-        case PlanProposed(plan=plan, digest=digest):
+        case PlanProposed(plan=plan, digest=digest, affects=affects):
             steps = (" ".join([step.action, *step.args.values()]) for step in plan.steps)
-            return f"{', then '.join(steps)} [{digest[:16]}]"
+            moves = [f"moves {len(affects)}: {'; '.join(affects)}"] if affects else []
+            return "; ".join([f"{', then '.join(steps)} [{digest[:16]}]", *moves, *plan.notes])
         case StepStarted(number=number, attempt=attempt):
             return f"step {number}" + (f", attempt {attempt}" if attempt > 1 else "")
         case StepVerified(number=number, took=took):

@@ -106,6 +106,8 @@ def _lines(verdict: Verdict, width: int, colour: bool) -> Iterator[str]:
             yield f"  {number}. {safe(' '.join([step.action, *step.args.values()]))}"
             for command in step.commands:
                 yield f"       {safe(command)}"  # whole, however wide: it is there to be copied
+        for note in verdict.plan.notes:
+            yield from _wrapped(note, width, "     ")
         if verdict.plan.lasting_fix:
             yield from _wrapped(f"Lasting fix: {verdict.plan.lasting_fix}", width, "     ")
         yield f"     Plan {verdict.plan.digest[:16]}"

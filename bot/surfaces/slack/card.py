@@ -176,6 +176,8 @@ def _remedy(verdict: Verdict) -> Iterator[Block]:
         yield titled("What would help (nothing is done by this card)")
         commands = [command for step in verdict.plan.steps for command in step.commands]
         yield preformatted([clipped(command, SAID) for command in commands[:5]])
+        for note in verdict.plan.notes:
+            yield paragraph(clipped(note, SAID))
     if verdict.lasting_fix and verdict.cause is not None:
         yield footnote(clipped(f"Lasting fix: {verdict.lasting_fix}", SAID))
 

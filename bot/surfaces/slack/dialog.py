@@ -8,7 +8,7 @@ from typing import Any
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line, safe
 from bot.surfaces.slack.message import Block, clipped, footnote, paragraph, preformatted, titled
-from bot.surfaces.slack.plan_blocks import blast_radius, bound_words, plan_words
+from bot.surfaces.slack.plan_blocks import blast_radius, bound_words, moved_blocks, plan_words
 from bot.surfaces.slack.rich import bold, line, text
 
 REASON = "reason"
@@ -79,7 +79,8 @@ def _plan(incident: Incident) -> Iterator[Block]:
     commands = "\n".join(safe(command) for step in plan.steps for command in step.commands)
     for at in range(0, len(commands), PIECE):
         yield preformatted(commands[at : at + PIECE].split("\n"))
-    told = [blast_radius(plan), f"Bound to {bound_words(incident.proposal.binds)}."]
+    yield from moved_blocks(incident.proposal)
+    told = [blast_radius(plan), *plan.notes, f"Bound to {bound_words(incident.proposal.binds)}."]
     yield footnote(clipped(" ".join(told), 1500))
 
 

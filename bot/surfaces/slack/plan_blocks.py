@@ -17,6 +17,8 @@ MOST_COMMANDS = 6
 COMMAND = 600  # characters of one command on the card; the dialog and the thread have it whole
 SAID = 300
 MOST_NAMED = 5  # approvers by name
+MOST_MOVED = 12  # pods on the card; the record has them all
+_UNSAID = {"verbs", "within", "bare_pods"}  # arguments that the commands tell better
 _VERBS = {"disable_unit": "disable", "mask_unit": "mask", "restore_unit": "bring back"}
 _BLAST = {
     "disable_unit": "{unit} stops now and does not start at the next boot",
@@ -24,7 +26,7 @@ _BLAST = {
     "restore_unit": "{unit} is brought back ({verbs})",
     "reboot": "everything that runs on the node ends, and it is away for minutes",
     "drop_caches": "the page cache is emptied: reads are slow until it is warm again",
-    "drain": "no new pods come, and those that are there are moved away",
+    "drain": "no new pods come to {node}, and those that are there are evicted, within {within}",
     "uncordon": "pods may come again",
 }
 
@@ -36,7 +38,7 @@ def step_words(step: Step) -> str:
     >>> step_words(Step("disable_unit", {"unit": "ecs.service"})), step_words(Step("reboot"))
     ('disable ecs.service', 'reboot')
     """
-    names = [value for name, value in step.args.items() if name != "verbs"]
+    names = [value for name, value in step.args.items() if name not in _UNSAID]
     return one_line(" ".join([_VERBS.get(step.action, step.action), *names]), 200)
 
 
@@ -76,10 +78,20 @@ def plan_blocks(proposal: PlanProposed) -> Iterator[Block]:
     if len(commands) > len(shown):
         shown.append(f"… and {len(commands) - len(shown)} more")
     yield preformatted(shown or ["(no command)"])
+    yield from moved_blocks(proposal)
     about = [("What it does", blast_radius(plan)), ("Bound to", bound_words(proposal.binds))]
+    about += [("Note", note) for note in plan.notes]
     if plan.lasting_fix:
         about.append(("Lasting fix", plan.lasting_fix))
     yield listing([(bold(f"{word}: "), text(sentence, SAID * 2)) for word, sentence in about if sentence])
+
+
+def moved_blocks(proposal: PlanProposed) -> Iterator[Block]:
+    """Yield what a drain would move as things stand, with the jobs that it is part of."""
+    if rows := [clipped(one_line(row, 1000), SAID) for row in proposal.affects[:MOST_MOVED]]:
+        yield titled(f"What the drain moves, as of now ({len(proposal.affects)})")
+        more = len(proposal.affects) - len(rows)
+        yield preformatted([*rows, f"… and {more} more"] if more else rows)
 
 
 def bound_words(binds: Mapping[str, str]) -> str:

@@ -1,0 +1,129 @@
+"""What keeps a node from being drained: pods, labels, rights and clusters, each refused by its name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.demo.cluster.pod import DemoPod
+from bot.domain.errors import CannotDrain, MissingRight, UnknownCluster
+from bot.domain.events import PlanProposed, PlanWithheld, Resolved, StepFailed
+from bot.domain.node import Node
+from bot.response.draining import Draining
+from tests.draining import LABELS, NAME, worker, yard
+
+BARE = DemoPod("default", "debug", NAME)
+
+
+async def test_pod_that_nothing_would_start_again_refuses_the_drain_before_and_after_the_proposal(
+    tmp_path: Path,
+) -> None:
+    async with yard(tmp_path, [worker(), replace(BARE)]) as here:
+        withheld = await here.proposed()
+        assert isinstance(withheld, PlanWithheld)
+        assert withheld.because.startswith("CannotDrain: No controller would start these pods")
+        assert "default/debug" in withheld.because
+    (tmp_path / "later").mkdir()
+    async with yard(tmp_path / "later", [worker()]) as here:
+        await here.proposed()
+        here.cluster.pods.append(replace(BARE))
+        with pytest.raises(CannotDrain):
+            await here.approve()
+        here.cluster.pods.pop()
+        await here.approve()
+        here.cluster.pods.append(replace(BARE))
+        again = await here.runner().advance("one")
+        assert again is not None
+        assert again.because.startswith("CannotDrain: ")
+        assert here.cluster.patched == []
+
+
+async def test_bare_pods_go_too_where_that_is_configured_and_stands_in_the_plan(tmp_path: Path) -> None:
+    async with yard(tmp_path, [replace(BARE)]) as here:
+        here.draining = replace(here.draining, bare_pods=True)
+        proposal = await here.proposed()
+        assert isinstance(proposal, PlanProposed)
+        assert "also what no controller starts again" in proposal.plan.steps[0].commands[1]
+        assert proposal.affects == ("default/debug: no controller would start it again",)
+        await here.approve()
+        assert isinstance((await here.run(here.runner())).ending, Resolved)
+        assert here.cluster.evicted == ["default/debug"]
+
+
+async def test_label_that_names_another_machine_drains_nobody(tmp_path: Path) -> None:
+    async with yard(tmp_path, [worker()]) as here:
+        here.cluster.nodes[NAME].boot_id = lambda: "99999999-0000-4000-8000-000000000007"
+        withheld = await here.proposed()
+        assert isinstance(withheld, PlanWithheld)
+        assert "kubernetes_node names another machine" in withheld.because
+
+
+async def test_missing_right_is_found_before_anybody_is_asked_and_again_at_the_click(tmp_path: Path) -> None:
+    async with yard(tmp_path, [worker()]) as here:
+        await here.proposed()
+        here.cluster.rights -= {("create", "pods/eviction")}
+        with pytest.raises(MissingRight, match="pods/eviction"):
+            await here.approve()
+    (tmp_path / "later").mkdir()
+    async with yard(tmp_path / "later", [worker()]) as here:
+        here.cluster.rights -= {("create", "pods/eviction"), ("patch", "nodes")}
+        withheld = await here.proposed()
+        assert isinstance(withheld, PlanWithheld)
+        assert withheld.lacking == (
+            'ClusterRole: - {apiGroups: [""], resources: ["nodes"], verbs: ["patch"]}',
+            'ClusterRole: - {apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"]}',
+        )
+
+
+async def test_right_that_is_taken_away_in_the_middle_fails_the_step_at_once(tmp_path: Path) -> None:
+    async with yard(tmp_path, [worker()]) as here:
+        await here.proposed()
+        await here.approve()
+        here.cluster.rights -= {("patch", "nodes")}
+        done = await here.run(here.runner())
+        failed = done.steps[0].outcome
+        assert isinstance(failed, StepFailed)
+        assert 'cannot patch resource "nodes"' in failed.because
+        assert here.cluster.evicted == [], "nothing is moved while new pods may come"
+
+
+async def test_cluster_that_is_not_known_is_refused_by_name_and_never_guessed(tmp_path: Path) -> None:
+    async with yard(tmp_path, [worker()]) as here:
+        proposal = await here.proposed()
+        assert isinstance(proposal, PlanProposed)
+        here.kubeconfig.write_text(here.server.kubeconfig("another"))
+        with pytest.raises(UnknownCluster, match="it has another"):
+            await here.approve()
+    (tmp_path / "later").mkdir()
+    async with yard(tmp_path / "later", [worker()]) as here:
+        here.node = Node("n1", "10.0.0.7", 22, labels={**LABELS, "kubernetes_context": "staging"})
+        withheld = await here.proposed()
+        assert isinstance(withheld, PlanWithheld)
+        assert withheld.because.startswith("UnknownCluster: ")
+        assert "no context 'staging'; it has prod" in withheld.because
+        assert here.server.calls == []
+
+
+@pytest.mark.parametrize(
+    ("draining", "says"),
+    [
+        (Draining(), "no Kubernetes cluster is configured"),
+        (Draining("the extra k8s is not installed", "prod"), "the extra k8s is not installed"),
+        (Draining(""), "no label kubernetes_context names its cluster"),
+    ],
+)
+async def test_without_a_cluster_the_plan_has_no_drain_and_says_so(
+    tmp_path: Path, draining: Draining, says: str
+) -> None:
+    async with yard(tmp_path, [worker()]) as here:
+        here.draining = draining
+        plan = here.verdict().plan
+        assert plan is not None
+        assert [step.action for step in plan.steps] == ["reboot"]
+        assert plan.notes == (f"{NAME} is not drained: {says}. Its pods are cut off by the reboot.",)
+        here.node = replace(here.node, labels={})
+        bare = here.verdict().plan
+        assert bare is not None
+        assert (bare.notes, bare.digest) == ((), plan.digest)
