@@ -195,11 +195,11 @@ def _offers(arguments: argparse.Namespace) -> Callable[[AwaitedLedger], Offer]:
         parts = acting(settings, known, ledger, arguments.environ) if known is not None else None
         nodes = {node.name: node for node in known.nodes} if known is not None else {}
 
-        async def offer(verdict: Verdict, playbook: Playbook) -> IncidentEvent | None:
+        async def offer(verdict: Verdict, playbook: Playbook, incident: str) -> IncidentEvent | None:
             if parts is None:
                 return PlanWithheld(ACTING_IS_OFF) if verdict.plan is not None else None
             try:
-                return await parts.proposer.event(verdict, nodes.get(verdict.node), playbook)
+                return await parts.proposer.event(verdict, nodes.get(verdict.node), playbook, incident)
             finally:
                 await parts.cluster.close()
 

@@ -1,4 +1,4 @@
-"""The record as commands open it: where it is, its incidents, and who asks."""
+"""The record as commands open it: its incidents, and who asks."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ import os
 import pwd
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.domain.errors import LedgerUnavailable
@@ -23,32 +22,13 @@ if TYPE_CHECKING:
     from bot.response.record import Offer
 
 
-def database_url(environment: Mapping[str, str]) -> str:
-    """Return where the record is: ZOMBIE_DATABASE_URL, or else a file in ZOMBIE_STATE_DIR or the XDG state folder.
-
-    Source: https://specifications.freedesktop.org/basedir-spec/latest/ (a relative folder there counts as none).
-
-    Example:
-    >>> database_url({"ZOMBIE_STATE_DIR": "/var/lib/zombie"})
-    'sqlite:////var/lib/zombie/zombie.db'
-    """
-    if url := environment.get("ZOMBIE_DATABASE_URL"):
-        return url
-    if named := environment.get("ZOMBIE_STATE_DIR"):
-        folder = Path(named).absolute()
-    else:
-        xdg = Path(environment.get("XDG_STATE_HOME") or "")
-        home = Path(environment.get("HOME") or Path.home())
-        folder = (xdg if xdg.is_absolute() else home / ".local" / "state") / "zombie"
-    return f"sqlite:///{folder / 'zombie.db'}"
-
-
 def opened(environment: Mapping[str, str]) -> Database:
     """Open the record's database, or make it; SQLAlchemy is loaded here and not before.
 
     Raises: LedgerUnavailable when it cannot be opened.
     """
     from bot.ledger import Database
+    from bot.settings import database_url
 
     return Database.open(database_url(environment))
 
@@ -59,6 +39,7 @@ def existing(environment: Mapping[str, str]) -> Database:
     Raises: LedgerUnavailable when there is none, or it cannot be opened.
     """
     from bot.ledger import is_there
+    from bot.settings import database_url
 
     url = database_url(environment)
     if not is_there(url):
@@ -72,6 +53,7 @@ def existing(environment: Mapping[str, str]) -> Database:
 def incidents(environment: Mapping[str, str], only_open: bool) -> tuple[IncidentSummary, ...]:
     """Return one line an incident, the newest first; none where there is no ledger yet."""
     from bot.ledger import Ledger, is_there
+    from bot.settings import database_url
 
     if not is_there(database_url(environment)):
         return ()
@@ -107,10 +89,13 @@ def open_incidents(
     async def one_by_one(ledger: AwaitedLedger) -> None:
         book, offer = _book(ledger), offers(ledger)
         group = book.new_id()
+        opened = []
         for verdict in verdicts:
             incident = await checked(book, verdict, playbook, group, terminal_user())
             ids[verdict.node] = incident.id
-            event = await offer(verdict, playbook)
+            opened.append((incident, verdict))
+        for incident, verdict in opened:  # how many have to approve may hang on how many there are
+            event = await offer(verdict, playbook, incident.id)
             if event is not None:
                 await book.tell(incident, event, BOT)
 

@@ -71,6 +71,12 @@ def has_asked(policy: Policy, incident: Incident, approval: Approval) -> bool:
     return any(mine & _names(policy, alert.asked_by) for alert in (incident.alert, *incident.joined) if alert.asked_by)
 
 
+def is_strange(incident: Incident) -> bool:
+    """True when a person raised it who is nobody we know: whoever approves may be the same."""
+    askers = (alert.asked_by for alert in (incident.alert, *incident.joined) if alert.asked_by)
+    return any(asker.partition(":")[0] not in ("slack", "terminal") for asker in askers)
+
+
 def may_call_off(policy: Policy, incident: Incident, approval: Approval) -> None:
     """Raises: NotAnApprover for whoever neither asked nor may approve."""
     if not has_asked(policy, incident, approval):

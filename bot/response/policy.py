@@ -25,7 +25,8 @@ class Policy:
 
     Shape: `approvers` are Slack users, `approver_groups` Slack user groups, `terminal_approvers` names claimed in a
     terminal, by each the Slack user it is tied to, or nothing. `units` are the only ones that may be stopped. `quiet`
-    are spans of the day, UTC, in minutes.
+    are spans of the day, UTC, in minutes. `approvals` is how many people have to say yes, `approvals_for_several` how
+    many where one check or alert is about several nodes.
     """
 
     acting: bool = False
@@ -39,6 +40,8 @@ class Policy:
     reboot_deadline: timedelta = timedelta(minutes=15)
     limits: Limits = Limits()
     quiet: tuple[tuple[int, int], ...] = ()
+    approvals: int = 1
+    approvals_for_several: int = 1
 
     @classmethod
     def of(cls, tables: Mapping[str, Any], nodes: int = 0) -> Policy:
@@ -64,6 +67,8 @@ class Policy:
             validation=_duration(act, "validation", cls().validation),
             reboot_deadline=_duration(act, "reboot_deadline", cls().reboot_deadline),
             limits=limits,
+            approvals=policy.get("approvals", 1),
+            approvals_for_several=policy.get("approvals_for_several", 1),
             quiet=tuple(parse_day_span(one) for one in policy.get("quiet", ())),
         )
 
@@ -71,6 +76,22 @@ class Policy:
     def names_anybody(self) -> bool:
         """True when there is somebody who could say yes."""
         return bool(self.approvers or self.approver_groups or self.terminal_approvers)
+
+    @property
+    def most_voices(self) -> int | None:
+        """How many people could say yes, one under two names counted once; None where a group tells."""
+        if self.approver_groups:
+            return None
+        return len(self.approvers | {tied or f"terminal:{name}" for name, tied in self.terminal_approvers.items()})
+
+    def approvals_needed(self, nodes: int, strange: bool) -> int:
+        """Return how many have to say yes; `strange`: a person raised it of whom nobody knows who they are.
+
+        Example:
+        >>> Policy(approvals_for_several=2).approvals_needed(3, strange=False)
+        2
+        """
+        return max(self.approvals, self.approvals_for_several if nodes > 1 else 1, 2 if strange else 1)
 
     @property
     def digest(self) -> str:
@@ -97,6 +118,7 @@ class Policy:
                 self.limits.percent,
             ],
             "quiet": self.quiet,
+            "approvals": [self.approvals, self.approvals_for_several],
         }
         return json.dumps(rules, separators=(",", ":"), sort_keys=True)
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from bot.domain.contracts import ActingLedger
 from bot.domain.errors import CannotDrain, CannotRead, LedgerError, ProtectedUnit, UnknownCluster, Unreachable
 from bot.domain.events import Escalated, PlanProposed, PlanWithheld
+from bot.domain.fold import fold
 from bot.domain.node import Node
 from bot.domain.plan import Plan
 from bot.domain.playbook import Playbook
@@ -14,7 +17,7 @@ from bot.domain.verdict import Confidence, Verdict
 from bot.response.binding import binds
 from bot.response.cluster import KUBERNETES
 from bot.response.figures import figures
-from bot.response.guards import may_be_stopped, units_of
+from bot.response.guards import is_strange, may_be_stopped, units_of
 from bot.response.policy import SAME_AGAIN, Policy
 from bot.response.privilege import acting_lines
 from bot.response.reach import Reach
@@ -33,9 +36,9 @@ class Proposer:
         self._user = user
 
     async def event(
-        self, verdict: Verdict, node: Node | None, playbook: Playbook
+        self, verdict: Verdict, node: Node | None, playbook: Playbook, incident: str = ""
     ) -> PlanProposed | PlanWithheld | Escalated | None:
-        """Return what follows the verdict on record; None where it has no plan."""
+        """Return what follows the verdict on record in an incident; None where it has no plan."""
         plan = verdict.plan
         if plan is None:
             return None
@@ -45,6 +48,7 @@ class Proposer:
             return PlanWithheld(why)
         try:
             again = await self._ledger.tried(plan.remedy, within=SAME_AGAIN)
+            needed = await self._approvals_needed(incident)
         except LedgerError as error:
             return PlanWithheld(f"Whether this was tried before cannot be told: {error.sentence}")
         if again is not None:
@@ -52,8 +56,19 @@ class Proposer:
                 f"The same plan was carried out on {verdict.node} less than a day ago, in incident {again}.",
                 "It did not last. Find out what starts it again, or replace the node.",
             )
+        if (voices := self._policy.most_voices) is not None and voices < needed:
+            return PlanWithheld(f"{needed} people have to approve this, and [policy] names {voices}.")
         assert node is not None
-        return await self._seen(verdict, plan, node, playbook)
+        found = await self._seen(verdict, plan, node, playbook)
+        return replace(found, approvals_needed=needed) if isinstance(found, PlanProposed) else found
+
+    async def _approvals_needed(self, incident_id: str) -> int:
+        entries = await self._ledger.read(incident_id) if incident_id else ()
+        if not entries:
+            return self._policy.approvals_needed(1, strange=False)
+        incident = fold(entries)
+        alike = [one for one in await self._ledger.incidents() if incident.group and one.group == incident.group]
+        return self._policy.approvals_needed(len({one.node for one in alike}), is_strange(incident))
 
     def _why_not(self, verdict: Verdict, plan: Plan, node: Node | None) -> str:
         if not self._policy.names_anybody:

@@ -72,6 +72,8 @@ TABLES: Mapping[str, Mapping[str, Check]] = {
         "approver_groups": _texts,
         "terminal_approvers": _texts,
         "self_approval": _flag,
+        "approvals": _count(1, 100),
+        "approvals_for_several": _count(1, 100),
         "approval_expires": _duration,
         "quiet": _day_spans,
         "acting": _flag,

@@ -1,0 +1,110 @@
+"""How many people have to say yes, and that one person is one voice under whatever name."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bot.actions import ACTIONS
+from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.approval import Approval
+from bot.domain.errors import Refused
+from bot.domain.events import AlertReceived, PlanProposed, PlanWithheld, Triaged
+from bot.domain.incident import Incident
+from bot.domain.probe import Snapshot
+from bot.domain.readings.host import HostReading
+from bot.response.policy import Policy
+from bot.response.proposal import Proposer
+from bot.response.reach import Reach
+from tests.scheduled_parts import CountingNode
+from tests.scheduled_stage import PLAYBOOK, POLICY, Stage
+from tests.unit.response.wishing import do, incident, refusals
+
+ANN, ANN_IN_SLACK = Approval("terminal:ann", "it leaks"), Approval("slack:T1/U1", "it leaks")
+BOB = Approval("slack:T1/U2", "it leaks too")
+TWO = replace(POLICY, approvals=2, approvers=frozenset(("U1", "U2")), terminal_approvers={"ann": "U1"})
+
+
+def offered(stage: Stage, policy: Policy, opened: dict[str, Alert], group: str = "g") -> Any:
+    """Open incidents of one group, the first of them judged, and return what becomes of its plan."""
+    stage.policy = policy
+    first = next(iter(opened))
+    for name, alert in opened.items():
+        stage.nodes.setdefault(name, CountingNode(stage.world, name, "cured"))
+        received = AlertReceived(alert, name, group, PLAYBOOK.name)
+        stage.ledger.append(f"of-{name}", 0, received, alert.asked_by or BOT)
+    host = HostReading("5.4.0", stage.nodes[first].boot_id, timedelta(days=3))
+    snapshot = Snapshot(first, stage.world.now, timedelta(seconds=5), {"host": host})
+    verdict = replace(stage.verdict(first), snapshot=snapshot)
+    stage.ledger.append(f"of-{first}", 1, Triaged(replace(verdict, snapshot=None), PLAYBOOK.name, 1), BOT)
+    proposer = Proposer(policy, Reach(stage.wire, ACTIONS), stage.recorder)
+    event = do(stage, proposer.event(verdict, stage.find(first), PLAYBOOK, f"of-{first}"))
+    stage.ledger.append(f"of-{first}", 2, event, BOT)
+    return event
+
+
+ASKED = Alert(SourceKind.SLACK, "m1", "slack:T1/U9")
+ALARM = Alert(SourceKind.PAGERDUTY, "Q1", "")
+STRANGER = Alert(SourceKind.PAGERDUTY, "Q2", "pagerduty:PUSER1")
+SEVERAL = replace(TWO, approvals=1, approvals_for_several=2)
+
+
+@pytest.mark.parametrize(
+    ("policy", "opened", "needed"),
+    [
+        (POLICY, {"x1": ASKED}, 1),
+        (POLICY, {"x1": ALARM}, 1),
+        (POLICY, {"x1": STRANGER}, 2),
+        (TWO, {"x1": ASKED}, 2),
+        (SEVERAL, {"x1": ASKED}, 1),
+        (SEVERAL, {"x1": ASKED, "x2": ASKED, "x3": ASKED}, 2),
+    ],
+    ids=["asked", "an alarm", "raised by nobody we know", "two, says the policy", "one node", "several nodes"],
+)
+def test_as_many_have_to_say_yes_as_the_policy_wants(
+    stage: Stage, policy: Policy, opened: dict[str, Alert], needed: int
+) -> None:
+    event = offered(stage, policy, opened)
+    assert isinstance(event, PlanProposed), event
+    assert event.approvals_needed == needed
+
+
+def test_plan_that_nobody_could_approve_is_not_offered(stage: Stage) -> None:
+    alone = replace(POLICY, approvers=frozenset(("U1",)), terminal_approvers={"ann": "U1"})
+    event = offered(stage, alone, {"x1": STRANGER})
+    assert isinstance(event, PlanWithheld)
+    assert event.because == "2 people have to approve this, and [policy] names 1."
+
+
+@pytest.mark.parametrize("second", [ANN, ANN_IN_SLACK], ids=["by the same name", "in Slack"])
+def test_one_person_is_one_voice_whatever_the_name(stage: Stage, second: Approval) -> None:
+    offered(stage, TWO, {"x1": ASKED})
+    first = do(stage, stage.responder().decide("of-x1", ANN))
+    assert isinstance(first, Incident), first
+    assert (first.state, len(first.endorsements)) == ("proposed", 1)
+    refused = do(stage, stage.responder().decide("of-x1", second))
+    assert isinstance(refused, Refused)
+    assert refused.name == "NotEnoughApprovers"
+    assert "1 of 2" in refused.sentence
+    assert refusals(stage) == [("approve", "NotEnoughApprovers")]
+    assert incident(stage, "of-x1").state == "proposed"
+
+
+def test_second_person_lets_it_run(stage: Stage) -> None:
+    offered(stage, TWO, {"x1": ASKED})
+    do(stage, stage.responder().decide("of-x1", ANN))
+    done = do(stage, stage.responder().decide("of-x1", BOB))
+    assert isinstance(done, Incident), done
+    assert done.state == "approved"
+    assert [one.by for one in (*done.endorsements, done.decision) if one] == ["terminal:ann", "slack:T1/U2"]
+
+
+def test_one_no_is_enough(stage: Stage) -> None:
+    offered(stage, TWO, {"x1": ASKED})
+    do(stage, stage.responder().decide("of-x1", ANN))
+    done = do(stage, stage.responder().decline("of-x1", BOB))
+    assert isinstance(done, Incident), done
+    assert done.state == "declined"
