@@ -8,6 +8,7 @@ from bot.domain.events import Cancelled, Escalated
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
+from bot.surfaces.slack.alarm_words import REOPENED, about
 from bot.surfaces.slack.buttons import asked_buttons, decision_buttons, undo_buttons
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
@@ -166,6 +167,8 @@ def _small_print(group: Sequence[Incident], telling: Telling) -> Iterator[Block]
     if telling.head and all(one.ended for one in group):
         told.append(f"record {telling.head}")
     yield footnote(clipped(" · ".join(told), SAID))
+    if said := about(group):
+        yield footnote(said)
     askers = {user: None for one in group if (user := slack_user(one.alert.asked_by))}
     if askers:
         yield line(text("Asked by "), *({"type": "user", "user_id": user} for user in list(askers)[:3]))
@@ -178,7 +181,9 @@ def _table(group: Sequence[Incident], telling: Telling) -> Message:
     told = ", ".join(f"{count} {_counted(state)}" for state, count in counts.items() if count)
     closed = all(one.ended for one in group)
     cured = closed and all(one.state in (State.RESOLVED, State.TRIAGED) for one in group)
-    words = f"{'Resolved: ' if cured else ''}{len(group)} nodes: {told}"
+    over = closed and all(one.is_over for one in group)
+    first_word = "Resolved: " if cured or over else f"{REOPENED}: " if any(one.reopens for one in group) else ""
+    words = f"{first_word}{len(group)} nodes: {told}"
     waiting = [one for one in ordered if telling.is_open(one)]
     first: list[Block] = [header(words)]
     last = [*_buttons(ordered, telling), *_small_print(ordered, telling)]

@@ -6,20 +6,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 
-from bot.domain.alert import SourceKind
 from bot.domain.incident import Incident
-from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
+from bot.surfaces.slack.alarm_words import about, lead
 from bot.surfaces.slack.card import Underway, card
 from bot.surfaces.slack.message import BLOCKS, TEXT, Block, Message, clipped, escaped, footnote, header
 from bot.surfaces.slack.rich import slack_user
 
-ALARMS = frozenset((SourceKind.PAGERDUTY, SourceKind.ALERTMANAGER, SourceKind.GRAFANA))
-RESOLVED, REOPENED = "Resolved", "Reopened"
-ABOUT = 600
 _NONE: Mapping[str, Underway] = MappingProxyType({})
 _NO_VERDICTS: Mapping[str, Verdict] = MappingProxyType({})
-MOST_ALERTS = 5
 
 
 def alarm_card(
@@ -45,19 +40,3 @@ def dressed(message: Message, group: Sequence[Incident]) -> Message:
     blocks = [*blocks[: BLOCKS - 1], *([footnote(said)] if (said := about(group)) else [])]
     text = f"{word}: {message.text}" if word else message.text
     return replace(message, text=clipped(f"{text}\n{escaped(about(group))}".strip(), TEXT), blocks=tuple(blocks))
-
-
-def lead(group: Sequence[Incident]) -> str:
-    """Return how the card begins: closed once every alert is over, reopened once one has come back."""
-    if group and all(one.is_over for one in group):
-        return RESOLVED
-    return REOPENED if any(one.reopens and not one.is_over for one in group) else ""
-
-
-def about(group: Sequence[Incident]) -> str:
-    """Return what the alerts said, and why no plan is offered whatever the verdict."""
-    alerts = {(one.kind, one.id): one for incident in group for one in incident.alerts if one.kind in ALARMS}
-    said = [f"{one.kind.value} {one_line(one.id, 60)}: {one_line(one.text, 400)}" for one in alerts.values()]
-    more = [f"and {len(said) - MOST_ALERTS} more alerts"] if len(said) > MOST_ALERTS else []
-    why = dict.fromkeys(one.withholds for one in group if one.withholds)
-    return clipped(" · ".join([*said[:MOST_ALERTS], *more, *why]), ABOUT * 2)

@@ -25,7 +25,8 @@ from bot.response.checks import CheckDesk, not_judged
 from bot.response.judged import Judged
 from bot.response.policy import Policy
 from bot.surfaces.slack.acting_card import acting_card
-from bot.surfaces.slack.alarm_card import ALARMS, alarm_card
+from bot.surfaces.slack.alarm_card import alarm_card
+from bot.surfaces.slack.alarm_words import ALARMS
 from bot.surfaces.slack.card import Underway, details
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.part import Spot

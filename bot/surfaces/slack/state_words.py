@@ -52,6 +52,8 @@ def diagnosis(incident: Incident) -> str:
 
 def headline(incident: Incident) -> str:
     """Return the card's first words: a closed one begins with how it ended, a reopened one says so."""
+    if incident.is_over and not incident.steps and (incident.ended or incident.state is State.UNKNOWN):
+        return f"Resolved: {diagnosis(incident)}"  # where its alert came from, whatever was decided here
     if incident.ended and (word := _CLOSING.get(incident.state)):
         return f"{word}: {diagnosis(incident)}"
     if incident.undoes and incident.verdict is not None:

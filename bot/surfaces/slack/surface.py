@@ -13,7 +13,7 @@ from bot.domain.alert import SourceKind
 from bot.domain.contracts import ActingLedger, Outbox
 from bot.domain.errors import LedgerError, UnknownIncident
 from bot.domain.house_events import HOUSE
-from bot.domain.incident import Incident
+from bot.domain.incident import Incident, newest
 from bot.domain.post import Place
 from bot.domain.transitions import State
 from bot.response.policy import Policy
@@ -71,6 +71,7 @@ class SlackSurface:
         """
         if not group:
             return
+        group = newest(group)
         name = group_of(group[0])
         self._groups[name] = tuple(one.id for one in group)
         self._groups.move_to_end(name)
@@ -113,11 +114,11 @@ class SlackSurface:
         for incident_id in ids:
             with contextlib.suppress(UnknownIncident):
                 found.append(await self._find(incident_id))
-        return tuple(sorted(found, key=lambda one: (one.opened_at, one.node)))
+        return newest(sorted(found, key=lambda one: (one.opened_at, one.node)))
 
     async def place(self, name: str) -> Place | None:
         """Return where a card stands. Raises: LedgerError when the outbox cannot be asked."""
-        return await self._outbox.place(name, CARD)
+        return await self._poster.place(name)
 
     # --- what is shown
 
