@@ -39,7 +39,7 @@ class PagerDutySurface:
 
     Shape: `outbox` hands out the parts of PagerDuty alone, one by one. `fields` are the names of custom fields by what
     they are to hold (`verdict`, `status`, `cause`, `nodes`, `state`, `incident`). `raises`: there is a routing key, and
-    what was acted on and not fixed becomes an alert.
+    what was acted on and not fixed becomes an alert; `writes`: there is a token, and pages have notes.
     """
 
     def __init__(
@@ -52,6 +52,7 @@ class PagerDutySurface:
         *,
         fields: Mapping[str, str] = MappingProxyType({}),
         raises: bool = False,
+        writes: bool = True,
     ) -> None:
         self._pagerduty = pagerduty
         self._outbox = outbox
@@ -60,6 +61,7 @@ class PagerDutySurface:
         self._log = log
         self._fields = fields
         self._raises = raises
+        self._writes = writes
         self._kept: OrderedDict[tuple[str, str], str] = OrderedDict()  # what was last kept of each part
         self._raised: set[str] = set()
         self._wake = asyncio.Event()
@@ -75,7 +77,7 @@ class PagerDutySurface:
         head = ""
         if group and all(one.ended for one in group):
             head = (await self._ledger.head(HOUSE)).hash
-        for page, incidents in pages_of(group).items():
+        for page, incidents in pages_of(group).items() if self._writes else ():
             first = min(_of_page(group, incidents, page), key=lambda one: (one.opened_at, one.id)).id
             if text := note_text(incidents, first, head):
                 values = {self._fields[name]: fact for name, fact in facts(incidents).items() if name in self._fields}

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from bot.domain.alert import SourceKind
 from bot.domain.events import (
     Approved,
     Cancelled,
@@ -57,10 +56,15 @@ def pages_of(group: Sequence[Incident]) -> Mapping[str, tuple[Incident, ...]]:
     """
     found: dict[str, dict[str, Incident]] = {}
     for incident in sorted(group, key=lambda one: (one.opened_at, one.id)):
-        for alert in (incident.alert, *incident.joined):
-            if alert.kind is SourceKind.PAGERDUTY and (page := page_of(alert)):
-                found.setdefault(page, {})[incident.node] = incident
-    return {page: tuple(nodes.values()) for page, nodes in found.items()}
+        for alert in incident.alerts:
+            if page := page_of(alert):
+                found.setdefault(page, {})[incident.node or incident.id] = incident
+    return {page: _without_answered(tuple(nodes.values())) for page, nodes in found.items()}
+
+
+def _without_answered(incidents: tuple[Incident, ...]) -> tuple[Incident, ...]:
+    """Leave out questions for the node that are over, where a node is known."""
+    return tuple(one for one in incidents if one.node or not one.ended) or incidents
 
 
 def note_text(incidents: Sequence[Incident], first: str, head: str = "") -> str:
@@ -126,6 +130,8 @@ def headline(incident: Incident) -> str:
         if verdict.cause is not None:
             words += f", {one_line(verdict.cause, 80)}"
             words += f" ({verdict.confidence.value})" if verdict.confidence is not None else ""
+    if incident.ended and incident.is_over and incident.state not in (State.RESOLVED, State.ESCALATED):
+        return f"Resolved upstream: {words}"
     if incident.ended and incident.state in _CLOSING:
         return _CLOSING[incident.state] + words
     return f"Reopened: {words}" if incident.reopens else words

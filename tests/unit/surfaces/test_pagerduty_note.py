@@ -49,6 +49,17 @@ def test_how_it_ended_comes_first() -> None:
     assert note(replace(of_page(PAGE, State.PROPOSED), reopens="6k3m9x2qpv")).startswith("Reopened: node-gpu-01")
 
 
+def test_what_is_over_upstream_is_told_so() -> None:
+    over = replace(of_page(PAGE, State.CANCELLED), cleared=frozenset({f"pagerduty:{PAGE}"}))
+    assert note(over).startswith("Resolved upstream: node-gpu-01")
+
+
+def test_question_that_was_answered_is_no_node() -> None:
+    asked = replace(of_page(PAGE, State.CANCELLED, incident="asked"), node="")
+    assert [one.id for one in pages_of([asked, of_page(PAGE, after=1)])[PAGE]] == ["7k3m9x2qpv"]
+    assert [one.id for one in pages_of([asked])[PAGE]] == ["asked"]
+
+
 def test_many_nodes_are_one_note_with_the_worst_first() -> None:
     incidents = [
         judged(PAGE, replace(FOUNDING, node=f"node-{number}"), incident=f"i{number}", after=number)

@@ -1,0 +1,201 @@
+"""Talking to PagerDuty, put together: the notes, the look at what no webhook tells, and the watched subscription."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from urllib.parse import urlsplit
+
+from bot.app.parts import now
+from bot.domain.alarm import Signal
+from bot.domain.alarm_contracts import Cases, Inbox
+from bot.domain.contracts import Ledger, Outbox
+from bot.domain.duration import parse_duration
+from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, SettingsError
+from bot.domain.safe_text import one_line
+from bot.response.page_watch import PageWatch
+from bot.response.subscription_watch import SubscriptionWatch, Tell
+from bot.settings import Settings
+from bot.sources.pagerduty import alarm_of_page, signals_of
+from bot.sources.pagerduty_client import PagerDutyClient
+from bot.sources.pagerduty_http import Access, Patience
+from bot.surfaces.pagerduty import PagerDutySurface
+from bot.surfaces.slack.connection import is_loopback
+
+POLLED_BACK = timedelta(hours=24)  # where there are only polls, pages of that time that are open are taken in
+OUTBOX_LEASE = timedelta(seconds=60)  # longer than one post may take
+
+
+@dataclass(slots=True)
+class PagerDutyParts:
+    """What a service needs of it.
+
+    Shape: `surface` is for the engine; `signals` for the intake. `pages` and `subscription` are there where there is an
+    inbox.
+    """
+
+    client: PagerDutyClient
+    surface: PagerDutySurface
+    log: Callable[..., None]
+    pages: PageWatch | None = None
+    subscription: SubscriptionWatch | None = None
+    watch_every: timedelta = timedelta(seconds=60)
+    look_every: timedelta = timedelta(seconds=30)
+    polls: bool = False
+    _fields_known: bool = True
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Begin to send notes and to look."""
+        self._tasks.append(asyncio.create_task(self.surface.run(), name="pagerduty notes"))
+        if self.pages is not None:
+            self._tasks.append(asyncio.create_task(self._always(self.look, self.look_every), name="pagerduty look"))
+        if self.subscription is not None and not self.polls:
+            watching = self._always(self.subscription.look, self.watch_every)
+            self._tasks.append(asyncio.create_task(watching, name="pagerduty subscription"))
+
+    async def stop(self, seconds: float = 3.0) -> None:
+        """Send what is due, for so long at most, and hang up; the rest waits in the outbox."""
+        with contextlib.suppress(TimeoutError, LedgerError):
+            async with asyncio.timeout(seconds):
+                await self.surface.send_due()
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        await self.client.close()
+
+    @property
+    def trouble(self) -> str:
+        """What does not work just now, as a sentence; empty while all is well."""
+        return (self.subscription.trouble if self.subscription is not None else "") or self.surface.trouble
+
+    async def look(self) -> None:
+        """Take in what no webhook told of.
+
+        Raises: PagerDutyFailed, LedgerError.
+        """
+        if self.pages is not None:
+            await self.pages.look(now() - POLLED_BACK if self.polls else None)
+
+    async def catch_up(self, since: datetime) -> int:
+        """Take in what was missed since then."""
+        return await self.pages.look(since) if self.pages is not None else 0
+
+    async def enable(self) -> str:
+        """Switch the subscription on again, and return what came of it, as a sentence."""
+        if self.subscription is None:
+            return "There is no webhook subscription to be switched on."
+        try:
+            return await self.subscription.enable()
+        except PagerDutyFailed as error:
+            return str(error)
+
+    async def signals(self, case: str) -> tuple[Signal, ...] | None:
+        """Return what a page is about: its alerts, and its custom fields; None where the bot raised it itself.
+
+        Raises: PagerDutyUnavailable, PagerDutyRefused.
+        """
+        alerts = await self.client.alerts_of(case)
+        found = signals_of(alerts)
+        if alerts and not found:
+            return None
+        if self._fields_known:
+            try:
+                values = {name: value for name, value in (await self.client.custom_fields(case)).items() if value}
+                if values:
+                    found = (*found, Signal("custom_fields", body={"custom_fields": values}))
+            except PagerDutyRefused as error:
+                self._fields_known = error.status not in (402, 403)  # the account, or the token, has none
+        return found
+
+    async def _always(self, do: Callable[[], Awaitable[None]], every: timedelta) -> None:
+        said = ""
+        while True:
+            try:
+                await do()
+                said = ""
+            except (PagerDutyFailed, LedgerError) as error:
+                if said != (sentence := one_line(str(error), 300)):
+                    self.log("pagerduty_look_failed", error=sentence)
+                said = sentence
+            except Exception as bug:  # noqa: BLE001 - a loop that has to go on, whatever one look met with
+                self.log("pagerduty_look_failed", error=one_line(repr(bug), 300), kind=type(bug).__name__)
+            await asyncio.sleep(every.total_seconds())
+
+
+def pagerduty_parts(
+    settings: Settings,
+    outbox: Outbox,
+    ledger: Ledger,
+    log: Callable[..., None],
+    tell: Tell,
+    *,
+    inbox: Inbox | None = None,
+    cases: Cases | None = None,
+    arrived: Callable[[], None] = lambda: None,
+    patience: Patience | None = None,
+) -> PagerDutyParts | None:
+    """Put it together; None where there is neither a token nor a routing key.
+
+    Shape: `outbox` hands out PagerDuty's parts alone, one by one, each for `OUTBOX_LEASE`. `tell(name, says)` says
+    something in the channel of alerts, once for each name. `arrived` kicks the intake.
+
+    Raises: SettingsError when what is set cannot be used.
+    """
+    access = pagerduty_access(settings)
+    if not (access.token or access.routing_key):
+        return None
+    table = settings.tables.get("pagerduty", {})
+    client = PagerDutyClient.of(access, patience)
+    surface = PagerDutySurface(
+        client,
+        outbox,
+        ledger,
+        now,
+        log,
+        fields=dict(table.get("fields", {})),
+        raises=bool(access.routing_key),
+        writes=bool(access.token),
+    )
+    polls = bool(table.get("poll", False))
+    parts = PagerDutyParts(
+        client,
+        surface,
+        log,
+        watch_every=_every(table, "watch_every", "60s"),
+        look_every=_every(table, "poll_every" if polls else "relist_every", "30s"),
+        polls=polls,
+    )
+    if access.token and inbox is not None and cases is not None:
+        parts.pages = PageWatch(client, inbox, cases, alarm_of_page, now, log, arrived)
+        wanted = str(table.get("subscription", ""))
+        parts.subscription = SubscriptionWatch(client, wanted, now, log, tell, parts.catch_up)
+    return parts
+
+
+def pagerduty_access(settings: Settings) -> Access:
+    """Return how PagerDuty is reached.
+
+    Raises: SettingsError when an address is neither https nor on loopback, or a secret is mangled.
+    """
+    for name in ("pagerduty_api_url", "pagerduty_events_url"):
+        url = str(settings.get(name))
+        if urlsplit(url).scheme != "https" and not (urlsplit(url).scheme == "http" and is_loopback(url)):
+            raise SettingsError(
+                f"{name.upper()} is neither https nor on loopback.", "Leave it out for PagerDuty itself."
+            )
+    return Access(
+        token=str(settings.get("pagerduty_api_token") or ""),
+        sender=str(settings.get("pagerduty_from") or ""),
+        routing_key=str(settings.get("pagerduty_routing_key") or ""),
+        api_url=str(settings.get("pagerduty_api_url")),
+        events_url=str(settings.get("pagerduty_events_url")),
+    )
+
+
+def _every(table: object, key: str, default: str) -> timedelta:
+    return parse_duration(table.get(key, default) if isinstance(table, dict) else default)

@@ -1,0 +1,126 @@
+"""PagerDuty as the settings have it: who is asked, what is refused, and what the intake is told of a page."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.app.pagerduty import OUTBOX_LEASE, PagerDutyParts, pagerduty_access, pagerduty_parts
+from bot.demo.pagerduty.server import PagerDuty
+from bot.domain.errors import SettingsError
+from bot.ledger import PAGERDUTY, AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
+from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
+from bot.ledger.cases import Cases
+from bot.ledger.inbox import Inbox
+from bot.settings import Settings
+from tests.pagerduty import QUICK, account
+from tests.pages import of_page
+
+
+def settings(folder: Path, toml: str = "", **environment: str) -> Settings:
+    (folder / "zombie.toml").write_text(toml)
+    return Settings.load({}, environment, folder)
+
+
+def environment(pagerduty: PagerDuty) -> dict[str, str]:
+    return {
+        "PAGERDUTY_API_TOKEN": pagerduty.token,
+        "PAGERDUTY_API_URL": pagerduty.api_url,
+        "PAGERDUTY_FROM": pagerduty.sender,
+        "PAGERDUTY_ROUTING_KEY": pagerduty.routing_key,
+        "PAGERDUTY_EVENTS_URL": pagerduty.events_url,
+    }
+
+
+async def tell(name: str, says: str) -> None:
+    """Nobody listens."""
+
+
+@asynccontextmanager
+async def parts(pagerduty: PagerDuty, folder: Path, toml: str = "") -> AsyncIterator[tuple[PagerDutyParts, Inbox]]:
+    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
+        outbox = AwaitedOutbox(Outbox(database, OUTBOX_LEASE, parts=PAGERDUTY, at_once=1), threads)
+        inbox = Inbox(database, "one")
+        made = pagerduty_parts(
+            settings(folder, toml, **environment(pagerduty)),
+            outbox,
+            AwaitedLedger(Ledger(database), threads),
+            lambda *_, **__: None,
+            tell,
+            inbox=AwaitedInbox(inbox, threads),
+            cases=AwaitedCases(Cases(database), threads),
+            patience=QUICK,
+        )
+        assert made is not None
+        try:
+            yield made, inbox
+        finally:
+            await made.stop()
+
+
+async def test_settings_are_all_it_takes_to_write_a_note(tmp_path: Path) -> None:
+    async with account() as pagerduty, parts(pagerduty, tmp_path) as (made, _):
+        made.start()
+        page = pagerduty.account.trigger("node is slow")
+        await made.surface.show([of_page(page.id)])
+        await pagerduty.until(lambda: pagerduty.note_on(page), what="the note")
+
+
+async def test_what_is_due_at_the_end_is_still_sent(tmp_path: Path) -> None:
+    async with account() as pagerduty:
+        page = pagerduty.account.trigger("node is slow")
+        async with parts(pagerduty, tmp_path) as (made, _):
+            await made.surface.show([of_page(page.id)])
+        assert pagerduty.note_on(page)
+
+
+async def test_polling_house_finds_its_pages_without_a_webhook(tmp_path: Path) -> None:
+    toml = '[pagerduty]\npoll = true\npoll_every = "1s"\n'
+    async with account() as pagerduty, parts(pagerduty, tmp_path, toml) as (made, inbox):
+        page = pagerduty.account.trigger("node is slow")
+        made.start()
+        kept = await pagerduty.until(lambda: inbox.claim(10), what="a delivery")
+        assert [one.delivery.alarm.case for one in kept if one.delivery.alarm] == [page.id]
+        assert not pagerduty.asked("subscriptions"), "there is none to be watched"
+
+
+async def test_page_is_about_its_alerts_and_its_custom_fields(tmp_path: Path) -> None:
+    async with account() as pagerduty, parts(pagerduty, tmp_path) as (made, _):
+        page = pagerduty.account.trigger("node is slow", {"host": "node-1"})
+        page.fields |= {"environment": "node-2", "empty": None}
+        told = await made.signals(page.id)
+        assert told is not None
+        assert [one.body for one in told][1] == {"custom_fields": {"environment": "node-2"}}
+        raised = pagerduty.account.trigger("acted, but not fixed", key="zombie-7k3m9x2qpv")
+        assert await made.signals(raised.id) is None
+
+
+async def test_account_without_custom_fields_is_asked_for_them_once(tmp_path: Path) -> None:
+    async with account() as pagerduty, parts(pagerduty, tmp_path) as (made, _):
+        page = pagerduty.account.trigger("node is slow", {"host": "node-1"})
+        pagerduty.faults.status("fields", 403)
+        for _ in range(2):
+            assert len(await made.signals(page.id) or ()) == 1
+        assert len(pagerduty.asked("fields")) == 1
+
+
+def test_without_a_token_there_is_no_pagerduty(tmp_path: Path) -> None:
+    nobody: Any = None
+    assert pagerduty_parts(settings(tmp_path), nobody, nobody, print, tell) is None
+
+
+@pytest.mark.parametrize("name", ["PAGERDUTY_API_URL", "PAGERDUTY_EVENTS_URL"])
+def test_secrets_go_nowhere_in_the_clear(tmp_path: Path, name: str) -> None:
+    with pytest.raises(SettingsError, match=name):
+        pagerduty_access(settings(tmp_path, **{name: "http://pagerduty.example"}))
+
+
+def test_tokens_are_shown_nowhere(tmp_path: Path) -> None:
+    read = settings(tmp_path, PAGERDUTY_API_TOKEN="u+hunter2", PAGERDUTY_ROUTING_KEY="hunter2hunter2")
+    shown = [one.shown for one in read.given] + [repr(read), repr(pagerduty_access(read))]
+    assert "hunter2" not in "".join(shown)
