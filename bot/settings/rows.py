@@ -105,9 +105,22 @@ SETTINGS = (
     Setting(
         "listen",
         Kind.TEXT,
-        "Where `serve` answers HTTP: /healthz, /readyz, /slack/events. Port 0 takes a free one.",
+        "Where `serve` answers HTTP: /healthz, /readyz, /metrics, /slack/events. Port 0 takes a free one.",
         default="127.0.0.1:8080",
         environment="ZOMBIE_LISTEN",
+    ),
+    Setting(
+        "metrics_token",
+        Kind.TEXT,
+        "A bearer token that may read /metrics from elsewhere; without it only this machine may.",
+        environment="ZOMBIE_METRICS_TOKEN",
+        secret=True,
+    ),
+    Setting(
+        "prometheus_url",
+        Kind.TEXT,
+        "A Prometheus whose past of a node is told beside its verdict: the base, https://prometheus.example.",
+        environment="PROMETHEUS_URL",
     ),
     Setting(
         "database_url",
@@ -183,6 +196,28 @@ SETTINGS = (
         "The whole address of PagerDuty's Events API; https, or http on loopback.",
         default="https://events.pagerduty.com/v2/enqueue",
         environment="PAGERDUTY_EVENTS_URL",
+    ),
+    Setting(
+        "pagerduty_webhook_secrets",
+        Kind.TEXT,
+        "The signing secrets of PagerDuty's webhook, with commas between while one is changed; with one /pagerduty is "
+        "there.",
+        environment="PAGERDUTY_WEBHOOK_SECRETS",
+        secret=True,
+    ),
+    Setting(
+        "alertmanager_token",
+        Kind.TEXT,
+        "The bearer token that Alertmanager sends; with it /alertmanager is there.",
+        environment="ALERTMANAGER_TOKEN",
+        secret=True,
+    ),
+    Setting(
+        "grafana_webhook_secret",
+        Kind.TEXT,
+        "The secret by which Grafana signs its webhook; with it /grafana is there.",
+        environment="GRAFANA_WEBHOOK_SECRET",
+        secret=True,
     ),
     Setting(
         "kubernetes_context",

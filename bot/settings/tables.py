@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from datetime import timedelta
 from typing import TypeAlias
 
 from bot.domain.duration import parse_day_span
 from bot.domain.nearest import did_you_mean
+from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
 
 Check: TypeAlias = Callable[[TomlTable, str], object]  # notes what is wrong with the key's value
@@ -56,6 +58,15 @@ def _counts_by_name(table: TomlTable, key: str) -> object:
     return {name: inner.integer(name, 1, 1_000_000) for name in inner.names} if inner is not None else None
 
 
+def _patterns(table: TomlTable, key: str) -> object:
+    for pattern in table.texts(key) or ():
+        try:
+            re.compile(pattern)
+        except re.error as no:
+            table.wrong(key, f'holds "{one_line(pattern, 40)}", which is no regular expression: {no}')
+    return None
+
+
 def _day_spans(table: TomlTable, key: str) -> object:
     for span in table.texts(key) or ():
         try:
@@ -96,7 +107,7 @@ TABLES: Mapping[str, Mapping[str, Check]] = {
         "poll": _flag,
         "poll_every": _duration,
         "node_paths": _texts,
-        "node_patterns": _texts,
+        "node_patterns": _patterns,
         "fields": _texts_by_name,
     },
     "grafana": {"timestamp_header": _text, "window": _duration},
