@@ -8,7 +8,6 @@ import io
 import json
 from collections import Counter
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -16,6 +15,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
+from bot.app.books import books
 from bot.app.journal import Journal
 from bot.app.serve import slack_tokens
 from bot.app.service import Service
@@ -28,7 +28,6 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
-from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
 from bot.response.record import Record
 from bot.settings import Settings
 from bot.surfaces.slack.timing import Timing
@@ -130,7 +129,9 @@ class Bot:
 
     async def owing(self) -> tuple[tuple[Incident, ...], ...]:
         """Return what a restart would owe."""
-        return await Record(self.ledger, lambda *_, **__: None).owing()
+        record = Record(self.ledger, lambda *_, **__: None)
+        groups = dict.fromkeys(one.card for one in reversed(await self.ledger.incidents(only_open=True)))
+        return tuple([group for card in groups if (group := await record.owing(card))])
 
     @property
     def address(self) -> str:
@@ -163,19 +164,15 @@ async def built(
     }
     settings = Settings.load({}, {name: value for name, value in variables.items() if value}, folder)
     log = io.StringIO()
-    with (
-        Database.open(f"sqlite:///{folder / 'zombie.db'}") as database,
-        ThreadPoolExecutor(4, "ledger") as threads,
-    ):
-        ledger: Any = Breakable(AwaitedLedger(Ledger(database), threads))
-        outbox: Any = Breakable(AwaitedOutbox(Outbox(database), threads))
+    with books(f"sqlite:///{folder / 'zombie.db'}") as kept:
+        ledger: Any = Breakable(kept.ledger)
+        outbox: Any = Breakable(kept.outbox)
         known = Inventory.load(folder / "nodes.toml")
         service = Service(
             settings,
             known,
             slack_tokens(settings),
-            ledger,
-            outbox,
+            replace(kept, ledger=ledger, outbox=outbox),
             {},
             Journal(log),
             diagnose=readings,

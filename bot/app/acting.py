@@ -3,37 +3,41 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import platform
-import secrets
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW
 from bot.app.kubernetes import cluster_reach, draining
-from bot.app.parts import incident_id, library, now, ssh_transport
+from bot.app.parts import incident_id, library, now, runner_name, ssh_key, ssh_transport
 from bot.domain.batch import Sampling
 from bot.domain.contracts import ActingLedger, ActingTransport
-from bot.domain.errors import SettingsError
+from bot.domain.errors import InventoryError, MissingFile, SettingsError
+from bot.domain.events import IncidentEvent
 from bot.domain.node import Node
+from bot.domain.playbook import Playbook
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
+from bot.library import Library
 from bot.response.casebook import Casebook
 from bot.response.cluster import ClusterReach
 from bot.response.glance import Glance
 from bot.response.policy import Policy
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach
+from bot.response.record import Offer
 from bot.response.remediation import Remediation
 from bot.response.responder import Responder
 from bot.response.stepping import Stepping
 from bot.response.triage import Triage
 from bot.settings import Settings
 
+SLACK_HOSTS = ("slack.com", "slack-gov.com")
+SIMULATED = frozenset({"demo", "lab"})  # the labels of nodes that are nobody's
 SHORT_LOOK = Sampling(1)  # what shows the same in a second need not be looked at for longer
 
 
@@ -46,6 +50,9 @@ class Acting:
     responder: Responder
     remediation: Remediation
     cluster: ClusterReach
+    triage: Triage
+    playbooks: Library
+    offer: Offer
 
 
 def acting(
@@ -54,12 +61,13 @@ def acting(
     ledger: ActingLedger,
     environment: Mapping[str, str],
     validation: timedelta | None = None,
+    runner: str = "",
 ) -> Acting:
-    """Put it together; `validation` takes the place of the settings' window for one run.
+    """Put it together; `validation` takes the place of the settings' window for one run, `runner` names who acts.
 
     Raises: SettingsError when a table of the settings names what is not there.
     """
-    policy = Policy.of(settings.tables, len(known.nodes))
+    policy = policy_of(settings, known)
     transport = ssh_transport(environment)
     login = acting_login(settings, environment) if policy.acting else {}
     cluster = cluster_reach(settings, environment)
@@ -75,21 +83,46 @@ def acting(
     async def diagnose(node: Node, playbook: str) -> Verdict:
         return await triage.diagnose(node, playbooks.get(playbook or settings.playbook))
 
-    runner = f"{platform.node()[:40]}-{os.getpid()}-{secrets.token_hex(3)}"
-    stepping = Stepping(policy, ledger, reach, known.find, now, asyncio.sleep, runner)
+    proposer = Proposer(policy, reach, ledger, str(login.get("user", "")))
+
+    async def offer(verdict: Verdict, playbook: Playbook, incident: str) -> IncidentEvent | None:
+        try:
+            node = known.find(verdict.node)
+        except InventoryError:
+            node = None
+        return await proposer.event(verdict, node, playbook, incident)
+
+    stepping = Stepping(policy, ledger, reach, known.find, now, asyncio.sleep, runner or runner_name())
     return Acting(
         policy,
-        Proposer(policy, reach, ledger, str(login.get("user", ""))),
+        proposer,
         Responder(policy, book, ledger, reach, known.find, diagnose, now, glance),
         Remediation(book, stepping, known.find, diagnose, validation),
         cluster,
+        triage,
+        playbooks,
+        offer,
     )
+
+
+def policy_of(settings: Settings, known: Inventory) -> Policy:
+    """Return the policy in force.
+
+    Shape: with another Slack than Slack's own, whoever stands in for it could say yes in anybody's name. There acting
+    is off, unless the settings say `acting = true` in so many words, or every node is the demo's or the lab's.
+    """
+    policy = Policy.of(settings.tables, len(known.nodes))
+    host = urlsplit(str(settings.get("slack_api_url"))).hostname or ""
+    is_slack = host in SLACK_HOSTS or host.endswith(tuple(f".{one}" for one in SLACK_HOSTS))
+    is_written = settings.tables.get("policy", {}).get("acting") is True
+    is_ours = bool(known.nodes) and all(SIMULATED & node.labels.keys() for node in known.nodes)
+    return policy if is_slack or is_written or is_ours else replace(policy, acting=False)
 
 
 def acting_login(settings: Settings, environment: Mapping[str, str]) -> dict[str, Any]:
     """Return user and key of the login that acts, where it has its own.
 
-    Raises: SettingsError when its key is not there.
+    Raises: SettingsError when its key is not there, is open to others, or cannot be used as it is.
     """
     told = settings.tables.get("ssh", {}).get("act", {})
     login: dict[str, Any] = {"user": told["user"]} if "user" in told else {}
@@ -99,8 +132,10 @@ def acting_login(settings: Settings, environment: Mapping[str, str]) -> dict[str
         home = Path(environment.get("HOME") or Path.home())
         written = str(told["key"])
         login["key"] = home / written[2:] if written.startswith("~/") else folder / written
-        if not login["key"].is_file():
-            raise SettingsError(f"There is no key {login['key']}, which [ssh.act] names.")
+        try:
+            ssh_key(login["key"], environment)
+        except MissingFile as no:
+            raise SettingsError(f"The key of [ssh.act] cannot be used: {no.sentence}", no.try_next) from no
     return login
 
 

@@ -1,14 +1,15 @@
-"""The demo, put together: the same check as any, pointed at simulated nodes."""
+"""The demo, put together: the same check as any, pointed at simulated nodes or at the lab's."""
 
 from __future__ import annotations
 
 import os
 import sys
 from collections.abc import AsyncIterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, asynccontextmanager
+from datetime import timedelta
 from pathlib import Path
 
+from bot.app.books import books
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check
 from bot.app.journal import Journal
 from bot.app.parts import DEFAULT_PLAYBOOK, inventory, library, now, ssh_transport
@@ -20,7 +21,6 @@ from bot.demo.slack.server import SlackWorkspace
 from bot.demo.story import Stage, tell
 from bot.domain.batch import Sampling
 from bot.domain.verdict import Verdict
-from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
 from bot.settings import Settings
 from bot.surfaces.document import document
 from bot.surfaces.text import headline, verdict_text
@@ -42,7 +42,11 @@ reboot_deadline = "30s"
 
 def demo(samples: int, command: str) -> int:
     """Run the demo in the terminal and return the exit status; `command` is how the program is called."""
+    return tell(stage(samples, command))
 
+
+def stage(samples: int, command: str, beyond_window: timedelta = DEADLINE_BEYOND_WINDOW, policy: str = POLICY) -> Stage:
+    """Return what the story needs; `beyond_window` is how long after it a node may take, `policy` what the bot may."""
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     playbook = library().get(DEFAULT_PLAYBOOK)
 
@@ -50,9 +54,8 @@ def demo(samples: int, command: str) -> int:
         known = inventory(path, os.environ)
         nodes = tuple(map(known.find, names)) or tuple(known.nodes)
         sampling = Sampling(samples)
-        what = Check(
-            nodes, playbook, ssh_transport(os.environ), sampling, sampling.window + DEADLINE_BEYOND_WINDOW, len(nodes)
-        )
+        deadline = sampling.window + beyond_window
+        what = Check(nodes, playbook, ssh_transport(os.environ), sampling, deadline, len(nodes))
         verdicts: dict[str, Verdict] = {}
         async with shown_progress() as (heard, clear):
 
@@ -64,7 +67,7 @@ def demo(samples: int, command: str) -> int:
             await check(what, heard, concluded)
         return [verdicts[node.name] for node in nodes if node.name in verdicts]
 
-    stage = Stage(
+    return Stage(
         check=look,
         whole=lambda verdict: verdict_text(verdict, min(100, terminal_width()), colour),
         document=document,
@@ -72,21 +75,19 @@ def demo(samples: int, command: str) -> int:
         write=lambda text: print(text, end="", flush=True),
         ask=input,
         command=command,
-        beside=_slack_beside,
+        beside=lambda nodes: _slack_beside(nodes, policy),
         stays=not sys.stdin.isatty(),
     )
-    return tell(stage)
 
 
 @asynccontextmanager
-async def _slack_beside(nodes: Path) -> AsyncIterator[str]:
+async def _slack_beside(nodes: Path, policy: str) -> AsyncIterator[str]:
     """Run the bot in a simulated Slack workspace, over the nodes of an inventory; yields what to do there."""
     folder = nodes.parent
     known = inventory(nodes, os.environ)
     with ExitStack() as stack:
         log = stack.enter_context((folder / "bot.log").open("w", encoding="utf-8"))
-        database = stack.enter_context(Database.open(f"sqlite:///{folder / 'demo.db'}"))
-        threads = stack.enter_context(ThreadPoolExecutor(2, "ledger"))
+        kept = stack.enter_context(books(f"sqlite:///{folder / 'demo.db'}"))
         async with SlackWorkspace.start(clock=now, random_bytes=os.urandom) as slack:
             environment = {
                 "HOME": str(folder),
@@ -95,14 +96,13 @@ async def _slack_beside(nodes: Path) -> AsyncIterator[str]:
                 "SLACK_API_URL": slack.api_url,
                 "ZOMBIE_LISTEN": "127.0.0.1:0",
             }
-            (folder / "zombie.toml").write_text(POLICY)
+            (folder / "zombie.toml").write_text(policy)
             settings = Settings.load({}, environment, folder)
             service = Service(
                 settings,
                 known,
                 slack_tokens(settings),
-                AwaitedLedger(Ledger(database), threads),
-                AwaitedOutbox(Outbox(database), threads),
+                kept,
                 environment,
                 Journal(log),
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import platform
 import re
 import secrets
@@ -71,6 +72,22 @@ def ssh_transport(environment: Mapping[str, str]) -> ActingTransport:
     from bot.transport.ssh_options import Keyring
 
     return SshTransport(Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK")), nonce)
+
+
+def ssh_key(key: Path, environment: Mapping[str, str]) -> None:
+    """See that a key could log in.
+
+    Raises: MissingFile, with why not.
+    """
+    from bot.transport.ssh_options import Keyring
+
+    Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK")).login_with(key)
+
+
+def runner_name() -> str:
+    """A fresh name for this program among those at one database; it says where it runs."""
+    host = re.sub(r"[^A-Za-z0-9.-]", "-", platform.node())[:40] or "host"
+    return f"{host}-{os.getpid()}-{secrets.token_hex(3)}"
 
 
 def local_transport() -> Transport:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import urlsplit
 
+from bot.app.books import Books, books
 from bot.app.journal import Journal
 from bot.app.service import Service
 from bot.domain.errors import SettingsError
 from bot.inventory import Inventory
-from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
 from bot.settings import Settings
 from bot.surfaces.slack.connection import SlackTokens, is_loopback
 
@@ -23,21 +22,20 @@ def serve(settings: Settings, known: Inventory, database_url: str, environment: 
     """
     tokens = slack_tokens(settings)
     journal = Journal()
-    with journal.everything(), Database.open(database_url) as database, ThreadPoolExecutor(4, "ledger") as threads:
-        ledger = AwaitedLedger(Ledger(database), threads)
-        outbox = AwaitedOutbox(Outbox(database), threads)
-        seat = database.seat()
-
-        async def take_seat() -> bool:
-            return await asyncio.get_running_loop().run_in_executor(threads, seat.take)
-
-        try:
-            asyncio.run(
-                Service(settings, known, tokens, ledger, outbox, environment, journal, take_seat=take_seat).run()
-            )
-        finally:
-            seat.leave()
+    with journal.everything(), books(database_url) as kept:
+        asyncio.run(_run(settings, known, tokens, kept, environment, journal))
     return 0
+
+
+async def _run(
+    settings: Settings,
+    known: Inventory,
+    tokens: SlackTokens,
+    kept: Books,
+    environment: Mapping[str, str],
+    journal: Journal,
+) -> None:
+    await Service(settings, known, tokens, kept, environment, journal).run()
 
 
 def slack_tokens(settings: Settings) -> SlackTokens:

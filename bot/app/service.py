@@ -1,26 +1,26 @@
-"""The bot as it serves: Slack, the ledger, the way to the nodes and the web edge, from start to a clean end."""
+"""The bot as it serves: Slack, the ledger, the engine, the way to the nodes and the web edge, from start to end."""
 
 from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
-from bot.actions import ACTIONS
-from bot.app.check import DEADLINE_BEYOND_WINDOW
+from bot.app.acting import acting
+from bot.app.books import Books
 from bot.app.journal import Journal
-from bot.app.kubernetes import draining
-from bot.app.parts import library, now, ssh_transport
-from bot.domain.batch import Sampling
-from bot.domain.contracts import Listener, Transport
+from bot.app.parts import now
+from bot.app.policing import note_policy
+from bot.domain.contracts import Listener
 from bot.domain.errors import LedgerError
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Verdict
+from bot.engine import Engine
 from bot.inventory import Inventory
-from bot.ledger import AwaitedLedger, AwaitedOutbox
 from bot.response.checks import CheckDesk, Diagnose
 from bot.response.record import Record, without_secrets
 from bot.response.triage import Triage
@@ -35,20 +35,15 @@ from bot.surfaces.slack.timing import Timing
 from bot.surfaces.slack.whisper import Whisper
 from bot.surfaces.web import WebEdge
 
-STANDBY_SECONDS = 1.0  # how often a bot that waits for another's end looks whether it has come
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
 EACH_AT_ONCE = 10  # readings of one person
-
-
-async def _alone() -> bool:
-    return True
 
 
 class Service:
     """The parts of a running bot.
 
-    Shape: `diagnose` reads a node, over SSH unless told otherwise; `take_seat` is false while another bot serves at the
-    same ledger.
+    Shape: `diagnose` reads a node, over SSH unless told otherwise. Any number of them may run on one database: the
+    engine sees to it that each incident is seen to by one.
     """
 
     def __init__(
@@ -56,29 +51,26 @@ class Service:
         settings: Settings,
         known: Inventory,
         tokens: SlackTokens,
-        ledger: AwaitedLedger,
-        outbox: AwaitedOutbox,
+        books: Books,
         environment: Mapping[str, str],
         journal: Journal,
         *,
         diagnose: Diagnose | None = None,
         timing: Timing | None = None,
-        take_seat: Callable[[], Awaitable[bool]] = _alone,
     ) -> None:
         self._journal = journal
-        self._settings = settings
         self._known = known
-        self._outbox = outbox
-        self._take_seat = take_seat
+        self._books = books
         self._timing = timing or Timing()
-        self._read = diagnose or self._by(ssh_transport(environment))
+        self._acting = acting(settings, known, books.ledger, environment, runner=books.runner)
+        self._read = diagnose or _by(self._acting.triage)
         table = settings.tables.get("slack", {})
         each_at_once = table.get("each_at_once", EACH_AT_ONCE)
         self._checks = CheckDesk(self._diagnose, journal.log, settings.parallel, each_at_once)
         self._slack = SlackConnection(tokens, self._timing, now, journal.log, journal.logger("slack"))
-        self._record = Record(ledger, journal.log)
-        self._poster = Poster(self._slack.calls, outbox, self._timing, now, journal.log)
-        playbook = library(settings.playbooks).get(settings.playbook)
+        self._record = Record(books.ledger, journal.log, self._acting.offer, books.leases)
+        self._poster = Poster(self._slack.calls, books.outbox, self._timing, now, journal.log)
+        playbook = self._acting.playbooks.get(settings.playbook)
         self._desk = SlackDesk(
             known,
             Rooms(self._checks, self._poster, self._record, playbook),
@@ -86,8 +78,19 @@ class Service:
             frozenset(table.get("channels", ())),
             journal.log,
         )
+        self._engine = Engine(
+            self._acting.remediation.advance,
+            books.ledger,
+            books.leases,
+            self._record.together,
+            (),
+            journal.log,
+            self._timing.clock,
+            claimed=self._go_on,
+        )
         self._web = WebEdge(settings.get("listen"), self._why_not_ready, self._slack.routes())
         self._not_yet = "starting"
+        self._ready = asyncio.Event()
         self._stopping = asyncio.Event()
         self._beside: set[asyncio.Task[None]] = set()
 
@@ -113,19 +116,23 @@ class Service:
         Raises: SettingsError when Slack does not take the tokens, or the address to listen on cannot be had.
         """
         address = await self._web.start()
-        self._journal.log("listening", address=address, nodes=len(self._known.nodes))
+        self._journal.log("listening", address=address, nodes=len(self._known.nodes), runner=self._books.runner)
+        await note_policy(self._acting.policy, self._books.ledger, self._journal.log)
         listen(self._slack.app, self._desk.take, self._open_home)
+        self._engine.start()  # what was approved is carried on, whether Slack can be reached or not
         return await self._unless_stopped(self._come_in())
 
     async def stop(self) -> None:
-        """Take nothing more, finish what can be finished, and hang up."""
+        """Take nothing more, finish what can be finished, leave the rest to the others, and hang up."""
         self._stopping.set()
         self._journal.log("stopping")
         await self._slack.stop_listening()
-        await self._desk.drain(self._timing.drain)
+        await asyncio.gather(self._desk.drain(self._timing.drain), self._engine.drain(self._timing.drain))
         for task in self._beside:
             task.cancel()
         await self._poster.drain(self._timing.post_drain)
+        await self._engine.leave()
+        await self._acting.cluster.close()
         await self._slack.stop()
         await self._web.stop()
         self._journal.log("stopped")
@@ -133,34 +140,20 @@ class Service:
     # --- start
 
     async def _come_in(self) -> None:
-        """Wait for the seat and for Slack, however long that takes; then go on where an earlier run ended."""
-        while not await self._take_seat():
-            self._wait_for("another bot serves at this ledger")
-            await asyncio.sleep(STANDBY_SECONDS)
-        owing = await self._owing()  # before anything new is asked for, which would look the same
+        """Wait for Slack, however long that takes."""
         attempt = 0
         while trouble := await self._slack.start():
             wait = RETRY_SECONDS[min(attempt, len(RETRY_SECONDS) - 1)]
-            self._wait_for(f"Slack cannot be reached: {trouble}")
+            because = f"Slack cannot be reached: {trouble}"
+            if because != self._not_yet:
+                self._journal.log("waiting", because=because)
+            self._not_yet = because
             await asyncio.sleep(wait)
             attempt += 1
         self._not_yet = ""
+        self._ready.set()
         self._journal.log("ready", by="socket" if self._slack.by_socket else "http")
         self._begin(self._sweep(), "sweep")
-        if resumed := self._desk.resume(owing):
-            self._journal.log("resumed", checks=resumed)
-
-    def _wait_for(self, what: str) -> None:
-        if what != self._not_yet:
-            self._journal.log("waiting", because=what)
-        self._not_yet = what
-
-    async def _owing(self) -> Sequence[Sequence[Incident]]:
-        try:
-            return await self._record.owing()
-        except LedgerError as error:
-            self._journal.log("ledger_unavailable", error=str(error))
-            return ()
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
         doing, stopped = asyncio.create_task(work), asyncio.create_task(self._stopping.wait())
@@ -176,14 +169,24 @@ class Service:
 
     # --- while it runs
 
+    async def _go_on(self, group: str) -> None:
+        """Go on with the checks of a group that whoever saw to it left owing.
+
+        Raises: LedgerError when the ledger cannot be asked.
+        """
+        if not await self._unless_stopped(self._until_ready()):
+            return
+        owing: Sequence[Incident] = await self._record.owing(group)
+        if owing and self._desk.resume([owing]):
+            self._journal.log("resumed", group=group, checks=1)
+
+    async def _until_ready(self) -> None:
+        await self._ready.wait()
+
     async def _sweep(self) -> None:
-        """Post what the outbox still holds, and see that the seat is still ours."""
+        """Post what the outbox still holds."""
         while True:
             try:
-                if not await self._take_seat():
-                    self._journal.log("seat_lost")
-                    self._stopping.set()
-                    return
                 if posts := await self._poster.sweep():
                     self._journal.log("taken_up", posts=posts)
             except LedgerError as error:
@@ -194,17 +197,6 @@ class Service:
         task = asyncio.create_task(work, name=name)
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
-
-    def _by(self, transport: Transport) -> Diagnose:
-        sampling = Sampling(self._settings.samples)
-        deadline = self._settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
-        thinking, drains = asyncio.Lock(), draining(self._settings)
-
-        async def diagnose(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
-            triage = Triage(transport, ACTIONS, now, sampling, deadline, heard, thinking, drains)
-            return await triage.diagnose(node, playbook)
-
-        return diagnose
 
     async def _diagnose(self, node: Node, playbook: Playbook, heard: Listener) -> Verdict:
         verdict = without_secrets(await self._read(node, playbook, heard))
@@ -219,7 +211,7 @@ class Service:
 
     async def _home(self, user: str) -> None:
         try:
-            waiting = await self._outbox.waiting()
+            waiting = await self._books.outbox.waiting()
         except LedgerError:
             waiting = None
         await self._slack.publish_home(user, home_view(len(self._known.nodes), self._checks.running, waiting))
@@ -232,7 +224,14 @@ class Service:
         if not self._slack.is_connected:
             return "not connected to Slack"
         try:
-            await self._outbox.waiting()
+            await self._books.outbox.waiting()
         except LedgerError as error:
             return str(error)
         return ""
+
+
+def _by(triage: Triage) -> Diagnose:
+    async def diagnose(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
+        return await replace(triage, heard=heard).diagnose(node, playbook)
+
+    return diagnose

@@ -24,7 +24,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot.app.serve import serve
-    from bot.commands.record import database_url
+    from bot.settings import database_url
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)

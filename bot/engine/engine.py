@@ -60,6 +60,7 @@ class Engine:
         self._cursor: int | None = None
         self._open: dict[str, dict[str, None]] = {}  # the open incidents of each group, everybody's
         self._mine: set[str] = set()
+        self._waits: dict[str, str] = {}  # what each incident of ours waits for
         self._over: set[str] = set()  # groups of ours that nothing more happens in
         self._beat_at = self._claim_at = float("-inf")
         self._wake = asyncio.Event()
@@ -77,6 +78,10 @@ class Engine:
     def mine(self) -> frozenset[str]:
         """The groups that this runner sees to."""
         return frozenset(self._mine)
+
+    def waits_for(self, incident_id: str) -> str:
+        """Return what an incident waits for, as its last advance said; empty where it does not, or nobody knows."""
+        return self._waits.get(incident_id, "")
 
     def start(self) -> None:
         """Begin; from now on this runner takes its share."""
@@ -155,6 +160,7 @@ class Engine:
                 work.drop(group)
             for incident in self._open.get(group, ()):
                 self._advancing.drop(incident)
+                self._waits.pop(incident, None)
             if group in self._open:
                 self._log("lease_lost", group=group)
         self._mine = mine
@@ -190,6 +196,7 @@ class Engine:
             if one.ended:
                 members.pop(one.id, None)
                 self._advancing.drop(one.id)
+                self._waits.pop(one.id, None)
             else:
                 members[one.id] = None
             if not members:
@@ -233,13 +240,14 @@ class Engine:
         """Do the next things for an incident until something has to be waited for."""
         while (again := await self._advance(incident_id)) is not None:
             self._wake.set()  # so that it is shown at once
-            if again.after > timedelta(0) or self._draining or not self._is_mine(incident_id):
+            group = next((group for group, members in self._open.items() if incident_id in members), "")
+            if again.because != self._waits.get(incident_id, "") and group in self._mine:
+                self._waits[incident_id] = again.because
+                self._want_shown(group)
+            if again.after > timedelta(0) or self._draining or group not in self._mine:
                 return max(0.0, again.after.total_seconds())
         self._wake.set()
         return None
-
-    def _is_mine(self, incident_id: str) -> bool:
-        return any(incident_id in self._open.get(group, ()) for group in self._mine)
 
     async def _show(self, surface: Surface, group: str) -> float | None:
         incidents = await self._together(group)

@@ -12,7 +12,6 @@ from bot.ledger.database import Database, is_there
 from bot.ledger.leases import Leases
 from bot.ledger.ledger import Ledger
 from bot.ledger.outbox import PAGERDUTY, Outbox
-from bot.ledger.seat import Seat
 
 __all__ = [
     "PAGERDUTY",
@@ -25,7 +24,6 @@ __all__ = [
     "Leases",
     "Ledger",
     "Outbox",
-    "Seat",
     "audit",
     "exported",
     "is_there",

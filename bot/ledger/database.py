@@ -22,7 +22,7 @@ from sqlalchemy.exc import ArgumentError, DBAPIError, SQLAlchemyError
 from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger.migrations import migrate
-from bot.ledger.seat import Seat
+from bot.ledger.presence import Presence
 
 BUSY = timedelta(seconds=10)  # how long one process waits for another's transaction, which takes milliseconds
 _WRITES = "zombie_writes"
@@ -80,9 +80,9 @@ class Database:
         """Close every connection."""
         self._engine.dispose()
 
-    def seat(self) -> Seat:
-        """Return the one seat at this database, for a program that must be alone at its work."""
-        return Seat(self._engine)
+    def presence(self, runner: str) -> Presence:
+        """Return what shows the others at this database that a runner is there."""
+        return Presence(self._engine, runner)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:

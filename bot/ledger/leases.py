@@ -10,6 +10,7 @@ from sqlalchemy import Connection, and_, bindparam, case, delete, exists, insert
 
 from bot.domain.entry import instant_of, instant_text
 from bot.ledger.database import Database
+from bot.ledger.presence import Presence
 from bot.ledger.tables import HOLDS, INCIDENTS, LEASES, POSTS, RUNNERS
 
 SILENT = timedelta(seconds=10)  # a runner that was not heard of for so long is taken for dead
@@ -46,7 +47,7 @@ _LET_GO = delete(LEASES).where(
 
 
 def live(connection: Connection, now: datetime, silent: timedelta = SILENT) -> list[str]:
-    """Return the runners that are alive; one that was heard of in the future, before a clock was put back, is not."""
+    """Return the runners that are heard of; of one from the future, before a clock was put back, nothing is."""
     span = {"since": instant_text(now - silent), "until": instant_text(now + silent)}
     return list(connection.execute(_LIVE, span).scalars())
 
@@ -54,7 +55,8 @@ def live(connection: Connection, now: datetime, silent: timedelta = SILENT) -> l
 class Leases:
     """One runner's leases, each verb one transaction that blocks its thread; `contracts.Leases` has the promises.
 
-    Shape: `time` stands in for the database's own, where the whole run has a clock that is handed in.
+    Shape: `presence` shows that a runner has gone before it was silent for long. `time` stands in for the database's
+    own, where the whole run has a clock that is handed in.
     """
 
     def __init__(
@@ -62,15 +64,19 @@ class Leases:
         database: Database,
         runner: str,
         silent: timedelta = SILENT,
+        presence: Presence | None = None,
         time: Callable[[], datetime] | None = None,
     ) -> None:
         self.runner = runner
         self._database = database
         self._silent = silent
+        self._presence = presence
         self._time = time
 
     def beat(self) -> None:
         """Say that this runner is alive, and at work on the nodes it holds."""
+        if self._presence is not None:
+            self._presence.enter()
         with self._database.writing() as connection:
             now = self._now(connection)
             self._be_there(connection, now)
@@ -82,7 +88,7 @@ class Leases:
             now = self._now(connection)
             found = connection.execute(select(LEASES.c.runner).where(LEASES.c.group == group)).scalar_one_or_none()
             others = {found} - {None, self.runner}
-            if not by_force and others.intersection(self._alive(connection)):
+            if not by_force and others & self.alive(connection):
                 return False
             self._be_there(connection, now)
             if found != self.runner:
@@ -92,15 +98,15 @@ class Leases:
     def claim(self) -> tuple[str, ...]:
         """Take every group that no live runner sees to, and return those: what is open, and what the dead left."""
         with self._database.reading() as connection:  # asked often, and nearly always there is nothing
-            if not self._unseen(connection, self._alive(connection)):
+            if not self._unseen(connection, self.alive(connection)):
                 return ()
         with self._database.writing() as connection:
             self._be_there(connection, self._now(connection))
-            alive = self._alive(connection)
+            alive = self.alive(connection)
             cards = self._unseen(connection, alive)
             if cards:
                 self._write(connection, cards)
-                connection.execute(_OF_DEAD.values(beat_at=LONG_AGO), {"live": alive, "cards": cards})
+                connection.execute(_OF_DEAD.values(beat_at=LONG_AGO), {"live": sorted(alive), "cards": cards})
         return tuple(cards)
 
     def mine(self) -> frozenset[str]:
@@ -120,13 +126,18 @@ class Leases:
         with self._database.writing() as connection:
             connection.execute(update(HOLDS).where(HOLDS.c.runner == self.runner).values(beat_at=LONG_AGO))
             connection.execute(delete(RUNNERS).where(RUNNERS.c.id == self.runner))
+        if self._presence is not None:
+            self._presence.leave()
 
-    def _alive(self, connection: Connection) -> list[str]:
-        """Who is alive; this one is, whatever the table says: it does not take over from itself."""
-        return sorted({*live(connection, self._now(connection), self._silent), self.runner})
+    def alive(self, connection: Connection) -> set[str]:
+        """Return who is alive; this runner is, whatever is said of it: it does not take over from itself."""
+        heard = set(live(connection, self._now(connection), self._silent)) - {self.runner}
+        if self._presence is not None:
+            heard = self._presence.those_there(connection, heard)
+        return heard | {self.runner}
 
     def _unseen(self, connection: Connection, alive: Collection[str]) -> list[str]:
-        return sorted(connection.execute(_UNSEEN, {"live": list(alive)}).scalars())
+        return sorted(connection.execute(_UNSEEN, {"live": sorted(alive)}).scalars())
 
     def _be_there(self, connection: Connection, now: datetime) -> None:
         text = instant_text(now)

@@ -9,13 +9,14 @@ import json
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, and_, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, exists, func, insert, select, update
 
 from bot.domain.entry import instant_of, instant_text, is_stream
 from bot.domain.post import DuePost, Place, Post
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
-from bot.ledger.tables import POSTS
+from bot.ledger.leases import Leases
+from bot.ledger.tables import LEASES, POSTS
 
 LEASE = timedelta(seconds=15)  # how long a post that was handed out is not handed out again
 AT_ONCE = 50
@@ -27,15 +28,24 @@ class Outbox:
     """Keeps one row for each (incident, part), each verb one transaction that blocks its thread."""
 
     def __init__(
-        self, database: Database, lease: timedelta = LEASE, *, parts: str = "", at_once: int = AT_ONCE
+        self,
+        database: Database,
+        lease: timedelta = LEASE,
+        *,
+        parts: str = "",
+        at_once: int = AT_ONCE,
+        leases: Leases | None = None,
     ) -> None:
         """`parts`: hand out and count those only whose name begins so; without it those that nobody else takes.
 
         `at_once`: how many are handed out together; who sends them one by one has a lease's time for all of them.
+
+        `leases`: whose runner is handed only what it sees to, or nobody does; without it everything.
         """
         self._database = database
         self._lease = lease
         self._at_once = at_once
+        self._leases = leases
         self._ours = POSTS.c.part.startswith(parts) if parts else POSTS.c.part.not_like(f"{PAGERDUTY}%")
 
     def keep(self, post: Post) -> str:
@@ -63,11 +73,11 @@ class Outbox:
         """Return what is to be sent now, in the order it was kept; nobody else is handed it for a while."""
         text = instant_text(now)
         with self._database.reading() as connection:  # asked often, and nearly always there is nothing
-            if not connection.execute(self._due(text).limit(1)).first():
+            if not connection.execute(self._due(connection, text).limit(1)).first():
                 return ()
         found: list[DuePost] = []
         with self._database.writing() as connection:
-            for row in connection.execute(self._due(text).limit(self._at_once)).all():
+            for row in connection.execute(self._due(connection, text).limit(self._at_once)).all():
                 _change(connection, row, {"due_at": instant_text(now + self._lease)})
                 found.append(_post(row))
         return tuple(found)
@@ -112,11 +122,15 @@ class Outbox:
             count = connection.execute(select(func.count()).select_from(POSTS).where(POSTS.c.waiting, self._ours))
             return int(count.scalar_one())
 
-    def _due(self, now: str) -> Any:
+    def _due(self, connection: Connection, now: str) -> Any:
         joined = POSTS.outerjoin(_ABOVE, and_(_ABOVE.c.incident == POSTS.c.incident, _ABOVE.c.part == POSTS.c.under))
         thread = (_ABOVE.c.place_channel.label("thread_channel"), _ABOVE.c.place_ts.label("thread_ts"))
         ready = (POSTS.c.waiting, POSTS.c.due_at <= now, (POSTS.c.under == "") | _ABOVE.c.place_ts.is_not(None))
-        return select(POSTS, *thread).select_from(joined).where(self._ours, *ready).order_by(POSTS.c.number)
+        due = select(POSTS, *thread).select_from(joined).where(self._ours, *ready).order_by(POSTS.c.number)
+        others = set() if self._leases is None else self._leases.alive(connection) - {self._leases.runner}
+        if not others:
+            return due
+        return due.where(~exists().where(LEASES.c.group == POSTS.c.incident, LEASES.c.runner.in_(others)))
 
 
 _ABOVE = POSTS.alias("above")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
 from bot.domain.alert import BOT, Alert, SourceKind
-from bot.domain.contracts import Ledger
+from bot.domain.contracts import Leases, Ledger
 from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, UnreadableEntry
 from bot.domain.events import AlertReceived, IncidentEvent, PlanWithheld, Triaged
 from bot.domain.fold import fold
@@ -17,10 +17,11 @@ from bot.domain.json_form import plain, read
 from bot.domain.playbook import Playbook
 from bot.domain.redaction import redacted
 from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.response.proposal import ACTING_IS_OFF
 
-Offer: TypeAlias = Callable[[Verdict, Playbook], Awaitable[IncidentEvent | None]]
+Offer: TypeAlias = Callable[[Verdict, Playbook, str], Awaitable[IncidentEvent | None]]  # of an incident, by its id
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,16 +58,27 @@ class Opening:
 class Record:
     """Writes checks into the ledger. A ledger that cannot be asked never keeps a verdict from the person who asked."""
 
-    def __init__(self, ledger: Ledger, log: Callable[..., None], offer: Offer | None = None) -> None:
-        """`offer` decides what becomes of a verdict's plan; without it no plan is offered."""
+    def __init__(
+        self, ledger: Ledger, log: Callable[..., None], offer: Offer | None = None, leases: Leases | None = None
+    ) -> None:
+        """`offer` decides what becomes of a verdict's plan; without it no plan is offered.
+
+        `leases`: whoever opens an incident sees to it.
+        """
         self._ledger = ledger
         self._log = log
         self._offer = offer
+        self._leases = leases
 
     async def opened(self, opening: Opening, node: str) -> bool:
         """Open the incident of one node; False when it is on record already, from an earlier telling of the wish."""
         incident = opening.incident(node)
         try:
+            if (await self._ledger.head(incident)).seq:
+                return False
+            # Before it is on record: until then nobody else can find it without somebody who sees to it.
+            if self._leases is not None and not await self._leases.take(opening.group):
+                return False
             await self._ledger.append(incident, 0, opening.received(node), opening.by)
         except Conflict:
             return False
@@ -74,22 +86,21 @@ class Record:
             self._log("record_failed", incident=incident, error=one_line(str(error)))
         return True
 
-    async def owing(self) -> tuple[tuple[Incident, ...], ...]:
-        """Return the groups of incidents in which an earlier run of the program left a node without a verdict.
+    async def owing(self, group: str) -> tuple[Incident, ...]:
+        """Return a group in which whoever saw to it left a node without a verdict; nothing where every node has one.
 
         Raises: LedgerError when the ledger cannot be asked.
         """
-        open_groups = {one.group for one in await self._ledger.incidents(only_open=True)} - {""}
-        groups: dict[str, list[str]] = {}
-        for one in await self._ledger.incidents() if open_groups else ():
-            if one.group in open_groups:
-                groups.setdefault(one.group, []).insert(0, one.id)  # they are told newest first
-        found = [await self._folded(ids) for ids in groups.values()]
-        return tuple(group for group in found if any(one.triage is None for one in group))
+        found = await self.together(group)
+        return found if any(one.state is State.OPENED and not one.undoes for one in found) else ()
 
-    async def _folded(self, ids: Sequence[str]) -> tuple[Incident, ...]:
+    async def together(self, group: str) -> tuple[Incident, ...]:
+        """Return the incidents that are shown together, the oldest first; what cannot be read here is left out.
+
+        Raises: LedgerError when the ledger cannot be asked.
+        """
         folded = []
-        for incident in ids:
+        for incident in await self._ledger.together(group):
             entries = await self._ledger.read(incident)
             try:
                 folded.append(fold(entries))
@@ -108,7 +119,7 @@ class Record:
                 seq = (await self._ledger.append(incident, 0, opening.received(verdict.node), opening.by)).seq
             entry = await self._ledger.append(incident, seq, event, BOT)
             if verdict.plan is not None:
-                offered = await self._offer(verdict, playbook) if self._offer is not None else None
+                offered = await self._offer(verdict, playbook, incident) if self._offer is not None else None
                 await self._ledger.append(incident, entry.seq, offered or PlanWithheld(ACTING_IS_OFF), BOT)
         except LedgerError as error:
             self._log("record_failed", incident=incident, error=one_line(str(error)))

@@ -116,6 +116,25 @@ class Settings:
         return int(self.get("parallel"))
 
 
+def database_url(environment: Mapping[str, str], folder: Path | None = None) -> str:
+    """Return where the record is: ZOMBIE_DATABASE_URL, or else a file in ZOMBIE_STATE_DIR or the XDG state folder.
+
+    Shape: no file of settings says it, so that a command which needs the record alone reads none.
+
+    Source: https://specifications.freedesktop.org/basedir-spec/latest/ (a relative folder there counts as none).
+
+    Raises: SettingsError when one of them is not what it may be.
+    """
+    home = Path(environment.get("HOME") or Path.home())
+    rows = [row for row in SETTINGS if row.name in ("database_url", "state_dir")]
+    given = Settings.load({}, environment, folder or Path.cwd(), home, rows)
+    if url := given.get("database_url"):
+        return str(url)
+    xdg = Path(environment.get("XDG_STATE_HOME") or "")
+    state = given.get("state_dir") or (xdg if xdg.is_absolute() else home / ".local" / "state") / "zombie"
+    return f"sqlite:///{Path(state) / 'zombie.db'}"
+
+
 @dataclass(frozen=True, slots=True)
 class _File:
     """What zombie.toml gives, by setting's name, with the line."""

@@ -43,7 +43,7 @@ def clock() -> Clock:
 
 @pytest.fixture
 def runner(database: Database, clock: Clock) -> Callable[[str], Leases]:
-    return lambda name: Leases(database, name, SILENT, clock)
+    return lambda name: Leases(database, name, SILENT, time=clock)
 
 
 @pytest.fixture

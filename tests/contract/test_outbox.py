@@ -9,7 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.domain.post import DuePost, Place, Post
-from bot.ledger import PAGERDUTY, AwaitedOutbox, Database, Outbox
+from bot.ledger import PAGERDUTY, AwaitedOutbox, Database, Leases, Outbox
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 SOON = timedelta(seconds=1)
@@ -94,6 +94,19 @@ def test_two_senders_at_once_share_the_posts(outbox: Outbox, database: Database)
         handed = [due.id for dues in threads.map(lambda _: Outbox(database, LEASE).due(NOW), range(4)) for due in dues]
     assert sorted(handed) == sorted(set(handed))
     assert len(handed) == 30
+
+
+def test_post_of_a_group_is_handed_out_to_whoever_sees_to_it(database: Database) -> None:
+    time = [NOW]
+    a, b = (Leases(database, name, time=lambda: time[0]) for name in "ab")
+    a.take(CARD.incident)
+    ours, theirs = Outbox(database, LEASE, leases=a), Outbox(database, LEASE, leases=b)
+    ours.keep(CARD)
+    nobodys = ours.keep(Post("nobodys", "card", "C1"))
+    assert [due.id for due in theirs.due(NOW)] == [nobodys]
+    assert only(ours.due(NOW)).post == CARD
+    time[0] += LEASE
+    assert [due.post for due in theirs.due(NOW + LEASE)] == [CARD, Post("nobodys", "card", "C1")], "it fell silent"
 
 
 def test_failed_post_comes_back_when_it_may_be_tried_again(outbox: Outbox) -> None:

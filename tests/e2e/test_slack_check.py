@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import sqlite3
 import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Sequence
@@ -184,26 +185,27 @@ async def test_sigterm_in_the_middle_of_a_check_ends_well_and_leaves_the_verdict
     assert [line["event"] for line in bot.lines][-3:] == ["stopping", "checked", "stopped"]
 
 
-async def test_second_bot_at_a_ledger_waits_and_goes_on_where_the_first_was_killed(
+async def test_of_two_bots_at_a_ledger_one_goes_on_where_the_other_was_killed(
     slack: SlackWorkspace, fleet: Fleet, tmp_path: Path
 ) -> None:
-    async with serving(slack, fleet, tmp_path / "state", seconds=4) as first:
-        second = Bot(await started(slack, fleet, tmp_path / "state"))
-        try:
-            await slack.until(lambda: second.logged("waiting"), what="the second bot to wait")
-            await slack.say("alice", "oncall-gpu", f"/zombie check {FOUNDING}")
-            await slack.until(lambda: [m for m in cards(slack) if " of " in m.text], what="the first edit of the card")
-            first.process.kill()
-            await first.process.wait()
-            first.end = _already_dead  # type: ignore[method-assign]
-            await slack.until(
-                lambda: next((m for m in cards(slack) if "CRITICAL" in m.text), None),
-                timeout=timedelta(seconds=30),
-                what="the verdict of the second bot",
-            )
-            assert len(cards(slack)) == 1
-        finally:
-            assert await second.end() == 0, second.lines
+    async with (
+        serving(slack, fleet, tmp_path / "state", seconds=3) as first,
+        serving(slack, fleet, tmp_path / "state", seconds=3) as second,
+    ):
+        await slack.say("alice", "oncall-gpu", f"/zombie check {FOUNDING}")
+        await slack.until(lambda: [m for m in cards(slack) if " of " in m.text], what="the first edit of the card")
+        with sqlite3.connect(tmp_path / "state" / "zombie.db") as ledger:
+            ((runner,),) = ledger.execute("SELECT runner FROM leases").fetchall()
+        killed = next(bot for bot in (first, second) if (bot.logged("listening") or {})["runner"] == runner)
+        killed.process.kill()
+        await killed.process.wait()
+        killed.end = _already_dead  # type: ignore[method-assign]
+        await slack.until(
+            lambda: next((m for m in cards(slack) if "CRITICAL" in m.text), None),
+            timeout=timedelta(seconds=30),
+            what="the verdict of the other bot",
+        )
+        assert len(cards(slack)) == 1
 
 
 async def test_what_a_hostile_node_prints_mentions_nobody(slack: SlackWorkspace, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from bot.__main__ import main
-from bot.commands.record import database_url, terminal_user
+from bot.commands.record import terminal_user
 from bot.domain.alert import is_who
 from bot.domain.events import Escalated
 from bot.domain.fold import fold
@@ -188,20 +188,6 @@ def test_what_people_and_sources_wrote_is_made_safe_to_look_at(run: Run, url: st
         assert "\x1b" not in out
         assert "\u202e" not in out
         assert "x1b[31mred" in out
-
-
-@pytest.mark.parametrize(
-    ("environment", "url"),
-    [
-        ({"ZOMBIE_DATABASE_URL": "postgresql://db/z", "ZOMBIE_STATE_DIR": "/s"}, "postgresql://db/z"),
-        ({"ZOMBIE_STATE_DIR": "/s", "XDG_STATE_HOME": "/x", "HOME": "/h"}, "sqlite:////s/zombie.db"),
-        ({"XDG_STATE_HOME": "/x", "HOME": "/h"}, "sqlite:////x/zombie/zombie.db"),
-        ({"XDG_STATE_HOME": "relative", "HOME": "/h"}, "sqlite:////h/.local/state/zombie/zombie.db"),
-        ({"HOME": "/h"}, "sqlite:////h/.local/state/zombie/zombie.db"),
-    ],
-)
-def test_record_is_where_the_environment_says(environment: dict[str, str], url: str) -> None:
-    assert database_url(environment) == url
 
 
 def test_person_at_the_terminal_has_a_name_for_the_record() -> None:

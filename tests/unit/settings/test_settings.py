@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.domain.errors import SettingsError
-from bot.settings import Settings
+from bot.settings import Settings, database_url
 from bot.settings.rows import SETTINGS, Kind, Setting
 
 HOME = Path("/home/someone")
@@ -228,3 +228,18 @@ def test_values_are_shown_as_they_are_written(tmp_path: Path) -> None:
 def test_every_row_says_what_it_is_for() -> None:
     assert all(row.help.endswith(".") for row in SETTINGS)
     assert len({row.name for row in SETTINGS}) == len(SETTINGS)
+
+
+@pytest.mark.parametrize(
+    ("environment", "url"),
+    [
+        ({"ZOMBIE_DATABASE_URL": "postgresql://db/z", "ZOMBIE_STATE_DIR": "/s"}, "postgresql://db/z"),
+        ({"ZOMBIE_STATE_DIR": "/s", "XDG_STATE_HOME": "/x", "HOME": "/h"}, "sqlite:////s/zombie.db"),
+        ({"XDG_STATE_HOME": "/x", "HOME": "/h"}, "sqlite:////x/zombie/zombie.db"),
+        ({"XDG_STATE_HOME": "relative", "HOME": "/h"}, "sqlite:////h/.local/state/zombie/zombie.db"),
+        ({"HOME": "/h"}, "sqlite:////h/.local/state/zombie/zombie.db"),
+        ({"ZOMBIE_DATABASE_URL": " ", "ZOMBIE_STATE_DIR": "here"}, "sqlite:////work/here/zombie.db"),
+    ],
+)
+def test_record_is_where_the_environment_says(environment: dict[str, str], url: str) -> None:
+    assert database_url(environment, Path("/work")) == url

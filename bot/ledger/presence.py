@@ -1,0 +1,114 @@
+"""Whether a runner is there: seen at once when its program has gone, however it went.
+
+SQLite: a lock on a file beside the database's, which the kernel lets go with its process; flock(2).
+PostgreSQL: an advisory lock of a session; https://www.postgresql.org/docs/15/explicit-locking.html#ADVISORY-LOCKS
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import os
+from collections.abc import Collection
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, bindparam, create_engine, text
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from bot.domain.errors import LedgerUnavailable
+from bot.domain.safe_text import one_line
+
+_LOCKS = int.from_bytes(b"serv")  # the first of a lock's two numbers; the second is the runner's
+_HELD = text(
+    "SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = :locks "
+    "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
+).bindparams(bindparam("locks", _LOCKS))
+
+
+class Presence:
+    """A runner's own, and the others' as it sees them. One that is stopped, and not gone, is there."""
+
+    def __init__(self, engine: Engine, runner: str) -> None:
+        self._engine = engine
+        self._runner = runner
+        self._file: int | None = None
+        self._session: Connection | None = None
+
+    def enter(self) -> None:
+        """Be there, or see that this is still so.
+
+        Raises: LedgerUnavailable when the others could not see it.
+        """
+        try:
+            if self._engine.dialect.name == "sqlite":
+                self._enter_file()
+            else:
+                self._enter_session()
+        except (OSError, SQLAlchemyError) as no:
+            self.leave()
+            raise LedgerUnavailable(f"Who serves at this ledger cannot be told: {one_line(str(no), 200)}.") from no
+
+    def leave(self) -> None:
+        """Be gone."""
+        if self._file is not None:
+            with contextlib.suppress(OSError):
+                self._path(self._runner).unlink()
+            os.close(self._file)
+            self._file = None
+        if self._session is not None:
+            with contextlib.suppress(SQLAlchemyError):
+                self._session.close()
+            self._session = None
+
+    def those_there(self, connection: Connection, runners: Collection[str]) -> set[str]:
+        """Return which of these runners are there."""
+        if not runners:
+            return set()
+        if connection.dialect.name == "sqlite":
+            return {runner for runner in runners if self._is_locked(self._path(runner))}
+        held = set(connection.execute(_HELD).scalars())
+        return {runner for runner in runners if _number(runner) in held}
+
+    def _path(self, runner: str) -> Path:
+        return Path(f"{self._engine.url.database}.{runner}.alive")
+
+    def _is_locked(self, path: Path) -> bool:
+        """See whether a runner has its file; one that it left behind is taken away."""
+        try:
+            file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+        except FileNotFoundError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            path.unlink(missing_ok=True)
+        except BlockingIOError:
+            return True
+        finally:
+            os.close(file)
+        return False
+
+    def _enter_file(self) -> None:
+        if self._file is not None and self._path(self._runner).exists():
+            return
+        file = os.open(self._path(self._runner), os.O_CREAT | os.O_RDWR | os.O_CLOEXEC, 0o600)
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if self._file is not None:
+            os.close(self._file)
+        self._file = file
+
+    def _enter_session(self) -> None:
+        if self._session is not None:
+            with contextlib.suppress(SQLAlchemyError):
+                self._session.exec_driver_sql("SELECT 1")
+                return
+            self.leave()  # the server ended the session, and with it our lock
+        self._session = create_engine(self._engine.url, poolclass=NullPool, isolation_level="AUTOCOMMIT").connect()
+        number = _number(self._runner)
+        signed = number - 2**32 if number >= 2**31 else number
+        self._session.exec_driver_sql(f"SELECT pg_advisory_lock_shared({_LOCKS}, {signed})")
+
+
+def _number(runner: str) -> int:
+    return int.from_bytes(hashlib.sha256(runner.encode()).digest()[:4])

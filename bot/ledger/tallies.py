@@ -1,0 +1,55 @@
+"""How many of what stands in the database: counted in one transaction, and anew only where something changed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from sqlalchemy import func, select
+
+from bot.ledger import holds
+from bot.ledger.database import Database
+from bot.ledger.tables import DELIVERIES, INCIDENTS, POSTS
+
+_LAST_CHANGE = select(func.coalesce(func.max(INCIDENTS.c.change), 0))  # by an index
+_INCIDENTS = select(INCIDENTS.c.state, func.coalesce(INCIDENTS.c.cause, ""), func.count()).group_by(
+    INCIDENTS.c.state, INCIDENTS.c.cause
+)
+_DELIVERIES = select(func.count()).select_from(DELIVERIES).where(~DELIVERIES.c.done)
+_POSTS = select(func.count()).select_from(POSTS).where(POSTS.c.waiting)
+
+
+@dataclass(frozen=True, slots=True)
+class Tally:
+    """The counts of one moment; `incidents` by (state, cause), a cause being empty where none is named."""
+
+    incidents: Mapping[tuple[str, str], int]
+    deliveries_waiting: int
+    posts_waiting: int
+    is_braked: bool
+
+
+class Tallies:
+    """Counts, and remembers the incidents' counts until one of them goes on."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._counted_at = -1
+        self._incidents: Mapping[tuple[str, str], int] = {}
+
+    def read(self) -> Tally:
+        """Count.
+
+        Raises: LedgerUnavailable when the database cannot be asked.
+        """
+        with self._database.reading() as connection:
+            change = int(connection.execute(_LAST_CHANGE).scalar_one())
+            if change != self._counted_at:
+                rows = connection.execute(_INCIDENTS)
+                self._incidents, self._counted_at = {(str(row[0]), str(row[1])): int(row[2]) for row in rows}, change
+            return Tally(
+                self._incidents,
+                int(connection.execute(_DELIVERIES).scalar_one()),
+                int(connection.execute(_POSTS).scalar_one()),
+                holds.brake(connection) is not None,
+            )

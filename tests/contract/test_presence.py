@@ -1,0 +1,108 @@
+"""Whether a runner is there is seen at once by the others, on every database that they may share."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.domain.events import AlertReceived
+from bot.ledger import Database, Leases, Ledger
+from bot.ledger.presence import Presence
+from tests.incidents import ALERT, ASKER
+from tests.waiting import until
+
+ROOT = Path(__file__).parents[2]
+IS_THERE = """
+import sys
+from bot.ledger import Database, Leases
+database = Database.open(sys.argv[1])
+leases = Leases(database, "other", presence=database.presence("other"))
+leases.beat()
+print(len(leases.claim()), flush=True)
+sys.stdin.readline()
+"""
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with Database.open(database_url) as opened:
+        yield opened
+
+
+@contextmanager
+def another(url: str) -> Iterator[subprocess.Popen[str]]:
+    process = subprocess.Popen(
+        [sys.executable, "-P", "-c", IS_THERE, url],
+        env={"PYTHONPATH": str(ROOT)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    try:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "1\n"
+        yield process
+    finally:
+        process.kill()
+        process.communicate()
+
+
+def seen(database: Database, by: Presence) -> set[str]:
+    with database.reading() as connection:
+        return by.those_there(connection, ["a", "b"])
+
+
+def test_runner_is_there_until_it_leaves(database: Database) -> None:
+    a, b = database.presence("a"), database.presence("b")
+    assert seen(database, a) == set()
+    a.enter()
+    a.enter()
+    b.enter()
+    assert seen(database, a) == seen(database, b) == {"a", "b"}
+    a.leave()
+    assert seen(database, b) == {"b"}
+    a.enter()
+    assert seen(database, b) == {"a", "b"}
+    a.leave()
+    b.leave()
+
+
+def test_program_that_was_killed_is_taken_over_at_once_and_one_that_is_stopped_is_not(
+    database: Database, database_url: str
+) -> None:
+    Ledger(database).append("one", 0, AlertReceived(ALERT, "node-1"), ASKER)
+    presence = database.presence("me")
+    me = Leases(database, "me", presence=presence)
+    me.beat()
+    with another(database_url) as process:
+        assert me.claim() == ()
+        process.send_signal(signal.SIGSTOP)
+        assert me.claim() == ()
+        process.kill()
+        process.wait()
+        # PostgreSQL learns of it from the kernel in its own time, which is milliseconds.
+        assert until(me.claim) == ("one",)
+    me.leave()
+
+
+def test_who_left_leaves_no_file_and_what_a_killed_one_left_is_taken_away(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'zombie.db'}"
+    with Database.open(url) as database:
+        Ledger(database).append("one", 0, AlertReceived(ALERT, "node-1"), ASKER)
+        me = Leases(database, "me", presence=database.presence("me"))
+        me.beat()
+        with another(url):
+            assert sorted(path.name for path in tmp_path.glob("*.alive")) == [
+                "zombie.db.me.alive",
+                "zombie.db.other.alive",
+            ]
+        assert me.claim() == ("one",)
+        assert [path.name for path in tmp_path.glob("*.alive")] == ["zombie.db.me.alive"]
+        me.leave()
+        assert list(tmp_path.glob("*.alive")) == []
