@@ -1,0 +1,205 @@
+"""The simulated PagerDuty behaves as the real one does where the bot relies on it."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from aiohttp import ClientSession, web
+
+from bot.demo.pagerduty.server import PagerDuty
+from bot.demo.pagerduty.webhooks import Persistence
+from tests.pagerduty import account, client
+from tests.slack import SteppedClock
+
+SOON = Persistence(timedelta(seconds=2), tuple(timedelta(seconds=0.01) for _ in range(4)))
+VERSION = "application/vnd.pagerduty+json;version=2"
+
+
+class Receiver:
+    """Takes webhooks, and answers as told; 202 where it was told nothing."""
+
+    def __init__(self) -> None:
+        self.url = ""
+        self.got: list[tuple[dict[str, str], bytes]] = []
+        self.answers: list[int] = []
+
+    async def take(self, request: web.Request) -> web.Response:
+        self.got.append((dict(request.headers), await request.read()))
+        return web.Response(status=self.answers.pop(0) if self.answers else 202)
+
+    @property
+    def kinds(self) -> list[str]:
+        return [json.loads(body)["event"]["event_type"] for _, body in self.got]
+
+
+@asynccontextmanager
+async def receiver() -> AsyncIterator[Receiver]:
+    one = Receiver()
+    app = web.Application()
+    app.router.add_post("/pagerduty", one.take)
+    runner = web.AppRunner(app, access_log=None)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    one.url = f"http://127.0.0.1:{runner.addresses[0][1]}/pagerduty"
+    try:
+        yield one
+    finally:
+        await runner.cleanup()
+
+
+async def ask(pagerduty: PagerDuty, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, Any]:
+    async with (
+        ClientSession() as session,
+        session.request(method, f"{pagerduty.api_url}{path}", json=body, headers=headers) as response,
+    ):
+        return response.status, await response.json()
+
+
+async def test_webhooks_are_signed_with_every_secret_over_their_raw_bytes() -> None:
+    async with account(persistence=SOON) as pagerduty, receiver() as bot:
+        subscription = pagerduty.deliver_to(bot.url, "old")
+        subscription.secrets.append("new")
+        pagerduty.account.trigger("node is slow", {"host": "node-1"})
+        await pagerduty.webhooks.settled()
+        ((headers, body),) = bot.got
+        wanted = {f"v1={hmac.new(key, body, hashlib.sha256).hexdigest()}" for key in (b"old", b"new")}
+        assert set(headers["X-PagerDuty-Signature"].split(",")) == wanted
+        assert b"node-1" not in body, "a webhook says nothing of the alerts"
+
+
+async def test_failed_webhook_comes_again_under_the_same_id_and_holds_up_the_later_ones() -> None:
+    async with account(persistence=SOON) as pagerduty, receiver() as bot:
+        pagerduty.deliver_to(bot.url, "s")
+        bot.answers = [503, 429, 202]
+        page = pagerduty.account.trigger("node is slow")
+        pagerduty.account.acknowledge(page, pagerduty.account.person)
+        pagerduty.account.resolve(page)
+        await pagerduty.webhooks.settled()
+        assert bot.kinds == [*["incident.triggered"] * 3, "incident.acknowledged", "incident.resolved"]
+        assert len({headers["X-Webhook-Id"] for headers, _ in bot.got[:3]}) == 1
+        assert len({headers["X-Webhook-Id"] for headers, _ in bot.got}) == 3
+
+
+async def test_three_drops_in_a_row_disable_the_subscription_for_a_day() -> None:
+    clock = SteppedClock()
+    async with account(persistence=SOON, clock=clock) as pagerduty, receiver() as bot, client(pagerduty) as asking:
+        subscription = pagerduty.deliver_to(bot.url, "s")
+        bot.answers = [400, 202, 401, 400, 404]
+        for number in range(6):
+            pagerduty.account.trigger(f"number {number}")
+            await pagerduty.webhooks.settled()
+        assert len(bot.got) == 5, "what is taken ends a row, and after three nothing is brought"
+        assert [one.is_suspended for one in await asking.subscriptions()] == [True]
+        clock.move(timedelta(hours=24))
+        assert [one.is_suspended for one in await asking.subscriptions()] == [False]
+        pagerduty.account.trigger("after a day")
+        await pagerduty.webhooks.settled()
+        assert len(bot.got) == 6
+        assert subscription.is_listening
+
+
+async def test_nobody_there_is_tried_again_and_then_given_up() -> None:
+    async with account(persistence=SOON) as pagerduty:
+        subscription = pagerduty.deliver_to("http://127.0.0.1:9/pagerduty", "s")
+        for _ in range(3):
+            pagerduty.account.trigger("node is slow")
+        await pagerduty.webhooks.settled()
+        assert len(pagerduty.webhooks.brought) == 15
+        assert not subscription.is_listening
+
+
+async def test_webhook_may_arrive_twice_and_a_note_comes_back() -> None:
+    async with account(persistence=SOON) as pagerduty, receiver() as bot, client(pagerduty) as asking:
+        pagerduty.deliver_to(bot.url, "s")
+        pagerduty.webhooks.duplicates = 1
+        page = pagerduty.account.trigger("node is slow")
+        await pagerduty.webhooks.settled()
+        await asking.add_note(page.id, "node-1: CRITICAL\n[zombie 7k3m9x2qpv]")
+        await pagerduty.webhooks.settled()
+        assert bot.kinds == ["incident.triggered", "incident.triggered", "incident.annotated"]
+        agent = json.loads(bot.got[-1][1])["event"]["agent"]
+        assert agent["id"] == pagerduty.account.bot.id
+
+
+async def test_ping_comes_even_to_what_is_disabled() -> None:
+    async with account(persistence=SOON) as pagerduty, receiver() as bot, client(pagerduty) as asking:
+        subscription = pagerduty.deliver_to(bot.url, "s")
+        pagerduty.webhooks.disable(subscription)
+        await asking.ping(subscription.id)
+        await pagerduty.webhooks.settled()
+        assert bot.kinds == ["pagey.ping"]
+
+
+async def test_secret_is_shown_when_a_subscription_is_made_and_never_again() -> None:
+    async with account() as pagerduty:
+        token = {"Authorization": f"Token token={pagerduty.token}", "Accept": VERSION}
+        method = {"type": "http_delivery_method", "url": "http://127.0.0.1:9/"}
+        wanted = {"webhook_subscription": {"delivery_method": method, "events": ["incident.triggered"]}}
+        status, made = await ask(pagerduty, "POST", "/webhook_subscriptions", wanted, **token)
+        assert status == 201
+        assert made["webhook_subscription"]["delivery_method"]["secret"]
+        _, listed = await ask(pagerduty, "GET", "/webhook_subscriptions", **token)
+        assert listed["webhook_subscriptions"][0]["delivery_method"]["secret"] is None
+
+
+@pytest.mark.parametrize(("left_out", "status"), [("Authorization", 401), ("Accept", 400), ("From", 400), ("", 200)])
+async def test_headers_are_demanded(left_out: str, status: int) -> None:
+    async with account() as pagerduty:
+        page = pagerduty.account.trigger("node is slow")
+        headers = {
+            "Authorization": f"Token token={pagerduty.token}",
+            "Accept": VERSION,
+            "From": pagerduty.sender,
+        }
+        headers.pop(left_out, None)
+        body = {"note": {"content": "hello"}}
+        assert (await ask(pagerduty, "POST", f"/incidents/{page.id}/notes", body, **headers))[0] == status
+        assert len(page.notes) == (status == 200)
+
+
+async def test_acknowledging_a_resolved_page_opens_it_again() -> None:
+    async with account() as pagerduty:
+        page = pagerduty.account.trigger("node is slow")
+        pagerduty.account.resolve(page)
+        headers = {"Authorization": f"Token token={pagerduty.token}", "Accept": VERSION, "From": pagerduty.sender}
+        body = {"incident": {"type": "incident_reference", "status": "acknowledged"}}
+        await ask(pagerduty, "PUT", f"/incidents/{page.id}", body, **headers)
+        assert page.status == "acknowledged"
+
+
+async def test_more_than_the_limit_is_refused_until_the_minute_is_over() -> None:
+    clock = SteppedClock()
+    async with account(clock=clock) as pagerduty:
+        headers = {"Authorization": f"Token token={pagerduty.token}", "Accept": VERSION}
+        pagerduty._rest.limit.calls = 2
+        answers = [(await ask(pagerduty, "GET", "/users", **headers))[0] for _ in range(3)]
+        assert answers == [200, 200, 429]
+        clock.move(timedelta(minutes=1))
+        assert (await ask(pagerduty, "GET", "/users", **headers))[0] == 200
+
+
+async def test_event_of_an_unknown_key_or_form_is_refused() -> None:
+    async with account() as pagerduty:
+        good = {
+            "routing_key": pagerduty.routing_key,
+            "event_action": "trigger",
+            "payload": {"summary": "a", "source": "b", "severity": "critical"},
+        }
+        for change in ({"routing_key": "no"}, {"event_action": "shout"}, {"payload": {}}, {"dedup_key": "x" * 256}):
+            assert (await ask(pagerduty, "POST", "/v2/enqueue", {**good, **change}))[0] == 400
+        assert (await ask(pagerduty, "POST", "/v2/enqueue", good))[0] == 202
+        assert len(pagerduty.account.incidents) == 1
+
+
+async def test_page_of_another_server_cannot_ask() -> None:
+    async with account() as pagerduty, ClientSession() as session:
+        for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
+            async with session.get(f"{pagerduty.api_url}/users", headers=headers) as response:
+                assert response.status == 403
