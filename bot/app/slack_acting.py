@@ -55,12 +55,14 @@ def slack_acting(
     spot_of: Callable[[Incident], Spot | None] = lambda incident: None,
     pick: Callable[[str, str, str], Awaitable[object]] | None = None,
     health: Callable[[], str] = lambda: "",
+    enable: Callable[[], Awaitable[str]] | None = None,
 ) -> SlackActing:
     """Put it together.
 
     Shape: `begin(work, name)` has something done beside everything else, and drained with it; `changed(incident_id)`
     kicks the engine; `waits_for(incident_id)` is why an approved incident does not begin; `spot_of(incident)` where the
-    card of an alert belongs that did not come by Slack; `pick(incident_id, node, by)` records which node is meant.
+    card of an alert belongs that did not come by Slack; `pick(incident_id, node, by)` records which node is meant;
+    `enable` has PagerDuty's webhook subscription switched on again.
     """
     find = responder.book.find
     people = slack.people(policy.approver_groups)
@@ -83,7 +85,7 @@ def slack_acting(
         pick=pick,
         show_home=show_home,
     )
-    return SlackActing(surface, ActingDesk(rooms, begin), Orders(rooms, health), HomeDesk(rooms))
+    return SlackActing(surface, ActingDesk(rooms, begin), Orders(rooms, health, enable), HomeDesk(rooms))
 
 
 def undoable(incident: Incident) -> bool:

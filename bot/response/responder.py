@@ -36,11 +36,12 @@ from bot.domain.events import (
     PlanProposed,
     QuestionAnswered,
 )
-from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, WishRefused
+from bot.domain.house_events import HOUSE, WishRefused
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.response import guards
+from bot.response.braking import moved
 from bot.response.casebook import Casebook
 from bot.response.explaining import Explaining
 from bot.response.glance import Glance
@@ -154,15 +155,7 @@ class Responder:
 
         Raises: Refused; that is on record then, too.
         """
-        async with self._on_record("brake on" if on else "brake off", "", approval):
-            guards.is_named(self.policy, approval)
-            reason = one_line(approval.reason.strip(), 500)
-            if not on:
-                guards.reason_given(approval)
-            if on or await self.ledger.braked() is not None:
-                moved = BrakePulled if on else BrakeReleased
-                await self.ledger.append(HOUSE, None, moved(reason or "no reason given"), approval.by)
-            return await self.ledger.braked()
+        return await moved(self.policy, self.ledger, approval, on=on)
 
     async def explain(self, by: str, groups: Iterable[str], verb: str, node: str) -> tuple[str, ...]:
         """Say whether a person could do something to a node now, and why or why not, guard by guard.

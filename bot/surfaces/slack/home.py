@@ -44,10 +44,13 @@ class Deeds:
     may_not: str = ""
 
 
-def home_view(nodes: int, running: int, waiting: int | None, deeds: Deeds | None = None) -> dict[str, Any]:
+def home_view(
+    nodes: int, running: int, waiting: int | None, deeds: Deeds | None = None, trouble: str = ""
+) -> dict[str, Any]:
     """Return the view: what waits for this person, what runs, the brake, what to type, and how the bot itself is.
 
     Shape: `waiting` is None where the outbox cannot be asked, `deeds` where the ledger cannot, or nothing is ever done.
+    `trouble` is why no alerts come, as a sentence.
     """
     posts = "the ledger cannot be asked" if waiting is None else f"{waiting} posts waiting for Slack"
     return {
@@ -55,6 +58,7 @@ def home_view(nodes: int, running: int, waiting: int | None, deeds: Deeds | None
         "blocks": [
             header("zombie"),
             paragraph("I log in to a sick node, read what matters, and post one verdict with its proof."),
+            *([paragraph(f"⚠️ {one_line(trouble, 500)}")] if trouble else ()),
             *(_deeds(deeds) if deeds is not None else ()),
             bullets(COMMANDS),
             footnote(f"{nodes} nodes in the inventory · {running} being read now · {posts}"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-VERBS = ("status", "cancel", "undo", "policy", "brake")
+VERBS = ("status", "cancel", "undo", "policy", "brake", "pagerduty")
 LONGEST_REASON = 500
 _PERSON = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>\Z")
 _USER_ID = re.compile(r"[UW][A-Z0-9]{6,}\Z")
@@ -14,6 +14,7 @@ USAGE = {
     "undo": "Say which: `/zombie undo ID`, with a reason if you like. The ID stands on the card.",
     "policy": "Say `/zombie policy @user VERB NODE`, such as `/zombie policy @bob approve node-123`.",
     "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
+    "pagerduty": "Say `/zombie pagerduty on` to have a disabled webhook subscription switched on again.",
 }
 
 
@@ -22,7 +23,7 @@ class Order:
     """A wish that is not about reading nodes.
 
     Shape: `incident` of cancel and undo; `person` of policy is a Slack id, or a name where Slack brought none, `action`
-    and `node` what they would do where; `on` of the brake.
+    and `node` what they would do where; `on` of the brake and of PagerDuty.
     """
 
     verb: str
@@ -51,6 +52,8 @@ def order_of(verb: str, words: list[str]) -> Order | str:
         if not words or words[0].lower() not in ("on", "off"):
             return USAGE[verb]
         return Order(verb, reason=" ".join(words[1:])[:LONGEST_REASON], on=words[0].lower() == "on")
+    if verb == "pagerduty":
+        return Order(verb, on=True) if [word.lower() for word in words] == ["on"] else USAGE[verb]
     if len(words) != 3 and not (len(words) == 2 and words[1] in ("brake", "release")):
         return USAGE["policy"]
     return Order(verb, person=_person(words[0]), action=words[1].lower(), node="".join(words[2:]))

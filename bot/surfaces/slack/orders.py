@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from bot.domain.errors import Refused, UnknownIncident
 from bot.domain.house_events import BrakePulled
@@ -21,11 +21,21 @@ _FIRST = (State.UNKNOWN, State.PROPOSED, State.ACTING, State.APPROVED, State.VER
 
 
 class Orders:
-    """Sees orders through; `health` says how the bot itself is, in one line."""
+    """Sees orders through.
 
-    def __init__(self, rooms: ActingRooms, health: Callable[[], str] = lambda: "") -> None:
+    Shape: `health` says how the bot itself is, in one line. `enable` has PagerDuty bring alerts again, and says what
+    came of it; None where PagerDuty is not talked to.
+    """
+
+    def __init__(
+        self,
+        rooms: ActingRooms,
+        health: Callable[[], str] = lambda: "",
+        enable: Callable[[], Awaitable[str]] | None = None,
+    ) -> None:
         self._rooms = rooms
         self._health = health
+        self._enable = enable
 
     async def see_through(self, wish: Wish, order: Order) -> None:
         """See one order through; whoever gave it is answered in private."""
@@ -45,8 +55,14 @@ class Orders:
         if order.verb == "policy":
             self._rooms.is_of_ours(person)
             return await self._policy(person, order)
-        approval = await self._rooms.approval(person, order.reason, by_group=order.verb == "brake")
+        approval = await self._rooms.approval(person, order.reason, by_group=order.verb in ("brake", "pagerduty"))
         try:
+            if order.verb == "pagerduty":
+                await self._rooms.responder.permit("pagerduty on", approval)
+                if self._enable is None:
+                    return "PagerDuty is not talked to: PAGERDUTY_API_TOKEN is not set."
+                self._rooms.log("subscription_wanted", by=approval.by)
+                return one_line(await self._enable(), 500)
             if order.verb == "brake":
                 await self._rooms.responder.brake(order.on, approval)
                 return BRAKE_WORDS["on" if order.on else "off"]

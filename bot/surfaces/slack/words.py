@@ -26,6 +26,7 @@ HELP = """*What I can do*
 `/zombie undo ID [reason]` — propose to take back what an incident did; somebody else approves it
 `/zombie policy @user VERB NODE` — why somebody may do something there, or may not: approve, decline, undo, …
 `/zombie brake on|off [reason]` — keep whatever has not begun from beginning, or let it
+`/zombie pagerduty on` — switch PagerDuty's webhook subscription on again, where it was disabled
 `/zombie help` — this text
 In a thread, where slash commands do not work, mention me: `@zombie check NODE`
 I only look. Nothing on a node is changed by a check: what would help is done once somebody else approves it."""
