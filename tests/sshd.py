@@ -200,8 +200,7 @@ class Sshd:
     def _make_user(self) -> None:
         # '*' and not a locked '!': sshd refuses locked accounts when it does not use PAM
         command = ["useradd", "--system", "--no-create-home", "--home-dir", str(self.home)]
-        command += ["--shell", self._shell, "--password", "*", self.user]
-        change_accounts(command)
+        change_accounts([*command, "--shell", self._shell, "--password", "*", self.user])
         shutil.chown(self.home, self.user)
 
     def _write_configuration(self) -> Path:

@@ -7,30 +7,46 @@ import contextlib
 import json
 import logging
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, TextIO
 
 from bot.app.parts import now
-from bot.domain.redaction import redacted_text
+from bot.domain.redaction import MARK, redacted
 from bot.domain.safe_text import safe
 
 LONGEST = 2000  # characters of one field
+SHORTEST_SECRET = 8  # a shorter one is a word that stands in other words
 
 
 class Journal:
-    """Writes lines; `log("event", key=value)`."""
+    """Writes lines; `log("event", key=value)`. `secrets` are our own, and are taken out wherever they stand."""
 
-    def __init__(self, stream: TextIO = sys.stderr) -> None:
+    def __init__(self, stream: TextIO = sys.stderr, secrets: Iterable[str] = ()) -> None:
         self._stream = stream
+        self._secrets = tuple(one for one in secrets if len(one) >= SHORTEST_SECRET)
+        self._listeners: list[Callable[[str, Mapping[str, Any]], None]] = []
+
+    def listen(self, listener: Callable[[str, Mapping[str, Any]], None]) -> None:
+        """Have every line's event and fields told to somebody else as well."""
+        self._listeners.append(listener)
 
     def log(self, event: str, **fields: Any) -> None:
         """Write one line; a reader that has gone is no reason to stop work."""
         line: dict[str, Any] = {"at": now().isoformat(), "event": event}
         for name, value in fields.items():
-            line[name] = value if isinstance(value, int | float) else redacted_text(safe(str(value))[:LONGEST])
+            line[name] = value if isinstance(value, int | float) else self._text(name, str(value))
+        for listener in self._listeners:
+            listener(event, fields)
         with contextlib.suppress(OSError, ValueError):
             self._stream.write(json.dumps(line) + "\n")
             self._stream.flush()
+
+    def _text(self, name: str, value: str) -> str:
+        value = value[: 4 * LONGEST]  # looked through before it is cut, for half a secret has no form any more
+        for secret in self._secrets:
+            value = value.replace(secret, MARK)
+        named: dict[str, str] = redacted({name: safe(value)})  # a field's name says what it holds, too
+        return next(iter(named.values()))[:LONGEST]
 
     def logger(self, name: str) -> logging.Logger:
         """Return a logger for a library, whose warnings and errors become lines here."""

@@ -23,6 +23,7 @@ class WebEdge:
         listen: str,
         ready: Callable[[], Awaitable[str]],
         posts: Iterable[tuple[str, Handler]] = (),
+        gets: Iterable[tuple[str, Handler]] = (),
     ) -> None:
         self._host, self._port = _address(listen)
         self._ready = ready
@@ -31,6 +32,8 @@ class WebEdge:
         self._app.router.add_get("/readyz", self._readyz)
         for path, handler in posts:
             self._app.router.add_post(path, handler)
+        for path, handler in gets:
+            self._app.router.add_get(path, handler)
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> str:

@@ -1,0 +1,96 @@
+"""`/metrics`: the counters that hear the log, the gauges that are read from the record at a scrape, and who may ask."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from concurrent.futures import Executor
+
+from bot import __version__
+from bot.actions import ACTIONS
+from bot.app.journal import Journal
+from bot.app.parts import now
+from bot.domain.errors import LedgerError
+from bot.ledger.database import Database
+from bot.ledger.tallies import Tallies, Tally
+from bot.settings import Settings
+from bot.surfaces.metrics import Metrics, Standing
+from bot.surfaces.scrape import Scrape
+from bot.surfaces.witness import Witness
+
+SCRAPE_SECONDS = 2.0  # a scraper gives up after ten; what the record does not say by then is left out
+
+
+class Metering:
+    """Everything that measuring takes.
+
+    Shape: `counted` is for the web edge's sources, `witness` one of the engine's surfaces, `scrape` answers /metrics.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        journal: Journal,
+        tallies: Callable[[], Awaitable[Tally]],
+        patience: float = SCRAPE_SECONDS,
+    ) -> None:
+        self.metrics = Metrics(__version__, ACTIONS)
+        self.counted = self.metrics.counted
+        self.witness = Witness(journal.log, now())
+        self.scrape = Scrape(str(settings.get("metrics_token") or ""), self.exposition)
+        self._tallies = tallies
+        self._patience = patience
+        self._counting: asyncio.Future[Tally] | None = None
+        self._nodes = 0
+        self._readings: Callable[[], int] = lambda: 0
+        self._why_not_ready: Callable[[], Awaitable[str]] | None = None
+        journal.listen(self.metrics.heard)
+
+    def looks_at(self, nodes: int, readings: Callable[[], int], why_not_ready: Callable[[], Awaitable[str]]) -> None:
+        """Say where the gauges are read that the record knows nothing of."""
+        self._nodes, self._readings, self._why_not_ready = nodes, readings, why_not_ready
+
+    async def exposition(self, accept: str = "") -> tuple[bytes, str]:
+        """Return what a scraper is told now."""
+        is_ready, tally = await asyncio.gather(self._is_ready(), self._tally())
+        standing = Standing(is_ready, self._nodes, self._readings())
+        if tally is not None:
+            standing = Standing(
+                is_ready,
+                self._nodes,
+                self._readings(),
+                tally.incidents,
+                tally.deliveries_waiting,
+                tally.posts_waiting,
+                tally.is_braked,
+            )
+        return self.metrics.exposition(standing, accept)
+
+    async def _is_ready(self) -> bool:
+        if self._why_not_ready is None:
+            return False
+        try:
+            async with asyncio.timeout(self._patience):
+                return not await self._why_not_ready()
+        except TimeoutError:
+            return False
+
+    async def _tally(self) -> Tally | None:
+        """Count, once for all who ask meanwhile: a record that hangs must not have scrapes pile up before it."""
+        if self._counting is None or self._counting.done():
+            self._counting = asyncio.ensure_future(self._tallies())
+        try:
+            async with asyncio.timeout(self._patience):
+                return await asyncio.shield(self._counting)
+        except (TimeoutError, LedgerError):
+            return None
+
+
+def metering(settings: Settings, journal: Journal, database: Database, threads: Executor) -> Metering:
+    """Return it for a bot that keeps its record there."""
+    tallies = Tallies(database)
+
+    async def read() -> Tally:
+        return await asyncio.get_running_loop().run_in_executor(threads, tallies.read)
+
+    return Metering(settings, journal, read)

@@ -1,0 +1,154 @@
+"""What the bot counts of itself, for Prometheus: is it well, how fast is it, how often is it right, what is waiting.
+
+Format: https://prometheus.io/docs/instrumenting/exposition_formats/ and OpenMetrics, whichever a scraper asks for.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info, ProcessCollector
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.metrics import disable_created_metrics
+
+from bot.domain.transitions import State
+from bot.domain.verdict import Status
+
+ACK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0)  # Slack waits 3 s, PagerDuty 16
+CHECK = (1.0, 2.0, 5.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 30.0, 60.0)  # around the window of 5 s
+VERDICT = (5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0)
+STEP_OUTCOMES = ("verified", "skipped", "failed")
+_TROUBLE = ("_failed", "_unavailable", "_lost", "_refused", "_unreadable", "_given_up", "_dropped", "_trouble")
+_MOST_EVENTS = 100  # names of events are words of ours; a bug that made them up at run time must not fill the scraper
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How things stand at the moment of a scrape.
+
+    Shape: `incidents` counts by (state, cause), a cause being empty where none is named; None is what could not be
+    asked for.
+    """
+
+    is_ready: bool = False
+    nodes: int = 0
+    readings: int = 0
+    incidents: Mapping[tuple[str, str], int] | None = None
+    deliveries_waiting: int | None = None
+    posts_waiting: int | None = None
+    is_braked: bool | None = None
+
+
+class Metrics:
+    """Counters that hear the log and the web edge, and gauges that are set at the scrape.
+
+    Shape: `actions` are the names of those that may be done, so that each stands at 0 before it was.
+    """
+
+    def __init__(self, version: str, actions: Iterable[str] = ()) -> None:
+        self.registry = CollectorRegistry(auto_describe=True)
+        self._own = _Own(self.registry)
+        self._events: set[str] = set()
+        # Else each of ours has a second series that nobody asks for.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        ProcessCollector(registry=self.registry)  # memory, processor time and open files of the bot itself
+        self._own.build.info({"version": version})
+        for status in Status:  # so that a rate can be told of what has not happened yet
+            self._own.checks.labels(status.value)
+        for action in actions:
+            for outcome in STEP_OUTCOMES:
+                self._own.steps.labels(action, outcome)
+
+    def heard(self, event: str, fields: Mapping[str, Any]) -> None:
+        """Count what a line of the log tells of."""
+        match event:
+            case "checked":
+                self._own.checks.labels(str(fields["status"])).inc()
+                self._own.check_seconds.observe(float(fields["took_seconds"]))
+            case "judged":
+                self._own.verdict_seconds.observe(float(fields["after_seconds"]))
+            case "step_ended":
+                self._own.steps.labels(str(fields["action"]), str(fields["outcome"])).inc()
+            case _ if event.endswith(_TROUBLE) and (event in self._events or len(self._events) < _MOST_EVENTS):
+                self._events.add(event)
+                self._own.trouble.labels(event).inc()
+
+    def counted(self, source: str, outcome: str, seconds: float) -> None:
+        """Count one request of a source, and how long its answer took."""
+        self._own.webhooks.labels(source, outcome).inc()
+        self._own.ack_seconds.observe(seconds)
+
+    def exposition(self, now: Standing, accept: str = "") -> tuple[bytes, str]:
+        """Return everything in the format that a scraper's Accept header asks for, and that format's content type."""
+        self._own.set(now)
+        encode, content_type = choose_encoder(accept)
+        return encode(self.registry), content_type
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Every series by the name that a query uses, those of the process left out."""
+        told = self._own.all
+        return sorted({sample.name for one in told for family in one.collect() for sample in family.samples})
+
+
+class _Own:
+    """The metrics themselves. Labels are words of ours or of the playbooks, never of a node or of an alert."""
+
+    def __init__(self, registry: CollectorRegistry) -> None:
+        def counter(name: str, says: str, *labels: str) -> Counter:
+            return Counter(name, says, labels, registry=registry)
+
+        def gauge(name: str, says: str, *labels: str) -> Gauge:
+            return Gauge(name, says, labels, registry=registry)
+
+        def histogram(name: str, says: str, buckets: Sequence[float]) -> Histogram:
+            return Histogram(name, says, buckets=buckets, registry=registry)
+
+        self.build = Info("zombie_build", "The version that runs.", registry=registry)
+        self.ready = gauge("zombie_ready", "1 while the bot takes work, as /readyz says.")
+        self.ledger_up = gauge("zombie_ledger_up", "1 while the record can be asked.")
+        self.nodes = gauge("zombie_nodes", "Nodes of the inventory.")
+        self.brake = gauge("zombie_brake", "1 while the brake is on and nothing begins.")
+        self.webhooks = counter(
+            "zombie_webhooks_total", "Requests of sources by what came of them.", "source", "outcome"
+        )
+        self.ack_seconds = histogram("zombie_ack_seconds", "From a source's request to its answer.", ACK)
+        self.checks = counter("zombie_checks_total", "Readings of a node by the status they came to.", "status")
+        self.check_seconds = histogram("zombie_check_seconds", "One reading, its window included.", CHECK)
+        self.verdict_seconds = histogram("zombie_verdict_seconds", "From an alert or a wish to its verdict.", VERDICT)
+        self.steps = counter("zombie_actions_total", "Steps by action and by how they ended.", "action", "outcome")
+        self.incidents = gauge("zombie_incidents", "Incidents on record by state.", "state")
+        self.by_cause = gauge("zombie_incidents_by_cause", "Incidents on record by cause and state.", "cause", "state")
+        self.queue = gauge("zombie_queue_depth", "Deliveries of sources that are kept and not seen to yet.")
+        self.posts = gauge("zombie_posts_waiting", "Cards, details and notes that are not taken yet.")
+        self.readings = gauge("zombie_readings_running", "Nodes that are being read.")
+        self.trouble = counter("zombie_trouble_total", "Lines of the log that tell of a failure, by event.", "event")
+
+    @property
+    def all(self) -> Sequence[Counter | Gauge | Histogram | Info]:
+        return [one for one in vars(self).values() if isinstance(one, Counter | Gauge | Histogram | Info)]
+
+    def set(self, now: Standing) -> None:
+        self.ready.set(now.is_ready)
+        self.nodes.set(now.nodes)
+        self.readings.set(now.readings)
+        self.ledger_up.set(now.incidents is not None)
+        # What could not be asked for is no figure at all: nothing waiting, and unknown, are two things.
+        for gauge, figure in (
+            (self.queue, now.deliveries_waiting),
+            (self.posts, now.posts_waiting),
+            (self.brake, now.is_braked),
+        ):
+            gauge.set(float("nan") if figure is None else figure)
+        self.incidents.clear()
+        self.by_cause.clear()
+        if now.incidents is not None:
+            for state in State:
+                self.incidents.labels(state.value).set(
+                    sum(count for (one, _), count in now.incidents.items() if one == state.value)
+                )
+            for (state_name, cause), count in now.incidents.items():
+                if cause:
+                    self.by_cause.labels(cause, state_name).set(count)

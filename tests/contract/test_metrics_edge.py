@@ -1,0 +1,120 @@
+"""Who may read /metrics over real HTTP, and that neither a hanging record nor a failing one keeps it from answering."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bot.app.journal import Journal
+from bot.app.metrics import Metering
+from bot.domain.errors import LedgerUnavailable
+from bot.ledger.tallies import Tally
+from bot.settings import Settings
+from bot.surfaces.web import WebEdge
+
+TOKEN = "a-token-of-thirty-two-characters"
+SOME = Tally({("resolved", "leak"): 2}, 4, 1, False)
+
+
+async def ready() -> str:
+    return ""
+
+
+async def tally() -> Tally:
+    return SOME
+
+
+@asynccontextmanager
+async def edge(
+    folder: Path, token: str = "", tallies: Callable[[], Awaitable[Tally]] = tally, patience: float = 5.0
+) -> AsyncIterator[tuple[httpx.AsyncClient, Metering, Journal]]:
+    environment = {"ZOMBIE_METRICS_TOKEN": token} if token else {}
+    journal = Journal(io.StringIO())
+    meter = Metering(Settings.load({}, environment, folder), journal, tallies, patience)
+    meter.looks_at(7, lambda: 3, ready)
+    web = WebEdge("127.0.0.1:0", ready, gets=(("/metrics", meter.scrape.answer),))
+    address = await web.start()
+    try:
+        async with httpx.AsyncClient(base_url=address, trust_env=False) as client:
+            yield client, meter, journal
+    finally:
+        await web.stop()
+
+
+async def test_this_machine_is_answered_and_hears_what_the_log_and_the_record_say(tmp_path: Path) -> None:
+    async with edge(tmp_path) as (client, meter, journal):
+        journal.log("checked", node="node-1", status="critical", cause="leak", took_seconds=5.2)
+        meter.counted("pagerduty", "accepted", 0.01)
+        answer = await client.get("/metrics")
+        assert answer.status_code == 200
+        assert answer.headers["Content-Type"].startswith("text/plain; version=")
+        lines = answer.text.splitlines()
+        for line in (
+            'zombie_checks_total{status="critical"} 1.0',
+            'zombie_webhooks_total{outcome="accepted",source="pagerduty"} 1.0',
+            'zombie_incidents{state="resolved"} 2.0',
+            "zombie_queue_depth 4.0",
+            "zombie_readings_running 3.0",
+            "zombie_ready 1.0",
+        ):
+            assert line in lines
+
+
+@pytest.mark.parametrize(
+    ("token", "headers", "status"),
+    [
+        ("", {"X-Forwarded-For": "203.0.113.9"}, 403),
+        ("", {"Via": "1.1 proxy"}, 403),
+        ("", {"Host": "bot.example"}, 403),
+        ("", {"Host": "[::1"}, 403),
+        ("", {"Authorization": f"Bearer {TOKEN}"}, 403),
+        ("", {"Host": "localhost:8080"}, 200),
+        (TOKEN, {}, 200),
+        (TOKEN, {"Host": "bot.example"}, 401),
+        (TOKEN, {"Authorization": "Bearer wrong"}, 401),
+        (TOKEN, {"Authorization": f"Basic {TOKEN}"}, 401),
+        (TOKEN, {"Authorization": f"Bearer {TOKEN}x"}, 401),
+        (TOKEN, {"Host": "bot.example", "Authorization": f"Bearer {TOKEN}"}, 200),
+        (TOKEN, {"X-Forwarded-For": "203.0.113.9", "Authorization": f"bearer {TOKEN}"}, 200),
+    ],
+)
+async def test_others_need_the_token(tmp_path: Path, token: str, headers: Mapping[str, str], status: int) -> None:
+    async with edge(tmp_path, token) as (client, _, _):
+        answer = await client.get("/metrics", headers=headers)
+        assert answer.status_code == status
+        assert ("zombie_" in answer.text) == (status == 200)
+        assert (await client.post("/metrics", headers=headers)).status_code == 405
+
+
+async def test_record_that_cannot_be_asked_is_told_as_that(tmp_path: Path) -> None:
+    async def broken() -> Tally:
+        raise LedgerUnavailable("The disk is gone.")
+
+    async with edge(tmp_path, tallies=broken) as (client, _, _):
+        text = (await client.get("/metrics")).text
+        assert "zombie_ledger_up 0.0" in text
+        assert "zombie_incidents{" not in text
+
+
+async def test_record_that_hangs_is_asked_once_however_many_scrape(tmp_path: Path) -> None:
+    asked, never = 0, asyncio.Event()
+
+    async def hangs() -> Tally:
+        nonlocal asked
+        asked += 1
+        await never.wait()
+        return SOME
+
+    async with edge(tmp_path, tallies=hangs, patience=0.2) as (client, _, _):
+        answers = await asyncio.gather(*(client.get("/metrics") for _ in range(5)))
+        assert {answer.status_code for answer in answers} == {200}
+        assert all("zombie_ledger_up 0.0" in answer.text for answer in answers)
+        assert asked == 1
+        never.set()
+        assert "zombie_ledger_up 1.0" in (await client.get("/metrics")).text

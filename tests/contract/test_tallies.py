@@ -1,0 +1,43 @@
+"""What stands in the database is counted right, in SQLite and in PostgreSQL, and at a bounded cost."""
+
+from __future__ import annotations
+
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
+from bot.domain.post import Post
+from bot.domain.transitions import State
+from bot.ledger import Database, Ledger, Outbox
+from bot.ledger.tallies import Tallies
+from tests.incidents import WAYS, by_whom
+
+CAUSE = "leaked-memory-cgroups"
+
+
+def told(ledger: Ledger, stream: str, state: State) -> None:
+    for seq, event in enumerate(WAYS[state]):
+        ledger.append(stream, seq, event, by_whom(event))
+
+
+def test_incidents_are_counted_by_state_and_cause(database_url: str) -> None:
+    with Database.open(database_url) as database:
+        ledger, tallies = Ledger(database), Tallies(database)
+        assert tallies.read().incidents == {}
+        told(ledger, "one", State.PROPOSED)
+        told(ledger, "two", State.PROPOSED)
+        told(ledger, "three", State.OPENED)
+        assert tallies.read().incidents == {("proposed", CAUSE): 2, ("opened", ""): 1}
+        assert tallies.read().incidents == {("proposed", CAUSE): 2, ("opened", ""): 1}
+        ledger.append("two", 3, WAYS[State.DECLINED][-1], by_whom(WAYS[State.DECLINED][-1]))
+        assert tallies.read().incidents == {("proposed", CAUSE): 1, ("declined", CAUSE): 1, ("opened", ""): 1}
+
+
+def test_what_waits_and_the_brake_are_told(database_url: str) -> None:
+    with Database.open(database_url) as database:
+        ledger, tallies, outbox = Ledger(database), Tallies(database), Outbox(database)
+        assert (tallies.read().posts_waiting, tallies.read().deliveries_waiting) == (0, 0)
+        outbox.keep(Post("one", "card", "C1", {"text": "x"}))
+        assert tallies.read().posts_waiting == 1
+        assert not tallies.read().is_braked
+        ledger.append(HOUSE, None, BrakePulled("rollout"), "terminal:ann")
+        assert tallies.read().is_braked
+        ledger.append(HOUSE, None, BrakeReleased("over"), "terminal:ann")
+        assert not tallies.read().is_braked

@@ -1,0 +1,125 @@
+"""What is counted, from which lines of the log, and what a scraper is told."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+from bot.domain.transitions import State
+from bot.domain.verdict import Status
+from bot.surfaces.metrics import Metrics, Standing
+
+Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
+
+
+def samples(metrics: Metrics, now: Standing | None = None) -> Samples:
+    text, _ = metrics.exposition(now or Standing())
+    return {
+        (sample.name, tuple(sorted(sample.labels.items()))): sample.value
+        for family in text_string_to_metric_families(text.decode())
+        for sample in family.samples
+    }
+
+
+def counted(name: str, found: Samples, **labels: str) -> float:
+    return found[name, tuple(sorted(labels.items()))]
+
+
+def test_reading_is_counted_by_its_status_and_timed() -> None:
+    metrics = Metrics("1.2.3")
+    metrics.heard("checked", {"node": "node-1", "status": "critical", "cause": "x", "took_seconds": 5.4})
+    found = samples(metrics)
+    assert counted("zombie_checks_total", found, status="critical") == 1
+    assert counted("zombie_check_seconds_count", found) == 1
+    assert counted("zombie_check_seconds_bucket", found, le="5.0") == 0
+    assert counted("zombie_check_seconds_bucket", found, le="6.0") == 1
+    assert counted("zombie_build_info", found, version="1.2.3") == 1
+
+
+def test_what_has_not_happened_yet_stands_at_nothing() -> None:
+    found = samples(Metrics("1", ["reboot"]))
+    assert {counted("zombie_checks_total", found, status=status.value) for status in Status} == {0}
+    assert counted("zombie_actions_total", found, action="reboot", outcome="failed") == 0
+
+
+def test_sources_are_counted_by_what_came_of_them() -> None:
+    metrics = Metrics("1")
+    metrics.counted("pagerduty", "accepted", 0.004)
+    metrics.counted("pagerduty", "repeated", 0.2)
+    found = samples(metrics)
+    assert counted("zombie_webhooks_total", found, source="pagerduty", outcome="repeated") == 1
+    assert counted("zombie_ack_seconds_bucket", found, le="0.1") == 1
+    assert counted("zombie_ack_seconds_count", found) == 2
+
+
+def test_step_and_verdict_are_counted_as_the_log_tells_them() -> None:
+    metrics = Metrics("1")
+    metrics.heard("step_ended", {"incident": "i", "action": "reboot", "outcome": "verified", "step": 2})
+    metrics.heard("judged", {"incident": "i", "status": "critical", "after_seconds": 7.0})
+    found = samples(metrics)
+    assert counted("zombie_actions_total", found, action="reboot", outcome="verified") == 1
+    assert counted("zombie_verdict_seconds_bucket", found, le="7.5") == 1
+
+
+@pytest.mark.parametrize("event", ["slack_failed", "ledger_unavailable", "lease_lost", "delivery_refused"])
+def test_trouble_is_counted_by_its_event(event: str) -> None:
+    metrics = Metrics("1")
+    metrics.heard(event, {"error": "x"})
+    metrics.heard("listening", {"address": "x"})
+    assert counted("zombie_trouble_total", samples(metrics), event=event) == 1
+    assert sum(value for (name, _), value in samples(metrics).items() if name == "zombie_trouble_total") == 1
+
+
+def test_events_that_a_bug_makes_up_do_not_fill_the_scraper() -> None:
+    metrics = Metrics("1")
+    for number in range(500):
+        metrics.heard(f"node_{number}_failed", {})
+    assert sum(1 for name, _ in samples(metrics) if name == "zombie_trouble_total") == 100
+
+
+def test_incidents_are_told_by_state_and_by_cause() -> None:
+    now = Standing(
+        is_ready=True,
+        nodes=7,
+        readings=2,
+        incidents={("resolved", "leak"): 3, ("escalated", "leak"): 1, ("triaged", ""): 5},
+        deliveries_waiting=4,
+        posts_waiting=0,
+        is_braked=True,
+    )
+    found = samples(Metrics("1"), now)
+    assert counted("zombie_incidents", found, state="resolved") == 3
+    assert counted("zombie_incidents", found, state="triaged") == 5
+    assert {state.value for state in State} == {
+        dict(labels)["state"] for name, labels in found if name == "zombie_incidents"
+    }
+    assert counted("zombie_incidents_by_cause", found, cause="leak", state="escalated") == 1
+    assert (counted("zombie_queue_depth", found), counted("zombie_posts_waiting", found)) == (4, 0)
+    assert [counted(f"zombie_{name}", found) for name in ("ready", "ledger_up", "brake")] == [1, 1, 1]
+
+
+def test_record_that_cannot_be_asked_is_not_an_empty_one() -> None:
+    metrics = Metrics("1")
+    samples(metrics, Standing(incidents={("resolved", "leak"): 3}, deliveries_waiting=4))
+    found = samples(metrics, Standing(is_ready=True))
+    assert counted("zombie_ledger_up", found) == 0
+    assert math.isnan(counted("zombie_queue_depth", found))
+    assert not [name for name, _ in found if name.startswith("zombie_incidents")]
+
+
+def test_scraper_is_given_the_format_it_asks_for() -> None:
+    metrics = Metrics("1")
+    plain, as_text = metrics.exposition(Standing())
+    open_metrics, as_open = metrics.exposition(Standing(), "application/openmetrics-text; version=1.0.0")
+    assert as_text.startswith("text/plain; version=")
+    assert as_open.startswith("application/openmetrics-text")
+    assert open_metrics.endswith(b"# EOF\n")
+    assert b"_created" not in plain
+
+
+def test_two_bots_in_one_process_count_apart() -> None:
+    one, other = Metrics("1"), Metrics("1")
+    one.heard("checked", {"status": "healthy", "took_seconds": 5})
+    assert counted("zombie_checks_total", samples(other), status="healthy") == 0
