@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 
+from bot.domain.approval import Approval
 from bot.domain.errors import Refused, UnknownIncident
 from bot.domain.house_events import BrakePulled
 from bot.domain.incident import IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
+from bot.response.guards import is_named
 from bot.surfaces.slack.acting_rooms import ActingRooms
 from bot.surfaces.slack.answers import refusal_words
 from bot.surfaces.slack.clicks import Person
@@ -56,13 +58,9 @@ class Orders:
             self._rooms.is_of_ours(person)
             return await self._policy(person, order)
         approval = await self._rooms.approval(person, order.reason, by_group=order.verb in ("brake", "pagerduty"))
+        if order.verb == "pagerduty":
+            return await self._pagerduty(approval)
         try:
-            if order.verb == "pagerduty":
-                await self._rooms.responder.permit("pagerduty on", approval)
-                if self._enable is None:
-                    return "PagerDuty is not talked to: PAGERDUTY_API_TOKEN is not set."
-                self._rooms.log("subscription_wanted", by=approval.by)
-                return one_line(await self._enable(), 500)
             if order.verb == "brake":
                 await self._rooms.responder.brake(order.on, approval)
                 return BRAKE_WORDS["on" if order.on else "off"]
@@ -75,6 +73,13 @@ class Orders:
             raise _Told(no) from no
         self._rooms.changed(opened.id)
         return f"Proposed as incident {opened.id}; somebody else has to approve it."
+
+    async def _pagerduty(self, approval: Approval) -> str:
+        is_named(self._rooms.policy, approval)
+        if self._enable is None:
+            return "PagerDuty is not talked to: PAGERDUTY_API_TOKEN is not set."
+        self._rooms.log("subscription_wanted", by=approval.by)
+        return one_line(await self._enable(), 500)
 
     async def _status(self) -> str:
         open_ones = await self._rooms.ledger.incidents(only_open=True)
