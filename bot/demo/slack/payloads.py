@@ -21,7 +21,7 @@ TEAM = {"id": TEAM_ID, "domain": TEAM_DOMAIN}
 
 
 def _person(user: User) -> dict[str, str]:
-    return {"id": user.id, "username": user.name, "name": user.name, "team_id": TEAM_ID}
+    return {"id": user.id, "username": user.name, "name": user.name, "team_id": user.team_id}
 
 
 @dataclass(frozen=True, slots=True)

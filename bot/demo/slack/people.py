@@ -26,19 +26,21 @@ class User:
     real_name: str
     is_bot: bool = False
     is_guest: bool = False
+    is_single_channel_guest: bool = False
     is_stranger: bool = False
     is_deleted: bool = False
     is_email_confirmed: bool = True
     timezone: str = "Etc/UTC"
+    team_id: str = TEAM_ID
 
     def as_slack(self, *, with_email: bool = False) -> dict[str, Any]:
         """Return the user as `users.info` shows it; the e-mail address is only for those with a scope of its own."""
-        profile = {"real_name": self.real_name, "display_name": self.name, "team": TEAM_ID}
+        profile = {"real_name": self.real_name, "display_name": self.name, "team": self.team_id}
         if with_email and not self.is_bot:
             profile["email"] = f"{self.name}@{TEAM_DOMAIN}.example"
         found = {
             "id": self.id,
-            "team_id": TEAM_ID,
+            "team_id": self.team_id,
             "name": self.name,
             "deleted": self.is_deleted,
             "real_name": self.real_name,
@@ -46,8 +48,8 @@ class User:
             "profile": profile,
             "is_admin": False,
             "is_owner": False,
-            "is_restricted": self.is_guest,
-            "is_ultra_restricted": False,
+            "is_restricted": self.is_guest or self.is_single_channel_guest,
+            "is_ultra_restricted": self.is_single_channel_guest,
             "is_bot": self.is_bot,
             "is_app_user": False,
             "is_email_confirmed": self.is_email_confirmed,

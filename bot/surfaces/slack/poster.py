@@ -7,6 +7,7 @@ What has to arrive is in the outbox before it is sent, and so survives a restart
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Awaitable, Callable, Iterator
 from datetime import datetime, timedelta
 
@@ -26,6 +27,7 @@ EDITS = 40  # a minute; Slack allows 50 for the whole app, and the rest is left 
 POSTS = 3  # a channel in a little over three seconds: Slack allows about one a second, in short bursts
 POSTS_KEPT_BACK = 1  # details leave room for somebody's next card
 CHANNELS_REMEMBERED = 100
+BEING_POSTED = 1.0  # seconds that a click waits for Slack to say where the card stands that was clicked
 
 
 class Poster:
@@ -84,6 +86,19 @@ class Poster:
         part.place = place
         part.settled.set()
         return True
+
+    async def place(self, card: str) -> Place | None:
+        """Return where a card stands; one that is being posted at this moment is waited for.
+
+        Raises: LedgerError when the outbox has to be asked and cannot.
+        """
+        part = self._cards.get(card, {}).get(CARD)
+        if part is None:
+            return await self._outbox.place(card, CARD)
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(BEING_POSTED):
+                await part.settled.wait()
+        return part.place
 
     def finished(self, card: str) -> None:
         """Say that nothing of a card will change any more, so that it can be forgotten once it stands."""

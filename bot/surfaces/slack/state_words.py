@@ -41,8 +41,10 @@ def mark(incident: Incident) -> str:
 def diagnosis(incident: Incident) -> str:
     """Return node, status, cause and confidence as far as they are known."""
     node, verdict = one_line(incident.node, 80) or "a node", incident.verdict
+    if incident.undoes:  # nothing was judged anew
+        return f"{node}: undo of incident {incident.undoes}"
     if verdict is None:
-        return f"{node}: undo of incident {incident.undoes}" if incident.undoes else node
+        return node
     words = f"{node}: {verdict.status.value.upper()}"
     if verdict.cause is not None:
         words += f", {one_line(verdict.cause, 80)}"
@@ -56,8 +58,6 @@ def headline(incident: Incident) -> str:
         return f"Resolved: {diagnosis(incident)}"  # where its alert came from, whatever was decided here
     if incident.ended and (word := _CLOSING.get(incident.state)):
         return f"{word}: {diagnosis(incident)}"
-    if incident.undoes and incident.verdict is not None:
-        return f"Undo of {incident.undoes}: {diagnosis(incident)}"
     return f"Reopened: {diagnosis(incident)}" if incident.reopens else diagnosis(incident)
 
 

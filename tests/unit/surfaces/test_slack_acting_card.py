@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from hypothesis import given, settings
@@ -316,7 +316,7 @@ def test_no_incident_breaks_a_limit(state: State, steps: tuple[Step, ...], said:
     if incident.decision is not None:
         changes["decision"] = replace(incident.decision, event=replace(incident.decision.event, reason=said))
     if incident.ending is not None and hasattr(incident.ending, "because"):
-        changes["ending"] = replace(incident.ending, because=said)  # type: ignore[type-var]
+        changes["ending"] = replace(cast(Any, incident.ending), because=said)
     incident = replace(incident, node=said, **changes)
     message = acting_card(
         [incident] if alone else [replace(incident, id=f"i{number}") for number in range(30)], TELLING

@@ -1,0 +1,180 @@
+"""Two people and a plan in Slack: from the button to the cure, undo, and who was first."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from datetime import timedelta
+from pathlib import Path
+
+from bot.demo.slack.people import User, UserGroup
+from bot.demo.slack.typed import mentions
+from bot.domain.events import Approved
+from tests.slack import workspace
+from tests.slack_acting import ALICE, BOB, GUEST, ONCALL, theatre
+
+
+async def test_second_person_approves_and_the_card_follows_to_the_cure(tmp_path: Path) -> None:
+    async with workspace() as slack, theatre(slack, tmp_path) as it:
+        offer = await it.proposed("node-1")
+        view = await it.dialog("bob", offer)
+        assert (view.callback_id, view.fields["title"]["text"]) == ("reason", "Approve")
+        shown = str(view.blocks)
+        assert "node-1" in shown
+        assert "sudo -n systemctl disable --now -- ecs.service" in shown
+        assert "everything that runs on the node ends" in shown
+        it.world.looking.clear()
+        sent = await slack.submit("bob", view, {"reason": "core 39 is gone"})
+        assert sent.view is None, "the dialog has closed"
+        await it.card(f"checking… <@{BOB}> said yes")
+        it.world.looking.set()
+        card = await it.card("Resolved: node-1")
+        assert card.ts == offer.ts
+        assert "leaked-memory-cgroups" in card.text
+        assert f"Approved by <@{BOB}>" in card.text
+        assert "core 39 is gone" in card.text
+        assert sum(it.stage.nodes["node-1"].reboots.values()) == 1
+        assert await it.refusals() == []
+        thread = await slack.until(lambda: slack.thread(card)[1:], what="before and after")
+        assert "before and after" in thread[0].text
+        assert not thread[0].is_broadcast
+        await it.idle()
+        heads = [entry.hash[:12] for entry in await it.ledger.read("house")]
+        assert any(f"record {head}" in json.dumps(card.blocks) for head in heads), "the record's end stands on it"
+
+
+async def test_node_that_is_not_cured_is_told_to_the_channel_once(tmp_path: Path) -> None:
+    async with workspace() as slack, theatre(slack, tmp_path, endings="swallowed") as it:
+        await it.decides("bob", await it.proposed("node-1"))
+        card = await it.card("Escalated: node-1")
+        await it.idle()
+        await it.shown((await it.ledger.incidents())[0].id)
+        told = [one for one in slack.thread(card)[1:] if one.is_broadcast]
+        assert len(told) == 1
+        assert "acted, but not fixed" in told[0].text
+        assert "What to try" in json.dumps(told[0].blocks)
+
+
+async def test_undo_proposes_a_plan_that_another_person_approves(tmp_path: Path) -> None:
+    async with workspace() as slack, theatre(slack, tmp_path) as it:
+        card = await it.card_of(await it.proposed("node-1"), "Resolved: node-1", by="bob")
+        await it.decides("bob", card, "undo", "ecs is needed after all")
+        offer = await it.offering("bring back ecs.service")
+        assert offer.ts != card.ts
+        assert offer.thread_ts is None
+        view = await it.dialog("bob", offer)
+        assert "SelfApproval" in str(view.blocks), "who asks for an undo does not approve it"
+        await slack.close("bob", view)
+        await it.decides("alice", offer, reason="yes")
+        await it.card("Resolved: node-1: undo of incident")
+        assert it.stage.nodes["node-1"].active
+
+
+async def test_second_click_hears_who_was_first_and_nobody_is_mentioned(tmp_path: Path) -> None:
+    async with workspace() as slack, theatre(slack, tmp_path) as it:
+        it.run_plans = False
+        offer = await it.proposed("node-1", asked_by=GUEST)
+        views = {user: await it.dialog(user, offer) for user in ("alice", "bob")}
+        for user, view in views.items():
+            await slack.submit(user, view, {"reason": f"{user} says so"})
+            await it.idle()
+        told = await it.told("bob", "AlreadyDecided: alice approved it at")
+        assert "alice says so" in told.text
+        assert mentions(told) == []
+        incident = await it.find((await it.ledger.incidents())[0].id)
+        assert incident.approval is not None
+        assert incident.approval.by.endswith(ALICE)
+        assert await it.refusals() == [(BOB, "AlreadyDecided")]
+
+
+async def test_fifty_at_once_have_the_node_looked_at_once_and_one_decides(tmp_path: Path) -> None:
+    async with workspace() as slack, theatre(slack, tmp_path) as it:
+        it.run_plans = False
+        crowd = [User(f"U0CROWD{n:03}", f"person-{n}", f"Person {n}") for n in range(50)]
+        for user in crowd:
+            slack.state.add_user(user)
+            slack.state.set_member(ONCALL, user.id, member=True)
+        slack.state.groups["S0SRE00001"] = UserGroup("S0SRE00001", "sre", "SRE", tuple(user.id for user in crowd))
+        offer = await it.proposed("node-1")
+        views = {user.id: await it.dialog(user.id, offer) for user in crowd}
+        sent = [slack.submit(user, view, {"reason": f"{user}"}) for user, view in views.items()]
+        await asyncio.gather(*sent)
+        await it.idle()
+        incident = await it.find((await it.ledger.incidents())[0].id)
+        entries = await it.ledger.read(incident.id)
+        assert sum(isinstance(entry.event, Approved) for entry in entries) == 1
+        refused = await it.refusals()
+        assert len(refused) == 49
+        assert {name for _, name in refused} == {"AlreadyDecided"}
+        assert it.looks == 1
+        assert incident.approval is not None
+        first = slack.state.user(incident.approval.by.rpartition("/")[2])
+        for user in crowd:
+            if user.id != first.id:
+                await it.told(user.id, f"AlreadyDecided: {first.name} approved it")
+
+
+async def test_same_envelope_twice_is_one_decision_and_one_answer(tmp_path: Path) -> None:
+    async with workspace() as slack, theatre(slack, tmp_path) as it:
+        it.run_plans = False
+        offer = await it.proposed("node-1", asked_by=BOB)
+        slack.faults.duplicates = 1
+        view = await it.dialog("bob", offer)
+        assert len(slack.asked("views.open")) == 1
+        slack.faults.duplicates = 1
+        await slack.submit("bob", view, {"reason": "twice"})
+        await it.told("bob", "SelfApproval")
+        await it.idle()
+        assert await it.refusals() == [(BOB, "SelfApproval")]
+        assert len([one for one in slack.messages(ONCALL, "bob") if "SelfApproval" in one.text]) == 1
+
+
+async def test_opening_a_dialog_locks_nothing_and_whoever_asked_may_decline(tmp_path: Path) -> None:
+    async with workspace() as slack, theatre(slack, tmp_path) as it:
+        offer = await it.proposed("node-1")
+        await it.dialog("bob", offer)
+        await it.decides("alice", offer, "decline", "the job has to finish")
+        card = await it.card("Declined: node-1")
+        assert f"Declined by <@{ALICE}>" in card.text
+        assert '"approve"' not in json.dumps(card.blocks)
+
+
+async def test_button_of_several_covers_those_still_proposed(tmp_path: Path) -> None:
+    async with workspace() as slack, theatre(slack, tmp_path) as it:
+        it.run_plans = False
+        await it.proposed("node-1", "node-2", "node-3")
+        offer = await it.card("3 nodes: 3 wait for approval")
+        view = await it.dialog("bob", offer)
+        assert all(f"node-{n}" in str(view.blocks) for n in (1, 2, 3))
+        it.stage.nodes["node-2"].boot += 1
+        await slack.submit("bob", view, {"reason": "all three leak"})
+        told = await it.told("bob", "node-2: StateChanged")
+        assert "node-1" not in told.text
+        await it.card("3 nodes: 2 approved, 1 cancelled")
+
+
+async def test_plan_that_waits_says_for_what_and_ends_when_nobody_decides(tmp_path: Path) -> None:
+    async with workspace() as slack, theatre(slack, tmp_path) as it:
+        offer = await it.proposed("node-1")
+        view = await it.dialog("bob", offer)
+        it.world.later = timedelta(minutes=16)
+        await slack.submit("bob", view, {"reason": "too late"})
+        await it.told("bob", "ApprovalExpired")
+        assert "Expired: node-1" in (await it.card("Expired: node-1")).text
+
+
+async def test_card_of_before_a_restart_works(tmp_path: Path) -> None:
+    async with workspace() as slack:
+        async with theatre(slack, tmp_path) as it:
+            offer = await it.proposed("node-1")
+            view = await it.dialog("bob", offer)
+        async with theatre(slack, tmp_path) as it:
+            it.run_plans = False
+            await slack.submit("bob", view, {"reason": "opened before, sent after"})
+            card = await it.card("Approved by")
+            assert card.ts == offer.ts
+            again = copy.deepcopy(next(one.payload for one in slack.office.delivered if "actions" in one.payload))
+            again["actions"][0]["action_ts"] = "1.0"
+            await slack.office.interaction(again)
+            await it.told("bob", "AlreadyDecided: bob approved it")

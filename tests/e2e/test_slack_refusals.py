@@ -1,0 +1,327 @@
+"""Who may not, and what does not count: each click has its exact answer, in private, and stands on record."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.demo.slack.delivery import Delivered
+from bot.demo.slack.people import User
+from bot.demo.slack.server import SlackWorkspace
+from bot.domain.house_events import HOUSE, BrakePulled
+from tests.slack import workspace
+from tests.slack_acting import ALICE, BOB, GUEST, ONCALL, Theatre, people, theatre
+
+CAROL = User("U0CAROL001", "carol", "Carol Ito")
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[SlackWorkspace]:
+    async with workspace() as slack:
+        slack.state.add_user(CAROL)
+        slack.state.set_member(ONCALL, CAROL.id, member=True)
+        yield slack
+
+
+@pytest.fixture
+async def it(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[Theatre]:
+    async with theatre(slack, tmp_path) as it:
+        it.run_plans = False
+        yield it
+
+
+async def decided_nothing(it: Theatre, node: str = "node-1") -> None:
+    """The incident waits as before, and its card has its buttons again."""
+    await it.idle()
+    assert {one.state.value for one in await it.ledger.incidents()} == {"proposed"}
+    await it.offering(node)
+    assert sum(machine.asked for machine in it.stage.nodes.values()) == 0
+
+
+WHO: dict[str, tuple[str, Callable[[SlackWorkspace], None], str, str]] = {
+    "whoever asked": (
+        ALICE,
+        lambda slack: None,
+        "SelfApproval",
+        "You asked for this check, so somebody else has to approve what comes of it.",
+    ),
+    "somebody else": (
+        CAROL.id,
+        lambda slack: None,
+        "NotAnApprover",
+        "carol is not among those who may approve. Ask one of them: [policy] in zombie.toml.",
+    ),
+    "guest": (
+        GUEST,
+        lambda slack: None,
+        "NotAnApprover",
+        "gina is a guest: only full members of this workspace decide.",
+    ),
+    "guest of one channel": (
+        CAROL.id,
+        lambda slack: change(slack, CAROL.id, is_single_channel_guest=True),
+        "NotAnApprover",
+        "carol is a guest: only full members of this workspace decide.",
+    ),
+    "of another organisation": (
+        BOB,
+        lambda slack: change(slack, BOB, is_stranger=True),
+        "NotAnApprover",
+        "bob is from another organisation: only full members of this workspace decide.",
+    ),
+    "deactivated": (
+        BOB,
+        lambda slack: change(slack, BOB, is_deleted=True),
+        "NotAnApprover",
+        "bob is a deactivated account: only full members of this workspace decide.",
+    ),
+    "bot": (
+        BOB,
+        lambda slack: change(slack, BOB, is_bot=True),
+        "NotAnApprover",
+        "bob is a bot: only full members of this workspace decide.",
+    ),
+}
+
+
+def change(slack: SlackWorkspace, user: str, **changes: Any) -> None:
+    slack.state.add_user(replace(slack.state.user(user), **changes))
+
+
+@pytest.mark.parametrize("who", WHO)
+async def test_who_may_not_is_told_so_in_private(slack: SlackWorkspace, it: Theatre, who: str) -> None:
+    user, become, name, sentence = WHO[who]
+    offer = await it.proposed("node-1")
+    view = await it.dialog(user, offer)
+    become(slack)
+    await slack.submit(user, view, {"reason": "let me"})
+    told = await it.told(user, name)
+    assert told.text == f"{name}: {sentence}"
+    await decided_nothing(it)
+    assert await it.refusals() == [(user, name)]
+
+
+async def test_member_of_another_workspace_is_told_so_at_the_click(slack: SlackWorkspace, it: Theatre) -> None:
+    offer = await it.proposed("node-1")
+    change(slack, BOB, team_id="T0OTHER001")
+    await slack.click("bob", offer, "approve")
+    told = await it.told("bob", "NotAnApprover")
+    assert told.text == ("NotAnApprover: That came from another workspace than the one that this bot is installed in.")
+    assert slack.modal("bob") is None
+    await decided_nothing(it)
+    assert await it.refusals() == [(BOB, "NotAnApprover")]
+
+
+async def clicked(slack: SlackWorkspace, it: Theatre, **changes: Any) -> dict[str, Any]:
+    """Return a click's payload with something changed in it, never delivered before."""
+    offer = await it.proposed("node-1")
+    view = await it.dialog("bob", offer)
+    await slack.close("bob", view)
+    payload = copy.deepcopy(next(one.payload for one in slack.office.delivered if "actions" in one.payload))
+    payload["actions"][0]["action_ts"] = "1234.5678"
+    payload["trigger_id"] = slack.triggers.give(BOB)
+    payload["actions"][0] |= changes.pop("action", {})
+    return {**payload, **changes}
+
+
+FORGED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "unknown value": (
+        {"action": {"value": "0123456789ab"}},
+        "NothingProposed",
+        "There is nothing behind this button: it is not one that this bot keeps.",
+    ),
+    "value that is no name": (
+        {"action": {"value": "../../etc/passwd <!channel>"}},
+        "NothingProposed",
+        "There is nothing behind this button: it is not one that this bot keeps.",
+    ),
+    "unknown button": (
+        {"action": {"action_id": "reboot_everything"}},
+        "NothingProposed",
+        "There is nothing behind this button: it is not one that this bot keeps.",
+    ),
+    "undo of what is not there": (
+        {"action": {"action_id": "undo", "value": "nosuchone"}},
+        "NothingProposed",
+        "There is nothing behind this button: it is not one that this bot keeps.",
+    ),
+    "brake of another kind": (
+        {"action": {"action_id": "brake", "value": "sideways"}},
+        "NothingProposed",
+        "There is nothing behind this button: it is not one that this bot keeps.",
+    ),
+    "answer to no question": (
+        {"action": {"action_id": "answer-7", "value": "nosuchone"}},
+        "NothingProposed",
+        "There is nothing behind this button: it is not one that this bot keeps.",
+    ),
+    "another message": (
+        {"container": {"type": "message", "message_ts": "1.000002", "channel_id": ONCALL}},
+        "NothingProposed",
+        "This is not the card of that incident: only the one that stands counts.",
+    ),
+    "another channel": (
+        {"channel": {"id": "C0ALERTS01", "name": "alerts"}},
+        "NothingProposed",
+        "This is not the card of that incident: only the one that stands counts.",
+    ),
+    "another workspace": (
+        {"team": {"id": "T0OTHER001", "domain": "other"}},
+        "NotAnApprover",
+        "That came from another workspace than the one that this bot is installed in.",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+async def test_click_that_is_not_what_it_says_opens_nothing(slack: SlackWorkspace, it: Theatre, what: str) -> None:
+    changes, name, sentence = FORGED[what]
+    payload = await clicked(slack, it, **copy.deepcopy(changes))
+    await slack.office.interaction(payload)
+    told = await it.told("bob", name, payload["channel"]["id"])
+    assert told.text == f"{name}: {sentence}"
+    assert slack.modal("bob") is None
+    await decided_nothing(it)
+    assert [refusal for _, refusal in await it.refusals()] == [name]
+
+
+def sealed(payload: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    payload["view"]["private_metadata"] = payload["view"]["private_metadata"].replace(old, new)
+    return payload
+
+
+@pytest.mark.parametrize(
+    "change_it",
+    [
+        lambda payload: sealed(payload, '"approve"', '"decline"'),
+        lambda payload: sealed(payload, BOB, CAROL.id),
+        lambda payload: sealed(payload, payload["view"]["private_metadata"], ""),
+        lambda payload: sealed(payload, payload["view"]["private_metadata"], "[]"),
+        lambda payload: sealed(payload, payload["view"]["private_metadata"][:64], "0" * 64),
+        lambda payload: {**payload, "user": {**payload["user"], "id": CAROL.id}},
+    ],
+    ids=["wish", "user in it", "empty", "no seal", "another seal", "sent by another"],
+)
+async def test_dialog_that_was_changed_is_refused(
+    slack: SlackWorkspace, it: Theatre, change_it: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    offer = await it.proposed("node-1")
+    view = await it.dialog("bob", offer)
+    person = slack.state.user("bob")
+    filled = replace(view, values={"reason": {"reason": {"type": "plain_text_input", "value": "yes"}}})
+    payload: dict[str, Any] = {
+        "type": "view_submission",
+        "team": {"id": "T0DEMO0001", "domain": "demo"},
+        "user": {"id": person.id, "username": person.name, "name": person.name, "team_id": person.team_id},
+        "api_app_id": "A0ZOMBIE01",
+        "token": "",
+        "enterprise": None,
+        "is_enterprise_install": False,
+        "trigger_id": slack.triggers.give(person.id),
+        "view": filled.as_slack(),
+        "response_urls": [],
+    }
+    delivered: Delivered = await slack.office.interaction(change_it(copy.deepcopy(payload)))
+    says = "PlanChanged: What this dialog carried was changed on the way, so nothing was decided. Click again."
+    assert delivered.answer == {"response_action": "errors", "errors": {"reason": says}}
+    await decided_nothing(it)
+    assert [refusal for _, refusal in await it.refusals()] == ["PlanChanged"]
+
+
+async def test_reason_of_blanks_is_refused_in_the_dialog(slack: SlackWorkspace, it: Theatre) -> None:
+    view = await it.dialog("bob", await it.proposed("node-1"))
+    sent = await slack.submit("bob", view, {"reason": "   \n "})
+    assert sent.errors == {"reason": "ReasonMissing: A decision needs a reason: it goes on record."}
+    assert slack.modal("bob") is not None
+    await decided_nothing(it)
+
+
+UNREAD = {
+    "missing_scope": lambda slack: slack.faults.error("usergroups.users.list", "missing_scope"),
+    "plan_upgrade_required": lambda slack: slack.faults.error("usergroups.users.list", "plan_upgrade_required"),
+    "ratelimited": lambda slack: slack.faults.rate_limit("usergroups.users.list"),
+    "http_500": lambda slack: slack.faults.status("usergroups.users.list", 500),
+}
+
+
+@pytest.mark.parametrize("why", UNREAD)
+async def test_group_that_cannot_be_asked_lets_nobody_in(slack: SlackWorkspace, it: Theatre, why: str) -> None:
+    view = await it.dialog("bob", await it.proposed("node-1"))
+    UNREAD[why](slack)
+    await slack.submit("bob", view, {"reason": "yes"})
+    told = await it.told("bob", "CannotTell")
+    assert told.text.startswith("CannotTell: Whether you may approve cannot be told. ")
+    assert "S0SRE00001" in told.text
+    await decided_nothing(it)
+    assert await it.refusals() == [(BOB, "CannotTell")]
+
+
+async def test_person_who_cannot_be_asked_about_is_not_let_in(slack: SlackWorkspace, it: Theatre) -> None:
+    view = await it.dialog("bob", await it.proposed("node-1"))
+    slack.faults.error("users.info", "user_not_found")
+    await slack.submit("bob", view, {"reason": "yes"})
+    told = await it.told("bob", "CannotTell")
+    assert told.text == "CannotTell: Who you are could not be asked of Slack (user_not_found). Try again."
+    await decided_nothing(it)
+
+
+async def test_somebody_who_left_the_group_since_the_click_is_out(slack: SlackWorkspace, it: Theatre) -> None:
+    view = await it.dialog("bob", await it.proposed("node-1"))
+    group = slack.state.groups["S0SRE00001"]
+    slack.state.groups["S0SRE00001"] = replace(group, members=(ALICE,))
+    await slack.submit("bob", view, {"reason": "yes"})
+    await it.told("bob", "NotAnApprover")
+    await decided_nothing(it)
+
+
+async def test_list_of_ids_serves_a_workspace_without_groups(slack: SlackWorkspace, tmp_path: Path) -> None:
+    policy = people(approvers=frozenset((CAROL.id,)), approver_groups=frozenset())
+    async with theatre(slack, tmp_path, policy=policy) as it:
+        it.run_plans = False
+        await it.decides(CAROL.id, await it.proposed("node-1"))
+        await it.card(f"Approved by <@{CAROL.id}>")
+        assert slack.asked("usergroups.users.list") == []
+
+
+async def test_dialog_that_slack_does_not_open_is_said(slack: SlackWorkspace, it: Theatre) -> None:
+    offer = await it.proposed("node-1")
+    slack.triggers.are_dead = True
+    await slack.click("bob", offer, "approve")
+    told = await it.told("bob", "CannotTell")
+    assert told.text == "CannotTell: Slack did not open the dialog (expired_trigger_id). Click again."
+
+
+async def test_record_that_is_gone_decides_nothing(slack: SlackWorkspace, it: Theatre) -> None:
+    offer = await it.proposed("node-1")
+    view = await it.dialog("bob", offer)
+    it.ledger.is_gone = True
+    await slack.submit("bob", view, {"reason": "yes"})
+    sentence = "CannotTell: The record cannot be written or read now, so nothing was decided. Try again."
+    assert (await it.told("bob", "CannotTell")).text == sentence
+    await slack.click("bob", offer, "approve")
+    it.ledger.is_gone = False
+    await decided_nothing(it)
+
+
+async def test_brake_refuses_and_the_plan_waits_on(slack: SlackWorkspace, it: Theatre) -> None:
+    offer = await it.proposed("node-1")
+    await it.ledger.append(HOUSE, None, BrakePulled("a rollout"), f"slack:T0DEMO0001/{ALICE}")
+    await it.decides("bob", offer)
+    told = await it.told("bob", "Braked")
+    assert told.text.startswith("Braked: alice pulled the brake at ")
+    assert "a rollout" in told.text
+    await decided_nothing(it)
+
+
+async def test_node_that_changed_ends_it_with_the_difference(slack: SlackWorkspace, it: Theatre) -> None:
+    offer = await it.proposed("node-1")
+    it.stage.nodes["node-1"].boot += 1
+    await it.decides("bob", offer)
+    await it.told("bob", "StateChanged: Looked at again, the node is not as it was: boot_id:")
+    card = await it.card("Cancelled: node-1")
+    assert "boot_id: 00000000" in card.text

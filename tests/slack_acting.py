@@ -1,0 +1,296 @@
+"""Acting in the simulated workspace: real desks, guards and record over nodes that count what is done to them."""
+
+from __future__ import annotations
+
+import asyncio
+import io
+import json
+import random
+from collections.abc import AsyncIterator, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.actions import ACTIONS
+from bot.app.journal import Journal
+from bot.app.slack_acting import SlackActing, slack_acting
+from bot.demo.slack.message import Message
+from bot.demo.slack.people import BOT_USER
+from bot.demo.slack.server import SlackWorkspace
+from bot.demo.slack.view import View
+from bot.domain.alert import BOT, SourceKind
+from bot.domain.errors import LedgerUnavailable
+from bot.domain.events import PlanProposed, Triaged
+from bot.domain.fold import fold
+from bot.domain.house_events import HOUSE
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.domain.verdict import Verdict
+from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
+from bot.response.binding import binds
+from bot.response.casebook import Casebook
+from bot.response.figures import figures
+from bot.response.policy import Policy
+from bot.response.reach import Reach, Seen
+from bot.response.record import Opening
+from bot.response.remediation import Remediation
+from bot.response.responder import Responder
+from bot.response.stepping import Stepping
+from bot.surfaces.slack.card import card
+from bot.surfaces.slack.connection import SlackConnection, SlackTokens
+from bot.surfaces.slack.home import home_view
+from bot.surfaces.slack.listeners import listen
+from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.wish import Wish
+from bot.surfaces.slack.words import HelpRequest, parse
+from tests.scheduled_parts import CountingNode, Wire
+from tests.scheduled_stage import PLAYBOOK, Stage
+from tests.slack_service import QUICK
+
+ALICE, BOB, GUEST = "U0ALICE001", "U0BOB00001", "U0GUEST001"
+ONCALL = "C0ONCALL01"
+TEAM = "T0DEMO0001"
+FASTER = 60  # times as fast as the real clock
+GROUPED = Policy(
+    acting=True,
+    approver_groups=frozenset(("S0SRE00001",)),
+    approval_expires=timedelta(minutes=15),
+    units=frozenset(("ecs.service",)),
+    validation=timedelta(seconds=10),
+    reboot_deadline=timedelta(minutes=2),
+)
+
+
+class FastWorld:
+    """A world in which a minute takes a second, and nothing goes wrong by itself."""
+
+    def __init__(self) -> None:
+        self.began_at = datetime.now(UTC)
+        self.random = random.Random(1)
+        self.due: list[Any] = []
+        self.later = timedelta(0)
+        self.looking = asyncio.Event()  # nodes answer while it is set
+        self.looking.set()
+
+    @property
+    def now(self) -> datetime:
+        return self.began_at + (datetime.now(UTC) - self.began_at) * FASTER + self.later
+
+    def clock(self) -> datetime:
+        return self.now
+
+    async def sleep(self, seconds: float) -> None:
+        await asyncio.sleep(seconds / FASTER)
+
+    async def boundary(self) -> None:
+        await self.looking.wait()
+
+    def chance(self, share: float) -> bool:
+        return False
+
+
+@dataclass
+class Theatre:
+    """Everything that acts, in one workspace; `run_plans` carries out what is approved."""
+
+    slack: SlackWorkspace
+    world: Any
+    stage: Stage
+    ledger: Any
+    poster: Poster
+    responder: Responder
+    remediation: Remediation
+    log: io.StringIO
+    run_plans: bool = True
+    acting: SlackActing = field(init=False)
+    tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    looks: int = 0  # how often a node was looked at again
+
+    def begin(self, work: Coroutine[Any, Any, Any], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self.tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[Any]) -> None:
+        self.tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.log.write(json.dumps({"event": "failed", "task": task.get_name(), "error": repr(error)}) + "\n")
+
+    def logged(self, event: str) -> list[dict[str, Any]]:
+        lines = [json.loads(line) for line in self.log.getvalue().splitlines()]
+        return [line for line in lines if line["event"] == event]
+
+    def changed(self, incident_id: str) -> None:
+        self.begin(self._carry_on(incident_id), f"carry on {incident_id}")
+
+    async def _carry_on(self, incident_id: str) -> None:
+        """Stand in for the engine: do the next thing, and have it shown."""
+        while True:
+            await self.shown(incident_id)
+            if not self.run_plans or (await self.find(incident_id)).state not in ("approved", "acting", "verifying"):
+                return
+            again = await self.remediation.advance(incident_id)
+            await self.shown(incident_id)
+            if again is None:
+                return
+            await self.world.sleep(max(0.5, again.after.total_seconds()))
+
+    async def shown(self, incident_id: str) -> None:
+        incident = await self.find(incident_id)
+        await self.acting.surface.show(await self.acting.surface.group(incident.group or incident.id))
+
+    async def find(self, incident_id: str) -> Incident:
+        return fold(await self.ledger.read(incident_id))
+
+    async def refusals(self) -> list[tuple[str, str]]:
+        """What was refused to whom, as it stands on record."""
+        entries = [entry for entry in await self.ledger.read(HOUSE) if entry.kind == "WishRefused"]
+        return [(entry.by.rpartition("/")[2], str(entry.body["refusal"])) for entry in entries]
+
+    # --- what happens
+
+    async def proposed(self, *nodes: str, asked_by: str = ALICE, key: str = "cmd-1") -> Message:
+        """Have somebody's check come to a proposal for each node, and return the card that offers it."""
+        opening = Opening(SourceKind.SLACK, f"{ONCALL}/-/{key}", f"slack:{TEAM}/{asked_by}", "check", PLAYBOOK.name)
+        verdicts = [self.stage.verdict(node) for node in nodes]
+        await self.poster.owe(opening.group, CARD, Spot(ONCALL), card([], verdicts, asked_by))
+        for verdict in verdicts:
+            name, node = opening.incident(verdict.node), self.stage.nodes[verdict.node]
+            await self.ledger.append(name, 0, opening.received(verdict.node), opening.by)
+            await self.ledger.append(name, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
+            assert verdict.plan is not None
+            seen = Seen(node.boot_id, "m" * 31 + "1", "SHA256:as-ever")
+            bound = binds(verdict, self.stage.find(verdict.node), seen, PLAYBOOK, self.stage.policy)
+            await self.ledger.append(name, 2, PlanProposed.of(verdict.plan, bound, figures=figures(verdict, ())), BOT)
+        self.poster.finished(opening.group)
+        await self.shown(opening.incident(nodes[0]))
+        return await self.offering(nodes[0])
+
+    async def offering(self, words: str) -> Message:
+        """Wait for a card with these words and an Approve button."""
+        return await self.slack.until(
+            lambda: next((one for one in self.cards(words) if '"approve"' in json.dumps(one.blocks)), None),
+            what=f"an offer: {words}",
+        )
+
+    def cards(self, words: str) -> list[Message]:
+        return [one for one in self.slack.messages(ONCALL) if one.user == BOT_USER and words in one.text]
+
+    async def card(self, words: str, within: float = 20) -> Message:
+        found = await self.slack.until(
+            lambda: next(iter(self.cards(words)), None), timedelta(seconds=within), what=f"a card: {words}"
+        )
+        return found
+
+    async def dialog(self, user: str, message: Message, action: str = "approve") -> View:
+        """Click, and return the dialog that opens."""
+        await self.slack.click(user, message, action)
+        return await self.slack.until(lambda: self.slack.modal(user), what="the dialog")
+
+    async def decides(self, user: str, message: Message, action: str = "approve", reason: str = "it leaks") -> None:
+        """Click, give the reason, and send it."""
+        view = await self.dialog(user, message, action)
+        sent = await self.slack.submit(user, view, {"reason": reason})
+        assert (dict(sent.errors), sent.trouble) == ({}, "")
+
+    async def card_of(self, offer: Message, words: str, by: str) -> Message:
+        """Have somebody approve, and return the card as it then ends."""
+        await self.decides(by, offer)
+        card = await self.card(words)
+        await self.idle()
+        return card
+
+    async def told(self, user: str, words: str, channel: str = ONCALL) -> Message:
+        """Wait for what one person alone is told."""
+
+        def found() -> Message | None:
+            said = [one for one in self.slack.messages(channel, user) if words in one.text]
+            mine = self.slack.state.user(user).id
+            return next((one for one in said if one.only_for == mine or channel[0] == "D"), None)
+
+        return await self.slack.until(found, what=f"{user} to be told: {words}")
+
+    async def idle(self) -> None:
+        """Wait until nothing is under way any more."""
+        while self.tasks:
+            await asyncio.wait(set(self.tasks), timeout=20)
+
+
+class Gone:
+    """A ledger or an outbox that can be taken away for a while."""
+
+    def __init__(self, inner: Any) -> None:
+        self.is_gone = False
+        self._inner = inner
+
+    def __getattr__(self, verb: str) -> Any:
+        async def fails(*_: object, **__: object) -> None:
+            raise LedgerUnavailable("The database is locked.")
+
+        return fails if self.is_gone else getattr(self._inner, verb)
+
+
+@asynccontextmanager
+async def theatre(
+    slack: SlackWorkspace, folder: Path, *, policy: Policy = GROUPED, nodes: int = 3, endings: str = "cured"
+) -> AsyncIterator[Theatre]:
+    """Put it together over a database in a folder, listening to the workspace, for the length of a block."""
+    world: Any = FastWorld()
+    log = io.StringIO()
+    journal = Journal(log)
+    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(4, "ledger") as threads:
+        kept = Ledger(database, world.clock)
+        ledger: Any = Gone(AwaitedLedger(kept, threads))
+        outbox: Any = Gone(AwaitedOutbox(Outbox(database), threads))
+        machines = {f"node-{n}": CountingNode(world, f"node-{n}", endings) for n in range(1, nodes + 1)}
+        for machine in machines.values():
+            machine.down_until = world.began_at
+        stage = Stage(world, kept, policy, machines, Wire(world, machines, 0), ledger)
+        reach = Reach(stage.wire, ACTIONS)
+        book = Casebook(ledger, lambda: "never-drawn")
+
+        async def diagnose(node: Node, playbook: str) -> Verdict:
+            it.looks += 1
+            return await stage.diagnose(node, playbook)
+
+        responder = Responder(policy, book, ledger, reach, stage.find, diagnose, world.clock)
+        stepping = Stepping(policy, ledger, reach, stage.find, world.clock, world.sleep, "runner-1")
+        remediation = Remediation(book, stepping, stage.find, stage.diagnose)
+        tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
+        connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), journal.log, journal.logger("slack"))
+        poster = Poster(connection.calls, outbox, QUICK, lambda: datetime.now(UTC), journal.log)
+        it = Theatre(slack, world, stage, ledger, poster, responder, remediation, log)
+        it.acting = slack_acting(
+            connection, poster, outbox, ledger, policy, responder, QUICK, journal.log,
+            begin=it.begin, changed=it.changed, show_home=lambda user: it.begin(home(user), "home"),
+        )  # fmt: skip
+
+        async def home(user: str) -> None:
+            await connection.publish_home(user, home_view(nodes, 0, 0, await it.acting.home.deeds(user)))
+
+        def take(wish: Wish) -> None:
+            asked = parse(wish.text, stage)  # type: ignore[arg-type]
+            assert not isinstance(asked, HelpRequest), asked
+            it.begin(it.acting.orders.see_through(wish, asked), "order")  # type: ignore[arg-type]
+
+        listen(connection.app, take, lambda user: it.begin(home(user), "home"), it.acting.clicks)
+        assert await connection.start() == ""
+        try:
+            yield it
+        finally:
+            world.looking.set()
+            await connection.stop_listening()
+            for task in set(it.tasks):
+                task.cancel()
+            await asyncio.gather(*it.tasks, return_exceptions=True)
+            await poster.drain(5)
+            await connection.stop()
+
+
+def people(**changes: Any) -> Policy:
+    """The policy with something else in it."""
+    return replace(GROUPED, **changes)
