@@ -21,6 +21,8 @@ _LONGEST_TIMEOUT = timedelta(minutes=5)
 
 _ADDRESS = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9._:%-]{0,252}\Z")
 _WITH_PORT = re.compile(r"\[?([^\[\]:]+|[0-9A-Fa-f:]+(?=\]))\]?:(\d{1,5})\Z")
+_IN_CLUSTER = "kubernetes_node"
+_CLUSTER_NAME = re.compile(r"[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?\Z")
 _USER = re.compile(r"[A-Za-z0-9._][^\s/:\x00-\x1f]{0,99}\Z")
 
 
@@ -125,7 +127,10 @@ def _labels(table: TomlTable) -> dict[str, str]:
     labels = table.table("labels")
     if labels is None:
         return {}
-    return {key: text for key in labels.names if (text := labels.text(key)) is not None}
+    told = {key: text for key in labels.names if (text := labels.text(key)) is not None}
+    if _IN_CLUSTER in told and not _CLUSTER_NAME.match(told[_IN_CLUSTER]):  # it becomes part of a path of an API
+        labels.wrong(_IN_CLUSTER, f'is "{one_line(told[_IN_CLUSTER], 60)}", no node\'s name in Kubernetes')
+    return told
 
 
 def _path(table: TomlTable, key: str, folder: Path, home: Path | None) -> Path | None:

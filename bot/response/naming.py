@@ -11,7 +11,8 @@ from typing import Any
 from bot.domain.alarm import Alarm, Signal
 from bot.domain.node import Node
 
-LABELS = ("instance_id", "private_dns", "hostname")  # labels of the inventory that hold other names of a node
+# Labels of the inventory that hold other names of a node.
+LABELS = ("instance_id", "private_dns", "hostname", "kubernetes_node")
 MOST_TEXT = 256 * 1024  # characters searched of one alarm
 _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9_-])?")
 _DEEPEST = 40

@@ -57,6 +57,19 @@ def acting_lines(user: str, rights: Iterable[Sequence[str]]) -> tuple[str, ...]:
     )
 
 
+def login_that_lacks(node: str, user: str, rights: Sequence[Sequence[str]]) -> tuple[str, str]:
+    """Return which login lacks rights, and the lines that would give them, for a refusal.
+
+    Example:
+    >>> login_that_lacks("n1", "zombie", [("systemctl", "reboot")])
+    ('login on n1', 'sudoers: zombie ALL=(root) NOPASSWD: /usr/bin/systemctl reboot')
+    """
+    lines = "; ".join(acting_lines(user, rights))
+    if all(argv[0] == KUBERNETES for argv in rights):
+        return f"login in the cluster of {node}", lines
+    return f"login on {node}", f"sudoers: {lines}"
+
+
 def acting_text(user: str, rights: Sequence[Sequence[str]]) -> str:
     """Return the acting lines under a line that says what they are; nothing where there are none."""
     if not rights:

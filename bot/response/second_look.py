@@ -23,7 +23,7 @@ from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
 from bot.response.binding import another_boot, another_machine, drift
 from bot.response.glance import Glance, Look
-from bot.response.privilege import acting_lines
+from bot.response.privilege import login_that_lacks
 from bot.response.reach import Reach, Seen
 from bot.response.undoing import moved
 
@@ -129,6 +129,6 @@ def _judged(
     if differences:
         raise Drifted(differences, kind)
     if lacking:
-        lines = "; ".join(acting_lines(node.user or "zombie", lacking))
-        raise MissingRight(f"The login on {node.name} may not run what the plan needs.", f"sudoers: {lines}")
+        login, lines = login_that_lacks(node.name, node.user or "zombie", lacking)
+        raise MissingRight(f"The {login} may not do what the plan needs.", lines)
     return seen

@@ -190,6 +190,10 @@ def _node() -> Node:
         ("[nodes]\na = 'x'\n", "inventory.toml:2: nodes.a is text; it should be a table: [nodes.a]"),
         ("nodes = []\n", "inventory.toml:1: nodes is a list; it should be a table: [nodes]"),
         ("[nodes.a.labels]\nx = 1\n", "inventory.toml:2: nodes.a.labels.x is a number; it should be text"),
+        (
+            "[nodes.a.labels]\nkubernetes_node = '../pods'\n",
+            'inventory.toml:2: nodes.a.labels.kubernetes_node is "../pods", no node\'s name in Kubernetes',
+        ),
         ("[ssh\n", "inventory.toml:1: not TOML: Expected ']' at the end of a table declaration"),
         ("[ssh]\nport = 22\nport = 23\n", "inventory.toml:3: not TOML: Cannot overwrite a value"),
         ("[nodes.a]\n[nodes.a]\n", "inventory.toml:2: not TOML: Cannot declare ('nodes', 'a') twice"),

@@ -1,0 +1,170 @@
+"""The way to a cluster's API, over a real socket: what is sent, what is heard, and which cluster it will not guess."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import json
+from collections.abc import AsyncIterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.demo.cluster.cluster import Cluster, DemoNode
+from bot.demo.cluster.server import ClusterServer
+from bot.domain.call import Call
+from bot.domain.errors import ConnectionLost, UnknownCluster
+from bot.transport.kubernetes import KubernetesApi
+
+LIMIT = timedelta(seconds=5)
+NODE = Call("GET", "/api/v1/nodes/n1")
+
+
+@pytest.fixture
+async def server() -> AsyncIterator[ClusterServer]:
+    cluster = Cluster.of([DemoNode("n1", lambda: "boot-1")], [], lambda: 0.0)
+    async with ClusterServer.running(cluster) as running:
+        yield running
+
+
+@pytest.fixture
+async def api(server: ClusterServer, tmp_path: Path) -> AsyncIterator[KubernetesApi]:
+    (tmp_path / "config").write_text(server.kubeconfig("prod"))
+    made = KubernetesApi(tmp_path / "config")
+    yield made
+    await made.close()
+
+
+async def test_call_goes_out_as_it_was_written_and_its_answer_comes_back(
+    server: ClusterServer, api: KubernetesApi
+) -> None:
+    answer = await api.call("prod", NODE, LIMIT)
+    assert (answer.is_done, json.loads(answer.body)["metadata"]["name"]) == (True, "n1")
+    patch = Call("PATCH", "/api/v1/nodes/n1", '{"spec":{"unschedulable":true}}')
+    assert (await api.call("prod", patch, LIMIT)).is_done
+    assert (await api.call("prod", Call("GET", "/api/v1/pods?fieldSelector=spec.nodeName%3Dn1"), LIMIT)).is_done
+    assert server.calls == [
+        "GET /api/v1/nodes/n1",
+        'PATCH /api/v1/nodes/n1 {"spec":{"unschedulable":true}}',
+        "GET /api/v1/pods?fieldSelector=spec.nodeName%3Dn1",
+    ]
+    refused = await api.call("prod", Call("GET", "/api/v1/nodes/other"), LIMIT)
+    assert (refused.status, refused.is_done) == (404, False)
+
+
+async def test_current_context_is_never_taken_and_an_unknown_one_is_named(
+    server: ClusterServer, api: KubernetesApi
+) -> None:
+    for name in ("somewhere-else", "", "PROD"):
+        with pytest.raises(UnknownCluster, match="it has prod"):
+            await api.call(name, NODE, LIMIT)
+    assert server.calls == []
+
+
+def clusters(cluster: str) -> str:
+    return (
+        '{"clusters":[{"name":"x","cluster":{' + cluster + '}}],"contexts":[{"name":"prod","context":{"cluster":"x"}}]}'
+    )
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "{",
+        "- a",
+        "a: [",
+        "clusters: 1",
+        '{"clusters":[],"contexts":[{"name":"prod"}]}',
+        '{"clusters":[],"contexts":[{"name":"prod","context":{"cluster":"x"}}]}',
+        clusters('"server":"http://h:port"'),
+        clusters('"server":7'),
+        clusters('"server":"https://h","certificate-authority":"no-such-file"'),
+    ],
+)
+async def test_kubeconfig_that_cannot_be_used_is_refused_by_name(tmp_path: Path, text: str) -> None:
+    (tmp_path / "config").write_text(text)
+    with pytest.raises(UnknownCluster):
+        await KubernetesApi(tmp_path / "config").call("prod", NODE, LIMIT)
+
+
+async def test_without_a_kubeconfig_there_is_no_cluster(tmp_path: Path) -> None:
+    for kubeconfig in (None, tmp_path / "missing"):
+        with pytest.raises(UnknownCluster):
+            await KubernetesApi(kubeconfig).call("prod", NODE, LIMIT)
+    with pytest.raises(UnknownCluster):  # no pod's account is here
+        await KubernetesApi(None, "in-cluster").call("in-cluster", NODE, LIMIT)
+
+
+async def test_api_that_is_gone_is_a_lost_connection(server: ClusterServer, api: KubernetesApi) -> None:
+    assert (await api.call("prod", NODE, LIMIT)).is_done
+    server.down = True
+    with pytest.raises(ConnectionLost, match="prod cannot be reached"):
+        await api.call("prod", NODE, LIMIT)
+    server.down = False
+    await server.stop()
+    with pytest.raises(ConnectionLost, match="prod cannot be reached"):
+        await api.call("prod", NODE, LIMIT)
+    await server.start()
+    assert (await api.call("prod", NODE, LIMIT)).is_done, "and is there again when it is back"
+
+
+async def test_silence_ends_with_the_limit(tmp_path: Path) -> None:
+    held: list[asyncio.StreamWriter] = []
+    silent = await asyncio.start_server(lambda _, writer: held.append(writer), "127.0.0.1", 0)
+    port = silent.sockets[0].getsockname()[1]
+    (tmp_path / "config").write_text(config(f"http://127.0.0.1:{port}"))
+    api = KubernetesApi(tmp_path / "config")
+    try:
+        with pytest.raises(ConnectionLost, match=r"did not answer in 0\.2 s"):
+            await api.call("prod", NODE, timedelta(seconds=0.2))
+    finally:
+        await api.close()
+        for writer in held:
+            writer.close()
+        silent.close()
+
+
+async def test_answer_without_end_is_cut(tmp_path: Path) -> None:
+    async def flood(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n")
+        try:
+            while True:
+                writer.write(b"x" * 1024 * 1024)
+                await writer.drain()
+        except OSError:
+            writer.close()
+
+    endless = await asyncio.start_server(flood, "127.0.0.1", 0)
+    port = endless.sockets[0].getsockname()[1]
+    (tmp_path / "config").write_text(config(f"http://127.0.0.1:{port}"))
+    api = KubernetesApi(tmp_path / "config")
+    try:
+        answer = await api.call("prod", NODE, timedelta(seconds=30))
+        assert answer.cut
+    finally:
+        await api.close()
+        endless.close()
+
+
+async def test_certificate_of_somebody_else_is_not_taken(tmp_path: Path, server: ClusterServer) -> None:
+    nobody = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n").decode()
+    told = json.loads(config(server.url.replace("http", "https")))
+    (tmp_path / "config").write_text(json.dumps(told))
+    api = KubernetesApi(tmp_path / "config")
+    with pytest.raises(ConnectionLost):
+        await api.call("prod", NODE, LIMIT)
+    await api.close()
+    told["clusters"][0]["cluster"]["certificate-authority-data"] = nobody
+    (tmp_path / "config").write_text(json.dumps(told))
+    with pytest.raises(UnknownCluster):
+        await KubernetesApi(tmp_path / "config").call("prod", NODE, LIMIT)
+
+
+def config(url: str) -> str:
+    """A kubeconfig for a server, with no user."""
+    return json.dumps({
+        "clusters": [{"name": "x", "cluster": {"server": url}}],
+        "contexts": [{"name": "prod", "context": {"cluster": "x"}}],
+    })  # fmt: skip

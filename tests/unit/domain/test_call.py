@@ -1,0 +1,52 @@
+"""A call of an API as a line: what may be sent is what was approved."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.actions import ACTIONS
+from bot.actions.pod import Pod
+from bot.domain.call import Call, fits, remarked
+
+CORDON, EVICT = ACTIONS["drain"].commands({"node": "n1", "cluster": "prod"}, None)  # type: ignore[arg-type]
+
+
+def test_line_becomes_verb_path_and_body_and_a_remark_is_not_sent() -> None:
+    assert Call.of("GET /api/v1/nodes/n1") == Call("GET", "/api/v1/nodes/n1")
+    assert Call.of(remarked('PATCH /api/v1/nodes/n1 {"a":1}', "only once")) == Call(
+        "PATCH", "/api/v1/nodes/n1", '{"a":1}'
+    )
+
+
+@pytest.mark.parametrize(
+    "line", ["", "DELETE /api/v1/nodes/n1", "GET api/v1", "GET /a b", "GET /a\nGET /b", "GET /a {}\nx", "PUT /a {}"]
+)
+def test_what_is_no_call_is_refused_and_nothing_is_ever_deleted(line: str) -> None:
+    with pytest.raises(ValueError, match="is no call"):
+        Call.of(line)
+
+
+def test_eviction_of_any_pod_fits_what_was_approved_and_nothing_else_does() -> None:
+    drain = ACTIONS["drain"]
+    assert drain.by_calls is not None
+    now = {"unschedulable": "false", "pods": "1", f"pod {'ray'}/w-0.x": Pod("ray", "w-0.x", "u-1").said}
+    first, second = drain.by_calls.calls({"node": "n1"}, {}, now)
+    assert (fits(first, CORDON), fits(second, EVICT)) == (True, True)
+    for other in (
+        second.replace("/eviction", ""),
+        second.replace("/pods/w-0.x", "/pods/w-0.x/../../secrets/x"),
+        second.replace("policy/v1", "policy/v2"),
+        second.replace('"u-1"', '"u-1","dryRun":["All"]'),
+        first.replace("/n1 ", "/n2 "),
+        first.replace("true", "null"),
+    ):
+        assert not fits(other, CORDON)
+        assert not fits(other, EVICT)
+
+
+@given(st.text(max_size=80))
+def test_no_text_fits_by_chance(text: str) -> None:
+    assert fits(text, CORDON) == (text == CORDON)
+    assert not fits(text, EVICT)
