@@ -1,0 +1,116 @@
+"""Where sources bring their alerts by HTTP: what is genuine is on disk before it is answered, and read later."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterable
+from datetime import datetime
+from typing import TypeAlias
+
+from aiohttp import web
+
+from bot.domain.alarm import Delivery
+from bot.domain.alarm_contracts import Inbox
+from bot.domain.errors import LedgerError, MalformedDelivery
+from bot.domain.safe_text import one_line
+from bot.sources.source import Source
+
+MOST_AT_ONCE = 128  # requests inside, of all sources; with bodies of 256 KiB that is 32 MB
+READ_SECONDS = 5.0
+SMALL_BODY_BYTES = 16 * 1024  # a larger one is read on a thread, so that nobody else's answer waits for it
+AGAIN_SECONDS = "5"
+
+Counted: TypeAlias = Callable[[str, str, float], None]  # a source, what came of its request, and how long that took
+
+
+class Hooks:
+    """Answers sources: 202 once a delivery is kept, also a repeated one; 401 only for bad credentials.
+
+    Shape: whatever is our own trouble is 503, which sources try again; PagerDuty would drop what is answered 4xx, and
+    after three of those everything. `arrived` is called when something new was kept.
+    """
+
+    def __init__(
+        self,
+        inbox: Inbox,
+        now: Callable[[], datetime],
+        log: Callable[..., None],
+        arrived: Callable[[], None],
+        counted: Counted | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._inbox = inbox
+        self._now = now
+        self._log = log
+        self._arrived = arrived
+        self._counted = counted
+        self._clock = clock
+        self._inside = 0
+
+    def posts(self, sources: Iterable[Source]) -> list[tuple[str, Callable[[web.Request], object]]]:
+        """Return the routes of these sources, for the web edge."""
+        return [(source.path, self._taking(source)) for source in sources]
+
+    def _taking(self, source: Source) -> Callable[[web.Request], object]:
+        async def take(request: web.Request) -> web.StreamResponse:
+            began = self._clock()
+            outcome, answer = "failed", web.Response(status=500)
+            try:
+                outcome, answer = await self._take(source, request)
+            except web.HTTPRequestEntityTooLarge:
+                outcome = "too-large"
+                raise
+            finally:
+                if self._counted is not None:
+                    self._counted(source.kind.value, outcome, self._clock() - began)
+            return answer
+
+        return take
+
+    async def _take(self, source: Source, request: web.Request) -> tuple[str, web.Response]:
+        if self._inside >= MOST_AT_ONCE:
+            return "busy", _later("too many requests at once")
+        self._inside += 1
+        try:
+            async with asyncio.timeout(READ_SECONDS):
+                body = await request.read()
+            return await self._kept(source, request, body)
+        except TimeoutError:
+            return "slow", _later("the body did not come")
+        finally:
+            self._inside -= 1
+
+    async def _kept(self, source: Source, request: web.Request, body: bytes) -> tuple[str, web.Response]:
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        if not source.is_genuine(headers, body, self._now()):
+            self._log("delivery_refused", source=source.kind.value, because="bad credentials")
+            return "unauthorized", web.Response(status=401, text="bad credentials")
+        try:
+            if len(body) > SMALL_BODY_BYTES:
+                delivery = await asyncio.to_thread(source.delivery, headers, body)
+            else:
+                delivery = source.delivery(headers, body)
+        except MalformedDelivery as no:
+            self._log("delivery_refused", source=source.kind.value, because=one_line(no.sentence))
+            return "malformed", web.Response(status=400, text=one_line(no.sentence))
+        return await self._on_disk(delivery)
+
+    async def _on_disk(self, delivery: Delivery) -> tuple[str, web.Response]:
+        if delivery.alarm is None:
+            self._log("delivery", source=delivery.source.value, id=delivery.id, what=delivery.what, outcome="ignored")
+            return "ignored", web.Response(status=202, text="ignored")
+        try:
+            is_new = await self._inbox.keep(delivery)
+        except LedgerError as error:
+            self._log("ledger_unavailable", error=one_line(str(error)))
+            return "unavailable", _later("it cannot be kept now")
+        outcome = "accepted" if is_new else "repeated"
+        self._log("delivery", source=delivery.source.value, id=delivery.id, what=delivery.what, outcome=outcome)
+        if is_new:
+            self._arrived()
+        return outcome, web.Response(status=202, text=outcome)
+
+
+def _later(because: str) -> web.Response:
+    return web.Response(status=503, text=because, headers={"Retry-After": AGAIN_SECONDS})
