@@ -8,6 +8,7 @@ import hashlib
 import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
 
 from bot.domain.alert import SourceKind
 from bot.domain.contracts import ActingLedger, Outbox
@@ -58,8 +59,8 @@ class SlackSurface:
         self._undoable = undoable
         self._waits_for = waits_for
         self._spot_of = spot_of
-        self._groups: OrderedDict[str, tuple[str, ...]] = OrderedDict()  # the incidents of each card, last shown last
-        self._shown: dict[str, str] = {}
+        self._shown: OrderedDict[str, str] = OrderedDict()  # the last wording of each card, the last shown last
+        self._as_of: dict[str, datetime] = {}
         self._heads: dict[str, str] = {}
         self._checking: dict[str, str] = {}
         self._locks: dict[str, asyncio.Lock] = {}
@@ -73,10 +74,11 @@ class SlackSurface:
             return
         group = newest(group)
         name = group_of(group[0])
-        self._groups[name] = tuple(one.id for one in group)
-        self._groups.move_to_end(name)
-        self._forget()
+        as_of = max(one.updated_at for one in group)
         async with self._alone(name):
+            if as_of < self._as_of.get(name, as_of):
+                return  # something newer was shown while this waited
+            self._as_of[name] = as_of
             spot = await self._spot(group)
             message = acting_card(group, await self._telling(name, group)) if spot is not None else None
             if spot is None or message is None or self._shown.get(name) == (wording := _wording(message)):
@@ -86,7 +88,7 @@ class SlackSurface:
                 self._poster.show(name, spot, lambda: message)
             else:
                 await self._poster.owe(name, CARD, spot, message)
-            self._shown[name] = wording
+            self._remember(name, wording)
             await self._reply(name, spot, group)
             self._poster.finished(name)
 
@@ -109,12 +111,11 @@ class SlackSurface:
 
         Raises: LedgerError when the record cannot be asked.
         """
-        ids = self._groups.get(name) or tuple(one.id for one in await self._ledger.incidents() if one.card == name)
         found = []
-        for incident_id in ids:
+        for incident_id in await self._ledger.together(name):
             with contextlib.suppress(UnknownIncident):
                 found.append(await self._find(incident_id))
-        return newest(sorted(found, key=lambda one: (one.opened_at, one.node)))
+        return newest(found)
 
     async def place(self, name: str) -> Place | None:
         """Return where a card stands. Raises: LedgerError when the outbox cannot be asked."""
@@ -131,7 +132,7 @@ class SlackSurface:
                 spot = await self._spot(whole)
                 message = acting_card(whole, await self._telling(name, whole)) if spot is not None else None
                 if spot is not None and message is not None and await self._poster.adopt(name, spot):
-                    self._shown[name] = _wording(message)
+                    self._remember(name, _wording(message))
                     self._poster.show(name, spot, lambda: message)
             except LedgerError:
                 return  # a decision that cannot be written down is about to be refused anyway
@@ -184,15 +185,17 @@ class SlackSurface:
     async def _alone(self, name: str) -> AsyncIterator[None]:
         """Let one wording of a card be made at a time, in the order in which they were asked for."""
         if len(self._locks) > REMEMBERED:
-            self._locks = {one: lock for one, lock in self._locks.items() if lock.locked() or one in self._groups}
+            self._locks = {one: lock for one, lock in self._locks.items() if lock.locked()}
         async with self._locks.setdefault(name, asyncio.Lock()):
             yield
 
-    def _forget(self) -> None:
-        while len(self._groups) > REMEMBERED:
-            name, _ = self._groups.popitem(last=False)
-            self._shown.pop(name, None)
-            self._heads.pop(name, None)
+    def _remember(self, name: str, wording: str) -> None:
+        self._shown[name] = wording
+        self._shown.move_to_end(name)
+        while len(self._shown) > REMEMBERED:
+            forgotten, _ = self._shown.popitem(last=False)
+            self._heads.pop(forgotten, None)
+            self._as_of.pop(forgotten, None)
 
 
 def _ended(group: Sequence[Incident]) -> bool:
