@@ -15,6 +15,7 @@ from bot.domain.alarm_contracts import Inbox
 from bot.domain.errors import LedgerError, MalformedDelivery
 from bot.domain.safe_text import one_line
 from bot.sources.source import Source
+from bot.surfaces.web import Handler
 
 MOST_AT_ONCE = 128  # requests inside, of all sources; with bodies of 256 KiB that is 32 MB
 READ_SECONDS = 5.0
@@ -48,11 +49,11 @@ class Hooks:
         self._clock = clock
         self._inside = 0
 
-    def posts(self, sources: Iterable[Source]) -> list[tuple[str, Callable[[web.Request], object]]]:
+    def posts(self, sources: Iterable[Source]) -> list[tuple[str, Handler]]:
         """Return the routes of these sources, for the web edge."""
         return [(source.path, self._taking(source)) for source in sources]
 
-    def _taking(self, source: Source) -> Callable[[web.Request], object]:
+    def _taking(self, source: Source) -> Handler:
         async def take(request: web.Request) -> web.StreamResponse:
             began = self._clock()
             outcome, answer = "failed", web.Response(status=500)

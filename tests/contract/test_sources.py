@@ -209,6 +209,7 @@ def test_too_long_and_packed_bodies_are_not_read(member: Member) -> None:
     over(member, work)
 
 
+ANYTHING: tuple[Any, ...] = (None, 7, [], {}, "x")
 MALFORMED = (
     b"",
     b"\xff\xfe",
@@ -242,7 +243,7 @@ def test_missing_and_mistyped_fields_of_an_event_are_no_fault() -> None:
     async def work(at: Edge) -> None:
         event = page_event()["event"]
         for number, name in enumerate((*event["data"], "agent", "client", "occurred_at", "resource_type")):
-            for kind, value in enumerate((None, 7, [], {}, "x")):
+            for kind, value in enumerate(ANYTHING):
                 told = {**event, "id": f"E{number}-{kind}", "data": dict(event["data"])}
                 (told["data"] if name in event["data"] and name != "id" else told)[name] = value
                 if name == "id":
