@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.domain.secret_forms import FORMS, KEY_BEGINS, KEY_ENDS, KEY_MARK, SECRET_NAME, SECRET_NEXT
+from bot.domain.secret_forms import (
+    FORMS,
+    KEY_BEGINS,
+    KEY_ENDS,
+    KEY_MARK,
+    SECRET_NAME,
+    SECRET_NAMED,
+    SECRET_NEXT,
+    VALUE,
+)
 
 MARK = "[redacted]"
 _HINTS = tuple((hint, number) for number, form in enumerate(FORMS) for hint in form.hints)
@@ -56,12 +65,14 @@ def _named(name: str, value: Any, is_secret: bool) -> Any:
 
 def _listed(values: Sequence[Any]) -> list[Any]:
     found: list[Any] = []
-    inside = is_next = False
+    inside = is_next = is_value = False
     for value in values:
         if isinstance(value, str):
             rest, inside = _without_key(value, inside)
+            before, rest = rest, VALUE.sub(rf"\1{MARK}", rest) if is_value else rest
             found.append(MARK if is_next and rest else _forms(rest))
-            is_next = SECRET_NEXT.search(rest[-200:]) is not None
+            is_next = SECRET_NEXT.search(before[-200:]) is not None
+            is_value = SECRET_NAMED.search(before[-200:]) is not None
         else:
             found.append(redacted(value))
     return found

@@ -33,6 +33,13 @@ SECRET_NEXT = re.compile(
 )
 """The end of a text after which the next one of a list is the secret: a flag by itself, or YAML's | and >."""
 
+SECRET_NAMED = re.compile(
+    rf"\bname{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}{_QUOTE}[\w.-]{{0,60}}?{_NAMED}[\w.-]{{0,40}}\W{{0,8}}\Z", re.IGNORECASE
+)
+"""The end of a text after which a `value` in the next one of a list is the secret."""
+
+VALUE = re.compile(rf"(\bvalue{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}){_VALUE}", re.IGNORECASE)
+
 
 @dataclass(frozen=True, slots=True)
 class SecretForm:

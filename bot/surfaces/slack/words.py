@@ -9,6 +9,7 @@ from typing import Protocol
 
 from bot.domain.errors import InventoryError, UnknownNode
 from bot.domain.node import Node
+from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.message import escaped
 from bot.surfaces.slack.order import VERBS as ORDERS
@@ -105,7 +106,7 @@ def unknown_words(asked: CheckRequest) -> str:
     """Return what is said about names that are no nodes of ours."""
     more = asked.missing - len(asked.unknown)
     told = [*asked.unknown, *([f"Nor are {more} more of the names."] if more else [])]
-    return escaped("\n".join(told))
+    return escaped(redacted_text("\n".join(told)))
 
 
 def not_here(channels: Collection[str]) -> str:
@@ -116,4 +117,4 @@ def not_here(channels: Collection[str]) -> str:
 
 def _quoted(word: str) -> str:
     """A person's word shown back: short, on one line, and with nothing in it that Slack would obey."""
-    return escaped(one_line(word, 60)).replace("`", "'")
+    return escaped(one_line(redacted_text(word), 60)).replace("`", "'")

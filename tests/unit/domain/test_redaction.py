@@ -145,6 +145,12 @@ def test_secret_after_a_flag_of_its_own_or_in_a_block_is_found_in_a_list() -> No
     assert redacted(["password: |", "  hunter2", "user: ann"]) == ["password: [redacted]", "[redacted]", "user: ann"]
 
 
+def test_value_of_a_secret_name_is_found_on_the_next_line() -> None:
+    assert redacted(["- name: DB_PASSWORD", "  value: hunter2", "- name: PORT", "  value: 80"]) == [
+        *("- name: DB_PASSWORD", "  value: [redacted]", "- name: PORT", "  value: 80")
+    ]
+
+
 def test_secret_of_a_mapping_is_found_by_the_name_beside_it_and_in_its_list() -> None:
     assert redacted([{"name": "DB_PASSWORD", "value": "hunter2"}, {"name": "PORT", "value": "80"}]) == [
         {"name": "DB_PASSWORD", "value": "[redacted]"},
