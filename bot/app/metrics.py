@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Executor
 
 from bot import __version__
 from bot.actions import ACTIONS
+from bot.app.books import Books
 from bot.app.journal import Journal
 from bot.app.parts import now
 from bot.domain.errors import LedgerError
-from bot.ledger.database import Database
 from bot.ledger.tallies import Tallies, Tally
 from bot.settings import Settings
 from bot.surfaces.metrics import Metrics, Standing
@@ -86,11 +85,11 @@ class Metering:
             return None
 
 
-def metering(settings: Settings, journal: Journal, database: Database, threads: Executor) -> Metering:
-    """Return it for a bot that keeps its record there."""
-    tallies = Tallies(database)
+def metering(settings: Settings, journal: Journal, books: Books) -> Metering:
+    """Return it for a bot that keeps those books."""
+    tallies = Tallies(books.database)
 
     async def read() -> Tally:
-        return await asyncio.get_running_loop().run_in_executor(threads, tallies.read)
+        return await asyncio.get_running_loop().run_in_executor(books.threads, tallies.read)
 
     return Metering(settings, journal, read)

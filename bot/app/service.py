@@ -11,6 +11,7 @@ from typing import Any
 from bot.app.acting import acting
 from bot.app.books import Books
 from bot.app.journal import Journal
+from bot.app.metrics import metering
 from bot.app.parts import now
 from bot.app.policing import note_policy
 from bot.domain.contracts import Listener
@@ -78,17 +79,20 @@ class Service:
             frozenset(table.get("channels", ())),
             journal.log,
         )
+        self._metering = metering(settings, journal, books)
         self._engine = Engine(
             self._acting.remediation.advance,
             books.ledger,
             books.leases,
             self._record.together,
-            (),
+            (self._metering.witness,),
             journal.log,
             self._timing.clock,
             claimed=self._go_on,
         )
-        self._web = WebEdge(settings.get("listen"), self._why_not_ready, self._slack.routes())
+        self._metering.looks_at(len(known.nodes), lambda: self._checks.running, self._why_not_ready)
+        gets = (("/metrics", self._metering.scrape.answer),)
+        self._web = WebEdge(settings.get("listen"), self._why_not_ready, self._slack.routes(), gets)
         self._not_yet = "starting"
         self._ready = asyncio.Event()
         self._stopping = asyncio.Event()

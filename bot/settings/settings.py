@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from bot.domain.duration import parse_duration, written
 from bot.domain.errors import SettingsError
@@ -83,6 +84,13 @@ class Settings:
         return next(one.value for one in self.given if one.setting.name == name)
 
     @property
+    def secrets(self) -> tuple[str, ...]:
+        """Every secret in force, word by word: what no line of the log may hold, whatever its form."""
+        texts = [str(one.value) for one in self.given if one.setting.secret and one.value]
+        words = [word for text in texts for word in (text, *text.split(","), _password(text))]
+        return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
+
+    @property
     def inventory(self) -> Path | None:
         """The inventory's file, None where nobody named one and none is here."""
         path: Path | None = self.get("inventory")
@@ -114,6 +122,13 @@ class Settings:
     def parallel(self) -> int:
         """How many nodes are checked at once."""
         return int(self.get("parallel"))
+
+
+def _password(url: str) -> str:
+    try:
+        return urlsplit(url).password or ""
+    except ValueError:
+        return ""
 
 
 def database_url(environment: Mapping[str, str], folder: Path | None = None) -> str:

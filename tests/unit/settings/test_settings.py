@@ -225,6 +225,18 @@ def test_values_are_shown_as_they_are_written(tmp_path: Path) -> None:
     assert (shown["deadline"], shown["playbooks"], shown["samples"], shown["inventory"]) == ("90s", "/a, /b", "5", "")
 
 
+def test_secrets_are_told_word_by_word_to_whoever_must_hide_them(tmp_path: Path) -> None:
+    settings = load(
+        tmp_path,
+        ZOMBIE_DATABASE_URL="postgresql://bot:hunter2@db/z",
+        PAGERDUTY_WEBHOOK_SECRETS="first, second",
+        SLACK_BOT_TOKEN="xoxb-[",
+        ZOMBIE_LISTEN="127.0.0.1:1",
+    )
+    assert {"hunter2", "first", "second", "xoxb-["} <= set(settings.secrets)
+    assert not {"127.0.0.1:1", ""} & set(settings.secrets)
+
+
 def test_every_row_says_what_it_is_for() -> None:
     assert all(row.help.endswith(".") for row in SETTINGS)
     assert len({row.name for row in SETTINGS}) == len(SETTINGS)

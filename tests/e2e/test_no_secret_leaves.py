@@ -1,0 +1,99 @@
+"""A node that prints secrets of every kind: none of them leaves by any way out."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+from bot.demo.slack.server import SlackWorkspace
+from bot.domain.json_form import plain
+from bot.domain.plan import Plan, Step
+from bot.domain.probe import Unread
+from bot.domain.verdict import Evidence, RuledOut, Verdict
+from bot.response.record import without_secrets
+from bot.surfaces.document import document
+from bot.surfaces.text import verdict_text
+from tests.secrets import seeded
+from tests.slack import workspace
+from tests.slack_service import CHANNEL, Readings, card_saying, serving
+from tests.unit.surfaces.verdicts import FOUNDING
+
+CORPUS = seeded(7)
+HIDDEN = {word for one in CORPUS for word in one.hidden}
+SAID = " · ".join(one.text.replace("\n", " ") for one in CORPUS[:8])
+
+
+def told_by_a_talkative_node(name: str) -> Verdict:
+    """A verdict with every secret in its evidence, and some in each of its other texts."""
+    lines = tuple(line for one in CORPUS for line in one.text.split("\n"))
+    return replace(
+        FOUNDING,
+        node=name,
+        summary=SAID,
+        evidence=(
+            *(Evidence(one.kind, "kernel_log", one.text, tuple(one.text.split("\n"))) for one in CORPUS),
+            Evidence("all", "kernel_log", SAID, lines),
+        ),
+        ruled_out=(RuledOut("cpu-steal", SAID),),
+        unread=(Unread("containers", SAID),),
+        suspects=(CORPUS[0].text,),
+        plan=Plan(name, (Step("disable_unit", {"unit": "x.service"}, (f"echo {CORPUS[0].text}",)),), SAID),
+        lasting_fix=SAID,
+        try_next=SAID,
+    )
+
+
+def leaked(text: str) -> list[str]:
+    """Every secret that stands in a text, also as JSON writes it."""
+    return sorted(word for word in HIDDEN if word in text or json.dumps(word)[1:-1] in text)
+
+
+def kept_in(folder: Path) -> str:
+    """Every byte of the database, also what it has deleted and not overwritten."""
+    return b"".join(path.read_bytes() for path in folder.glob("zombie.db*")).decode(errors="replace")
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[SlackWorkspace]:
+    async with workspace() as slack:
+        yield slack
+
+
+def test_this_test_can_fail() -> None:
+    assert len(leaked(json.dumps(plain(told_by_a_talkative_node("node-1"))))) == len(HIDDEN)
+
+
+def test_neither_text_nor_document_holds_one() -> None:
+    shown = without_secrets(told_by_a_talkative_node("node-1"))
+    assert leaked(verdict_text(shown)) == []
+    assert leaked(document([shown])) == []
+    assert leaked(repr(shown)) == []
+
+
+async def test_neither_card_nor_details_nor_record_nor_log_nor_metrics_hold_one(
+    slack: SlackWorkspace, tmp_path: Path
+) -> None:
+    async with serving(slack, tmp_path, Readings(told_by_a_talkative_node)) as bot:
+        wish = f"/zombie check node-1 {CORPUS[1].text}"
+        await slack.say("alice", CHANNEL, wish)
+        card = await card_saying(slack, "node-1: CRITICAL")
+        await slack.until(lambda: len(slack.thread(card)) > 3, what="the details")
+        async with httpx.AsyncClient(trust_env=False) as client:
+            metrics = (await client.get(f"{bot.address}/metrics")).text
+        (incident,) = [one.id for one in await bot.ledger.incidents()]
+        record = json.dumps([dict(entry.body) for entry in await bot.ledger.read(incident)])
+        posted = [one for one in slack.messages(CHANNEL, "alice") if one.user == "U0ZOMBIE01"] + slack.thread(card)
+        assert "redacted" in record
+        for way, text in (
+            ("Slack", json.dumps([(one.text, one.blocks) for one in posted], default=str)),
+            ("record", record),
+            ("metrics", metrics),
+        ):
+            assert leaked(text) == [], way
+    assert leaked("\n".join(map(json.dumps, bot.lines))) == []
+    assert leaked(kept_in(tmp_path)) == []
