@@ -11,8 +11,9 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from aiohttp import ClientSession, web
+from aiohttp import ClientSession, CookieJar, web
 
+from bot.demo.pagerduty.page import Suggestion
 from bot.demo.pagerduty.server import PagerDuty
 from bot.demo.pagerduty.webhooks import Persistence
 from tests.pagerduty import account, client
@@ -192,7 +193,8 @@ async def test_event_of_an_unknown_key_or_form_is_refused() -> None:
             "event_action": "trigger",
             "payload": {"summary": "a", "source": "b", "severity": "critical"},
         }
-        for change in ({"routing_key": "no"}, {"event_action": "shout"}, {"payload": {}}, {"dedup_key": "x" * 256}):
+        bad: list[dict[str, Any]] = [{"routing_key": "no"}, {"event_action": "shout"}, {"payload": {}}]
+        for change in (*bad, {"dedup_key": "x" * 256}):
             assert (await ask(pagerduty, "POST", "/v2/enqueue", {**good, **change}))[0] == 400
         assert (await ask(pagerduty, "POST", "/v2/enqueue", good))[0] == 202
         assert len(pagerduty.account.incidents) == 1
@@ -202,4 +204,29 @@ async def test_page_of_another_server_cannot_ask() -> None:
     async with account() as pagerduty, ClientSession() as session:
         for headers in ({"Origin": "http://evil.example"}, {"Host": "evil.example"}):
             async with session.get(f"{pagerduty.api_url}/users", headers=headers) as response:
-                assert response.status == 403
+                assert response.status in (403, 421)
+
+
+async def test_page_is_for_whoever_has_its_token_and_comes_from_itself() -> None:
+    async with account() as pagerduty, ClientSession(cookie_jar=CookieJar(unsafe=True)) as session:
+        pagerduty.page.suggestions = (Suggestion("the founding case", "a core is pinned", {"host": "node-1"}),)
+        at, fire = pagerduty.api_url, {"number": 0}
+        for path in ("/", "/page/pages", "/static/pagerduty.js"):
+            async with session.get(f"{at}{path}") as response:
+                assert response.status == 401
+        async with session.get(pagerduty.page_url) as response:
+            assert response.status == 200
+            assert "default-src 'none'" in response.headers["Content-Security-Policy"]
+        async with session.post(f"{at}/page/fire", json=fire, headers={"Origin": "http://evil.example"}) as response:
+            assert response.status == 403
+        assert not pagerduty.account.incidents
+        async with session.post(f"{at}/page/fire", json=fire, headers={"Origin": at}) as response:
+            assert response.status == 200
+        (page,) = pagerduty.account.incidents.values()
+        async with session.post(f"{at}/page/resolve", json={"page": page.id}, headers={"Origin": at}) as response:
+            assert response.status == 200
+        async with session.post(f"{at}/page/fire", json={"number": 7}, headers={"Origin": at}) as response:
+            assert response.status == 400
+        async with session.get(f"{at}/page/pages") as response:
+            told = await response.json()
+        assert [(one["title"], one["status"]) for one in told["pages"]] == [("a core is pinned", "resolved")]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import timedelta
 from typing import TypeVar
@@ -11,8 +11,11 @@ from aiohttp import ClientSession, web
 
 from bot.demo.pagerduty.account import Account, Incident, RandomBytes
 from bot.demo.pagerduty.faults import Faults
+from bot.demo.pagerduty.page import Page
 from bot.demo.pagerduty.rest import LIMIT, Asked, RestApi
 from bot.demo.pagerduty.webhooks import Persistence, Subscription, Webhooks
+from bot.demo.slack.names import Names
+from bot.demo.slack.page_guard import PageGuard
 from bot.domain.contracts import Clock
 
 T = TypeVar("T")
@@ -23,7 +26,8 @@ LONG = timedelta(seconds=10)
 class PagerDuty:
     """A PagerDuty to try things in.
 
-    Shape: `account` is where things happen (`account.trigger(…)`), `webhooks` brings them to whoever subscribed.
+    Shape: `account` is where things happen (`account.trigger(…)`), `webhooks` brings them to whoever subscribed, and
+    `page` shows them in a browser.
 
     Example: `async with PagerDuty.start(clock=clock, random_bytes=os.urandom) as pagerduty: …`, and then
     `PAGERDUTY_API_URL=pagerduty.api_url PAGERDUTY_API_TOKEN=pagerduty.token PAGERDUTY_FROM=pagerduty.sender`
@@ -35,6 +39,8 @@ class PagerDuty:
         self.account = Account(clock, random_bytes)
         self.webhooks = Webhooks(self.account, session, persistence)
         self.api_url = ""
+        self._guard = PageGuard(Names(clock, random_bytes))
+        self.page = Page(self.account, self.webhooks, self._guard)
         self._rest = RestApi(self.account, self.webhooks, random_bytes, limit)
 
     @classmethod
@@ -51,13 +57,14 @@ class PagerDuty:
         """Serve an account on loopback until the block ends; `limit` is how many calls a minute it takes."""
         async with ClientSession() as session:
             one = cls(clock, random_bytes, session, persistence or Persistence(), limit)
-            app = web.Application(middlewares=[_not_for_browsers])
-            app.router.add_routes(one._rest.routes())
+            app = web.Application(middlewares=[one._guard.check])
+            app.router.add_routes([*one.page.routes(), *one._rest.routes()])
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
             await runner.setup()
             try:
                 await web.TCPSite(runner, HOST, port).start()
                 one.api_url = f"http://{HOST}:{runner.addresses[0][1]}"
+                one._guard.stand_at(one.api_url)
                 yield one
             finally:
                 one._rest.closing.set()
@@ -65,6 +72,11 @@ class PagerDuty:
                 await runner.cleanup()
 
     # --- what the bot is given
+
+    @property
+    def page_url(self) -> str:
+        """The page's address with this run's token."""
+        return f"{self.api_url}/?token={self._guard.token}"
 
     @property
     def events_url(self) -> str:
@@ -114,13 +126,3 @@ class PagerDuty:
     async def until(self, question: Callable[[], T | None], timeout: timedelta = LONG, what: str = "a condition") -> T:
         """Wait until the answer to a question is truthy, and return it. Raises: TimeoutError."""
         return await self.account.changes.until(question, timeout, what)
-
-
-@web.middleware
-async def _not_for_browsers(
-    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
-) -> web.StreamResponse:
-    """Answer to this machine's own names only, and to no page of any other server."""
-    if request.host.rpartition(":")[0] not in (HOST, "localhost") or "Origin" in request.headers:
-        return web.Response(status=403, text="Not for browsers.")
-    return await handler(request)
