@@ -6,28 +6,38 @@ import contextlib
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import timedelta
 
 from bot.app.parts import runner_name
+from bot.domain.alarm_contracts import Cases, Inbox
 from bot.domain.contracts import ActingLedger, Leases, Outbox
-from bot.ledger import AwaitedLeases, AwaitedLedger, AwaitedOutbox, Database, Ledger
+from bot.ledger import PAGERDUTY, AwaitedLeases, AwaitedLedger, AwaitedOutbox, Database, Ledger
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
+from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
+from bot.ledger.cases import Cases as BlockingCases
+from bot.ledger.inbox import Inbox as BlockingInbox
 
 THREADS = 4
+DOORS = 2  # threads on which nothing is done but keeping what was brought, so that its sender need not wait
+PAGES_LENT_FOR = timedelta(seconds=60)  # longer than one post to PagerDuty may take
 
 
 @dataclass(frozen=True, slots=True)
 class Books:
     """The ledger and what stands beside it.
 
-    Shape: `runner` is this program's name among all that share the database; `database` and `threads` are for what else
-    is kept there.
+    Shape: `runner` is this program's name among all that share the database; `pages` is the outbox of what goes to
+    PagerDuty; `database` and `threads` are for what else is kept there.
     """
 
     runner: str
     ledger: ActingLedger
     outbox: Outbox
     leases: Leases
+    inbox: Inbox
+    cases: Cases
+    pages: Outbox
     database: Database
     threads: ThreadPoolExecutor
 
@@ -39,13 +49,20 @@ def books(database_url: str) -> Iterator[Books]:
     Raises: SettingsError, LedgerUnavailable.
     """
     runner = runner_name()
-    with Database.open(database_url) as database, ThreadPoolExecutor(THREADS, "ledger") as threads:
+    with (
+        Database.open(database_url) as database,
+        ThreadPoolExecutor(THREADS, "ledger") as threads,
+        ThreadPoolExecutor(DOORS, "inbox") as doors,
+    ):
         leases = BlockingLeases(database, runner, presence=database.presence(runner))
         yield Books(
             runner,
             AwaitedLedger(Ledger(database), threads),
             AwaitedOutbox(BlockingOutbox(database, leases=leases), threads),
             AwaitedLeases(leases, threads),
+            AwaitedInbox(BlockingInbox(database, runner, leases=leases), threads, doors),
+            AwaitedCases(BlockingCases(database), threads),
+            AwaitedOutbox(BlockingOutbox(database, PAGES_LENT_FOR, parts=PAGERDUTY, at_once=1), threads),
             database,
             threads,
         )

@@ -93,6 +93,21 @@ class Engine:
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
 
+    async def see(self, group: str) -> None:
+        """Have a group shown that went on here, also after its end, unless another live runner sees to it."""
+
+        async def take() -> None:
+            if await self._leases.take(group):
+                self._mine.add(group)
+                await self._look()
+                self._over |= {group} - self._open.keys()
+                self._want_shown(group)
+                for incident in self._open.get(group, ()):
+                    self._advancing.want(incident)
+
+        await self._quietly(take)
+        self._wake.set()
+
     async def drain(self, seconds: float) -> None:
         """Begin nothing more, and wait for what is being done, so long at most; the leases are kept meanwhile."""
         self._draining = True

@@ -16,7 +16,7 @@ from bot.domain.errors import UnreadableEntry
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
-from bot.ledger.leases import SILENT, live
+from bot.ledger.leases import SILENT, Leases, live
 from bot.ledger.tables import DELIVERIES
 
 KNOWN_FOR = timedelta(days=7)  # PagerDuty tries for two; a repetition after that would be a new delivery
@@ -45,11 +45,14 @@ class Inbox:
         runner: str,
         silent: timedelta = SILENT,
         time: Callable[[], datetime] | None = None,
+        leases: Leases | None = None,
     ) -> None:
+        """`leases`: who is alive is seen as they see it; without them whoever was heard of lately."""
         self._database = database
         self._runner = runner
         self._silent = silent
         self._time = time
+        self._leases = leases
 
     def keep(self, delivery: Delivery) -> bool:
         """Keep a delivery; False where it is known already."""
@@ -116,7 +119,8 @@ class Inbox:
 
     def _free(self, connection: Connection, at_once: int, busy: Collection[str]) -> list[Row[Any]]:
         now = self._now(connection)
-        others, text = {*live(connection, now, self._silent)} - {self._runner}, instant_text(now)
+        alive = live(connection, now, self._silent) if self._leases is None else self._leases.alive(connection)
+        others, text = {*alive} - {self._runner}, instant_text(now)
         found: list[Row[Any]] = []
         cases: set[tuple[str, str]] = set()
         for row in connection.execute(_WAITING):
