@@ -15,7 +15,8 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.safe_text import one_line
 
-NODE, CLUSTER, WITHIN, BARE_TOO = "node", "cluster", "within", "bare_pods"  # arguments
+# Arguments; on record they stand in the order of their names, and are read out in it.
+NODE, CLUSTER, WITHIN, BARE_TOO = "node", "of_cluster", "within", "with_bare_pods"
 UNSCHEDULABLE, READY, WHY, CLUSTER_BOOT, LEFT = "unschedulable", "ready", "not_ready_because", "cluster_boot", "pods"
 BOOT = "boot_id"  # what the node itself says; whoever looks adds it
 POD = "pod "  # before a pod's name

@@ -16,7 +16,7 @@ from bot.domain.errors import CannotRead, ConnectionLost, UnknownCluster
 from bot.domain.plan import Step
 from bot.domain.safe_text import one_line
 
-CLUSTER = "cluster"  # the argument that names it
+CLUSTER = "of_cluster"  # the argument that names it
 KUBERNETES = "kubernetes"  # the first word of a right that a cluster gives, and not sudo
 _LOOK_LIMIT = timedelta(seconds=10)
 _ROUND = timedelta(seconds=8)  # one round is over before anybody takes its runner for dead; the rest is for the next

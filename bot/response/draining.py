@@ -45,6 +45,6 @@ class Draining:
         cluster = node.labels.get(CONTEXT_LABEL, "") or self.cluster
         if why := self.missing or ("" if cluster else f"no label {CONTEXT_LABEL} names its cluster"):
             return tuple(steps), f"{one_line(name, 100)} is not drained: {why}. Its pods are cut off by the reboot."
-        where = {"node": name, "cluster": cluster}
-        how = {"within": written(self.within)} | ({"bare_pods": "bare pods too"} if self.bare_pods else {})
+        where = {"node": name, "of_cluster": cluster}
+        how = {"within": written(self.within)} | ({"with_bare_pods": "bare pods too"} if self.bare_pods else {})
         return (*steps[:at], Step("drain", where | how), *steps[at:], Step("uncordon", where)), ""

@@ -18,7 +18,7 @@ COMMAND = 600  # characters of one command on the card; the dialog and the threa
 SAID = 300
 MOST_NAMED = 5  # approvers by name
 MOST_MOVED = 12  # pods on the card; the record has them all
-_UNSAID = {"verbs", "within", "bare_pods"}  # arguments that the commands tell better
+_UNSAID = {"verbs", "within", "with_bare_pods"}  # arguments that the commands tell better
 _VERBS = {"disable_unit": "disable", "mask_unit": "mask", "restore_unit": "bring back"}
 _BLAST = {
     "disable_unit": "{unit} stops now and does not start at the next boot",

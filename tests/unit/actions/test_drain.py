@@ -18,7 +18,7 @@ from bot.domain.action import ByCalls, Facts, Proof
 from bot.domain.command import Completed, Outputs
 from bot.domain.errors import CannotRead
 
-ARGS = {"node": "n1", "cluster": "prod", "within": "7m"}
+ARGS = {"node": "n1", "of_cluster": "prod", "within": "7m"}
 BOOT = "3b1cd2f4-71f5-4b0e-9c0c-0f7b6e1a2b3c"
 NODE = DemoNode("n1", lambda: BOOT).document()
 

@@ -35,8 +35,8 @@ def test_context_pod_or_kubeconfig_makes_nodes_drainable(tmp_path: Path) -> None
     assert (told.missing, told.cluster, told.within, told.bare_pods) == ("", "prod", timedelta(minutes=20), True)
     steps, note = told.around(NODE, [Step("reboot")])
     assert note == ""
-    assert dict(steps[0].args) == {"node": "ip-7", "cluster": "prod", "within": "20m", "bare_pods": "bare pods too"}
-    assert dict(steps[2].args) == {"node": "ip-7", "cluster": "prod"}
+    assert dict(steps[0].args) == {"node": "ip-7", "of_cluster": "prod", "within": "20m", "with_bare_pods": "bare pods too"}
+    assert dict(steps[2].args) == {"node": "ip-7", "of_cluster": "prod"}
     assert draining(settings(tmp_path, "[kubernetes]\nin_cluster = true\n")).cluster == "in-cluster"
     by_label = draining(settings(tmp_path, "", KUBECONFIG="config"))
     assert (by_label.missing, by_label.cluster) == ("", ""), "each node's label has to say"
@@ -67,7 +67,7 @@ async def test_first_call_looks_for_the_kubeconfig_and_says_that_there_is_none(t
 
     reach = cluster_reach(settings(tmp_path, '[kubernetes]\ncontext = "prod"\n'), {"HOME": str(tmp_path)})
     with pytest.raises(UnknownCluster, match=str(tmp_path / ".kube" / "config")):
-        await reach.lacking(ACTIONS["drain"], {"node": "ip-7", "cluster": "prod"})
+        await reach.lacking(ACTIONS["drain"], {"node": "ip-7", "of_cluster": "prod"})
     await reach.close()
 
 

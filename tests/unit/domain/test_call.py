@@ -10,7 +10,7 @@ from bot.actions import ACTIONS
 from bot.actions.pod import Pod
 from bot.domain.call import Call, fits, remarked
 
-CORDON, EVICT = ACTIONS["drain"].commands({"node": "n1", "cluster": "prod"}, None)  # type: ignore[arg-type]
+CORDON, EVICT = ACTIONS["drain"].commands({"node": "n1", "of_cluster": "prod"}, None)  # type: ignore[arg-type]
 
 
 def test_line_becomes_verb_path_and_body_and_a_remark_is_not_sent() -> None:

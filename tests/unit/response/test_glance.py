@@ -166,7 +166,7 @@ async def test_what_was_seen_too_long_ago_is_looked_at_again(monkeypatch: pytest
 
 
 async def test_first_step_that_is_no_command_is_not_asked_on_the_node() -> None:
-    plan = replace(PLAN, steps=(Step("drain", {"node": "n", "cluster": "c", "within": "10m"}), *PLAN.steps))
+    plan = replace(PLAN, steps=(Step("drain", {"node": "n", "of_cluster": "c", "within": "10m"}), *PLAN.steps))
     assert ACTIONS["drain"].by_calls is not None
     reach = Reach(Wire(), ACTIONS)
     assert [reach.by_calls(step) for step in plan.steps] == [True, False, False]
