@@ -15,6 +15,7 @@ from bot.commands import (
     serve,
     settings,
     sudoers,
+    undo,
     watch,
 )
 
@@ -28,6 +29,7 @@ COMMANDS = (
     incidents,
     remediate,
     watch,
+    undo,
     brake,
     audit,
     sudoers,

@@ -1,16 +1,15 @@
-"""`zombie remediate`: approve an incident's plan and carry it out, here and now, under every guard."""
+"""`zombie remediate`: decide on an incident's plan, and carry it out, here and now, under every guard."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
-import re
 import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from bot.commands import options
-from bot.domain.errors import AlreadyDecided, LedgerUnavailable, Refused
+from bot.commands import options, wishing
+from bot.domain.errors import AlreadyDecided, LedgerUnavailable, Refused, UsageError
 
 if TYPE_CHECKING:
     from bot.app.acting import Acting
@@ -19,27 +18,48 @@ if TYPE_CHECKING:
     from bot.ledger import AwaitedLedger
 
 _EXIT_CODES = """exit status:
-  0  the incident ended resolved
-  1  it was refused (the refusal's name is on stderr), or the incident ended otherwise
+  0  the incident ended resolved; or it is declined, cancelled or given up, as was asked
+  1  it was refused (the refusal's name is on stderr), or ended otherwise, or waits for a person
   2  the command line, or a file it names, is wrong; there is no such incident
+
+examples:
+  zombie remediate ID --approve-as alice --reason "core 39 is gone"
+  zombie remediate ID --decline --approve-as alice --reason "the rollout will replace it"
+  zombie remediate ID --cancel
+  zombie remediate ID --answer "give up" --approve-as alice --reason "it was replaced"
 """
 LONGEST_WAIT_SECONDS = 5.0
 _SILENT = timedelta(seconds=20)
+_GO_ON, _GIVE_UP = "go on", "give up"
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
     parser = commands.add_parser(
         "remediate",
-        help="approve an incident's plan and carry it out",
+        help="approve an incident's plan and carry it out; or decline it, call it off, answer its question",
         description="Approve the plan of an incident and carry it out: the node is looked at again, each step is "
-        "proved, and the node is watched before the incident counts as resolved.",
+        "proved, and the node is watched before the incident counts as resolved. Where several people have to say "
+        "yes, each runs this, and the last one carries it out.",
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("id", metavar="ID", help="the incident: zombie incidents")
-    parser.add_argument("--approve-as", required=True, type=_name, metavar="NAME", help="one of terminal_approvers")
-    parser.add_argument("--reason", required=True, metavar="TEXT", help="why; it goes on record")
+    parser.add_argument("--approve-as", type=wishing.name, metavar="NAME", help="one of terminal_approvers")
+    parser.add_argument("--reason", metavar="TEXT", help="why; it goes on record")
+    instead = parser.add_mutually_exclusive_group()
+    instead.add_argument("--decline", action="store_true", help="say no to its plan instead")
+    instead.add_argument(
+        "--cancel",
+        action="store_true",
+        help="call it off before its first step; whoever asked may, too (without --approve-as: your login)",
+    )
+    instead.add_argument(
+        "--answer",
+        choices=(_GO_ON, _GIVE_UP),
+        metavar="ANSWER",
+        help=f'answer its question: "{_GO_ON}" looks once more, "{_GIVE_UP}" hands it to a person',
+    )
     parser.add_argument("--validation", type=options.duration, metavar="D", help="how long the node is watched after")
     options.add_files(parser)
     parser.set_defaults(run=run)
@@ -48,64 +68,88 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UnknownIncident when there is none of that id.
+    Raises: UnknownIncident when there is none of that id; UsageError when it is not said who decides, or why.
     """
     from bot.app.acting import acting
     from bot.commands import record
-    from bot.domain.approval import Approval
 
+    lacks = [f"--{name.replace('_', '-')}" for name in ("approve_as", "reason") if getattr(arguments, name) is None]
+    if lacks and not arguments.cancel:
+        raise UsageError(f"A decision needs {' and '.join(lacks)}.", "zombie remediate --help")
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    user = record.terminal_user().removeprefix("terminal:")
-    approval = Approval(f"terminal:{arguments.approve_as}", arguments.reason, os_user=user)
+    approval = wishing.approval(arguments.approve_as, arguments.reason or "")
     with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
         parts = acting(settings, known, ledger, arguments.environ, arguments.validation)
         try:
-            incident = asyncio.run(_to_its_end(parts, ledger, arguments.id, approval))
+            incident = asyncio.run(_to_its_end(parts, ledger, arguments, approval))
         except Refused as no:
-            print(f"zombie: {no.name}: {no.sentence}", file=sys.stderr)
-            if no.try_next:
-                print(f"        {no.try_next}", file=sys.stderr)
-            return 1
+            return wishing.say_refused(no)
         except KeyboardInterrupt:
             print(f"zombie: interrupted; incident {arguments.id} is as it stands on record", file=sys.stderr)
             raise
-    return 0 if incident.state == "resolved" else 1
+    as_asked = arguments.decline or arguments.cancel or arguments.answer == _GIVE_UP
+    return 0 if as_asked or incident.state == "resolved" else 1
 
 
-async def _to_its_end(parts: Acting, ledger: AwaitedLedger, incident_id: str, approval: Approval) -> Incident:
+async def _to_its_end(
+    parts: Acting, ledger: AwaitedLedger, arguments: argparse.Namespace, approval: Approval
+) -> Incident:
+    from bot.domain.fold import fold
+
+    shown = fold(await parts.responder.book.story(arguments.id)).seq
     try:
-        return await _remediate(parts, ledger, incident_id, approval)
+        decided = await _decided(parts, ledger, arguments, approval)
+        if decided is not None:
+            await _show(parts, decided.id, shown)
+        if decided is not None and decided.state == "proposed" and decided.proposal is not None:
+            voices = f"{len(decided.endorsements)} of {decided.proposal.approvals_needed}"
+            print(f"{voices} have said yes; it begins with the last one's.")
+        if decided is not None and (decided.ended or decided.state == "proposed"):
+            return decided
+        return await _carried_out(parts, arguments.id, shown if decided is None else decided.seq)
     finally:
         await parts.cluster.close()
 
 
-async def _remediate(parts: Acting, ledger: AwaitedLedger, incident_id: str, approval: Approval) -> Incident:
-    from bot.domain.fold import fold
-    from bot.domain.transitions import State
-    from bot.surfaces.incidents import entry_line
-
-    shown = fold(await parts.responder.book.story(incident_id)).seq
+async def _decided(
+    parts: Acting, ledger: AwaitedLedger, arguments: argparse.Namespace, approval: Approval
+) -> Incident | None:
+    """What the wish made of the incident; None where it was decided so before, and only goes on."""
+    responder, incident_id = parts.responder, arguments.id
+    if arguments.decline:
+        return await responder.decline(incident_id, approval)
+    if arguments.cancel:
+        return await responder.cancel(incident_id, approval)
+    if arguments.answer is not None:
+        return await responder.answer(incident_id, arguments.answer, approval)
     try:
-        await parts.responder.decide(incident_id, approval)
+        return await responder.decide(incident_id, approval)
     except AlreadyDecided:
         if not await _left_lying(parts, ledger, incident_id, approval):
             raise
         print("What this approver decided was left lying; it goes on from where it stands.")
+        return None
+
+
+async def _carried_out(parts: Acting, incident_id: str, shown: int) -> Incident:
+    """Advance it until it has ended, or a question is open, and tell of each entry."""
+    from bot.domain.transitions import State
+
     waits_for = ""
     while True:
         try:
             again = await parts.remediation.advance(incident_id)
-            entries = await parts.responder.book.story(incident_id)
+            incident = await _show(parts, incident_id, shown)
         except LedgerUnavailable as error:
             print(f"zombie: {error.sentence}", file=sys.stderr)
             await asyncio.sleep(1)
             continue
-        for entry in entries[shown:]:
-            print(entry_line(entry), flush=True)
-        shown = len(entries)
-        incident = fold(entries)
-        if again is None or incident.state is State.UNKNOWN:
+        shown = incident.seq
+        if incident.state is State.UNKNOWN:
+            print(f'It waits for an answer: zombie remediate {incident_id} --answer "{_GO_ON}" or "{_GIVE_UP}"')
+            return incident
+        if again is None:
             return incident
         if again.because != waits_for and again.after:
             waits_for = again.because
@@ -113,20 +157,27 @@ async def _remediate(parts: Acting, ledger: AwaitedLedger, incident_id: str, app
         await asyncio.sleep(min(again.after.total_seconds(), LONGEST_WAIT_SECONDS))
 
 
+async def _show(parts: Acting, incident_id: str, shown: int) -> Incident:
+    """Print the entries after that many, and return the incident as it stands."""
+    from bot.domain.fold import fold
+    from bot.surfaces.incidents import entry_line
+
+    entries = await parts.responder.book.story(incident_id)
+    for entry in entries[shown:]:
+        print(entry_line(entry), flush=True)
+    return fold(entries)
+
+
 async def _left_lying(parts: Acting, ledger: AwaitedLedger, incident_id: str, approval: Approval) -> bool:
     """True when this same person approved it, and whoever carried it out has not been heard of since."""
     from bot.app import now
 
     incident = await parts.responder.book.find(incident_id)
-    if incident.ended or incident.approval is None or incident.approval.by != approval.by:
+    if incident.ended or incident.question is not None:
+        return False
+    if incident.approval is None or incident.approval.by != approval.by:
         return False
     held = await ledger.hold(incident.node)
     if held is not None and held.incident == incident_id:
         return held.silent_for >= _SILENT
     return now() - incident.updated_at >= _SILENT
-
-
-def _name(text: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", text):
-        raise argparse.ArgumentTypeError(f"{text!r} is not a name")
-    return text

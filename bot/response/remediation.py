@@ -88,7 +88,7 @@ class Remediation:
         last = incident.steps[-1].outcome if incident.steps else None
         if isinstance(last, StepFailed):
             try_next = f"{_OUT_OF_BAND} {rest_of(incident)}".rstrip()
-            return Escalated(f"Step {last.number} failed: {last.because}.", try_next)
+            return Escalated(f"Step {last.number} failed: {last.because.rstrip('.')}.", try_next)
         if incident.next_step > len(plan_of(incident)[0].steps):
             skipped = [step.outcome.because for step in incident.steps if isinstance(step.outcome, StepSkipped)]
             return ValidationStarted(self.validation or self.stepping.policy.validation, "; ".join(skipped))

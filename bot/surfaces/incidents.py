@@ -113,7 +113,7 @@ def said(entry: Entry) -> str:
         case ValidationStarted(window=window, note=note):
             return f"watched for {span(window)}" + (f"; {note}" if note else "")
         case Resolved(summary=summary, compared=compared):
-            return summary + "".join(f"; {one.name}: {one.before} → {one.after}" for one in compared)
+            return f"{summary} {'; '.join(f'{one.name}: {one.before} → {one.after}' for one in compared)}".rstrip()
         case Cancelled(because=because, differences=differences):
             return " ".join((because, *differences))
         case Escalated(because=because, try_next=try_next):

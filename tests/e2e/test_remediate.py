@@ -77,7 +77,7 @@ async def test_whoever_may_not_or_comes_late_is_told_by_name_and_nothing_is_done
         refused = await here.remediate(incident)
         assert (refused.status, refused.err.split(": ")[1]) == (1, "Braked")
         assert (await here.told(incident))["state"] == "proposed"
-        assert (await here.zombie("brake", "off")).out == "off\n"
+        assert (await here.zombie("brake", "off", "--approve-as", "bob")).out == "off\n"
         assert (await here.remediate("no-such-incident")).status == 2
 
         (here.folder / "zombie.toml").write_text(POLICY.replace('"2s"', '"3s"'))

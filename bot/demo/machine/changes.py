@@ -28,6 +28,15 @@ def enabled(state: State, name: str) -> State:
     return _with(state, name, enabled="enabled")
 
 
+def started(state: State, image: State, name: str, now: Moment) -> State:
+    """Return the node after `systemctl start`: the unit does again what it did when the node was made."""
+    was = next(one for one in image.units if _is(one, name))
+    loop = None if was.loop is None else replace(was.loop, since=now.uptime, until=float("inf"))
+    back = replace(was, since=now.uptime, loop=loop)
+    units = (replace(back, enabled=one.enabled) if _is(one, name) else one for one in state.units)
+    return replace(state, units=tuple(units))
+
+
 def rebooted(before: State, image: State, enables: str = "") -> State:
     """Return the node in its next boot.
 

@@ -41,7 +41,7 @@ class ActingMachine(Machine):
     async def change(self, argv: Sequence[str], root: bool) -> Answer | None:
         """Do what a `systemctl` that changes something says; None where it changes nothing."""
         words = [word for word in argv[1:] if not word.startswith("-")]
-        if not words or words[0] not in ("disable", "mask", "enable", "unmask", "reboot"):
+        if not words or words[0] not in ("disable", "mask", "enable", "unmask", "start", "reboot"):
             return None
         verb, *names = words
         if not root:
@@ -61,6 +61,8 @@ class ActingMachine(Machine):
             return changes.disabled(self.state, name, self.now())
         if verb == "mask":
             return changes.masked(self.state, name, self.now())
+        if verb == "start":
+            return changes.started(self.state, self._image, name, self.now())
         return changes.enabled(self.state, name)
 
     async def _reboot(self, after: float = GOES_DOWN_AFTER) -> None:
