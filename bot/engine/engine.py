@@ -178,13 +178,16 @@ class Engine:
                 self._waits.pop(incident, None)
             if group in self._open:
                 self._log("lease_lost", group=group)
+        # Also what was opened here: it may have changed, and even ended, before we came to know that it is ours.
+        new = dict.fromkeys((*claimed, *sorted(mine - self._mine)))
         self._mine = mine
         for group in claimed:
             self._resuming.want(group)
+        for group in new:
             self._want_shown(group)
             for incident in self._open.get(group, ()):
                 self._advancing.want(incident)
-        self._over |= set(claimed) - self._open.keys()
+        self._over |= new.keys() - self._open.keys()
         if claimed:
             self._log("claimed", groups=len(claimed))
 

@@ -65,6 +65,22 @@ async def test_group_of_another_live_runner_is_left_alone(world: World, runner: 
     assert (a.advanced, a.shown, a.claimed) == (["one"], ["one"], ["one"])
 
 
+async def test_what_was_opened_here_is_seen_to_also_where_it_went_on_before_we_knew(
+    world: World, runner: Callable[..., Runner]
+) -> None:
+    a = runner()
+    await a.tick()
+    world.leases |= {"quick": "a", "slow": "a"}  # whoever opens an incident takes its lease first
+    world.put("quick", ended=True)
+    world.put("slow")
+    await a.tick(after=TICK)
+    assert a.shown == [], "whose they are is asked less often"
+    await a.tick(after=CLAIM_EVERY)
+    assert (sorted(a.shown), a.advanced, a.claimed) == (["quick", "slow"], ["slow"], [])
+    await a.tick(after=BEAT_EVERY)
+    assert set(world.leases) == {"slow"}, "what is over and shown is let go"
+
+
 async def test_what_changed_is_advanced_and_shown_again(world: World, runner: Callable[..., Runner]) -> None:
     world.put("one")
     a = runner()
