@@ -9,13 +9,17 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
+from bot.app.books import Books
 from bot.app.parts import now
+from bot.domain import alarm_contracts, contracts
 from bot.domain.alarm import Signal
-from bot.domain.alarm_contracts import Cases, Inbox
-from bot.domain.contracts import Ledger, Outbox
 from bot.domain.duration import parse_duration
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, SettingsError
 from bot.domain.safe_text import one_line
+from bot.ledger import PAGERDUTY, AwaitedOutbox, Outbox
+from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
+from bot.ledger.cases import Cases
+from bot.ledger.inbox import Inbox
 from bot.response.page_watch import PageWatch
 from bot.response.subscription_watch import SubscriptionWatch, Tell
 from bot.settings import Settings
@@ -24,6 +28,9 @@ from bot.sources.pagerduty_client import PagerDutyClient
 from bot.sources.pagerduty_http import Access, Patience
 from bot.surfaces.pagerduty import PagerDutySurface
 from bot.surfaces.slack.connection import is_loopback
+from bot.surfaces.slack.message import Message, escaped
+from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.poster import CARD, Poster
 
 POLLED_BACK = timedelta(hours=24)  # where there are only polls, pages of that time that are open are taken in
 OUTBOX_LEASE = timedelta(seconds=60)  # longer than one post may take
@@ -129,13 +136,13 @@ class PagerDutyParts:
 
 def pagerduty_parts(
     settings: Settings,
-    outbox: Outbox,
-    ledger: Ledger,
+    outbox: contracts.Outbox,
+    ledger: contracts.Ledger,
     log: Callable[..., None],
     tell: Tell,
     *,
-    inbox: Inbox | None = None,
-    cases: Cases | None = None,
+    inbox: alarm_contracts.Inbox | None = None,
+    cases: alarm_contracts.Cases | None = None,
     arrived: Callable[[], None] = lambda: None,
     patience: Patience | None = None,
 ) -> PagerDutyParts | None:
@@ -175,6 +182,36 @@ def pagerduty_parts(
         wanted = str(table.get("subscription", ""))
         parts.subscription = SubscriptionWatch(client, wanted, now, log, tell, parts.catch_up)
     return parts
+
+
+def serving_pagerduty(
+    settings: Settings,
+    books: Books,
+    poster: Poster,
+    log: Callable[..., None],
+    arrived: Callable[[], None] = lambda: None,
+) -> PagerDutyParts | None:
+    """Put it together for a bot that serves: what has to be told stands in the channel of alerts.
+
+    Raises: SettingsError when what is set cannot be used.
+    """
+    channel = str(settings.tables.get("slack", {}).get("alerts_channel", ""))
+
+    async def tell(name: str, says: str) -> None:
+        if channel:
+            await poster.owe(name.lower(), CARD, Spot(channel), Message(escaped(says)))
+            poster.finished(name.lower())
+
+    return pagerduty_parts(
+        settings,
+        AwaitedOutbox(Outbox(books.database, OUTBOX_LEASE, parts=PAGERDUTY, at_once=1), books.threads),
+        books.ledger,
+        log,
+        tell,
+        inbox=AwaitedInbox(Inbox(books.database, books.runner), books.threads),
+        cases=AwaitedCases(Cases(books.database), books.threads),
+        arrived=arrived,
+    )
 
 
 def pagerduty_access(settings: Settings) -> Access:

@@ -9,12 +9,14 @@ from dataclasses import replace
 from typing import Any
 
 from bot.app.acting import acting
+from bot.app.alerts import alerts
 from bot.app.books import Books
 from bot.app.journal import Journal
 from bot.app.metrics import metering
+from bot.app.pagerduty import serving_pagerduty
 from bot.app.parts import now
 from bot.app.policing import note_policy
-from bot.domain.contracts import Listener
+from bot.domain.contracts import Listener, Surface
 from bot.domain.errors import LedgerError
 from bot.domain.incident import Incident
 from bot.domain.node import Node
@@ -80,19 +82,25 @@ class Service:
             journal.log,
         )
         self._metering = metering(settings, journal, books)
+        self._alerts = alerts(
+            settings, known, books, self._acting, self._checks, self._poster, journal.log,
+            begin=self._desk.begin, see=self._see, counted=self._metering.counted, pagerduty=lambda: self._pagerduty,
+        )  # fmt: skip
+        self._pagerduty = serving_pagerduty(settings, books, self._poster, journal.log, self._alerts.intake.kick)
         self._engine = Engine(
             self._acting.remediation.advance,
             books.ledger,
             books.leases,
             self._record.together,
-            (self._metering.witness,),
+            self._surfaces(),
             journal.log,
             self._timing.clock,
             claimed=self._go_on,
         )
         self._metering.looks_at(len(known.nodes), lambda: self._checks.running, self._why_not_ready)
         gets = (("/metrics", self._metering.scrape.answer),)
-        self._web = WebEdge(settings.get("listen"), self._why_not_ready, self._slack.routes(), gets)
+        posts = [*self._slack.routes(), *self._alerts.posts]
+        self._web = WebEdge(settings.get("listen"), self._why_not_ready, posts, gets)
         self._not_yet = "starting"
         self._ready = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -124,6 +132,9 @@ class Service:
         await note_policy(self._acting.policy, self._books.ledger, self._journal.log)
         listen(self._slack.app, self._desk.take, self._open_home)
         self._engine.start()  # what was approved is carried on, whether Slack can be reached or not
+        self._alerts.start()
+        if self._pagerduty is not None:
+            self._pagerduty.start()
         return await self._unless_stopped(self._come_in())
 
     async def stop(self) -> None:
@@ -131,10 +142,13 @@ class Service:
         self._stopping.set()
         self._journal.log("stopping")
         await self._slack.stop_listening()
+        await self._alerts.stop(self._timing.post_drain)
         await asyncio.gather(self._desk.drain(self._timing.drain), self._engine.drain(self._timing.drain))
         for task in self._beside:
             task.cancel()
         await self._poster.drain(self._timing.post_drain)
+        if self._pagerduty is not None:
+            await self._pagerduty.stop()
         await self._engine.leave()
         await self._acting.cluster.close()
         await self._slack.stop()
@@ -184,6 +198,13 @@ class Service:
         if owing and self._desk.resume([owing]):
             self._journal.log("resumed", group=group, checks=1)
 
+    def _surfaces(self) -> tuple[Surface, ...]:
+        pages = (self._pagerduty.surface,) if self._pagerduty is not None else ()
+        return (self._metering.witness, *self._alerts.surfaces, *pages)
+
+    async def _see(self, group: str) -> None:
+        await self._engine.see(group)
+
     async def _until_ready(self) -> None:
         await self._ready.wait()
 
@@ -218,7 +239,11 @@ class Service:
             waiting = await self._books.outbox.waiting()
         except LedgerError:
             waiting = None
-        await self._slack.publish_home(user, home_view(len(self._known.nodes), self._checks.running, waiting))
+        await self._slack.publish_home(user, self._home_view(waiting))
+
+    def _home_view(self, waiting: int | None) -> dict[str, Any]:
+        trouble = self._pagerduty.trouble if self._pagerduty is not None else ""
+        return home_view(len(self._known.nodes), self._checks.running, waiting, trouble=trouble)
 
     async def _why_not_ready(self) -> str:
         if self._stopping.is_set():
