@@ -16,6 +16,7 @@ from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
 from bot.app.parts import now
 from bot.app.policing import note_policy
+from bot.app.slack_acting import slack_acting
 from bot.domain.contracts import Listener, Surface
 from bot.domain.errors import LedgerError
 from bot.domain.incident import Incident
@@ -31,7 +32,7 @@ from bot.settings import Settings
 from bot.surfaces.slack.case import Rooms
 from bot.surfaces.slack.connection import SlackConnection, SlackTokens
 from bot.surfaces.slack.desk import SlackDesk
-from bot.surfaces.slack.home import home_view
+from bot.surfaces.slack.home import Deeds, home_view
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.timing import Timing
@@ -73,6 +74,14 @@ class Service:
         self._slack = SlackConnection(tokens, self._timing, now, journal.log, journal.logger("slack"))
         self._record = Record(books.ledger, journal.log, self._acting.offer, books.leases)
         self._poster = Poster(self._slack.calls, books.outbox, self._timing, now, journal.log)
+        self._deeds = slack_acting(
+            self._slack, self._poster, books.outbox, books.ledger, self._acting.policy, self._acting.responder,
+            self._timing, journal.log,
+            begin=lambda work, name: self._desk.begin(work, name),
+            changed=lambda incident_id: self._engine.kick(incident_id),
+            waits_for=lambda incident_id: self._engine.waits_for(incident_id),
+            show_home=self._open_home,
+        )  # fmt: skip
         playbook = self._acting.playbooks.get(settings.playbook)
         self._desk = SlackDesk(
             known,
@@ -80,6 +89,7 @@ class Service:
             Whisper(self._slack.calls, self._timing, journal.log),
             frozenset(table.get("channels", ())),
             journal.log,
+            self._deeds.orders.see_through,
         )
         self._metering = metering(settings, journal, books)
         self._alerts = alerts(
@@ -130,7 +140,7 @@ class Service:
         address = await self._web.start()
         self._journal.log("listening", address=address, nodes=len(self._known.nodes), runner=self._books.runner)
         await note_policy(self._acting.policy, self._books.ledger, self._journal.log)
-        listen(self._slack.app, self._desk.take, self._open_home)
+        listen(self._slack.app, self._desk.take, self._open_home, self._deeds.clicks)
         self._engine.start()  # what was approved is carried on, whether Slack can be reached or not
         self._alerts.start()
         if self._pagerduty is not None:
@@ -200,7 +210,7 @@ class Service:
 
     def _surfaces(self) -> tuple[Surface, ...]:
         pages = (self._pagerduty.surface,) if self._pagerduty is not None else ()
-        return (self._metering.witness, *self._alerts.surfaces, *pages)
+        return (*self._alerts.surfaces, self._deeds.surface, self._metering.witness, *pages)
 
     async def _see(self, group: str) -> None:
         await self._engine.see(group)
@@ -236,14 +246,14 @@ class Service:
 
     async def _home(self, user: str) -> None:
         try:
-            waiting = await self._books.outbox.waiting()
+            waiting, deeds = await self._books.outbox.waiting(), await self._deeds.home.deeds(user)
         except LedgerError:
-            waiting = None
-        await self._slack.publish_home(user, self._home_view(waiting))
+            waiting, deeds = None, None
+        await self._slack.publish_home(user, self._home_view(waiting, deeds))
 
-    def _home_view(self, waiting: int | None) -> dict[str, Any]:
+    def _home_view(self, waiting: int | None, deeds: Deeds | None) -> dict[str, Any]:
         trouble = self._pagerduty.trouble if self._pagerduty is not None else ""
-        return home_view(len(self._known.nodes), self._checks.running, waiting, trouble=trouble)
+        return home_view(len(self._known.nodes), self._checks.running, waiting, deeds, trouble)
 
     async def _why_not_ready(self) -> str:
         if self._stopping.is_set():

@@ -1,0 +1,170 @@
+"""Alerts, put together: the sources that are set up, what becomes of what they bring, and how it is shown in Slack."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+from bot.app.acting import Acting
+from bot.app.books import Books
+from bot.app.pagerduty import PagerDutyParts
+from bot.app.parts import now
+from bot.domain.alarm_contracts import Brakes
+from bot.domain.contracts import Surface
+from bot.domain.duration import parse_duration
+from bot.domain.errors import InventoryError, SettingsError
+from bot.domain.incident import Incident
+from bot.inventory import Inventory
+from bot.library import Library
+from bot.response.alarm_book import AlarmBook
+from bot.response.checks import CheckDesk
+from bot.response.intake import Intake, PersonOf, Rules
+from bot.response.judged import Judged
+from bot.response.naming import Places
+from bot.response.routing import Routes
+from bot.settings import Settings
+from bot.sources.alertmanager import AlertmanagerSource
+from bot.sources.grafana import WINDOW, GrafanaSource
+from bot.sources.pagerduty import PagerDutySource
+from bot.sources.source import Source
+from bot.surfaces.hooks import Counted, Hooks
+from bot.surfaces.slack.alarms import AlarmDesk
+from bot.surfaces.slack.poster import Poster
+from bot.surfaces.web import Handler
+
+
+@dataclass(slots=True)
+class Alerts:
+    """What a service needs of it.
+
+    Shape: `posts` are for the web edge, `surfaces` for the engine, before Slack's own.
+    """
+
+    posts: list[tuple[str, Handler]]
+    surfaces: tuple[Surface, ...]
+    intake: Intake
+    book: AlarmBook
+    known: Inventory
+    see: Callable[[str], Awaitable[None]]
+    _tasks: list[asyncio.Task[None]] = field(default_factory=list)
+
+    def start(self) -> None:
+        """Begin to see to what was brought."""
+        self._tasks.append(asyncio.create_task(self.intake.run(), name="intake"))
+
+    async def stop(self, seconds: float) -> None:
+        """Begin with nothing more, and let what is under way come to its end, so long at most."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+        await self.intake.drain(seconds)
+
+    async def pick(self, incident_id: str, node: str, by: str) -> Incident:
+        """Take a person's word for which node is meant.
+
+        Raises: InventoryError when it is none of ours; UnknownIncident, ImpossibleEvent.
+        """
+        if not self.known.knows(node):
+            raise InventoryError(f"{node!r} is not in the inventory.")
+        incident = await self.book.picked(incident_id, node, by)
+        await self.see(incident.summary.card)
+        return incident
+
+
+def alerts(
+    settings: Settings,
+    known: Inventory,
+    books: Books,
+    acting: Acting,
+    checks: CheckDesk,
+    poster: Poster,
+    log: Callable[..., None],
+    *,
+    begin: Callable[[Coroutine[Any, Any, None], str], None],
+    see: Callable[[str], Awaitable[None]],
+    counted: Counted | None = None,
+    pagerduty: Callable[[], PagerDutyParts | None] = lambda: None,
+    person_of: PersonOf | None = None,
+) -> Alerts:
+    """Put it together.
+
+    Shape: `begin(work, name)` has something done beside everything else, and drained with it; `see(group)` has a group
+    shown that went on. `pagerduty` is asked once something has to be, so that it may be put together after this.
+
+    Raises: SettingsError when a route starts a playbook that is not there.
+    """
+    rules = rules_of(settings, acting.playbooks)
+    nodes = known.nodes
+    book = AlarmBook(books.ledger, books.cases)
+
+    async def signals(case: str) -> Any:
+        parts = pagerduty()
+        return await parts.signals(case) if parts is not None else ()
+
+    intake = Intake(
+        books.inbox, books.cases, book, rules, lambda: nodes, see, now, log, signals_of=signals, person_of=person_of
+    )
+    desk = AlarmDesk(
+        checks,
+        poster,
+        Judged(books.ledger, acting.offer, log),
+        known.find,
+        lambda name: acting.playbooks.get(name or settings.playbook),
+        begin,
+        log,
+    )
+    hooks = Hooks(books.inbox, now, log, intake.kick, counted)
+    found = sources(settings)
+    if found and not rules.routes.otherwise.channel and not rules.routes.routes:
+        log("alerts_unseen", because="[slack] alerts_channel is not set: what alerts lead to has no card in Slack")
+    return Alerts(hooks.posts(found), (desk,), intake, book, known, see)
+
+
+def sources(settings: Settings) -> tuple[Source, ...]:
+    """Return the sources that have a secret."""
+    found: list[Source] = []
+    if secrets := _parted(settings.get("pagerduty_webhook_secrets")):
+        found.append(PagerDutySource(secrets))
+    if token := str(settings.get("alertmanager_token") or "").strip():
+        found.append(AlertmanagerSource(token))
+    if secret := str(settings.get("grafana_webhook_secret") or "").strip():
+        table = settings.tables.get("grafana", {})
+        window = _duration(table, "window", WINDOW)
+        found.append(GrafanaSource(secret, str(table.get("timestamp_header", "")), window))
+    return tuple(found)
+
+
+def rules_of(settings: Settings, playbooks: Library) -> Rules:
+    """Return what the settings say of alerts.
+
+    Raises: SettingsError when a route starts a playbook that is not there, or a pattern is none.
+    """
+    routes = Routes.of(settings.tables, settings.playbook)
+    for name in routes.playbooks():
+        playbooks.get(name)
+    policy, storm = settings.tables.get("policy", {}), settings.tables.get("storm", {})
+    usual = Brakes()
+    brakes = Brakes(
+        cooldown=_duration(policy, "cooldown", usual.cooldown),
+        storm_alerts=int(storm.get("alerts", usual.storm_alerts)),
+        storm_window=_duration(storm, "window", usual.storm_window),
+    )
+    table = settings.tables.get("pagerduty", {})
+    try:
+        places = Places.of(table.get("node_paths", ()), table.get("node_patterns", ()))
+    except ValueError as no:
+        raise SettingsError(f"[pagerduty] node_patterns: {no}.") from no
+    stale_after = _duration(policy, "stale_after", timedelta(minutes=15))
+    return Rules(routes, brakes, stale_after, places)
+
+
+def _parted(secrets: Any) -> Sequence[str]:
+    return [one.strip() for one in str(secrets or "").split(",") if one.strip()]
+
+
+def _duration(table: Mapping[str, Any], key: str, default: timedelta) -> timedelta:
+    return parse_duration(table[key]) if key in table else default
