@@ -29,6 +29,7 @@ from bot.response.checks import CheckDesk, Diagnose
 from bot.response.record import Record, without_secrets
 from bot.response.triage import Triage
 from bot.settings import Settings
+from bot.surfaces.slack.alarms import spot_of
 from bot.surfaces.slack.case import Rooms
 from bot.surfaces.slack.connection import SlackConnection, SlackTokens
 from bot.surfaces.slack.desk import SlackDesk
@@ -81,6 +82,8 @@ class Service:
             changed=lambda incident_id: self._engine.kick(incident_id),
             waits_for=lambda incident_id: self._engine.waits_for(incident_id),
             show_home=self._open_home,
+            spot_of=spot_of,
+            pick=lambda incident_id, node, by: self._alerts.pick(incident_id, node, by),
         )  # fmt: skip
         playbook = self._acting.playbooks.get(settings.playbook)
         self._desk = SlackDesk(
