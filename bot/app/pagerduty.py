@@ -17,9 +17,6 @@ from bot.domain.duration import parse_duration
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger import PAGERDUTY, AwaitedOutbox, Outbox
-from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
-from bot.ledger.cases import Cases
-from bot.ledger.inbox import Inbox
 from bot.response.page_watch import PageWatch
 from bot.response.subscription_watch import SubscriptionWatch, Tell
 from bot.settings import Settings
@@ -179,8 +176,9 @@ def pagerduty_parts(
     )
     if access.token and inbox is not None and cases is not None:
         parts.pages = PageWatch(client, inbox, cases, alarm_of_page, now, log, arrived)
-        wanted = str(table.get("subscription", ""))
-        parts.subscription = SubscriptionWatch(client, wanted, now, log, tell, parts.catch_up)
+        if settings.get("pagerduty_webhook_secrets"):  # else nothing that PagerDuty brings is for us
+            wanted = str(table.get("subscription", ""))
+            parts.subscription = SubscriptionWatch(client, wanted, now, log, tell, parts.catch_up)
     return parts
 
 
@@ -208,8 +206,8 @@ def serving_pagerduty(
         books.ledger,
         log,
         tell,
-        inbox=AwaitedInbox(Inbox(books.database, books.runner), books.threads),
-        cases=AwaitedCases(Cases(books.database), books.threads),
+        inbox=books.inbox,
+        cases=books.cases,
         arrived=arrived,
     )
 

@@ -84,6 +84,7 @@ class Service:
             show_home=self._open_home,
             spot_of=spot_of,
             pick=lambda incident_id, node, by: self._alerts.pick(incident_id, node, by),
+            enable=self._enable,
         )  # fmt: skip
         playbook = self._acting.playbooks.get(settings.playbook)
         self._desk = SlackDesk(
@@ -155,8 +156,11 @@ class Service:
         self._stopping.set()
         self._journal.log("stopping")
         await self._slack.stop_listening()
-        await self._alerts.stop(self._timing.post_drain)
-        await asyncio.gather(self._desk.drain(self._timing.drain), self._engine.drain(self._timing.drain))
+        await asyncio.gather(
+            self._alerts.stop(self._timing.post_drain),
+            self._desk.drain(self._timing.drain),
+            self._engine.drain(self._timing.drain),
+        )
         for task in self._beside:
             task.cancel()
         await self._poster.drain(self._timing.post_drain)
@@ -243,6 +247,10 @@ class Service:
             took_seconds=round(verdict.took.total_seconds(), 3),
         )  # fmt: skip
         return verdict
+
+    async def _enable(self) -> str:
+        parts = self._pagerduty
+        return await parts.enable() if parts is not None else "PagerDuty is not talked to: no token is set."
 
     def _open_home(self, user: str) -> None:
         self._desk.begin(self._home(user), f"home {user}")
