@@ -21,6 +21,7 @@ CHECK = (1.0, 2.0, 5.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 30.0, 60.0)  # around t
 VERDICT = (5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0)
 STEP_OUTCOMES = ("verified", "skipped", "failed")
 _TROUBLE = ("_failed", "_unavailable", "_lost", "_refused", "_unreadable", "_given_up", "_dropped", "_trouble")
+_ENDINGS = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "info": ("_info",)}
 _MOST_EVENTS = 100  # names of events are words of ours; a bug that made them up at run time must not fill the scraper
 
 
@@ -89,8 +90,8 @@ class Metrics:
     @property
     def names(self) -> Sequence[str]:
         """Every series by the name that a query uses, those of the process left out."""
-        told = self._own.all
-        return sorted({sample.name for one in told for family in one.collect() for sample in family.samples})
+        families = [family for one in self._own.all for family in one.describe()]
+        return sorted(f"{family.name}{ending}" for family in families for ending in _ENDINGS.get(family.type, ("",)))
 
 
 class _Own:
