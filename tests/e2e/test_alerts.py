@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
@@ -12,7 +13,7 @@ from aiohttp import ClientSession
 
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
-from tests.alarms import SECRET, group_body, page_event, raw, signature
+from tests.alarms import SECRET, group_alert, group_body, page_event, raw, signature
 from tests.slack import workspace
 from tests.slack_service import Bot, Readings, cards, eventually, serving
 
@@ -43,6 +44,10 @@ class Outside:
     async def _post(self, path: str, body: bytes, headers: dict[str, str]) -> int:
         async with self._session.post(f"{self.bot.address}/{path}", data=body, headers=headers) as answer:
             return answer.status
+
+    async def states(self) -> dict[str, int]:
+        """How many incidents are in each state."""
+        return Counter(one.state.value for one in await self.bot.ledger.incidents())
 
     async def card(self, *words: str) -> Message:
         """Wait for the one card that says all of this."""
@@ -75,3 +80,63 @@ async def test_page_gives_a_card_with_the_verdict(tmp_path: Path) -> None:
         await it.slack.until(lambda: it.slack.thread(card)[1:], what="the details")
         await eventually(it.bot.incidents, {"node-3": "triaged"})
         assert len(cards(it.slack, ALERTS)) == 1
+
+
+async def test_many_nodes_of_one_alert_make_one_card_with_a_table(tmp_path: Path) -> None:
+    async with outside(tmp_path) as it:
+        assert await it.group(*(group_alert(f"node-{number}:9100") for number in range(1, 51)), truncated=3) == 202
+        card = await it.card("50 nodes", "50 critical")
+        assert "3 more alerts were left out by alertmanager" in card.text
+        await eventually(it.states, {"triaged": 50})
+        assert len(cards(it.slack, ALERTS)) == 1
+
+
+async def test_second_page_joins_the_card_and_only_the_last_end_closes_it(tmp_path: Path) -> None:
+    readings = Readings()
+    async with outside(tmp_path, readings) as it:
+        await it.page("E1", title="node-3: core 39 pinned")
+        await it.card("CRITICAL")
+        await eventually(it.states, {"triaged": 1})
+        await it.page("E2", "Q2", title="node-3: core 12 pinned")
+        await it.card("pagerduty Q1", "pagerduty Q2")
+        await it.page("E3", kind="incident.resolved")
+        await it.page("E4", "Q2", kind="incident.resolved")
+        card = await it.card("Resolved: node-3")
+        assert "leaked-memory-cgroups" in card.text
+        assert (len(cards(it.slack, ALERTS)), readings.asked["node-3"]) == (1, 1)
+
+
+async def test_alert_that_comes_back_reopens_its_card(tmp_path: Path) -> None:
+    readings = Readings()
+    async with outside(tmp_path, readings) as it:
+        await it.page("E1", title="node-3: core 39 pinned")
+        first = await it.card("CRITICAL")
+        await eventually(it.states, {"triaged": 1})
+        await it.page("E2", kind="incident.resolved")
+        await it.card("Resolved: node-3")
+        await it.page("E3", kind="incident.reopened", title="node-3: core 39 pinned")
+        again = await it.card("Reopened: node-3: CRITICAL")
+        assert (again.ts, len(cards(it.slack, ALERTS)), readings.asked["node-3"]) == (first.ts, 1, 2)
+
+
+async def test_card_asks_which_node_is_meant_and_reads_the_one_that_is_picked(tmp_path: Path) -> None:
+    async with outside(tmp_path) as it:
+        await it.page("E1", title="something is slow")
+        card = await it.card("names no node of the inventory")
+        assert "pick_node" in str(card.blocks)
+        await it.slack.click("alice", card, "pick_node", "node-7")
+        await it.card("node-7: CRITICAL")
+        await eventually(it.bot.incidents, {"node-7": "triaged"})
+        assert len(cards(it.slack, ALERTS)) == 1
+
+
+async def test_redelivered_and_unheard_of_events_lead_to_nothing(tmp_path: Path) -> None:
+    readings = Readings()
+    async with outside(tmp_path, readings) as it:
+        for _ in range(5):
+            assert await it.page("E1", title="node-3: core 39 pinned") == 202
+        assert await it.page("E2", kind="incident.annotated", title="our own note") == 202
+        assert await it.page("E3", kind="incident.unsupported") == 202
+        await it.card("CRITICAL")
+        await eventually(it.states, {"triaged": 1})
+        assert (len(cards(it.slack, ALERTS)), readings.asked["node-3"]) == (1, 1)
