@@ -18,6 +18,7 @@ from bot.domain.safe_text import one_line
 from bot.engine.work import Log, Work
 
 TICK, CLAIM_EVERY, BEAT_EVERY = 0.5, 1.0, 2.0  # seconds
+OVER_FOR = 2.0  # a lease that was taken for an incident which is about to be opened is not let go
 ADVANCED_AT_ONCE, SHOWN_AT_ONCE = 20, 10
 
 
@@ -61,7 +62,7 @@ class Engine:
         self._open: dict[str, dict[str, None]] = {}  # the open incidents of each group, everybody's
         self._mine: set[str] = set()
         self._waits: dict[str, str] = {}  # what each incident of ours waits for
-        self._over: set[str] = set()  # groups of ours that nothing more happens in
+        self._over: dict[str, float] = {}  # groups of ours that nothing more happens in, and since when that is known
         self._beat_at = self._claim_at = float("-inf")
         self._wake = asyncio.Event()
         self._draining = False
@@ -100,7 +101,7 @@ class Engine:
             if await self._leases.take(group):
                 self._mine.add(group)
                 await self._look()
-                self._over |= {group} - self._open.keys()
+                self._is_over(group)
                 self._want_shown(group)
                 for incident in self._open.get(group, ()):
                     self._advancing.want(incident)
@@ -169,7 +170,7 @@ class Engine:
         claimed = () if self._draining else await self._leases.claim()
         mine = set(await self._leases.mine())
         for group in self._mine - mine:
-            self._over.discard(group)
+            self._over.pop(group, None)
             self._resuming.drop(group)
             for work in self._showing:
                 work.drop(group)
@@ -184,18 +185,27 @@ class Engine:
         for group in claimed:
             self._resuming.want(group)
         for group in new:
+            self._is_over(group)
             self._want_shown(group)
             for incident in self._open.get(group, ()):
                 self._advancing.want(incident)
-        self._over |= new.keys() - self._open.keys()
         if claimed:
             self._log("claimed", groups=len(claimed))
 
     async def _let_go(self) -> None:
         """Let go of what is over, once that is shown."""
-        over = {group for group in self._over if not any(work.is_owed(group) for work in self._showing)}
+        known_since = self._clock() - OVER_FOR
+        over = {
+            group
+            for group, since in self._over.items()
+            if since <= known_since and not any(work.is_owed(group) for work in self._showing)
+        }
         if over:
             await self._leases.let_go(over)
+
+    def _is_over(self, group: str) -> None:
+        if group not in self._open:
+            self._over.setdefault(group, self._clock())
 
     def _want_shown(self, group: str) -> None:
         for work in self._showing:
@@ -222,9 +232,9 @@ class Engine:
             if one.card in self._mine:
                 self._want_shown(one.card)
                 if one.ended:
-                    self._over |= {one.card} - self._open.keys()
+                    self._is_over(one.card)
                 else:
-                    self._over.discard(one.card)
+                    self._over.pop(one.card, None)
                     self._advancing.want(one.id)
 
     async def _quietly(self, do: Callable[[], Awaitable[None]]) -> None:

@@ -86,6 +86,8 @@ class Stepping:
         if until is None or now >= until:
             because = "The time in which what was approved could begin is over."
             return Escalated(because, rest_of(incident)) if incident.steps else Expired(because)
+        if not self.policy.acting:  # another program at this ledger may be allowed what this one is not
+            return Again(_pause(incident.updated_at, now), "this bot does not act")
         if bound.get("policy") != self.policy.digest or incident.proposal is None or not incident.proposal.is_whole:
             return stopped(incident, "The policy, or the plan on record, is another than was approved.")
         steps = plan.steps[: incident.next_step]
@@ -166,7 +168,7 @@ class Stepping:
                 return asked(f"Another machine answers: {'; '.join(others)}.")
             proven = action.judge(step.args, before, seen.facts[0]) is Proof.PROVEN
             if proven and action.settles:
-                seen, proven = await self._settled(incident, node, step, seen, patience)
+                seen, proven = await self._settled(incident, node, step, before, seen, patience)
         except HostKeyRejected as no:
             return asked(no.sentence)
         except (Unreachable, CannotRead) as no:
@@ -177,7 +179,7 @@ class Stepping:
         return await self._unproven(incident, node, record, seen, patience)
 
     async def _settled(
-        self, incident: Incident, node: Node, step: Step, first: Seen, gap: timedelta
+        self, incident: Incident, node: Node, step: Step, before: Facts, first: Seen, gap: timedelta
     ) -> tuple[Seen, bool]:
         """Look again after the time in which systemd would have started the unit again."""
         rest = gap
@@ -187,7 +189,7 @@ class Stepping:
             rest -= pause
             await self.ledger.beat(incident.id, self.runner)
         later = await self.reach.look(node, (step,))
-        proven = self.reach.actions[step.action].judge(step.args, first.facts[0], later.facts[0]) is Proof.PROVEN
+        proven = self.reach.actions[step.action].judge(step.args, before, later.facts[0]) is Proof.PROVEN
         flat = first.facts[0].get("NRestarts") == later.facts[0].get("NRestarts")
         return later, proven and flat and not another_machine(plan_of(incident)[1], node, later)
 

@@ -35,7 +35,12 @@ def test_context_pod_or_kubeconfig_makes_nodes_drainable(tmp_path: Path) -> None
     assert (told.missing, told.cluster, told.within, told.bare_pods) == ("", "prod", timedelta(minutes=20), True)
     steps, note = told.around(NODE, [Step("reboot")])
     assert note == ""
-    assert dict(steps[0].args) == {"node": "ip-7", "of_cluster": "prod", "within": "20m", "with_bare_pods": "bare pods too"}
+    assert dict(steps[0].args) == {
+        "node": "ip-7",
+        "of_cluster": "prod",
+        "within": "20m",
+        "with_bare_pods": "bare pods too",
+    }
     assert dict(steps[2].args) == {"node": "ip-7", "of_cluster": "prod"}
     assert draining(settings(tmp_path, "[kubernetes]\nin_cluster = true\n")).cluster == "in-cluster"
     by_label = draining(settings(tmp_path, "", KUBECONFIG="config"))
