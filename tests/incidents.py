@@ -72,7 +72,11 @@ VERDICT = Verdict(
 )
 ALERT = Alert(SourceKind.SLACK, "1700000000.000100", ASKER, "check node-gpu-01")
 PROPOSED = PlanProposed.of(
-    PLAN, {"address": "10.0.0.7", "boot_id": BOOT, "playbook": "node-health 3"}, 1, {"dying memory cgroups": "68,440"}
+    PLAN,
+    {"address": "10.0.0.7", "boot_id": BOOT, "playbook": "node-health 3"},
+    1,
+    {"dying memory cgroups": "68,440"},
+    ("ray/worker-0: Ray cluster train-7 (worker)",),
 )
 TRIAGED = Triaged(VERDICT, "node-health", 3, BEGAN_AT - timedelta(seconds=6), "kernel 5.15 · up 11 d")
 

@@ -130,5 +130,5 @@ def _judged(
         raise Drifted(differences, kind)
     if lacking:
         login, lines = login_that_lacks(node.name, node.user or "zombie", lacking)
-        raise MissingRight(f"The {login} may not do what the plan needs.", lines)
+        raise MissingRight(f"The {login} may not run what the plan needs.", lines)
     return seen
