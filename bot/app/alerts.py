@@ -12,7 +12,7 @@ from bot.app.acting import Acting
 from bot.app.books import Books
 from bot.app.pagerduty import PagerDutyParts
 from bot.app.parts import now
-from bot.domain.alarm_contracts import Brakes
+from bot.domain.alarm_contracts import Brakes, Storm
 from bot.domain.contracts import Surface
 from bot.domain.duration import parse_duration
 from bot.domain.errors import InventoryError, SettingsError
@@ -21,7 +21,7 @@ from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.alarm_book import AlarmBook
 from bot.response.checks import CheckDesk
-from bot.response.intake import Intake, PersonOf, Rules
+from bot.response.intake import Intake, PersonOf, Rules, stormy
 from bot.response.judged import Judged
 from bot.response.naming import Places
 from bot.response.routing import Routes
@@ -33,6 +33,7 @@ from bot.sources.source import Source
 from bot.surfaces.hooks import Counted, Hooks
 from bot.surfaces.slack.alarms import AlarmDesk
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.web import Handler
 
 
@@ -49,6 +50,7 @@ class Alerts:
     book: AlarmBook
     known: Inventory
     see: Callable[[str], Awaitable[None]]
+    beside: set[asyncio.Task[None]]
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def start(self) -> None:
@@ -57,9 +59,10 @@ class Alerts:
 
     async def stop(self, seconds: float) -> None:
         """Begin with nothing more, and let what is under way come to its end, so long at most."""
-        for task in self._tasks:
+        tasks = (*self._tasks, *self.beside)
+        for task in tasks:
             task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await asyncio.gather(*tasks, return_exceptions=True)
         self._tasks.clear()
         await self.intake.drain(seconds)
 
@@ -108,6 +111,21 @@ def alerts(
     intake = Intake(
         books.inbox, books.cases, book, rules, lambda: nodes, see, now, log, signals_of=signals, person_of=person_of
     )
+    beside: set[asyncio.Task[None]] = set()
+
+    def begin_beside(work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        beside.add(task)
+        task.add_done_callback(beside.discard)
+
+    async def asked(storm: str) -> Storm:
+        return await books.cases.storm(storm, rules.brakes)
+
+    labelled = {node.name: node.labels for node in nodes}
+    board = StormBoard(
+        asked, books.leases, poster, channel_of(rules), stormy(rules.brakes), lambda node: labelled.get(node, {}),
+        begin_beside, log,
+    )  # fmt: skip
     desk = AlarmDesk(
         checks,
         poster,
@@ -116,12 +134,13 @@ def alerts(
         lambda name: acting.playbooks.get(name or settings.playbook),
         begin,
         log,
+        board.heard,
     )
     hooks = Hooks(books.inbox, now, log, intake.kick, counted)
     found = sources(settings)
-    if found and not rules.routes.otherwise.channel and not rules.routes.routes:
+    if found and not channel_of(rules):
         log("alerts_unseen", because="[slack] alerts_channel is not set: what alerts lead to has no card in Slack")
-    return Alerts(hooks.posts(found), (desk,), intake, book, known, see)
+    return Alerts(hooks.posts(found), (desk,), intake, book, known, see, beside)
 
 
 def sources(settings: Settings) -> tuple[Source, ...]:
@@ -160,6 +179,11 @@ def rules_of(settings: Settings, playbooks: Library) -> Rules:
         raise SettingsError(f"[pagerduty] node_patterns: {no}.") from no
     stale_after = _duration(policy, "stale_after", timedelta(minutes=15))
     return Rules(routes, brakes, stale_after, places)
+
+
+def channel_of(rules: Rules) -> str:
+    """Return the channel of what concerns all alerts: alerts_channel, else that of the first route that has one."""
+    return next((one.channel for one in (rules.routes.otherwise, *rules.routes.routes) if one.channel), "")
 
 
 def _parted(secrets: Any) -> Sequence[str]:

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from bot.domain.alarm import Delivery
 from bot.domain.alert import SourceKind
+from bot.domain.incident import IncidentSummary
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,16 @@ class OpenCase:
     opened_at: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class Storm:
+    """A storm: how many cases came in it, and one line for each incident of theirs, the oldest first."""
+
+    name: str
+    is_on: bool
+    cases: int
+    incidents: tuple[IncidentSummary, ...]
+
+
 class Cases(Protocol):
     """Which group of incidents each case of a source has; every verb is one transaction, so that two replicas agree.
 
@@ -120,10 +131,6 @@ class Cases(Protocol):
         """Return the ids of a group's incidents, the oldest first."""
         ...
 
-    async def incidents_in(self, storm: str) -> tuple[str, ...]:
-        """Return the ids of the incidents whose cases came in that storm, the oldest first."""
-        ...
-
-    async def storm(self, brakes: Brakes) -> str:
-        """Return the storm that is on now; empty where there is none."""
+    async def storm(self, name: str, brakes: Brakes) -> Storm:
+        """Return what a storm has come to."""
         ...

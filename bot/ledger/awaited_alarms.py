@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 from bot.domain.alarm import Delivery
-from bot.domain.alarm_contracts import Brakes, Course, KeptDelivery, OpenCase
+from bot.domain.alarm_contracts import Brakes, Course, KeptDelivery, OpenCase, Storm
 from bot.domain.alert import SourceKind
 from bot.ledger.awaited import _on
 from bot.ledger.cases import Cases
@@ -69,10 +69,6 @@ class AwaitedCases:
         """Return the ids of a group's incidents."""
         return await _on(self._threads, self._cases.incidents_of, group)
 
-    async def incidents_in(self, storm: str) -> tuple[str, ...]:
-        """Return the ids of the incidents whose cases came in that storm."""
-        return await _on(self._threads, self._cases.incidents_in, storm)
-
-    async def storm(self, brakes: Brakes) -> str:
-        """Return the storm that is on now."""
-        return await _on(self._threads, self._cases.storm, brakes)
+    async def storm(self, name: str, brakes: Brakes) -> Storm:
+        """Return what a storm has come to."""
+        return await _on(self._threads, self._cases.storm, name, brakes)

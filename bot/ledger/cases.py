@@ -9,10 +9,11 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, exists, func, insert, select, update
 
 from bot.domain.alarm import Alarm, Delivery
-from bot.domain.alarm_contracts import Brakes, Course, OpenCase, Turn
+from bot.domain.alarm_contracts import Brakes, Course, OpenCase, Storm, Turn
 from bot.domain.alert import SourceKind
 from bot.domain.entry import instant_of, instant_text
 from bot.ledger.database import Database
+from bot.ledger.summaries import summary_of
 from bot.ledger.tables import CASES, INCIDENTS
 
 _FIRES = ""  # what stands in `over_at` of a case that is not over
@@ -47,8 +48,9 @@ _INCIDENTS = (
     .where(INCIDENTS.c.group == bindparam("of_group"))
     .order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
 )
-_IN_STORM = (
-    select(INCIDENTS.c.id)
+_IN_STORM = select(func.count()).select_from(CASES).where(CASES.c.storm == bindparam("of_storm"))
+_OF_STORM = (
+    select(INCIDENTS)
     .where(INCIDENTS.c.group.in_(select(CASES.c.group).where(CASES.c.storm == bindparam("of_storm"))))
     .order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
 )
@@ -117,16 +119,13 @@ class Cases:
         with self._database.reading() as connection:
             return tuple(connection.execute(_INCIDENTS, {"of_group": group}).scalars())
 
-    def incidents_in(self, storm: str) -> tuple[str, ...]:
-        """Return the ids of the incidents whose cases came in that storm, the oldest first."""
-        with self._database.reading() as connection:
-            return tuple(connection.execute(_IN_STORM, {"of_storm": storm}).scalars())
-
-    def storm(self, brakes: Brakes) -> str:
-        """Return the storm that is on now; empty where there is none."""
+    def storm(self, name: str, brakes: Brakes) -> Storm:
+        """Return what a storm has come to."""
         with self._database.reading() as connection:
             since = instant_text(self._now(connection) - brakes.storm_window)
-            return connection.execute(_STORM, {"since": since}).scalar_one_or_none() or ""
+            is_on = connection.execute(_STORM, {"since": since}).scalar_one_or_none() == name
+            cases = int(connection.execute(_IN_STORM, {"of_storm": name}).scalar_one())
+            return Storm(name, is_on, cases, tuple(map(summary_of, connection.execute(_OF_STORM, {"of_storm": name}))))
 
     def _course(
         self, connection: Connection, row: Row[Any] | None, key: str, group: str, brakes: Brakes, now: datetime

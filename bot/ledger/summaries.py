@@ -72,7 +72,7 @@ def together(connection: Connection, card: str) -> tuple[str, ...]:
 def _readable(rows: Sequence[Row[Any]]) -> Iterator[IncidentSummary]:
     for row in rows:
         with contextlib.suppress(UnreadableEntry):
-            yield _summary(row)
+            yield summary_of(row)
 
 
 def line_of(incident: Incident) -> dict[str, Any]:
@@ -100,10 +100,14 @@ def read_summaries(connection: Connection, only_open: bool) -> tuple[IncidentSum
     lines = select(INCIDENTS).order_by(INCIDENTS.c.opened_at.desc(), INCIDENTS.c.id)
     if only_open:
         lines = lines.where(~INCIDENTS.c.ended)
-    return tuple(_summary(row) for row in connection.execute(lines))
+    return tuple(summary_of(row) for row in connection.execute(lines))
 
 
-def _summary(row: Row[Any]) -> IncidentSummary:
+def summary_of(row: Row[Any]) -> IncidentSummary:
+    """Return the line that a row is.
+
+    Raises: UnreadableEntry when it is malformed.
+    """
     line = row._mapping
     try:
         return IncidentSummary(

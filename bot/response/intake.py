@@ -220,7 +220,7 @@ class Intake:
     async def _heading(self, delivery: Delivery, alarm: Alarm, route: Route, course: Course) -> Heading:
         asked_by = await self._asker(alarm.raised_by) if alarm.raised_by is not None else ""
         alert = Alert(alarm.source, alarm.case, asked_by, said(alarm))
-        why = route.withheld or self._stale(alarm) or self._stormy(course)
+        why = route.withheld or self._stale(alarm) or (stormy(self._rules.brakes) if course.storm else "")
         return Heading(alert, course.group, route.playbook, route.channel, delivery.id, why, course.storm)
 
     async def _asker(self, raiser: Raiser) -> str:
@@ -244,15 +244,6 @@ class Intake:
             "nodes are read, and nothing is offered."
         )
 
-    def _stormy(self, course: Course) -> str:
-        if not course.storm:
-            return ""
-        brakes = self._rules.brakes
-        return (
-            f"More than {brakes.storm_alerts} alerts came within {written(brakes.storm_window)}: "
-            "while that lasts nodes are read, and nothing is offered."
-        )
-
     def _found(self, alarm: Alarm, signals: Sequence[Signal]) -> Named:
         nodes = self._nodes()
         if self._names is None or self._names[0] is not nodes:
@@ -267,6 +258,14 @@ class Intake:
                 node for meant in named.ambiguous.values() for node in meant
             )
         return "The alert names no node of the inventory. Which is meant?", tuple(one.name for one in self._nodes())
+
+
+def stormy(brakes: Brakes) -> str:
+    """Return why nothing is offered in a storm."""
+    return (
+        f"More than {brakes.storm_alerts} alerts came within {written(brakes.storm_window)}: "
+        "while that lasts nodes are read, and nothing is offered."
+    )
 
 
 def said(alarm: Alarm) -> str:

@@ -156,9 +156,10 @@ def test_more_cases_than_usual_are_a_storm(database: Database, clock: Clock) -> 
     cases = Cases(database, clock)
     told = [cases.told(delivery(number), f"k{number}", f"g{number}", BRAKES) for number in range(5)]
     assert [course.storm for course in told] == ["", "", "", "storm-20261121-093000", "storm-20261121-093000"]
-    assert cases.storm(BRAKES) == "storm-20261121-093000"
+    storm = cases.storm("storm-20261121-093000", BRAKES)
+    assert (storm.is_on, storm.cases, storm.incidents) == (True, 2, ())
     clock.now += 6 * MINUTE
-    assert cases.storm(BRAKES) == ""
+    assert not cases.storm("storm-20261121-093000", BRAKES).is_on
     assert cases.told(delivery(9), "k9", "g9", BRAKES).storm == ""
 
 

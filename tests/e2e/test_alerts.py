@@ -13,6 +13,8 @@ from aiohttp import ClientSession
 
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
+from bot.domain.fold import fold
+from bot.domain.incident import Incident
 from tests.alarms import SECRET, group_alert, group_body, page_event, raw, signature
 from tests.slack import workspace
 from tests.slack_service import Bot, Readings, cards, eventually, serving
@@ -48,6 +50,10 @@ class Outside:
     async def states(self) -> dict[str, int]:
         """How many incidents are in each state."""
         return Counter(one.state.value for one in await self.bot.ledger.incidents())
+
+    async def incidents(self) -> list[Incident]:
+        """Every incident, folded."""
+        return [fold(await self.bot.ledger.read(one.id)) for one in await self.bot.ledger.incidents()]
 
     async def card(self, *words: str) -> Message:
         """Wait for the one card that says all of this."""
@@ -140,3 +146,19 @@ async def test_redelivered_and_unheard_of_events_lead_to_nothing(tmp_path: Path)
         await it.card("CRITICAL")
         await eventually(it.states, {"triaged": 1})
         assert (len(cards(it.slack, ALERTS)), readings.asked["node-3"]) == (1, 1)
+
+
+async def test_storm_has_one_message_and_offers_nothing(tmp_path: Path) -> None:
+    toml = TOML + '[storm]\nalerts = 3\nwindow = "10m"\n'
+    async with outside(tmp_path, toml=toml) as it:
+        for number in range(1, 13):
+            await it.page(f"E{number}", f"Q{number}", title=f"node-{number}: core pinned")
+        card = await it.card("Alert storm: 9 alerts on 9 nodes", "leaked-memory-cgroups (9)")
+        assert "More than 3 alerts came within 10m" in card.text
+        await eventually(it.states, {"triaged": 12})
+        shown = cards(it.slack, ALERTS)
+        assert (len(shown), sum(one.text.startswith("Alert storm:") for one in shown)) == (4, 1)
+        withheld = [one for one in await it.incidents() if one.withheld is not None]
+        assert {one.withheld.because for one in withheld if one.storm and one.withheld} <= {
+            "More than 3 alerts came within 10m: while that lasts nodes are read, and nothing is offered."
+        }

@@ -316,7 +316,8 @@ def test_storm_is_read_and_offers_nothing(stage: Stage) -> None:
         found = await stage.incidents()
         assert [bool(one.storm) for one in found] == [False, False, False, True, True]
         assert "More than 3 alerts came within 5m" in found[-1].withholds
-        assert await stage.cases.incidents_in(found[-1].storm) == tuple(one.id for one in found[3:])
+        storm = await stage.cases.storm(found[-1].storm, stage.brakes)
+        assert ([one.id for one in storm.incidents], storm.cases) == ([one.id for one in found[3:]], 2)
 
     do(story())
 
