@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from datetime import timedelta
+from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -18,6 +20,7 @@ from bot.domain.action import ByCalls, Facts, Proof
 from bot.domain.command import Completed, Outputs
 from bot.domain.errors import CannotRead
 
+ROOT = Path(__file__).parents[3]
 ARGS = {"node": "n1", "of_cluster": "prod", "within": "7m"}
 BOOT = "3b1cd2f4-71f5-4b0e-9c0c-0f7b6e1a2b3c"
 NODE = DemoNode("n1", lambda: BOOT).document()
@@ -153,3 +156,12 @@ def test_pod_is_read_as_it_was_written(name: str, state: str) -> None:
     for about in ("", "Job a; loses emptyDir b"):
         pod = Pod("ns", name, "u-1", state, about)
         assert Pod.read(pod.full_name, pod.said) == pod
+
+
+def test_role_that_is_handed_out_gives_what_the_actions_need_and_no_more() -> None:
+    (role, _, _) = yaml.safe_load_all((ROOT / "docs" / "kubernetes-role.yaml").read_text())
+    given = {(verb, resource) for rule in role["rules"] for resource in rule["resources"] for verb in rule["verbs"]}
+    assert given == {right for name in ("drain", "uncordon") for right in ACTIONS[name].rights(ARGS)}
+    readme = (ROOT / "README.md").read_text()
+    lines = [line for line in (ROOT / "docs" / "kubernetes-role.yaml").read_text().splitlines() if "apiGroups" in line]
+    assert all(line in readme for line in lines)
