@@ -140,13 +140,18 @@ def acting_login(settings: Settings, environment: Mapping[str, str]) -> dict[str
 
 
 def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
-    """Return what acting may run as root: each unit stopped in each way and brought back, and the reboot."""
+    """Return what acting may run as root: each unit stopped in each way and brought back, and what playbooks offer."""
     units = sorted(Policy.of(settings.tables).units)
+    if not units:
+        return ()
+    books = library(settings.playbooks).playbooks
+    offered = {action for book in books for used in book.causes for action in used.remedy}
     of_units = [argv for unit in units for name in _OF_UNITS for argv in _rights(name, unit)]
-    return (*of_units, *_rights("reboot", "")) if units else ()
+    of_nodes = [argv for name in _OF_NODES if name in offered for argv in _rights(name, "")]
+    return (*of_units, *of_nodes)
 
 
-_OF_UNITS = ("disable_unit", "mask_unit", "restore_unit")
+_OF_UNITS, _OF_NODES = ("disable_unit", "mask_unit", "restore_unit"), ("reboot", "drop_caches")
 
 
 def _rights(action: str, unit: str) -> tuple[tuple[str, ...], ...]:

@@ -10,6 +10,7 @@ from bot.domain.safe_text import one_line
 ACTIONS = ("disable_unit", "mask_unit", "drop_caches", "drain", "uncordon", "reboot")
 _STOPPING = {"disable_unit", "mask_unit"}
 # Causes in which nothing leaks that a reboot would bring back: the kernel itself is stuck or full.
+FREED_BY_DROPPING = "leaked-memory-cgroups"
 REBOOT_ALONE = ("lockup", "too-many-live-cgroups")
 
 
@@ -30,7 +31,7 @@ def remedy_fault(cause: str, remedy: Sequence[str]) -> str | None:
     if "uncordon" in remedy and remedy[-1] != "uncordon":
         return "uncordon comes last: it lets work back onto the node"
     if "reboot" not in remedy:
-        return None
+        return _dropping_fault(cause, remedy)
     after = remedy[remedy.index("reboot") :]
     for action in after:
         if action in _STOPPING:
@@ -42,4 +43,14 @@ def remedy_fault(cause: str, remedy: Sequence[str]) -> str | None:
             "a reboot needs disable_unit or mask_unit before it, or the cause is back after it "
             f"(alone it cures only {' and '.join(REBOOT_ALONE)})"
         )
+    return _dropping_fault(cause, remedy)
+
+
+def _dropping_fault(cause: str, remedy: Sequence[str]) -> str | None:
+    if "drop_caches" not in remedy:
+        return None
+    if cause != FREED_BY_DROPPING:
+        return f"drop_caches frees dying memory cgroups: it helps only {FREED_BY_DROPPING}"
+    if not _STOPPING & set(remedy[: remedy.index("drop_caches")]):
+        return "drop_caches needs disable_unit or mask_unit before it: it frees for now, and stops no leak"
     return None

@@ -18,7 +18,8 @@ from bot.response.cluster import KUBERNETES
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z")
 _MEANINGFUL = re.compile(r"([\\,:=#!*?\[\]\"'()])")
 _ESCAPED = r"\\\1"
-TIMEOUT, SYSTEMCTL = "/usr/bin/timeout", "/usr/bin/systemctl"
+TIMEOUT = "/usr/bin/timeout"
+_PLACES = {"systemctl": "/usr/bin/systemctl", "sysctl": "/usr/sbin/sysctl"}
 
 
 def reading_lines(user: str, probes: Iterable[Probe]) -> str:
@@ -38,7 +39,7 @@ def reading_lines(user: str, probes: Iterable[Probe]) -> str:
 
 
 def acting_lines(user: str, rights: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return one line for each `systemctl …` that may be run as root, or rule that a cluster has to give.
+    """Return one line for each `systemctl …` or `sysctl …` that may be run as root, or rule that a cluster has to give.
 
     Raises: UsageError when `user` cannot be a login's name.
 
@@ -52,7 +53,7 @@ def acting_lines(user: str, rights: Iterable[Sequence[str]]) -> tuple[str, ...]:
     return tuple(
         f'ClusterRole: - {{apiGroups: [""], resources: ["{argv[2]}"], verbs: ["{argv[1]}"]}}'
         if argv[0] == KUBERNETES
-        else f"{user} ALL=(root) NOPASSWD: {SYSTEMCTL} {_MEANINGFUL.sub(_ESCAPED, ' '.join(argv[1:]))}"
+        else f"{user} ALL=(root) NOPASSWD: {_PLACES[argv[0]]} {_MEANINGFUL.sub(_ESCAPED, ' '.join(argv[1:]))}"
         for argv in rights
     )
 

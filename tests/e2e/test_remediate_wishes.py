@@ -105,3 +105,17 @@ async def test_where_two_have_to_say_yes_the_second_one_carries_it_out(tmp_path:
         assert here.machine("node").done == []
         assert (await here.remediate(incident, "bob")).status == 0
         assert here.machine("node").reboots == 1
+
+
+async def test_where_no_reboot_is_wanted_caches_are_dropped_once_the_leak_is_stopped(tmp_path: Path) -> None:
+    policy = POLICY.replace("samples = 1", 'samples = 1\nplaybook = "zombie-cgroups-no-reboot"')
+    async with site(tmp_path, {"node": (AUTO_RESTART, None)}, policy) as here:
+        incident = (await here.opened("node"))["node"]
+        told = await here.told(incident)
+        plan = told["entries"][-1]["body"]["plan"]
+        assert [step["action"] for step in plan["steps"]] == ["disable_unit", "drop_caches"]
+        assert "stops no leak" in plan["notes"][0]
+        cured = await here.remediate(incident)
+        assert (cured.status, "dying memory cgroups: 68,4" in cured.out) == (0, True), cured
+        assert here.machine("node").done == ["disable ecs.service", "drop_caches"]
+        assert here.machine("node").reboots == 0

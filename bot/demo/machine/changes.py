@@ -28,6 +28,13 @@ def enabled(state: State, name: str) -> State:
     return _with(state, name, enabled="enabled")
 
 
+def dropped(state: State, now: Moment) -> State:
+    """Return the node after its caches were dropped: what they pinned is freed, and nobody walks over it any more."""
+    cgroups = replace(state.cgroups, dying=_FRESH_DYING, since=now.uptime)
+    processes = tuple(replace(one, threads=tuple(map(_at_ease, one.threads))) for one in state.processes)
+    return replace(state, cgroups=cgroups, load=replace(state.load, holds=()), processes=processes)
+
+
 def started(state: State, image: State, name: str, now: Moment) -> State:
     """Return the node after `systemctl start`: the unit does again what it did when the node was made."""
     was = next(one for one in image.units if _is(one, name))

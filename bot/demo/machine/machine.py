@@ -18,7 +18,7 @@ from bot.demo.machine.state import Moment, State
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
 # What acts comes as one line for a shell: a plain command, or one behind the fence that names the boot it is for.
 _FENCE = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S+) && exec (?:sudo -n systemctl reboot)')
-_PLAIN = re.compile(r"sudo -n systemctl [a-z]+[A-Za-z0-9@:._ \\-]*")
+_PLAIN = re.compile(r"sudo -n (?:systemctl [a-z]+[A-Za-z0-9@:._ \\-]*|sysctl -w vm\.drop_caches=3)")
 
 
 class Machine:
@@ -61,7 +61,7 @@ class Machine:
             argv = argv[4:]  # -k 1 SECONDS; the limit itself is the batch's
         if not argv:
             return Answer.error("sudo: no command", 1)
-        if argv[0] == "systemctl" and (changed := await self.change(argv, root)) is not None:
+        if argv[0] in ("systemctl", "sysctl") and (changed := await self.change(argv, root)) is not None:
             return changed
         if (fence := _FENCE.fullmatch(argv[-1])) is not None or _PLAIN.fullmatch(argv[-1]):
             if fence is not None and fence.group(1) != (self._files.read(_BOOT_ID, self.now()) or "").strip():

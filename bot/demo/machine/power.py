@@ -39,7 +39,9 @@ class ActingMachine(Machine):
         return await super().run(argv)
 
     async def change(self, argv: Sequence[str], root: bool) -> Answer | None:
-        """Do what a `systemctl` that changes something says; None where it changes nothing."""
+        """Do what a `systemctl` or `sysctl` that changes something says; None where it changes nothing."""
+        if list(argv) == ["sysctl", "-w", "vm.drop_caches=3"]:
+            return self._dropped(root)
         words = [word for word in argv[1:] if not word.startswith("-")]
         if not words or words[0] not in ("disable", "mask", "enable", "unmask", "start", "reboot"):
             return None
@@ -55,6 +57,13 @@ class ActingMachine(Machine):
             return Answer.error(f"Failed to {verb} unit: Unit file {' '.join(names)} does not exist.", 1)
         self.become(self._changed(verb, names[0]))
         return Answer(b"", f"Removed /etc/systemd/system/multi-user.target.wants/{names[0]}.\n".encode())
+
+    def _dropped(self, root: bool) -> Answer:
+        if not root:
+            return Answer.error('sysctl: permission denied on key "vm.drop_caches"', 1)
+        self.done.append("drop_caches")
+        self.become(changes.dropped(self.state, self.now()))
+        return Answer(b"vm.drop_caches = 3\n")
 
     def _changed(self, verb: str, name: str) -> State:
         if verb == "disable":

@@ -8,8 +8,9 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.domain.action import Proof
-from bot.domain.command import Completed, Outputs
+from bot.domain.command import Completed, Looks, Outputs
 from bot.domain.errors import CannotRead
+from bot.response.privilege import acting_lines
 
 UNIT = {"unit": "ecs.service"}
 LOOPING = {"LoadState": "loaded", "ActiveState": "activating", "SubState": "auto-restart", "UnitFileState": "enabled"}
@@ -83,3 +84,50 @@ def test_look_that_does_not_say_is_no_proof(said: str) -> None:
         ACTIONS["disable_unit"].facts(UNIT, outputs)
     with pytest.raises(CannotRead):
         ACTIONS["reboot"].facts({}, Outputs(Completed("step", "boot", 0, said)))
+
+
+def test_restored_unit_is_as_each_verb_would_have_it() -> None:
+    args = UNIT | {"verbs": "enable start"}
+    restore = ACTIONS["restore_unit"]
+    assert restore.judge(args, OFF, LOOPING) is Proof.PROVEN, "what crashed before crashes again"
+    assert restore.judge(args, OFF, OFF | {"UnitFileState": "enabled"}) is Proof.NOT_YET
+    assert restore.judge(args, OFF, LOOPING | {"UnitFileState": "disabled"}) is Proof.NOT_YET
+    masked = OFF | {"LoadState": "masked", "UnitFileState": "masked"}
+    assert restore.judge(UNIT | {"verbs": "unmask"}, masked, masked) is Proof.NOT_YET
+    assert restore.judge(UNIT | {"verbs": "unmask"}, masked, OFF) is Proof.PROVEN
+
+
+@pytest.mark.parametrize("action", ["disable_unit", "mask_unit"])
+def test_inverse_is_a_step_with_the_commands_that_undo(action: str) -> None:
+    (step,) = ACTIONS[action].inverse(UNIT, LOOPING)
+    assert step.commands == ACTIONS[action].undo(UNIT, LOOPING)
+    assert ACTIONS[step.action].rights(step.args) == tuple(tuple(line.split()[2:]) for line in step.commands)
+    at_rest = OFF | {"LoadState": "masked"}
+    assert ACTIONS[action].inverse(UNIT, at_rest) == (), "nothing was changed, nothing is brought back"
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "proof"),
+    [
+        ("68440", "312", Proof.PROVEN),
+        ("68440", "61000", Proof.PROVEN),
+        ("68440", "66000", Proof.NOT_YET),
+        ("68440", "68440", Proof.NOT_YET),
+        ("68440", "70000", Proof.NOT_YET),
+        ("0", "0", Proof.NOT_YET),
+        ("5", "4", Proof.NOT_YET),
+    ],
+)
+def test_dropped_caches_are_proved_by_fewer_dying_cgroups_alone(before: str, now: str, proof: Proof) -> None:
+    assert ACTIONS["drop_caches"].judge({}, {"dying": before}, {"dying": now}) is proof
+
+
+def test_dropping_caches_is_one_line_that_sudo_can_list_and_has_no_undo() -> None:
+    dropping = ACTIONS["drop_caches"]
+    assert dropping.rights({}) == (("sysctl", "-w", "vm.drop_caches=3"),)
+    assert acting_lines("zombie", dropping.rights({})) == (
+        "zombie ALL=(root) NOPASSWD: /usr/sbin/sysctl -w vm.drop_caches\\=3",
+    )
+    assert dropping.undo({}, {}) == ()
+    assert dropping.inverse({}, {}) == ()
+    assert all(command.looks is Looks.ONCE for command in dropping.looks({}))

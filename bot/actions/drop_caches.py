@@ -1,0 +1,76 @@
+"""Let go of what the kernel keeps in memory for later, so that dying cgroups lose what pins them: for now, and no cure.
+
+Defined in: Linux, Documentation/admin-guide/sysctl/vm.rst (drop_caches: 1 the page cache, 2 reclaimable slab, 3 both).
+Nothing is lost, for what is not written to disk yet is not dropped; reads come from the disk until the cache is warm.
+What pins a dying cgroup is page cache that was charged to it, or slab on kernels before 5.9: which of them cannot be
+seen from outside, so both are dropped.
+"""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import replace
+from datetime import timedelta
+
+from bot.domain.action import Action, Args, Facts, Proof
+from bot.domain.command import Command, Looks, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Snapshot
+from bot.probes.cgroups import PROBE
+
+COSTS = (
+    "Dropping caches frees dying cgroups for now and stops no leak. Until the cache is warm again, reads come from the "
+    "disk."
+)
+_LET_GO = 0.1  # a tenth fewer is more than comes and goes by itself
+_DYING = "dying"
+
+
+def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the one command; running it twice changes nothing more.
+
+    Example:
+    >>> from datetime import datetime, timezone
+    >>> commands({}, Snapshot("n", datetime.now(timezone.utc), timedelta(seconds=5)))
+    ('sudo -n sysctl -w vm.drop_caches=3',)
+    """
+    return (shlex.join(("sudo", "-n", *rights(args)[0])),)
+
+
+def rights(args: Args) -> tuple[tuple[str, ...], ...]:
+    """Return what is run as root."""
+    return (("sysctl", "-w", "vm.drop_caches=3"),)
+
+
+def looks(args: Args) -> tuple[Command, ...]:
+    """Return the count of dying cgroups as its probe takes it, once; it needs no root."""
+    return tuple(replace(command, looks=Looks.ONCE) for command in PROBE.commands)
+
+
+def facts(args: Args, outputs: Outputs) -> Facts:
+    """Return how many cgroups are dying.
+
+    Raises: CannotRead when that cannot be told.
+    """
+    reading = PROBE.parse(outputs)
+    if not reading.dying_is_known:
+        raise CannotRead("how many cgroups are dying cannot be told")
+    return {_DYING: str(reading.dying)}
+
+
+def judge(args: Args, before: Facts, now: Facts) -> Proof:
+    """Judge whether fewer are dying than before: that caches are smaller for a moment proves nothing."""
+    return Proof.PROVEN if int(now[_DYING]) <= int(before[_DYING]) * (1 - _LET_GO) - 1 else Proof.NOT_YET
+
+
+ACTION = Action(
+    name="drop_caches",
+    title="Drop caches",
+    commands=commands,
+    looks=looks,
+    facts=facts,
+    judge=judge,
+    patience=lambda before: timedelta(seconds=15),
+    undo=lambda args, before: (),
+    rights=rights,
+)

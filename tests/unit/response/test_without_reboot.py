@@ -1,0 +1,65 @@
+"""Dropping caches stands in a reboot's place where a playbook says so, never alone, and says what it costs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.actions import ACTIONS
+from bot.app.parts import library
+from bot.domain.playbook import Playbook
+from bot.domain.probe import Snapshot
+from bot.domain.readings.host import HostReading
+from bot.library.remedies import remedy_fault
+from bot.response.planning import with_plan
+from tests.incidents import BEGAN_AT, BOOT, NODE, VERDICT
+
+HOST = HostReading("5.4.0", BOOT, timedelta(days=9))
+SICK = replace(VERDICT, plan=None, snapshot=Snapshot(NODE, BEGAN_AT, timedelta(seconds=5), {"host": HOST}))
+
+
+def playbook(*remedy: str) -> Playbook:
+    found = library(()).get("zombie-cgroups")
+    causes = tuple(
+        replace(used, remedy=remedy) if used.cause.name == "leaked-memory-cgroups" else used for used in found.causes
+    )
+    return replace(found, causes=causes)
+
+
+@pytest.mark.parametrize(
+    ("remedy", "steps"),
+    [
+        (("disable_unit", "mask_unit", "reboot"), ["disable_unit", "reboot"]),
+        (("disable_unit", "mask_unit", "drop_caches"), ["disable_unit", "drop_caches"]),
+        (("disable_unit", "drop_caches", "reboot"), ["disable_unit", "reboot"]),
+        (("disable_unit",), ["disable_unit"]),
+        (("drop_caches",), []),
+    ],
+)
+def test_it_takes_the_reboots_place_and_no_other(remedy: tuple[str, ...], steps: list[str]) -> None:
+    plan = with_plan(SICK, playbook(*remedy), ACTIONS).plan
+    assert [step.action for step in plan.steps] == steps if plan is not None else not steps
+
+
+def test_what_it_costs_and_does_not_do_stands_beside_the_plan() -> None:
+    plan = with_plan(SICK, library(()).get("zombie-cgroups-no-reboot"), ACTIONS).plan
+    assert plan is not None
+    assert plan.steps[-1].commands == ("sudo -n sysctl -w vm.drop_caches=3",)
+    assert "frees dying cgroups for now and stops no leak" in plan.notes[0]
+    rebooting = with_plan(SICK, library(()).get("zombie-cgroups"), ACTIONS).plan
+    assert rebooting is not None
+    assert rebooting.notes == ()
+
+
+@pytest.mark.parametrize(
+    ("cause", "remedy", "says"),
+    [
+        ("leaked-memory-cgroups", ["drop_caches"], "needs disable_unit or mask_unit before it"),
+        ("leaked-memory-cgroups", ["drop_caches", "disable_unit"], "needs disable_unit or mask_unit before it"),
+        ("io-stall", ["disable_unit", "drop_caches"], "helps only leaked-memory-cgroups"),
+    ],
+)
+def test_playbook_cannot_offer_it_as_a_cure(cause: str, remedy: list[str], says: str) -> None:
+    assert says in (remedy_fault(cause, remedy) or "")
