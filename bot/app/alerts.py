@@ -3,33 +3,25 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any
 
 from bot.app.acting import Acting
+from bot.app.alert_rules import channel_of, rules_of, sources
 from bot.app.books import Books
 from bot.app.pagerduty import PagerDutyParts
 from bot.app.parts import now
-from bot.domain.alarm_contracts import Brakes, Storm
+from bot.domain.alarm_contracts import Storm
 from bot.domain.contracts import Surface
-from bot.domain.duration import parse_duration
-from bot.domain.errors import InventoryError, SettingsError
+from bot.domain.errors import InventoryError
 from bot.domain.incident import Incident
 from bot.inventory import Inventory
-from bot.library import Library
 from bot.response.alarm_book import AlarmBook
 from bot.response.checks import CheckDesk
-from bot.response.intake import Intake, PersonOf, Rules, stormy
+from bot.response.intake import Intake, PersonOf, stormy
 from bot.response.judged import Judged
-from bot.response.naming import Places
-from bot.response.routing import Routes
 from bot.settings import Settings
-from bot.sources.alertmanager import AlertmanagerSource
-from bot.sources.grafana import WINDOW, GrafanaSource
-from bot.sources.pagerduty import PagerDutySource
-from bot.sources.source import Source
 from bot.surfaces.hooks import Counted, Hooks
 from bot.surfaces.slack.alarms import AlarmDesk
 from bot.surfaces.slack.poster import Poster
@@ -141,54 +133,3 @@ def alerts(
     if found and not channel_of(rules):
         log("alerts_unseen", because="[slack] alerts_channel is not set: what alerts lead to has no card in Slack")
     return Alerts(hooks.posts(found), (desk,), intake, book, known, see, beside)
-
-
-def sources(settings: Settings) -> tuple[Source, ...]:
-    """Return the sources that have a secret."""
-    found: list[Source] = []
-    if secrets := _parted(settings.get("pagerduty_webhook_secrets")):
-        found.append(PagerDutySource(secrets))
-    if token := str(settings.get("alertmanager_token") or "").strip():
-        found.append(AlertmanagerSource(token))
-    if secret := str(settings.get("grafana_webhook_secret") or "").strip():
-        table = settings.tables.get("grafana", {})
-        window = _duration(table, "window", WINDOW)
-        found.append(GrafanaSource(secret, str(table.get("timestamp_header", "")), window))
-    return tuple(found)
-
-
-def rules_of(settings: Settings, playbooks: Library) -> Rules:
-    """Return what the settings say of alerts.
-
-    Raises: SettingsError when a route starts a playbook that is not there, or a pattern is none.
-    """
-    routes = Routes.of(settings.tables, settings.playbook)
-    for name in routes.playbooks():
-        playbooks.get(name)
-    policy, storm = settings.tables.get("policy", {}), settings.tables.get("storm", {})
-    usual = Brakes()
-    brakes = Brakes(
-        cooldown=_duration(policy, "cooldown", usual.cooldown),
-        storm_alerts=int(storm.get("alerts", usual.storm_alerts)),
-        storm_window=_duration(storm, "window", usual.storm_window),
-    )
-    table = settings.tables.get("pagerduty", {})
-    try:
-        places = Places.of(table.get("node_paths", ()), table.get("node_patterns", ()))
-    except ValueError as no:
-        raise SettingsError(f"[pagerduty] node_patterns: {no}.") from no
-    stale_after = _duration(policy, "stale_after", timedelta(minutes=15))
-    return Rules(routes, brakes, stale_after, places)
-
-
-def channel_of(rules: Rules) -> str:
-    """Return the channel of what concerns all alerts: alerts_channel, else that of the first route that has one."""
-    return next((one.channel for one in (rules.routes.otherwise, *rules.routes.routes) if one.channel), "")
-
-
-def _parted(secrets: Any) -> Sequence[str]:
-    return [one.strip() for one in str(secrets or "").split(",") if one.strip()]
-
-
-def _duration(table: Mapping[str, Any], key: str, default: timedelta) -> timedelta:
-    return parse_duration(table[key]) if key in table else default

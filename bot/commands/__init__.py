@@ -12,6 +12,7 @@ from bot.commands import (
     nodes,
     playbooks,
     remediate,
+    route,
     serve,
     settings,
     sudoers,
@@ -32,6 +33,7 @@ COMMANDS = (
     undo,
     brake,
     audit,
+    route,
     sudoers,
     settings,
 )
