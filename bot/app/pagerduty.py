@@ -30,7 +30,7 @@ from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
 
 POLLED_BACK = timedelta(hours=24)  # where there are only polls, pages of that time that are open are taken in
-OUTBOX_LEASE = timedelta(seconds=60)  # longer than one post may take
+OUTBOX_LEASE = timedelta(seconds=30)  # longer than one post may take
 
 
 @dataclass(slots=True)

@@ -40,6 +40,7 @@ class SubscriptionWatch:
         self._catch_up = catch_up
         self._heard_at: datetime | None = None  # when it was last seen to be on
         self._missed_since: datetime | None = None
+        self._is_told = False
         self.subscription: Subscription | None = None
         self.trouble = ""  # why nothing is brought, as a sentence; empty while all is well or nothing is known
 
@@ -59,6 +60,7 @@ class SubscriptionWatch:
             self._log("subscription_trouble", because=trouble)
             if found is not None:
                 await self._tell(self._name(found, now), f"{trouble} An approver switches it on: /zombie pagerduty on")
+                self._is_told = True
         self.trouble = trouble
 
     async def enable(self) -> str:
@@ -99,17 +101,17 @@ class SubscriptionWatch:
         return found, ""
 
     async def _is_on(self, found: Subscription, now: datetime) -> None:
-        missed_since, was = self._missed_since, self.trouble
+        missed_since = self._missed_since
         if missed_since is not None:
             caught_up = await self._catch_up(missed_since)
             self._log("subscription_on", subscription=found.id, caught_up=caught_up)
-            if was:
+            if self._is_told:
                 await self._tell(
                     self._name(found, missed_since),
                     f"PagerDuty's webhook subscription {found.id} is on again; {caught_up} pages were missed meanwhile "
                     "and are taken in now.",
                 )
-        self._missed_since, self._heard_at, self.trouble = None, now, ""
+        self._missed_since, self._heard_at, self.trouble, self._is_told = None, now, "", False
 
     @staticmethod
     def _name(found: Subscription, at: datetime) -> str:

@@ -26,7 +26,7 @@ from bot.surfaces.pagerduty_note import facts, mark, not_fixed, note_text, pages
 
 PARTS = "pagerduty-"  # how its parts are called in the outbox
 RAISED = f"{PARTS}raised"
-SEND_SECONDS = 45.0  # less than for how long the outbox lends a post out
+SEND_SECONDS = 20.0  # less than for how long the outbox lends a post out
 LOOK_SECONDS = 1.0
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=30)
 REFUSED_PAUSE = timedelta(seconds=60)  # a wrong token or a missing scope: somebody has to do something
@@ -150,6 +150,9 @@ class PagerDutySurface:
         try:
             async with asyncio.timeout(SEND_SECONDS):
                 ts = await self._done(due)
+        except asyncio.CancelledError:  # stopped: the next run need not wait until it is lent out no more
+            await asyncio.shield(self._outbox.failed(due.id, self._now(), "stopped"))
+            raise
         except (PagerDutyUnavailable, TimeoutError) as error:
             asked = error.retry_after_seconds if isinstance(error, PagerDutyUnavailable) else 0.0
             await self._later(due, error, timedelta(seconds=asked))
