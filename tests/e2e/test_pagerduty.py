@@ -56,10 +56,14 @@ class Stage:
 
     async def note_saying(self, page: Incident, *words: str) -> str:
         """Wait until the one note of a page says this, and return it."""
-        return await self.pagerduty.until(
-            lambda: all(word in self.pagerduty.note_on(page) for word in words) and self.pagerduty.note_on(page),
-            what=f"a note saying {words}",
-        )
+
+        def note() -> str | None:
+            found = self.pagerduty.note_on(page)
+            return found if all(word in found for word in words) else None
+
+        found = await self.pagerduty.until(note, what=f"a note saying {words}")
+        assert found is not None
+        return found
 
 
 def without_plan(name: str) -> Verdict:
@@ -155,7 +159,7 @@ async def test_disabled_subscription_is_told_switched_on_by_an_approver_and_caug
         assert not subscription.is_listening
         await stage.slack.say("alice", "oncall-gpu", "/zombie pagerduty on")
         await stage.note_saying(missed, "node-9: CRITICAL")
-        assert subscription.is_listening
+        assert [one.is_listening for one in stage.pagerduty.webhooks.subscriptions.values()] == [True]
         await card_saying(stage.slack, "is on again; 1 pages were missed", ALERTS.id)
         assert len(await bot.ledger.incidents()) == 1
 
