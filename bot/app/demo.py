@@ -16,6 +16,7 @@ from bot.app.parts import DEFAULT_PLAYBOOK, inventory, library, now, ssh_transpo
 from bot.app.serve import slack_tokens
 from bot.app.service import Service
 from bot.app.watching import shown_progress, terminal_width
+from bot.demo.cluster.of_fleet import SETTINGS
 from bot.demo.slack.people import ALERTS, GROUPS
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.story import Stage, tell
@@ -37,7 +38,7 @@ units = ["ecs.service", "metrics-shipper.service"]
 max_nodes_at_once = 2
 validation = "20s"
 reboot_deadline = "30s"
-"""
+{SETTINGS}"""
 
 
 def demo(samples: int, command: str) -> int:

@@ -12,9 +12,12 @@ from pathlib import Path
 import asyncssh
 
 from bot.demo import fleet_endings, fleet_founding, fleet_others
+from bot.demo.cluster.of_fleet import CONTEXT, cluster_of
+from bot.demo.cluster.server import ClusterServer
 from bot.demo.faults import Fault
 from bot.demo.images import CONTAINERD, UBUNTU_22, usual_units
 from bot.demo.machine.load import Load, Shares
+from bot.demo.machine.machine import Machine
 from bot.demo.machine.power import ActingMachine
 from bot.demo.machine.state import Memory, Nic, State
 from bot.demo.ssh_server import ADDRESS, USER, NodeServer
@@ -28,6 +31,7 @@ class Member:
     teaches: str
     role: str
     fault: Fault | None = None
+    in_cluster: bool = False  # it is a node of the simulated Kubernetes cluster
 
     @property
     def name(self) -> str:
@@ -39,12 +43,10 @@ class Member:
         """The labels that a real fleet's inventory would hold."""
         seed = hashlib.sha256(self.name.encode()).digest()
         zone = next((part for part in self.name.split("-") if part in ("1a", "1b", "1c")), "1a")
-        return {
-            "az": f"us-east-{zone}",
-            "role": self.role,
-            "instance_id": f"i-0{seed.hex()[:16]}",
-            "private_dns": f"ip-10-{seed[0] % 16}-{seed[1]}-{seed[2]}.ec2.internal",
-        }
+        dns = f"ip-10-{seed[0] % 16}-{seed[1]}-{seed[2]}.ec2.internal"
+        labels = {"az": f"us-east-{zone}", "role": self.role, "instance_id": f"i-0{seed.hex()[:16]}"}
+        labels["private_dns"] = dns
+        return labels | ({"kubernetes_node": dns} if self.in_cluster else {})
 
 
 FLEET: tuple[Member, ...] = (
@@ -84,6 +86,12 @@ FLEET: tuple[Member, ...] = (
         "gpu",
         Fault.BOOTED_BY_SOMEBODY,
     ),
+    Member(
+        fleet_endings.IN_CLUSTER,
+        "the founding case on a Kubernetes node: drained before its reboot, where the extra k8s is installed",
+        "gpu",
+        in_cluster=True,
+    ),
     Member(fleet_others.SILENT, "accepts the connection and never says a word", "gpu", Fault.SILENT),
     Member(fleet_others.REBUILT, "shows another host key than the one on file", "web", Fault.OTHER_HOST_KEY),
 )
@@ -115,6 +123,7 @@ class Fleet:
         self.known_hosts = folder / "known_hosts"
         self._clock = clock
         self.servers: dict[str, NodeServer] = {}
+        self.cluster: ClusterServer | None = None
 
     @property
     def teaches(self) -> Mapping[str, str]:
@@ -139,19 +148,31 @@ class Fleet:
         def elapsed() -> float:
             return seconds() - zero
 
+        in_cluster: dict[str, tuple[Machine, Callable[[], bool]]] = {}
         for name, member in self.members.items():
             machine = ActingMachine(member.state, began_at, elapsed, member.fault)
             server = NodeServer(machine, login, member.fault)
             machine.power = server.powered
             await server.start()
             self.servers[name] = server
+            if member.in_cluster:
+                in_cluster[member.labels["kubernetes_node"]] = (machine, self._is_up(name))
         self.key.touch(mode=0o600)
         self.key.write_bytes(login.export_private_key())
         self.known_hosts.write_text("".join(server.known_hosts_line() for server in self.servers.values()))
         self.inventory.write_text(self._toml())
+        if in_cluster:
+            self.cluster = ClusterServer(cluster_of(in_cluster, elapsed))
+            await self.cluster.start()
+            (self.folder / "kubeconfig").write_text(self.cluster.kubeconfig(CONTEXT))
+
+    def _is_up(self, name: str) -> Callable[[], bool]:
+        return lambda: self.servers[name].fault is self.members[name].fault
 
     async def stop(self) -> None:
         """End every node."""
+        if self.cluster is not None:
+            await self.cluster.stop()
         for server in self.servers.values():
             await server.stop()
 

@@ -49,6 +49,7 @@ EXPECTED = {
     "ray-gpu-1b-0602": FOUNDING,
     "ray-gpu-1b-0603": FOUNDING,
     "ray-gpu-1b-0604": FOUNDING,
+    "ray-gpu-1b-0605": FOUNDING,
     "ray-gpu-1c-0290": Expected("unreachable"),
     "web-1b-0044": Expected("unreachable"),
 }
