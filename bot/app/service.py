@@ -115,6 +115,7 @@ class Service:
         gets = (("/metrics", self._metering.scrape.answer),)
         posts = [*self._slack.routes(), *self._alerts.posts]
         self._web = WebEdge(settings.get("listen"), self._why_not_ready, posts, gets)
+        self.address = ""  # where the web edge listens, once it does
         self._not_yet = "starting"
         self._ready = asyncio.Event()
         self._stopping = asyncio.Event()
@@ -141,8 +142,8 @@ class Service:
 
         Raises: SettingsError when Slack does not take the tokens, or the address to listen on cannot be had.
         """
-        address = await self._web.start()
-        self._journal.log("listening", address=address, nodes=len(self._known.nodes), runner=self._books.runner)
+        self.address = await self._web.start()
+        self._journal.log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._books.runner)
         await note_policy(self._acting.policy, self._books.ledger, self._journal.log)
         listen(self._slack.app, self._desk.take, self._open_home, self._deeds.clicks)
         self._engine.start()  # what was approved is carried on, whether Slack can be reached or not
