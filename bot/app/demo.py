@@ -11,6 +11,7 @@ from pathlib import Path
 
 from bot.app.books import books
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check
+from bot.app.demo_pagerduty import demo_pagerduty, environment_of
 from bot.app.journal import Journal
 from bot.app.parts import DEFAULT_PLAYBOOK, inventory, library, now, ssh_transport
 from bot.app.serve import slack_tokens
@@ -89,13 +90,17 @@ async def _slack_beside(nodes: Path, policy: str) -> AsyncIterator[str]:
     with ExitStack() as stack:
         log = stack.enter_context((folder / "bot.log").open("w", encoding="utf-8"))
         kept = stack.enter_context(books(f"sqlite:///{folder / 'demo.db'}"))
-        async with SlackWorkspace.start(clock=now, random_bytes=os.urandom) as slack:
+        async with (
+            SlackWorkspace.start(clock=now, random_bytes=os.urandom) as slack,
+            demo_pagerduty(known.nodes) as (pagerduty, subscription),
+        ):
             environment = {
                 "HOME": str(folder),
                 "SLACK_BOT_TOKEN": slack.bot_token,
                 "SLACK_APP_TOKEN": slack.app_token,
                 "SLACK_API_URL": slack.api_url,
                 "ZOMBIE_LISTEN": "127.0.0.1:0",
+                **environment_of(pagerduty, subscription),
             }
             (folder / "zombie.toml").write_text(policy)
             settings = Settings.load({}, environment, folder)
@@ -108,10 +113,13 @@ async def _slack_beside(nodes: Path, policy: str) -> AsyncIterator[str]:
                 Journal(log),
             )
             await service.start()
+            subscription.url = f"{service.address}/pagerduty"
             try:
                 yield (
                     f"\nA Slack workspace with the bot in it, in your browser:\n  {slack.page_url}\n"
-                    f"There, in #oncall-gpu, type:\n  /zombie check {known.names[0]}\n\n"
+                    f"There, in #oncall-gpu, type:\n  /zombie check {known.names[0]}\n"
+                    "A PagerDuty beside it: fire an alert there, then look at its note and at #alerts in Slack:\n"
+                    f"  {pagerduty.page_url}\n\n"
                 )
             finally:
                 await service.stop()
