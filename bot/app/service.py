@@ -15,6 +15,7 @@ from bot.app.journal import Journal
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
 from bot.app.parts import now
+from bot.app.past import informed
 from bot.app.policing import note_policy
 from bot.app.slack_acting import slack_acting
 from bot.domain.contracts import Listener, Surface
@@ -68,7 +69,7 @@ class Service:
         self._books = books
         self._timing = timing or Timing()
         self._acting = acting(settings, known, books.ledger, environment, runner=books.runner)
-        self._read = diagnose or _by(self._acting.triage)
+        self._read, self._forget_past = informed(diagnose or _by(self._acting.triage), settings, known)
         table = settings.tables.get("slack", {})
         each_at_once = table.get("each_at_once", EACH_AT_ONCE)
         self._checks = CheckDesk(self._diagnose, journal.log, settings.parallel, each_at_once)
@@ -169,6 +170,7 @@ class Service:
             await self._pagerduty.stop()
         await self._engine.leave()
         await self._acting.cluster.close()
+        await self._forget_past()
         await self._slack.stop()
         await self._web.stop()
         self._journal.log("stopped")

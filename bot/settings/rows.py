@@ -121,6 +121,7 @@ SETTINGS = (
         Kind.TEXT,
         "A Prometheus whose past of a node is told beside its verdict: the base, https://prometheus.example.",
         environment="PROMETHEUS_URL",
+        secret=True,  # it may hold a password
     ),
     Setting(
         "database_url",

@@ -1,0 +1,22 @@
+"""What was measured of a node before anybody looked at it, as far as somebody kept it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+from bot.domain.node import Node
+from bot.domain.verdict import Evidence
+
+PAST = "prometheus"  # the name under which it stands among what was read, and what was not
+
+
+class Past(Protocol):
+    """Knows the past of nodes."""
+
+    async def before(self, node: Node, until: datetime) -> tuple[Evidence, ...]:
+        """Return what is worth telling of the time before.
+
+        Raises: CannotRead when it cannot be told, soon: whoever asks has a verdict to give.
+        """
+        ...

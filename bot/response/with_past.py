@@ -1,0 +1,42 @@
+"""A verdict with what was measured before beside it; the past explains, and never judges."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+from bot.domain.contracts import Clock, Listener
+from bot.domain.errors import CannotRead
+from bot.domain.node import Node
+from bot.domain.past import PAST, Past
+from bot.domain.playbook import Playbook
+from bot.domain.probe import Unread
+from bot.domain.verdict import Evidence, Verdict
+from bot.response.checks import Diagnose
+
+FIRST_TOLD = 4  # lines of the node's own before the first of the past, so that a card of five lines has one of it
+
+
+def with_past(diagnose: Diagnose, past: Past, clock: Clock) -> Diagnose:
+    """Return a diagnosis that asks for the past while it reads the node: status, cause, confidence and plan stay."""
+
+    async def both(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
+        asking = asyncio.create_task(_before(past, node, clock), name=f"past of {node.name}")
+        try:
+            verdict = await diagnose(node, playbook, heard)
+            told = await asking
+        finally:
+            asking.cancel()
+        if isinstance(told, Unread):
+            return replace(verdict, unread=(*verdict.unread, told))
+        own = verdict.evidence
+        return replace(verdict, evidence=(*own[:FIRST_TOLD], *told[:1], *own[FIRST_TOLD:], *told[1:]))
+
+    return both
+
+
+async def _before(past: Past, node: Node, clock: Clock) -> tuple[Evidence, ...] | Unread:
+    try:
+        return await past.before(node, clock())
+    except CannotRead as no:
+        return Unread(PAST, str(no))

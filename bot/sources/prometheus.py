@@ -1,0 +1,175 @@
+"""A node's last minutes as Prometheus kept them.
+
+Defined in https://prometheus.io/docs/prometheus/latest/querying/api/#range-queries; the metrics are node_exporter's and
+cAdvisor's, see `prometheus_questions.py`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import ipaddress
+import json
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import Any
+from urllib.parse import urlsplit
+
+import httpx
+from tenacity import AsyncRetrying, RetryError, retry_if_exception_type, stop_after_attempt, wait_fixed
+
+from bot.domain.errors import CannotRead
+from bot.domain.node import Node
+from bot.domain.past import PAST
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Evidence
+from bot.sources.prometheus_questions import QUESTIONS, Series, told
+
+LIMIT_SECONDS = 5.0  # for all questions together: as long as a node is watched, so that nobody waits for it
+ANSWER_LIMIT_BYTES = 1024 * 1024
+SPAN, STEP = timedelta(minutes=15), timedelta(seconds=30)
+_LABELS = ("instance_id", "private_dns", "hostname", "kubernetes_node")
+_MOST_POINTS = 10_000
+_PRINTABLE = re.compile(r"[!-~]{1,253}")
+
+
+class _NotNow(Exception):
+    """It may answer the next time."""
+
+
+class PrometheusPast:
+    """Asks one Prometheus; each node's questions side by side, within one limit.
+
+    Shape: `nodes` is the inventory, whose shared names name nobody.
+    """
+
+    def __init__(
+        self,
+        base_url: str,
+        nodes: Iterable[Node],
+        limit_seconds: float = LIMIT_SECONDS,
+        transport: httpx.AsyncBaseTransport | None = None,
+    ) -> None:
+        self._limit = limit_seconds
+        self._nodes = tuple(nodes)
+        self._named = Counter(name for one in self._nodes for name in _names(one))
+        self._url = f"{base_url.rstrip('/')}/api/v1/query_range"
+        # A proxy of the environment leads away from here.
+        is_here = _is_loopback(urlsplit(base_url).hostname or "")
+        self._client = httpx.AsyncClient(
+            timeout=limit_seconds, transport=transport, follow_redirects=False, trust_env=not is_here
+        )
+
+    async def close(self) -> None:
+        """Hang up."""
+        await self._client.aclose()
+
+    async def before(self, node: Node, until: datetime) -> tuple[Evidence, ...]:
+        """Return what is worth telling of the quarter of an hour before.
+
+        Raises: CannotRead when Prometheus does not answer, or knows nothing of the node.
+        """
+        instance = _instance([name for name in _names(node) if self._named[name] <= 1])
+        try:
+            async with asyncio.timeout(self._limit):
+                asked = [self._ask(one.query(instance), until) for one in QUESTIONS]
+                answers = await asyncio.gather(*asked, return_exceptions=True)
+        except TimeoutError as no:
+            raise CannotRead(f"Prometheus did not answer within {self._limit:g} s") from no
+        found = {one: series for one, series in zip(QUESTIONS, answers, strict=True) if isinstance(series, tuple)}
+        if any(found.values()):  # what one question failed of is no reason to keep the others' answers back
+            return told(found, until, PAST)
+        for failure in answers:
+            if isinstance(failure, BaseException):
+                raise failure
+        raise CannotRead(f"Prometheus has no series of {node.name} by its label instance")
+
+    async def _ask(self, query: str, until: datetime) -> tuple[Series, ...]:
+        parameters = {
+            "query": query,
+            "start": f"{(until - SPAN).timestamp():.3f}",
+            "end": f"{until.timestamp():.3f}",
+            "step": f"{STEP.total_seconds():g}",
+            "timeout": f"{self._limit:g}s",
+        }
+        again = AsyncRetrying(
+            retry=retry_if_exception_type(_NotNow), stop=stop_after_attempt(2), wait=wait_fixed(0.2), reraise=False
+        )
+        try:
+            return _series(await again(self._get, parameters))
+        except RetryError as no:
+            raise CannotRead(str(no.last_attempt.exception())) from no
+
+    async def _get(self, parameters: dict[str, str]) -> bytes:
+        try:
+            async with self._client.stream("POST", self._url, data=parameters) as response:
+                body = b""
+                async for piece in response.aiter_bytes(64 * 1024):
+                    body += piece
+                    if len(body) > ANSWER_LIMIT_BYTES:
+                        raise CannotRead("Prometheus answers with more than 1 MiB to one question")
+        except (httpx.HTTPError, httpx.InvalidURL) as no:
+            raise _NotNow(f"Prometheus cannot be reached: {one_line(str(no) or type(no).__name__, 120)}") from no
+        if response.status_code == 429 or response.status_code >= 500:
+            raise _NotNow(f"Prometheus answers {response.status_code}")
+        if response.status_code != 200:
+            raise CannotRead(f"Prometheus answers {response.status_code}: {_error(body)}".rstrip(": "))
+        return body
+
+
+def _names(node: Node) -> tuple[str, ...]:
+    """Every name by which a node may be scraped. Behind a loopback address any number of nodes may be."""
+    address = f"[{node.address}]" if ":" in node.address else node.address
+    labelled = [node.labels.get(label, "") for label in _LABELS]
+    names = [node.name, *([] if _is_loopback(node.address) else [address]), *labelled]
+    return tuple(dict.fromkeys(name for name in names if _PRINTABLE.fullmatch(name)))
+
+
+def _instance(names: Sequence[str]) -> str:
+    """Return the matcher of the label that names a node, whatever port it is scraped at.
+
+    Shape: a regular expression in a quoted string, so that a backslash stands there twice.
+    """
+    either = "|".join(re.sub(r"([^A-Za-z0-9_-])", r"\\\1", name) for name in names)
+    quoted = f"({either})(:[0-9]+)?".replace("\\", "\\\\").replace('"', '\\"')
+    return f'instance=~"{quoted}"'
+
+
+def _series(body: bytes) -> tuple[Series, ...]:
+    """Read an answer.
+
+    Raises: CannotRead when it is none.
+    """
+    try:
+        data = json.loads(body)["data"]
+        if data["resultType"] != "matrix":
+            raise CannotRead("Prometheus answers with something else than a range")
+        found = tuple(Series(_labels(one["metric"]), _points(one["values"])) for one in data["result"])
+    except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as no:
+        raise CannotRead("Prometheus answers with something that is no answer") from no
+    return tuple(one for one in found if one.points)
+
+
+def _labels(metric: dict[str, Any]) -> dict[str, str]:
+    return {one_line(str(name), 80): one_line(str(value), 120) for name, value in metric.items()}
+
+
+def _points(values: Sequence[Sequence[Any]]) -> tuple[tuple[float, float], ...]:
+    points = ((float(at), float(value)) for at, value in values[:_MOST_POINTS])
+    return tuple((at, value) for at, value in points if math.isfinite(at) and math.isfinite(value))
+
+
+def _error(body: bytes) -> str:
+    try:
+        return one_line(str(json.loads(body)["error"]), 120)
+    except (ValueError, KeyError, TypeError, RecursionError):
+        return ""
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

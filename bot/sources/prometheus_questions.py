@@ -1,0 +1,120 @@
+"""What is asked of a node's past, and how the answers are said.
+
+Metrics: node_exporter's collectors cpu, softnet and cgroups (the last is off by default, and counts on cgroup v1), and
+cAdvisor's container_cpu_cfs_*, in the words of https://github.com/prometheus/node_exporter and google/cadvisor.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+
+from bot.domain.verdict import Evidence
+
+HELD = 0.8  # of a core's time in the kernel, over two minutes: worth a line of its own
+DROPPED = 1.0  # packets
+GAP = 500.0  # memory cgroups beyond the living
+THROTTLED = 0.25  # of a container's periods
+_CONTAINER = "instance, namespace, pod, container"
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One series of an answer: its labels, and its points as (seconds since the epoch, value); never without points."""
+
+    labels: Mapping[str, str]
+    points: Sequence[tuple[float, float]]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One range query; `{node}` in its form is where the node's matcher goes."""
+
+    name: str
+    form: str
+
+    def query(self, matcher: str) -> str:
+        """Return the query for a node."""
+        return self.form.replace("{node}", matcher)
+
+
+CORE = Question("core", 'topk by (instance) (1, rate(node_cpu_seconds_total{mode="system",{node}}[2m]))')
+DROPS = Question("drops", "sum by (instance) (increase(node_softnet_dropped_total{{node}}[2m]))")
+CGROUPS = Question(
+    "cgroups",
+    'node_cgroups_cgroups{subsys_name="memory",{node}} - on (instance) node_cgroups_cgroups{subsys_name="pids",{node}}',
+)
+QUOTA = Question(
+    "quota",
+    f"topk by (instance) (1, sum by ({_CONTAINER}) (rate(container_cpu_cfs_throttled_periods_total{{{{node}}}}[5m]))"
+    f" / sum by ({_CONTAINER}) (rate(container_cpu_cfs_periods_total{{{{node}}}}[5m])))",
+)
+QUESTIONS = (CORE, DROPS, CGROUPS, QUOTA)
+
+
+def told(answers: Mapping[Question, Sequence[Series]], until: datetime, probe: str) -> tuple[Evidence, ...]:
+    """Return a line for each answer that is worth one; where none is, one line that says so."""
+    loud: list[Evidence] = []
+    quiet: list[str] = []
+    for question, says in ((CORE, _core), (DROPS, _drops), (CGROUPS, _cgroups), (QUOTA, _quota)):
+        if series := answers.get(question, ()):
+            sentence, is_loud = says(series)
+            if is_loud:
+                loud.append(Evidence(f"before-{question.name}", probe, f"before the alert: {sentence}"))
+            else:
+                quiet.append(sentence)
+    if loud or not quiet:
+        return tuple(loud)
+    span = f"in the 15 min before {until.astimezone(UTC):%H:%M} UTC"
+    return (Evidence("before-quiet", probe, f"before the alert: {span}, {', '.join(quiet)}"),)
+
+
+def _core(series: Sequence[Series]) -> tuple[str, bool]:
+    one, at, share = _highest(series)
+    held = sum(value >= HELD for each in series for _, value in each.points)
+    if share < HELD:
+        return f"no core above {share:.0%} in the kernel", False
+    core = one.labels.get("cpu", "?")
+    often = f"; a core above {HELD:.0%} in {held} of {_looks(series)} looks"
+    return f"core {core} was in the kernel for {min(share, 1.0):.0%} of two minutes at {_clock(at)}{often}", True
+
+
+def _drops(series: Sequence[Series]) -> tuple[str, bool]:
+    _, at, most = _highest(series)
+    if most < DROPPED:
+        return "no packets dropped for want of a core's time", False
+    return f"cores dropped {most:,.0f} packets that they had no time for within two minutes, at {_clock(at)}", True
+
+
+def _cgroups(series: Sequence[Series]) -> tuple[str, bool]:
+    points = sorted(max(series, key=lambda one: len(one.points)).points)
+    (began, first), (ended, last) = points[0], points[-1]
+    if max(first, last) < GAP:
+        return f"{last:,.0f} memory cgroups beyond the living", False
+    minutes = max(1, round((ended - began) / 60))
+    return f"memory cgroups beyond the living went from {first:,.0f} to {last:,.0f} in {minutes} min", True
+
+
+def _quota(series: Sequence[Series]) -> tuple[str, bool]:
+    one, at, share = _highest(series)
+    if share < THROTTLED:
+        return "no container throttled much", False
+    names = (one.labels.get(label, "") for label in ("namespace", "pod", "container"))
+    who = "/".join(name for name in names if name) or "a container"
+    return f"{who} was throttled in {min(share, 1.0):.0%} of its periods at {_clock(at)}", True
+
+
+def _highest(series: Sequence[Series]) -> tuple[Series, float, float]:
+    return max(((one, at, value) for one in series for at, value in one.points), key=lambda found: found[2])
+
+
+def _looks(series: Sequence[Series]) -> int:
+    return len({at for one in series for at, _ in one.points})
+
+
+def _clock(seconds: float) -> str:
+    try:
+        return f"{datetime.fromtimestamp(seconds, UTC):%H:%M} UTC"
+    except (OverflowError, OSError, ValueError):
+        return "an unknown time"
