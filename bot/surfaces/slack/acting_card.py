@@ -28,7 +28,7 @@ from bot.surfaces.slack.message import (
 )
 from bot.surfaces.slack.plan_blocks import SAID, approver_pieces, decided_line, plan_blocks, step_list
 from bot.surfaces.slack.rich import date, line, person, slack_user, text
-from bot.surfaces.slack.state_words import headline, is_withheld, looks, mark, row, state_sentence
+from bot.surfaces.slack.state_words import headline, is_withheld, looks, mark, row, told
 from bot.surfaces.slack.telling import Telling
 
 EVIDENCE = 3
@@ -67,13 +67,12 @@ def _one(incident: Incident, telling: Telling) -> Message:
     first: list[Block] = [header(f"{mark(incident)} {headline(incident)}")]
     if incident.verdict is not None and incident.verdict.summary.strip() and not incident.ended:
         first.append(paragraph(clipped(incident.verdict.summary, SAID * 2)))
-    first += _state_blocks(incident, telling)
     middle: list[Block] = []
     if incident.verdict is not None and incident.state in (State.PROPOSED, State.UNKNOWN):
         seen = [(one.probe, one_line(one.says, SAID)) for one in incident.verdict.evidence[:EVIDENCE]]
         middle = [bullets([(clipped(word, 60), says) for word, says in seen])] if seen else []
-    last = [*_buttons([incident], telling), *_small_print([incident], telling)]
-    said = f"{escaped(headline(incident))} {state_sentence(incident, telling)}"
+    last = [*_state_blocks(incident, telling), *_buttons([incident], telling), *_small_print([incident], telling)]
+    said = told(incident, telling)
     if incident.verdict is not None and not incident.ended:
         said += f" {escaped(one_line(incident.verdict.summary, SAID))}"
     return Message(clipped(said, TEXT), fitted(first, middle, last))
@@ -161,12 +160,12 @@ def _buttons(group: Sequence[Incident], telling: Telling) -> Iterator[Block]:
 
 
 def _small_print(group: Sequence[Incident], telling: Telling) -> Iterator[Block]:
-    told = [f"incident {one.id}" for one in group[:1]] if len(group) == 1 else [f"{len(group)} incidents"]
+    names = [f"incident {one.id}" for one in group[:1]] if len(group) == 1 else [f"{len(group)} incidents"]
     if len(group) == 1 and group[0].reopens:
-        told.append(f"reopens {group[0].reopens}")
+        names.append(f"reopens {group[0].reopens}")
     if telling.head and all(one.ended for one in group):
-        told.append(f"record {telling.head}")
-    yield footnote(clipped(" · ".join(told), SAID))
+        names.append(f"record {telling.head}")
+    yield footnote(clipped(" · ".join(names), SAID))
     if said := about(group):
         yield footnote(said)
     askers = {user: None for one in group if (user := slack_user(one.alert.asked_by))}
@@ -178,12 +177,12 @@ def _table(group: Sequence[Incident], telling: Telling) -> Message:
     """One line a node, those that need a person first; the button covers what is still proposed."""
     ordered = sorted(group, key=lambda one: (_FIRST.index(one.state), one.node))
     counts = {state: sum(1 for one in group if one.state is state) for state in _FIRST}
-    told = ", ".join(f"{count} {_counted(state)}" for state, count in counts.items() if count)
+    counted = ", ".join(f"{count} {_counted(state)}" for state, count in counts.items() if count)
     closed = all(one.ended for one in group)
     cured = closed and all(one.state in (State.RESOLVED, State.TRIAGED) for one in group)
     over = closed and all(one.is_over for one in group)
     first_word = "Resolved: " if cured or over else f"{REOPENED}: " if any(one.reopens for one in group) else ""
-    words = f"{first_word}{len(group)} nodes: {told}"
+    words = f"{first_word}{len(group)} nodes: {counted}"
     waiting = [one for one in ordered if telling.is_open(one)]
     first: list[Block] = [header(words)]
     last = [*_buttons(ordered, telling), *_small_print(ordered, telling)]
@@ -200,7 +199,7 @@ def _table(group: Sequence[Incident], telling: Telling) -> Message:
             break
         table.append(block)
         shown += ROWS
-    foremost = " ".join(f"{escaped(headline(one))} {state_sentence(one, telling)}" for one in ordered[:3])
+    foremost = " ".join(told(one, telling) for one in ordered[:3])
     return Message(clipped(f"{escaped(words)}. {foremost}", TEXT), (*first, *table, *last))
 
 

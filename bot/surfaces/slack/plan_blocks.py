@@ -8,6 +8,7 @@ from bot.domain.events import PlanProposed, StepFailed, StepSkipped, StepVerifie
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.plan import Plan, Step
 from bot.domain.safe_text import one_line
+from bot.domain.verdict import Evidence
 from bot.surfaces.slack.message import Block, clipped, preformatted, titled
 from bot.surfaces.slack.rich import bold, code, date, line, listing, person, text, usergroup, utc
 from bot.surfaces.slack.telling import Telling
@@ -173,8 +174,14 @@ def _outcome(record: StepRecord | None) -> list[Block]:
         return pieces
     if record.outcome is None:
         return [*pieces, text(", since "), date(record.started_at, "{time_secs}")]
-    seen = getattr(record.outcome, "proof", ()) or getattr(record.outcome, "seen", ())
-    return [*pieces, *(piece for one in seen[:2] for piece in (text(". "), code(one_line(one.says, SAID))))]
+    seen: Sequence[Evidence] = getattr(record.outcome, "proof", ()) or getattr(record.outcome, "seen", ())
+    return [*pieces, *(piece for one in seen[:2] for piece in (text(". "), code(one_line(_seen(one), SAID))))]
+
+
+def _seen(evidence: Evidence) -> str:
+    """What a look saw, without the name of the step it stands beside: of a unit, its states."""
+    states = [line for line in evidence.source if line.partition("=")[0].endswith("State")]
+    return ", ".join(states) or evidence.says.rpartition(": ")[2]
 
 
 def decided_line(incident: Incident, words: str) -> Block | None:

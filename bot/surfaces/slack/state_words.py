@@ -45,11 +45,12 @@ def diagnosis(incident: Incident) -> str:
         return f"{node}: undo of incident {incident.undoes}"
     if verdict is None:
         return node
-    words = f"{node}: {verdict.status.value.upper()}"
+    # What was cured is not critical any more.
+    words = [] if incident.state is State.RESOLVED else [verdict.status.value.upper()]
     if verdict.cause is not None:
-        words += f", {one_line(verdict.cause, 80)}"
-        words += f" ({verdict.confidence.value})" if verdict.confidence is not None else ""
-    return words
+        sure = f" ({verdict.confidence.value})" if verdict.confidence is not None else ""
+        words.append(f"{one_line(verdict.cause, 80)}{sure}")
+    return f"{node}: {', '.join(words)}" if words else node
 
 
 def headline(incident: Incident) -> str:
@@ -65,6 +66,12 @@ def state_sentence(incident: Incident, telling: Telling) -> str:
     """Return how it stands as escaped text; the only markup in it is the name of a person."""
     words = _sentence(incident, telling)
     return words if incident.state is not State.PROPOSED else f"→ {_remedy(incident)}. {words}"
+
+
+def told(incident: Incident, telling: Telling) -> str:
+    """Return headline and sentence as one escaped text."""
+    stop = "" if incident.state is State.PROPOSED else "."
+    return f"{escaped(headline(incident))}{stop} {state_sentence(incident, telling)}"
 
 
 def row(incident: Incident, telling: Telling) -> str:

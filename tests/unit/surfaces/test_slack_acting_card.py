@@ -176,7 +176,7 @@ def test_question_has_its_answers_as_buttons_and_a_node_that_is_not_known_a_menu
     [
         (
             Declined("the job has to finish"),
-            "Declined: node-gpu-01: CRITICAL, leaked-memory-cgroups (confirmed) Declined by",
+            "Declined: node-gpu-01: CRITICAL, leaked-memory-cgroups (confirmed). Declined by",
         ),
         (Expired("Nobody decided in time."), "Expired: node-gpu-01"),
         (Cancelled("The node is not as it was.", ("boot_id: a → b",)), "boot_id: a → b."),
