@@ -1,0 +1,81 @@
+"""The demo in the browser as two people: one asks, the other approves, and each node comes to the end it was made for."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Locator
+
+from tests.browser import CHROMIUM, Window, chromium, window
+from tests.conftest import missing
+from tests.e2e.test_demo_page import FOUNDING, ask, demo
+
+pytestmark = pytest.mark.slow
+ENDINGS = {
+    FOUNDING: ("Resolved", "is cured"),
+    "ray-gpu-1b-0601": ("Escalated", "no sign of its effect by its deadline"),
+    "ray-gpu-1b-0602": ("Escalated", "does not hold"),
+    "ray-gpu-1b-0603": ("Escalated", "did not come back"),
+}
+BOOTED = "ray-gpu-1b-0604"
+MINUTES = 120_000  # milliseconds, until the slowest has ended
+
+
+def card(someone: Window, node: str) -> Locator:
+    return someone.page.locator("main article", has_text=node).first
+
+
+async def approve(someone: Window, node: str, reason: str) -> None:
+    await card(someone, node).get_by_role("button", name="Approve").click()
+    dialog = someone.page.locator("dialog")
+    await dialog.get_by_text("ecs.service").first.wait_for()
+    await dialog.locator("textarea").fill(reason)
+    await dialog.get_by_role("button", name="Approve").click()
+
+
+async def test_one_asks_the_other_approves_and_every_ending_is_told(tmp_path: Path) -> None:
+    if CHROMIUM is None:
+        missing("chromium is not installed (Debian: apt install chromium)")
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    async with demo(folder) as url, chromium() as browser:
+        async with window(browser, tmp_path) as alice, window(browser, tmp_path, scheme="dark") as bob:
+            for person in (alice, bob):
+                await person.page.goto(url)
+                await person.page.locator(".composer").first.wait_for(state="attached")
+            await bob.page.locator("#rail").get_by_label("act as somebody else").click()
+            await bob.page.get_by_role("option", name="Bob Okafor").click()
+            await bob.until_text(".acting", "Bob Okafor")
+
+            for node in (*ENDINGS, BOOTED):
+                await ask(alice, f"/zombie check {node}")
+            for node in (*ENDINGS, BOOTED):
+                await card(alice, node).get_by_role("button", name="Approve").wait_for(timeout=30_000)
+            await alice.screenshot("acting-proposed")
+
+            await card(alice, FOUNDING).get_by_role("button", name="Approve").click()
+            await alice.page.locator("dialog textarea").fill("I asked for it myself")
+            await alice.page.locator("dialog").get_by_role("button", name="Approve").click()
+            await alice.page.get_by_text("SelfApproval").first.wait_for()
+            await alice.page.keyboard.press("Escape")
+
+            for node in ENDINGS:
+                await approve(bob, node, "the agent leaks, and training dies")
+            await card(alice, FOUNDING).get_by_text("under way").wait_for()
+            await alice.screenshot("acting-under-way")
+            for node, (ending, why) in ENDINGS.items():
+                await card(alice, node).get_by_text(ending).first.wait_for(timeout=MINUTES)
+                assert why in await card(alice, node).inner_text()
+            assert "the agent leaks, and training dies" in await card(alice, FOUNDING).inner_text()
+            await card(alice, FOUNDING).locator(".thread-bar").click()
+            await alice.until_text("#thread article", "before and after")
+            await alice.screenshot("acting-resolved")
+
+            await approve(bob, BOOTED, "too late: a colleague was faster")
+            await bob.page.get_by_text("StateChanged").first.wait_for(timeout=20_000)
+            await card(alice, BOOTED).get_by_text("Cancelled").first.wait_for()
+            assert "boot_id" in await card(alice, BOOTED).inner_text()
+            await alice.screenshot("acting-cancelled")
+        for person in (alice, bob):
+            assert person.complaints == []
