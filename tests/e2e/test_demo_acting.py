@@ -1,4 +1,4 @@
-"""The demo in the browser as two people: one asks, the other approves, and each node comes to the end it was made for."""
+"""The demo in the browser as two people: one asks, the other approves, and each node ends as it was made to."""
 
 from __future__ import annotations
 
