@@ -94,6 +94,8 @@ def _state_blocks(incident: Incident, telling: Telling) -> Iterator[Block]:
                 yield line(*pieces, *([text(" Until "), date(until), text(" it may begin.")] if until else []))
         case State.ACTING:
             yield from _steps(incident)
+            if why := telling.waits_for.get(incident.id):
+                yield line(text(f"As of now: {one_line(why, SAID)}"))
         case State.VERIFYING:
             yield from _steps(incident)
             until = incident.validation_ends_at

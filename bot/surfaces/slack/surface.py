@@ -29,6 +29,7 @@ from bot.surfaces.slack.telling import Telling
 HEAD = 12  # digits of the record's hash on a closing card, as many as `zombie audit verify --head` asks for
 REMEMBERED = 2000  # groups of which the last wording is known
 PROGRESS = (State.ACTING, State.VERIFYING)
+_IN_ROUNDS = ("drain", "uncordon")
 
 
 class SlackSurface:
@@ -141,7 +142,7 @@ class SlackSurface:
     async def _telling(self, name: str, group: Sequence[Incident]) -> Telling:
         if name not in self._heads and _ended(group):
             self._heads[name] = (await self._ledger.head(HOUSE)).hash[:HEAD]
-        waits = {one.id: self._waits_for(one.id) for one in group if one.state is State.APPROVED}
+        waits = {one.id: self._waits_for(one.id) for one in group if one.state is State.APPROVED or _takes_long(one)}
         return Telling(
             self._policy,
             self._heads.get(name, ""),
@@ -196,6 +197,14 @@ class SlackSurface:
             forgotten, _ = self._shown.popitem(last=False)
             self._heads.pop(forgotten, None)
             self._as_of.pop(forgotten, None)
+
+
+def _takes_long(incident: Incident) -> bool:
+    """True while a step is under way that goes on in rounds, each with something to tell."""
+    under_way = incident.step_under_way
+    if incident.state is not State.ACTING or under_way is None or incident.proposal is None:
+        return False
+    return incident.proposal.plan.steps[under_way.number - 1].action in _IN_ROUNDS
 
 
 def _ended(group: Sequence[Incident]) -> bool:
