@@ -37,6 +37,7 @@ def _before_and_after(incident: Incident, summary: str, compared: tuple[Compared
     rows = [("", "before", "after"), *((one.name, one.before, one.after) for one in compared[:MOST_ROWS])]
     table: Block = {
         "type": "table",
+        "column_settings": [{"is_wrapped": True}] * 3,  # a thread is narrow
         "rows": [[{"type": "raw_text", "text": one_line(cell, CELL) or " "} for cell in row] for row in rows],
     }
     words = "; ".join(f"{one.name}: {one.before} → {one.after}" for one in compared)
