@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -13,7 +14,7 @@ from urllib.parse import urlsplit
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW
 from bot.app.kubernetes import cluster_reach, draining
-from bot.app.parts import incident_id, library, now, runner_name, ssh_key, ssh_transport
+from bot.app.parts import library, now, runner_name, ssh_key, ssh_transport
 from bot.domain.batch import Sampling
 from bot.domain.contracts import ActingLedger, ActingTransport
 from bot.domain.errors import InventoryError, MissingFile, SettingsError
@@ -23,16 +24,16 @@ from bot.domain.playbook import Playbook
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.library import Library
-from bot.response.casebook import Casebook
 from bot.response.cluster import ClusterReach
 from bot.response.glance import Glance
 from bot.response.policy import Policy
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach
-from bot.response.record import Offer
+from bot.response.record import Offer, Record
 from bot.response.remediation import Remediation
 from bot.response.responder import Responder
 from bot.response.stepping import Stepping
+from bot.response.timing import SteadyClock
 from bot.response.triage import Triage
 from bot.settings import Settings
 
@@ -67,12 +68,12 @@ def acting(
 
     Raises: SettingsError when a table of the settings names what is not there.
     """
-    policy = policy_of(settings, known)
+    policy, clock = policy_of(settings, known), SteadyClock(now, time.monotonic)
     transport = ssh_transport(environment)
     login = acting_login(settings, environment) if policy.acting else {}
     cluster = cluster_reach(settings, environment)
     reach = Reach(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster)
-    book = Casebook(ledger, incident_id)
+    book = Record(ledger)
     playbooks, triage = library(settings.playbooks), _triage(settings, transport)
     glance = Glance(
         reach,
@@ -92,11 +93,11 @@ def acting(
             node = None
         return await proposer.event(verdict, node, playbook, incident)
 
-    stepping = Stepping(policy, ledger, reach, known.find, now, asyncio.sleep, runner or runner_name())
+    stepping = Stepping(policy, ledger, reach, known.find, clock, asyncio.sleep, runner or runner_name())
     return Acting(
         policy,
         proposer,
-        Responder(policy, book, ledger, reach, known.find, diagnose, now, glance),
+        Responder(policy, book, ledger, reach, known.find, diagnose, clock, glance),
         Remediation(book, stepping, known.find, diagnose, validation),
         cluster,
         triage,

@@ -2,11 +2,29 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Callable
+from datetime import datetime, timedelta
 
 from bot.domain.contracts import Clock
 from bot.domain.incident import Incident
 from bot.response.policy import Policy
+
+
+class SteadyClock:
+    """The time, never earlier than it has to be: a clock that is put back makes nothing live longer.
+
+    Shape: `elapsed` are seconds that only ever grow. A clock that is put forward is believed: what it makes expire is
+    not done, which is the safe side.
+    """
+
+    def __init__(self, clock: Clock, elapsed: Callable[[], float]) -> None:
+        self._clock = clock
+        self._elapsed = elapsed
+        self._began_at, self._began = clock(), elapsed()
+
+    def __call__(self) -> datetime:
+        """Return the time."""
+        return max(self._clock(), self._began_at + timedelta(seconds=self._elapsed() - self._began))
 
 
 def now_of(clock: Clock, incident: Incident) -> datetime:
