@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 from bot.app.books import Books
 from bot.app.parts import now
 from bot.domain import alarm_contracts, contracts
-from bot.domain.alarm import Signal
+from bot.domain.alarm import Raiser, Signal
 from bot.domain.duration import parse_duration
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger import PAGERDUTY, AwaitedOutbox, Outbox
+from bot.response.intake import PersonOf
 from bot.response.page_watch import PageWatch
 from bot.response.subscription_watch import SubscriptionWatch, Tell
 from bot.settings import Settings
@@ -27,6 +28,7 @@ from bot.surfaces.pagerduty import PagerDutySurface
 from bot.surfaces.slack.connection import is_loopback
 from bot.surfaces.slack.message import Message, escaped
 from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.people import People
 from bot.surfaces.slack.poster import CARD, Poster
 
 POLLED_BACK = timedelta(hours=24)  # where there are only polls, pages of that time that are open are taken in
@@ -210,6 +212,17 @@ def serving_pagerduty(
         cases=books.cases,
         arrived=arrived,
     )
+
+
+def asker_of(pagerduty: Callable[[], PagerDutyParts | None], people: People) -> PersonOf:
+    """Return what tells who in Slack raised a page by hand: the one with the same e-mail address."""
+
+    async def person_of(raiser: Raiser) -> str:
+        parts = pagerduty()
+        email = raiser.email or (await parts.client.email_of(raiser.id) if parts is not None else "")
+        return await people.of_email(email) if email else ""
+
+    return person_of
 
 
 def pagerduty_access(settings: Settings) -> Access:

@@ -13,7 +13,7 @@ from bot.app.alerts import alerts
 from bot.app.books import Books
 from bot.app.journal import Journal
 from bot.app.metrics import metering
-from bot.app.pagerduty import serving_pagerduty
+from bot.app.pagerduty import asker_of, serving_pagerduty
 from bot.app.parts import now
 from bot.app.past import informed
 from bot.app.policing import note_policy
@@ -100,6 +100,7 @@ class Service:
         self._alerts = alerts(
             settings, known, books, self._acting, self._checks, self._poster, journal.log,
             begin=self._desk.begin, see=self._see, counted=self._metering.counted, pagerduty=lambda: self._pagerduty,
+            person_of=asker_of(lambda: self._pagerduty, self._slack.people(())),
         )  # fmt: skip
         self._pagerduty = serving_pagerduty(settings, books, self._poster, journal.log, self._alerts.intake.kick)
         self._engine = Engine(

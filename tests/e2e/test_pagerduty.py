@@ -13,8 +13,10 @@ import pytest
 from bot.demo.pagerduty.account import Incident
 from bot.demo.pagerduty.server import PagerDuty
 from bot.demo.pagerduty.webhooks import Persistence
-from bot.demo.slack.people import ALERTS
+from bot.demo.slack.access import LEAST_SCOPES
+from bot.demo.slack.people import ALERTS, ALICE, TEAM_ID
 from bot.demo.slack.server import SlackWorkspace
+from bot.domain.fold import fold
 from bot.domain.verdict import Verdict
 from tests.pagerduty import account
 from tests.slack import workspace
@@ -71,9 +73,9 @@ def without_plan(name: str) -> Verdict:
 
 
 @pytest.fixture
-async def stage(tmp_path: Path) -> AsyncIterator[Stage]:
+async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
-        slack = await stack.enter_async_context(workspace())
+        slack = await stack.enter_async_context(workspace(scopes=LEAST_SCOPES | getattr(request, "param", set())))
         pagerduty = await stack.enter_async_context(account(persistence=SOON))
         yield Stage(slack, pagerduty, tmp_path)
 
@@ -190,3 +192,22 @@ async def test_second_page_inside_the_cool_down_has_its_own_note_and_the_first_o
         await stage.note_saying(second, "node-7: CRITICAL")
         assert len(cards(stage.slack, ALERTS.id)) == 1
         assert len({one.card for one in await bot.ledger.incidents()}) == 1
+
+
+async def asker(stage: Stage) -> str:
+    """Who is on record as having asked, where a person raises a page by hand."""
+    async with stage.serving() as bot:
+        alice = stage.pagerduty.account.user(ALICE.real_name, ALICE.email)
+        page = stage.pagerduty.account.trigger("look at this", {"host": "node-7"}, by=alice)
+        await stage.note_saying(page, "node-7: CRITICAL")
+        (incident,) = await bot.ledger.incidents()
+        return fold(await bot.ledger.read(incident.id)).alert.asked_by.replace(alice.id, "ALICE")
+
+
+@pytest.mark.parametrize("stage", [{"users:read.email"}], indirect=True)
+async def test_who_raised_a_page_by_hand_is_known_by_their_address_and_counts_as_the_asker(stage: Stage) -> None:
+    assert await asker(stage) == f"slack:{TEAM_ID}/{ALICE.id}"
+
+
+async def test_who_raised_a_page_by_hand_and_is_not_known_is_named_as_pagerduty_does(stage: Stage) -> None:
+    assert await asker(stage) == "pagerduty:ALICE"

@@ -31,6 +31,7 @@ WANTED: dict[str, tuple[str, ...]] = {
     "conversations.info": ("channels:read", "groups:read", "im:read", "mpim:read"),
     "conversations.open": ("channels:manage", "groups:write", "im:write", "mpim:write"),
     "users.info": ("users:read",),
+    "users.lookupByEmail": ("users:read.email",),
     "usergroups.list": ("usergroups:read",),
     "usergroups.users.list": ("usergroups:read",),
     "views.open": (),

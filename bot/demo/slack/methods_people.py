@@ -44,6 +44,15 @@ def users_info(call: Call) -> dict[str, Any]:
     return {"user": user.as_slack(with_email="users:read.email" in call.access.scopes)}
 
 
+def users_lookup_by_email(call: Call) -> dict[str, Any]:
+    """Describe the member who has an e-mail address."""
+    email = call.arguments.text("email").lower()
+    found = next((user for user in call.workspace.users.values() if user.email == email and not user.is_deleted), None)
+    if found is None or not email:
+        raise SlackRefused("users_not_found")
+    return {"user": found.as_slack(with_email=True)}
+
+
 def usergroups_list(call: Call) -> dict[str, Any]:
     """List the user groups."""
     with_users = call.arguments.switch("include_users")
@@ -91,6 +100,7 @@ HANDLERS: Mapping[str, Handler] = {
     "auth.test": auth_test,
     "apps.connections.open": connections_open,
     "users.info": users_info,
+    "users.lookupByEmail": users_lookup_by_email,
     "usergroups.list": usergroups_list,
     "usergroups.users.list": usergroups_users_list,
     "conversations.info": conversations_info,

@@ -33,11 +33,16 @@ class User:
     timezone: str = "Etc/UTC"
     team_id: str = TEAM_ID
 
+    @property
+    def email(self) -> str:
+        """Their e-mail address; a bot has none."""
+        return "" if self.is_bot else f"{self.name}@{TEAM_DOMAIN}.example"
+
     def as_slack(self, *, with_email: bool = False) -> dict[str, Any]:
         """Return the user as `users.info` shows it; the e-mail address is only for those with a scope of its own."""
         profile = {"real_name": self.real_name, "display_name": self.name, "team": self.team_id}
-        if with_email and not self.is_bot:
-            profile["email"] = f"{self.name}@{TEAM_DOMAIN}.example"
+        if with_email and self.email:
+            profile["email"] = self.email
         found = {
             "id": self.id,
             "team_id": self.team_id,

@@ -1,6 +1,6 @@
 """Who clicked: Slack is asked at that very moment, and where it does not answer nobody is let through on a guess.
 
-Methods: https://docs.slack.dev/reference/methods/users.info and …/usergroups.users.list
+Methods: https://docs.slack.dev/reference/methods/users.info, …/users.lookupByEmail and …/usergroups.users.list
 """
 
 from __future__ import annotations
@@ -106,6 +106,20 @@ class People:
             if name.lower() in (str(told.get("name", "")).lower(), str(profile.get("display_name", "")).lower()):
                 return user
         return ""
+
+    async def of_email(self, email: str) -> str:
+        """Return whom Slack knows by an e-mail address, as the record names them; empty where it does not say.
+
+        Needs the scope users:read.email; without it nobody is known so.
+        """
+        try:
+            async with asyncio.timeout(self._limit):
+                answer = await self._client.users_lookupByEmail(email=email)
+        except _FAILURES:
+            return ""
+        told: Mapping[str, Any] = answer.get("user") or {}
+        ours, user = self._workspace(), str(told.get("id", ""))
+        return f"slack:{ours.enterprise or ours.team}/{user}" if user and (ours.enterprise or ours.team) else ""
 
     async def _info(self, user: str) -> Mapping[str, Any]:
         try:
