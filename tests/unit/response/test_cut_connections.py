@@ -1,0 +1,158 @@
+"""The connection cut at each point of each step: what is done once, what is asked, and how the incident ends."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+import pytest
+
+from bot.actions import ACTIONS
+from bot.domain.batch import Batch
+from bot.domain.command import Completed
+from bot.domain.errors import ConnectionLost, ConnectionRefused
+from bot.domain.events import Approved, Escalated
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.response.reach import Reach
+from bot.response.remediation import Remediation
+from bot.response.stepping import Stepping
+from tests.scheduled_parts import Wire
+from tests.scheduled_stage import Stage
+from tests.unit.response.wishing import do, incident
+
+DISABLE, REBOOT, LOOK = "disable --now", "systemctl reboot", "boot_id"
+
+
+@dataclass
+class Cut:
+    """One cut: at the nth command with those words, before it arrives or after it was done; then for how long."""
+
+    words: str
+    after: bool
+    nth: int = 1
+    for_seconds: float = 0.0
+    refused: bool = False  # the connection was never made
+    once: Callable[[], bool] = lambda: True  # commands are counted from when this is so
+    seen: int = field(default=0, init=False)
+
+
+class CutWire(Wire):
+    """A wire that is cut where the test says, and whole otherwise."""
+
+    def __init__(self, wire: Wire, cut: Cut) -> None:
+        super().__init__(wire.world, wire.nodes, 0.0)
+        self.cut = cut
+        self.sent: list[str] = []
+        self.whole_at = wire.world.now
+
+    async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
+        if self.world.now < self.whole_at:
+            raise ConnectionRefused(f"{node.name} refused the connection.")
+        line = " ".join(word for question in batch.questions for word in question.command.argv)
+        acts = "sh -c" in line
+        hit = self.cut.words in line and acts != (self.cut.words == LOOK)
+        hit = hit and self.cut.once()
+        self.cut.seen += hit
+        here = hit and self.cut.seen == self.cut.nth
+        if acts:
+            self.sent.append(DISABLE if DISABLE in line else REBOOT)
+        if here:
+            self.whole_at = self.world.now + timedelta(seconds=self.cut.for_seconds)
+            if self.cut.refused:
+                self.sent = self.sent[:-1]
+                raise ConnectionRefused(f"{node.name} refused the connection.")
+            if self.cut.after:
+                async for _ in super().read(node, batch, deadline):
+                    pass
+            raise ConnectionLost(f"The connection to {node.name} broke.")
+        async for run in super().read(node, batch, deadline):
+            yield run
+
+
+def ended(stage: Stage, cut: Cut) -> tuple[Incident, CutWire]:
+    """Approve it, and carry it out over such a wire to its end."""
+    found = incident(stage)
+    assert found.proposal is not None
+    stage.ledger.append("one", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
+    wire, world = CutWire(stage.wire, cut), stage.world
+    reach = Reach(wire, ACTIONS)
+    stepping = Stepping(stage.policy, stage.recorder, reach, stage.find, world.clock, world.sleep, "r")
+    remediation = Remediation(stage.book, stepping, stage.find, stage.diagnose)
+    for _ in range(2000):
+        again = do(stage, remediation.advance("one"))
+        if again is None:
+            return incident(stage), wire
+        world.now += max(timedelta(milliseconds=10), again.after)
+    raise AssertionError(f"it never ends: {incident(stage).state}")
+
+
+@pytest.mark.parametrize("words", [DISABLE, REBOOT])
+def test_cut_after_the_command_ran_is_seen_by_its_proof_and_nothing_is_sent_twice(stage: Stage, words: str) -> None:
+    done, wire = ended(stage, Cut(words, after=True))
+    assert done.state == "resolved"
+    assert wire.sent == [DISABLE, REBOOT]
+    assert stage.nodes["n1"].asked == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "sent"), [(DISABLE, [DISABLE]), (REBOOT, [DISABLE, REBOOT])], ids=["in the first", "in the second"]
+)
+def test_cut_before_the_command_ran_is_handed_over_and_not_sent_again(
+    stage: Stage, words: str, sent: list[str]
+) -> None:
+    done, wire = ended(stage, Cut(words, after=False))
+    assert isinstance(done.ending, Escalated)
+    assert "no sign of its effect by its deadline" in done.ending.because
+    assert wire.sent == sent
+    assert not stage.nodes["n1"].reboots
+
+
+@pytest.mark.parametrize("words", [DISABLE, REBOOT])
+def test_connection_that_was_never_made_is_made_again_and_the_command_sent_once(stage: Stage, words: str) -> None:
+    done, wire = ended(stage, Cut(words, after=False, refused=True))
+    assert done.state == "resolved"
+    assert wire.sent == [DISABLE, REBOOT]
+    assert stage.nodes["n1"].asked == 1
+
+
+@pytest.mark.parametrize("nth", range(1, 8))
+def test_cut_in_any_look_is_looked_at_again(stage: Stage, nth: int) -> None:
+    done, wire = ended(stage, Cut(LOOK, after=False, nth=nth))
+    assert done.state == "resolved", f"look {nth}"
+    assert wire.sent == [DISABLE, REBOOT]
+    assert stage.nodes["n1"].asked == 1
+
+
+def test_node_that_cannot_be_read_after_its_first_step_is_a_question_and_then_a_persons(stage: Stage) -> None:
+    done, wire = ended(stage, Cut(LOOK, after=False, nth=2, for_seconds=3600))
+    kinds = [entry.kind for entry in stage.ledger.read("one")]
+    assert kinds[-2:] == ["QuestionAsked", "Escalated"]
+    assert isinstance(done.ending, Escalated)
+    assert "Whether “Disable ecs.service” took effect cannot be told" in done.ending.because
+    assert wire.sent == [DISABLE]
+
+
+def test_node_that_cannot_be_read_before_anything_is_done_expires(stage: Stage) -> None:
+    done, wire = ended(stage, Cut(LOOK, after=False, nth=1, for_seconds=3600))
+    assert done.state == "expired"
+    assert wire.sent == []
+
+
+def test_node_that_cannot_be_read_while_it_is_watched_is_not_called_cured(stage: Stage) -> None:
+    def is_watched() -> bool:
+        return any(entry.kind == "ValidationStarted" for entry in stage.ledger.read("one"))
+
+    done, _ = ended(stage, Cut(LOOK, after=False, for_seconds=3600, once=is_watched))
+    assert isinstance(done.ending, Escalated)
+    assert "Whether the cure holds cannot be told" in done.ending.because
+
+
+def test_short_cut_while_it_is_watched_changes_nothing(stage: Stage) -> None:
+    def is_watched() -> bool:
+        return any(entry.kind == "ValidationStarted" for entry in stage.ledger.read("one"))
+
+    done, _ = ended(stage, Cut(LOOK, after=False, once=is_watched))
+    assert done.state == "resolved"
+    assert next(one.holds for one in done.samples) is False
