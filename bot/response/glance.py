@@ -37,7 +37,7 @@ class Look:
 
 @dataclass(frozen=True, slots=True)
 class Glance:
-    """Looks at nodes once more; `triages` are the short one and the whole, `playbooks` finds one by its name."""
+    """Looks at nodes once more; `triages` are short ones and at last the whole, `playbooks` finds one by its name."""
 
     reach: Reach
     triages: Sequence[Triage]
@@ -57,8 +57,10 @@ class Glance:
         was, now = incident.proposal.binds.get("playbook", ""), f"{playbook.name} {playbook.version}"
         if was != now:
             raise PlanChanged(f"The playbook is another than when the plan was proposed: {was} → {now}.")
-        for triage in self.triages:
-            yield await self._look(triage, node, deciding(playbook, incident.verdict), incident.proposal.plan.steps)
+        steps = incident.proposal.plan.steps
+        for triage in self.triages[:-1]:
+            yield await self._look(triage, node, deciding(playbook, incident.verdict), steps)
+        yield await self._look(self.triages[-1], node, playbook, steps)
 
     async def _look(self, triage: Triage, node: Node, playbook: Playbook, steps: Sequence[Step]) -> Look:
         together = self.reach.acts_as_it_looks(node) and not any(self.reach.by_calls(step) for step in steps)
@@ -86,10 +88,10 @@ class Glance:
 def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:
     """Return the playbook with those probes alone that the verdict hangs on.
 
-    Shape: what its evidence was read by, what its cause looks at, and what the playbook must read. Every cause is
-    weighed still, and those whose probes were not asked stay undecided.
+    Shape: what its evidence was read by, what its cause looks at, what the playbook must read, and the host, whose boot
+    stands in a reboot's command. Every cause is weighed still, and those whose probes were not asked stay undecided.
     """
-    needed = {name for one in verdict.evidence for name in one.probe.split(", ")} | set(playbook.must_read)
+    needed = {name for one in verdict.evidence for name in one.probe.split(", ")} | {"host", *playbook.must_read}
     needed |= {name for used in playbook.causes if used.cause.name == verdict.cause for name in used.cause.probes}
     return replace(playbook, probes=tuple(probe for probe in playbook.probes if probe.name in needed))
 

@@ -137,9 +137,19 @@ def test_deciding_probes_are_those_of_the_evidence_the_cause_and_the_playbook() 
     names = ("host", "cpu", "cgroups", "units", "nic", "conntrack")
     probes = tuple(Probe(name, name, (), lambda outputs: outputs) for name in names)
     cause = WeighedCause(replace(_cause(), probes=("units",)), {})
-    playbook = Playbook("p", "", 3, probes, ("host",), (cause,))
+    playbook = Playbook("p", "", 3, probes, ("cgroups",), (cause,))
     told = replace(VERDICT, evidence=(Evidence("harm", "cpu, nic", "held"),))
-    assert [probe.name for probe in deciding(playbook, told).probes] == ["host", "cpu", "units", "nic"]
+    assert [probe.name for probe in deciding(playbook, told).probes] == ["host", "cpu", "cgroups", "units", "nic"]
+
+
+async def test_whole_window_asks_everything_the_short_look_what_decides() -> None:
+    probes = tuple(Probe(name, name, (), lambda outputs: outputs) for name in ("host", "cpu", "conntrack"))
+    short, whole = Asked(HEALTHY), Asked(VERDICT)
+    told = replace(VERDICT, evidence=(Evidence("harm", "cpu", "held"),))
+    playbook = Playbook("p", "", 3, probes, (), ())
+    await looking(short, whole, playbook=playbook).at(replace(INCIDENT, triage=replace(TRIAGED, verdict=told)))
+    assert [name for name in short.probes if name in ("host", "cpu", "conntrack")] == ["host", "cpu"]
+    assert "conntrack" in whole.probes
 
 
 def _cause() -> Any:
