@@ -22,7 +22,7 @@ from bot.domain.incident import Incident
 from bot.domain.pagerduty import Note, PageWriter, Raised
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
-from bot.surfaces.pagerduty_note import facts, mark, not_fixed, note_text, pages_of, without_head
+from bot.surfaces.pagerduty_note import facts, is_read, mark, not_fixed, note_text, pages_of, without_head
 
 PARTS = "pagerduty-"  # how its parts are called in the outbox
 RAISED = f"{PARTS}raised"
@@ -31,6 +31,7 @@ LOOK_SECONDS = 1.0
 FIRST_PAUSE, LONGEST_PAUSE = timedelta(seconds=1), timedelta(seconds=30)
 REFUSED_PAUSE = timedelta(seconds=60)  # a wrong token or a missing scope: somebody has to do something
 SET_ASIDE_AFTER, SET_ASIDE = 40, timedelta(minutes=10)  # one that always fails must not stop the rest for ever
+PROGRESS_EVERY = timedelta(seconds=10)  # while some of a page's nodes are still being read; their end is told at once
 REMEMBERED = 2000
 
 
@@ -64,6 +65,7 @@ class PagerDutySurface:
         self._writes = writes
         self._kept: OrderedDict[tuple[str, str], str] = OrderedDict()  # what was last kept of each part
         self._raised: set[str] = set()
+        self._progress: dict[str, datetime] = {}  # since when a page is read, or when it was told how far
         self._wake = asyncio.Event()
         self._closed_until: datetime | None = None
         self._failures = 0
@@ -79,7 +81,8 @@ class PagerDutySurface:
             head = (await self._ledger.head(HOUSE)).hash
         for page, incidents in pages_of(group).items() if self._writes else ():
             first = min(_of_page(group, incidents, page), key=lambda one: (one.opened_at, one.id)).id
-            if text := note_text(incidents, first, head):
+            text = note_text(incidents, first, head)
+            if text and (is_read(incidents) or self._may_progress(page)):
                 values = {self._fields[name]: fact for name, fact in facts(incidents).items() if name in self._fields}
                 await self._keep(Post(first, _part(page), page, {"text": text, "fields": values}), without_head(text))
         for incident in group:
@@ -118,6 +121,16 @@ class PagerDutySurface:
         return sent
 
     # --- what is kept
+
+    def _may_progress(self, page: str) -> bool:
+        """True when it is time to tell how far the reading of many nodes has come: each telling costs three calls."""
+        now = self._now()
+        if len(self._progress) > REMEMBERED:
+            self._progress.clear()
+        if now - self._progress.setdefault(page, now) < PROGRESS_EVERY:
+            return False
+        self._progress[page] = now
+        return True
 
     async def _keep(self, post: Post, wording: str) -> None:
         key = (post.incident, post.part)

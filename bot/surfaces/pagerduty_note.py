@@ -72,13 +72,21 @@ def note_text(incidents: Sequence[Incident], first: str, head: str = "") -> str:
 
     Shape: `first` is the incident that marks the note, `head` the house's hash, which a closing note carries.
     """
-    told = [one for one in incidents if one.verdict is not None or one.question is not None or one.ended]
-    if not told:
+    if not any(map(_has_something, incidents)):
         return ""
     last = [f"record {head[:HEAD]}"] if head and all(one.ended for one in incidents) else []
     last.append(mark(first))
     lines = _one(incidents[0]) if len(incidents) == 1 else _several(incidents)
     return _fitted([redacted_text(line) for line in lines], last)
+
+
+def is_read(incidents: Sequence[Incident]) -> bool:
+    """True when nothing of them is still to be read."""
+    return all(map(_has_something, incidents))
+
+
+def _has_something(incident: Incident) -> bool:
+    return incident.verdict is not None or incident.question is not None or incident.ended
 
 
 def without_head(note: str) -> str:
@@ -235,9 +243,15 @@ def _several(incidents: Sequence[Incident]) -> Iterator[str]:
     if (worst := ordered[0].verdict) is not None and worst.evidence:
         yield f"{one_line(ordered[0].node, 80)}: {one_line(worst.summary, LINE)}"
     for one in ordered[:ROWS]:
-        yield one_line(f"- {headline(one)} → {_stands(one)}", 160)
+        yield one_line(f"- {headline(one)}" + (f" → {short}" if (short := _shortly(one)) else ""), 160)
     if len(ordered) > ROWS:
         yield f"- and {len(ordered) - ROWS} more: the card in Slack has them all"
+
+
+def _shortly(incident: Incident) -> str:
+    if incident.state is State.TRIAGED and incident.withheld is None:
+        return ""
+    return _stands(incident).removesuffix(" Nothing is done before that.")
 
 
 def _all_resolved(incidents: Sequence[Incident]) -> bool:

@@ -263,6 +263,23 @@ async def test_nothing_is_raised_without_a_routing_key(database: Database) -> No
         assert not pagerduty.asked("enqueue")
 
 
+async def test_progress_of_many_nodes_is_told_now_and_then_and_its_end_at_once(database: Database) -> None:
+    clock = SteppedClock()
+    async with account() as pagerduty, surface(pagerduty, database, clock) as shown:
+        page = pagerduty.account.trigger("a rack is slow")
+        for read in range(51):
+            states = [State.PROPOSED if number < read else State.OPENED for number in range(50)]
+            group = [
+                replace(of_page(page.id, state, incident=f"i{number}", after=number), node=f"node-{number}")
+                for number, state in enumerate(states)
+            ]
+            await shown.show(group)
+            await shown.send_due()
+            clock.move(timedelta(milliseconds=500))
+        assert pagerduty.note_on(page).startswith("50 nodes: 50 critical")
+        assert len(pagerduty.asked("edit_note")) <= 2
+
+
 async def test_what_is_shown_while_it_runs_arrives_by_itself(database: Database) -> None:
     async with account() as pagerduty, surface(pagerduty, database, SteppedClock()) as shown:
         page = pagerduty.account.trigger("node is slow")

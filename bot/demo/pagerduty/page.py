@@ -15,7 +15,7 @@ from bot.demo.pagerduty.webhooks import Webhooks
 from bot.demo.slack.page_guard import PageGuard
 
 FOLDER = Path(__file__).parent / "page"
-KINDS = {".js": "text/javascript", ".css": "text/css"}
+KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 MOST_SHOWN = 100
 
 
