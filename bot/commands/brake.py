@@ -21,9 +21,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "brake",
         help="stop everything that has not begun; release it; say whether it is on",
-        description="While the brake is on, nothing is approved and no step begins, in no program that shares the "
-        "database. A step that has begun is finished and its proof read. Whoever may write the database may pull it; "
-        "only one of [policy] terminal_approvers may release it.",
+        description=wishing.described(
+            "While the brake is on, nothing is approved and no step begins, in no program that shares the "
+            "database. A step that has begun is finished and its proof read. Whoever may write the database may pull "
+            "it; only one of [policy] terminal_approvers may release it."
+        ),
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

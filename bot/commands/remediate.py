@@ -38,9 +38,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "remediate",
         help="approve an incident's plan and carry it out; or decline it, call it off, answer its question",
-        description="Approve the plan of an incident and carry it out: the node is looked at again, each step is "
-        "proved, and the node is watched before the incident counts as resolved. Where several people have to say "
-        "yes, each runs this, and the last one carries it out.",
+        description=wishing.described(
+            "Approve the plan of an incident and carry it out: the node is looked at again, each step is "
+            "proved, and the node is watched before the incident counts as resolved. Where several people have to say "
+            "yes, each runs this, and the last one carries it out."
+        ),
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -28,9 +28,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "undo",
         help="propose to take back what an incident did",
-        description="Open an incident whose plan brings back what was before: units enabled, unmasked, started as the "
-        "record says they were. Nothing is done yet: somebody else approves it, like any plan (zombie remediate). It "
-        "is refused where the node is not as the incident left it. A reboot cannot be taken back.",
+        description=wishing.described(
+            "Open an incident whose plan brings back what was before: units enabled, unmasked, started as the "
+            "record says they were. Nothing is done yet: somebody else approves it, like any plan (zombie remediate). "
+            "It is refused where the node is not as the incident left it. A reboot cannot be taken back."
+        ),
         epilog=_EXIT_CODES,
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -28,6 +29,11 @@ def say_refused(no: Refused) -> int:
     if no.try_next:
         print(f"        {no.try_next}", file=sys.stderr)
     return 1
+
+
+def described(text: str) -> str:
+    """Return a description in lines, for a parser whose epilog keeps its own."""
+    return textwrap.fill(text, 100)
 
 
 def name(text: str) -> str:
