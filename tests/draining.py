@@ -45,7 +45,8 @@ from bot.transport.kubernetes import KubernetesApi
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 NAME = "ip-10-0-0-7"  # what the cluster calls it
 LABELS = {"kubernetes_node": NAME}
-PLAYBOOK = Playbook("node-health", "Health", 1, (), (), (WeighedCause(CAUSES["lockup"], {}, ("reboot",), "Update."),))
+LOCKUP = WeighedCause(CAUSES["lockup"], {}, ("disable_unit", "reboot"), "Update.")
+PLAYBOOK = Playbook("node-health", "Health", 1, (), (), (LOCKUP,))
 POLICY = Policy(
     acting=True,
     terminal_approvers={"ann": ""},
@@ -67,6 +68,7 @@ class Machine:
     ready_at: float = 0.0  # when its cluster hears of it again
     known_boot: int = 0
     rebooted: list[float] = field(default_factory=list)
+    enabled: bool = True  # its unit
 
     def boot_id(self, number: int | None = None) -> str:
         return f"{self.boot if number is None else number:08x}-0000-4000-8000-000000000007"
@@ -95,7 +97,12 @@ class Machine:
             return f"==> {argv[4]} <==\n{self.boot_id()}\n\n==> {argv[5]} <==\n{'m' * 32}\n", "", 0
         if argv[0] == "cat":
             return f"{self.boot_id()}\n", "", 0
-        if argv[:2] == ("sh", "-c"):
+        if argv[:2] == ("systemctl", "show"):
+            state = "active\nUnitFileState=enabled" if self.enabled else "inactive\nUnitFileState=disabled"
+            return f"LoadState=loaded\nActiveState={state}\nNRestarts=0\nRestartUSec=10s\n", "", 0
+        if argv[:2] == ("sh", "-c") and "disable" in argv[2]:
+            self.enabled = False
+        elif argv[:2] == ("sh", "-c"):
             if f"= {self.boot_id()} " not in argv[2]:
                 return "", "", 1
             self.reboot()
@@ -113,6 +120,7 @@ class Yard:
     since: dict[str, timedelta]
     draining: Draining = Draining("", "prod", timedelta(minutes=10))
     node: Node = Node("n1", "10.0.0.7", 22, labels=LABELS)
+    remedy: tuple[Step, ...] = (Step("reboot"),)
     runners: int = 0
     apis: list[KubernetesApi] = field(default_factory=list)
 
@@ -130,16 +138,16 @@ class Yard:
 
     def reach(self) -> Reach:
         self.apis.append(KubernetesApi(self.kubeconfig))
-        return Reach(self.machine, ACTIONS, cluster=ClusterReach(self.apis[-1]))
+        return Reach(self.machine, ACTIONS, cluster=ClusterReach(self.apis[-1]), draining=self.draining)
 
     def verdict(self) -> Verdict:
         host = HostReading("5.4.0", self.machine.boot_id(), timedelta(days=11))
         snapshot = Snapshot("n1", self.now, timedelta(seconds=5), {"host": host})
-        if self.machine.boot:
+        if self.machine.boot or not self.machine.enabled:
             return Verdict("n1", Status.HEALTHY, None, None, "Healthy", snapshot=snapshot)
         said = Evidence("stuck", "kernel_log", "core 3 is stuck", ("BUG: soft lockup",))
         sick = Verdict("n1", Status.CRITICAL, "lockup", Confidence.CONFIRMED, "core 3 is stuck", (said,),
-                       remedy=(Step("reboot"),), snapshot=snapshot)  # fmt: skip
+                       remedy=self.remedy, snapshot=snapshot)  # fmt: skip
         return with_plan(sick, PLAYBOOK, ACTIONS, self.node, self.draining)
 
     async def diagnose(self, node: Node, playbook: str) -> Verdict:

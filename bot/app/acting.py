@@ -71,8 +71,8 @@ def acting(
     policy, clock = policy_of(settings, known), SteadyClock(now, time.monotonic)
     transport = ssh_transport(environment)
     login = acting_login(settings, environment) if policy.acting else {}
-    cluster = cluster_reach(settings, environment)
-    reach = Reach(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster)
+    cluster, drains = cluster_reach(settings, environment), draining(settings)
+    reach = Reach(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster, drains)
     book = Record(ledger)
     playbooks, triage = library(settings.playbooks), _triage(settings, transport)
     glance = Glance(

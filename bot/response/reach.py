@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from types import MappingProxyType
 
+from bot.actions.uncordon import LEFT_SO
 from bot.domain.action import Action, Facts
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed, Outputs
@@ -17,10 +18,12 @@ from bot.domain.errors import CannotDrain, CannotRead
 from bot.domain.node import Node
 from bot.domain.plan import Step
 from bot.response.cluster import ClusterReach
+from bot.response.draining import Draining
 
 _BOOT_ID, _MACHINE_ID = "/proc/sys/kernel/random/boot_id", "/etc/machine-id"
 IDENTITY = Command("identity", ("tail", "-v", "-n", "+1", _BOOT_ID, _MACHINE_ID), output_limit_bytes=4096)
 _LOOK_LIMIT = timedelta(seconds=15)
+_NOWHERE = Draining()
 _A_MOMENT = timedelta(seconds=3)
 _BEYOND_LIMIT = timedelta(seconds=10)  # connecting and logging in, before a command's own limit begins
 
@@ -44,10 +47,12 @@ class Reach:
         actions: Mapping[str, Action],
         acting: Callable[[Node], Node] = lambda node: node,
         cluster: ClusterReach | None = None,
+        draining: Draining = _NOWHERE,
     ) -> None:
         """`acting` is the node by the login that may act, `cluster` the way to what is done by calls of an API."""
         self._transport = transport
         self._cluster = cluster or ClusterReach(None)
+        self._draining = draining
         self._acting = acting
         self._lately: dict[str, tuple[float, Seen]] = {}
         self.actions = actions
@@ -111,6 +116,18 @@ class Reach:
                     raise CannotDrain(why)
                 told += action.by_calls.affects(step.args, now)
         return tuple(told)
+
+    async def unready(self, node: Node, steps: Sequence[Step], seen: Seen) -> str:
+        """Say what is wrong with a node in its cluster; nothing where it is in none, or one of the steps says so.
+
+        Raises: Unreachable or CannotRead when the cluster does not say.
+        """
+        enclosed, _ = self._draining.around(node, (Step("reboot"),))
+        action = self.actions[enclosed[-1].action]
+        if action.by_calls is None or any(self.by_calls(step) for step in steps):
+            return ""
+        now = await self._cluster.facts(action, enclosed[-1].args, seen.boot_id)
+        return action.by_calls.lasts(enclosed[-1].args, {LEFT_SO: "true"}, now)  # who cordoned it is not asked here
 
     async def run(self, node: Node, step: Step, before: Facts = MappingProxyType({})) -> Completed | None:
         """Run a step's commands, each as it was approved; return the last one's end, None where it was never heard.

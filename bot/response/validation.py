@@ -68,6 +68,7 @@ async def _sample(
             return asked(f"Another machine answers: {'; '.join(others)}.")
         if incident.undoes:  # it brings back what was, sick or well
             return _sampled(_undone(incident, reach, seen), f"{incident.node} is as it was before")
+        unready = await reach.unready(node, plan.steps, seen)
         verdict = await diagnose(node, incident.playbook)
     except HostKeyRejected as no:
         return asked(no.sentence)
@@ -77,7 +78,8 @@ async def _sample(
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", verdict.summary),))
     measured = figures(verdict, units_of(plan))
     lines = tuple(f"{name}={value}" for name, value in measured.items())
-    return _sampled([*_undone(incident, reach, seen), *_back(incident, verdict)], verdict.summary, lines)
+    against = [*_undone(incident, reach, seen), *filter(None, (unready,)), *_back(incident, verdict)]
+    return _sampled(against, verdict.summary, lines)
 
 
 def _sampled(against: list[str], says: str, lines: tuple[str, ...] = ()) -> SampleTaken:

@@ -6,7 +6,7 @@ Defined in: https://kubernetes.io/docs/reference/using-api/api-concepts/, and AP
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -27,6 +27,7 @@ class ClusterServer:
         self.calls: list[str] = []
         self.down = False  # connections are closed without an answer
         self.broken = False  # every answer is 500
+        self.heard: Callable[[str], None] = lambda line: None  # after a call was done, before it is answered
         self.url = ""
         self._port = 0
         self._runner: web.AppRunner | None = None
@@ -84,6 +85,7 @@ class ClusterServer:
             status, document = self._routed(request, body)
         except Failure as no:
             status, document = no.code, no.document()
+        self.heard(line)
         return web.json_response(document, status=status)
 
     def _routed(self, request: web.Request, body: str) -> tuple[int, dict[str, Any]]:
