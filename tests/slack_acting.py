@@ -31,11 +31,10 @@ from bot.domain.node import Node
 from bot.domain.verdict import Verdict
 from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
 from bot.response.binding import binds
-from bot.response.casebook import Casebook
 from bot.response.figures import figures
 from bot.response.policy import Policy
 from bot.response.reach import Reach, Seen
-from bot.response.record import Opening
+from bot.response.record import Opening, Record
 from bot.response.remediation import Remediation
 from bot.response.responder import Responder
 from bot.response.stepping import Stepping
@@ -108,6 +107,7 @@ class Theatre:
     run_plans: bool = True
     acting: SlackActing = field(init=False)
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    needed: int = 1  # how many have to say yes
     looks: int = 0  # how often a node was looked at again
 
     def begin(self, work: Coroutine[Any, Any, Any], name: str) -> None:
@@ -165,7 +165,9 @@ class Theatre:
             assert verdict.plan is not None
             seen = Seen(node.boot_id, "m" * 31 + "1", "SHA256:as-ever")
             bound = binds(verdict, self.stage.find(verdict.node), seen, PLAYBOOK, self.stage.policy)
-            await self.ledger.append(name, 2, PlanProposed.of(verdict.plan, bound, figures=figures(verdict, ())), BOT)
+            await self.ledger.append(
+                name, 2, PlanProposed.of(verdict.plan, bound, self.needed, figures(verdict, ())), BOT
+            )
         self.poster.finished(opening.group)
         await self.shown(opening.incident(nodes[0]))
         return await self.offering(nodes[0])
@@ -214,6 +216,12 @@ class Theatre:
 
         return await self.slack.until(found, what=f"{user} to be told: {words}")
 
+    async def until_state(self, state: str) -> None:
+        """Wait until the only incident is in this state."""
+        async with asyncio.timeout(30):
+            while [one.state.value for one in await self.ledger.incidents()] != [state]:  # noqa: ASYNC110 - asks a database
+                await asyncio.sleep(0.02)
+
     async def idle(self) -> None:
         """Wait until nothing is under way any more."""
         while self.tasks:
@@ -251,7 +259,7 @@ async def theatre(
             machine.down_until = world.began_at
         stage = Stage(world, kept, policy, machines, Wire(world, machines, 0), ledger)
         reach = Reach(stage.wire, ACTIONS)
-        book = Casebook(ledger, lambda: "never-drawn")
+        book = Record(ledger)
 
         async def diagnose(node: Node, playbook: str) -> Verdict:
             it.looks += 1

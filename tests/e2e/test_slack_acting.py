@@ -178,3 +178,41 @@ async def test_card_of_before_a_restart_works(tmp_path: Path) -> None:
             again["actions"][0]["action_ts"] = "1.0"
             await slack.office.interaction(again)
             await it.told("bob", "AlreadyDecided: bob approved it")
+
+
+async def test_question_is_answered_by_a_button_with_a_reason(tmp_path: Path) -> None:
+    async with workspace() as slack, theatre(slack, tmp_path, endings="other-key") as it:
+        await it.decides("bob", await it.proposed("node-1"))
+        asked = await it.card("A question: ")
+        view = await it.dialog("bob", asked, "answer-1")
+        assert "Your answer: give up" in str(view.blocks)
+        await slack.submit("bob", view, {"reason": "somebody replaced it"})
+        card = await it.card("Escalated: node-1")
+        assert "gave it up: somebody replaced it" in card.text
+
+
+async def test_slack_that_is_down_while_it_acts_shows_the_end_when_it_is_back(tmp_path: Path) -> None:
+    async with workspace() as slack, theatre(slack, tmp_path) as it:
+        await it.decides("bob", await it.proposed("node-1"))
+        await it.card("Acting.")
+        for method in ("chat.update", "chat.postMessage"):
+            slack.faults.status(method, 503, times=10_000)
+        await it.until_state("resolved")
+        slack.faults.clear()
+        card = await it.card("Resolved: node-1")
+        await slack.until(lambda: slack.thread(card)[1:], what="before and after")
+        assert len(it.cards("node-1")) == 2, "the card and its table; nothing came twice"
+
+
+async def test_two_who_have_to_say_yes_are_counted(tmp_path: Path) -> None:
+    async with workspace() as slack, theatre(slack, tmp_path) as it:
+        it.run_plans = False
+        it.needed = 2
+        offer = await it.proposed("node-1", asked_by=GUEST)
+        assert "Needs 2 approvals" in offer.text
+        await it.decides("bob", offer)
+        await it.card("1 said yes so far.")
+        await it.decides("bob", await it.offering("1 said yes"))
+        await it.told("bob", "NotEnoughApprovers")
+        await it.decides("alice", await it.offering("1 said yes"))
+        await it.card(f"Approved by <@{ALICE}>")

@@ -311,7 +311,9 @@ async def test_record_that_is_gone_decides_nothing(slack: SlackWorkspace, it: Th
 async def test_brake_refuses_and_the_plan_waits_on(slack: SlackWorkspace, it: Theatre) -> None:
     offer = await it.proposed("node-1")
     await it.ledger.append(HOUSE, None, BrakePulled("a rollout"), f"slack:T0DEMO0001/{ALICE}")
-    await it.decides("bob", offer)
+    view = await it.dialog("bob", offer)
+    assert "As it stands, this will be refused. Braked" in str(view.blocks)
+    await slack.submit("bob", view, {"reason": "now"})
     told = await it.told("bob", "Braked")
     assert told.text.startswith("Braked: alice pulled the brake at ")
     assert "a rollout" in told.text

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from bot.domain.events import Cancelled, Escalated
+from bot.domain.events import Cancelled, Escalated, PlanWithheld
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
+from bot.domain.verdict import Verdict
 from bot.surfaces.slack.alarm_words import REOPENED, about
 from bot.surfaces.slack.buttons import asked_buttons, decision_buttons, undo_buttons
+from bot.surfaces.slack.card import verdict_card
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
     TEXT,
@@ -64,6 +66,8 @@ def acting_card(group: Sequence[Incident], telling: Telling) -> Message | None:
 
 
 def _one(incident: Incident, telling: Telling) -> Message:
+    if incident.withheld is not None and incident.verdict is not None:
+        return _withheld(incident, incident.verdict, incident.withheld, telling)
     first: list[Block] = [header(f"{mark(incident)} {headline(incident)}")]
     if incident.verdict is not None and incident.verdict.summary.strip() and not incident.ended:
         first.append(paragraph(clipped(incident.verdict.summary, SAID * 2)))
@@ -76,6 +80,25 @@ def _one(incident: Incident, telling: Telling) -> Message:
     if incident.verdict is not None and not incident.ended:
         said += f" {escaped(one_line(incident.verdict.summary, SAID))}"
     return Message(clipped(said, TEXT), fitted(first, middle, last))
+
+
+def _withheld(incident: Incident, verdict: Verdict, withheld: PlanWithheld, telling: Telling) -> Message:
+    """The verdict as it stood, and why what would help has no button."""
+    base = verdict_card(verdict, slack_user(incident.alert.asked_by), incident.id)
+    last: list[Block] = [
+        titled("What would help is not offered"),
+        paragraph(clipped(withheld.because, SAID * 2)),
+    ]
+    if withheld.lacking:
+        last.append(titled("The login lacks these sudoers lines"))
+        last.append(preformatted([clipped(one_line(each, 10_000), SAID) for each in withheld.lacking[:6]]))
+    if telling.head:
+        last.append(footnote(f"record {telling.head}"))
+    if said := about([incident]):
+        last.append(footnote(said))
+    lacking = "; ".join(one_line(each, SAID) for each in withheld.lacking)
+    words = [told(incident, telling), *([escaped(f"Lacking: {lacking}.")] if lacking else []), escaped(verdict.summary)]
+    return Message(clipped(" ".join(words), TEXT), fitted(base.blocks[:1], base.blocks[1:], last))
 
 
 def _state_blocks(incident: Incident, telling: Telling) -> Iterator[Block]:
@@ -136,13 +159,6 @@ def _end(incident: Incident) -> Iterator[Block]:
             yield decided
         return
     because = getattr(incident.ending, "because", "") or getattr(incident.ending, "summary", "")
-    if incident.withheld is not None:
-        yield titled("What would help is not offered")
-        yield paragraph(clipped(because, SAID * 2))
-        if incident.withheld.lacking:
-            yield titled("The login lacks these sudoers lines")
-            yield preformatted([clipped(one_line(each, 10_000), SAID) for each in incident.withheld.lacking[:6]])
-        return
     if because:
         yield paragraph(clipped(because, SAID * 2))
     match incident.ending:

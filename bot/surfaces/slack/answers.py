@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable
 
@@ -13,6 +14,8 @@ from bot.surfaces.slack.people import People
 from bot.surfaces.slack.rich import slack_user
 from bot.surfaces.slack.timing import Timing
 
+TRIES = 4  # nobody waits for an answer longer than that
+NOT_THERE = frozenset({"user_not_in_channel", "channel_not_found", "not_in_channel", "is_archived"})
 _WHO = re.compile(r"(?:slack:)?\b[TE][A-Z0-9]+/([UW][A-Z0-9]+)\b")
 
 
@@ -32,14 +35,18 @@ class Answers:
         message = Message(clipped(escaped(said), TEXT), (paragraph(clipped(safe(said), SECTION)),))
         if answer_at and isinstance(await self._calls.answer(answer_at, message), Stands):
             return
-        outcome = await self._calls.whisper(channel, user, thread_ts, message) if channel else None
-        if outcome is None or not isinstance(outcome, Stands):
-            error = "" if outcome is None else outcome.error
-            if isinstance(outcome, Later) and outcome.error in ("ratelimited", "rate_limited"):
-                self._log("slack_failed", whisper=user, error=error)
-            outcome = await self._calls.post(user, "", message)  # their direct message with the bot
-            if not isinstance(outcome, Stands):
-                self._log("slack_failed", whisper=user, error=f"{error} {outcome.error}".strip())
+        for attempt in range(TRIES):
+            outcome = await self._calls.whisper(channel, user, thread_ts, message) if channel else None
+            if isinstance(outcome, Stands):
+                return
+            if outcome is None or not isinstance(outcome, Later) or outcome.error in NOT_THERE:
+                outcome = await self._calls.post(user, "", message)  # their direct message with the bot
+                if isinstance(outcome, Stands):
+                    return
+            self._log("slack_failed", whisper=user, error=outcome.error)
+            if attempt < TRIES - 1:
+                seconds = outcome.seconds if isinstance(outcome, Later) else 0.0
+                await asyncio.sleep(max(seconds, self._timing.first_pause * 2**attempt))
 
     async def named(self, words: str) -> str:
         """Return the words with people's names in the place of their ids."""

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 from bot.domain.approval import Approval
-from bot.domain.errors import AlreadyDecided, CannotTell, NothingProposed, SelfApproval, UnknownIncident
+from bot.domain.errors import AlreadyDecided, Braked, CannotTell, NothingProposed, SelfApproval, UnknownIncident
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
@@ -65,17 +65,18 @@ class Clicking:
         shown = covered(plans)
         if not shown:
             raise CannotTell("The plan is too long to be shown whole.", f"zombie remediate {plans[0].id}")
-        objection = self._objection(click, shown) if click.action == APPROVE else ""
+        objection = await self._objection(click, shown) if click.action == APPROVE else ""
         words = [f"{len(plans) - len(shown)} more wait, and are decided after these."] if plans[len(shown) :] else []
         digests = {one.id: one.proposal.digest[:DIGEST] for one in shown if one.proposal is not None}
         await self._open(click, click.action, digests, shown, words, objection=objection)
 
-    def _objection(self, click: Click, plans: Sequence[Incident]) -> str:
+    async def _objection(self, click: Click, plans: Sequence[Incident]) -> str:
         """Say at once what is known already to speak against it; whether it does is decided when it is sent."""
         try:
             for one in plans:
                 guards.is_not_the_asker(self._rooms.policy, one, Approval(click.person.by, ""))
-        except SelfApproval as no:
+            guards.is_released(await self._rooms.ledger.braked())
+        except (SelfApproval, Braked) as no:
             return refusal_words(no)
         return ""
 

@@ -109,8 +109,7 @@ def approver_pieces(telling: Telling, group: Sequence[Incident]) -> list[Block]:
     """Return who may say yes, and until when."""
     policy = telling.policy
     needed = max((one.proposal.approvals_needed for one in group if one.proposal is not None), default=1)
-    so_far = max((len(one.endorsements) for one in group), default=0)
-    pieces: list[Block] = [bold("Needs " + (f"{so_far + 1} of " if so_far else "") + f"{needed} of ")]
+    pieces: list[Block] = [bold(f"Needs {needed} of ")]
     whom: list[Block] = [usergroup(one) for one in sorted(policy.approver_groups)[:MOST_NAMED]]
     whom += [person(f"slack:T/{one}") for one in sorted(policy.approvers)[:MOST_NAMED]]
     if policy.terminal_approvers:
@@ -123,6 +122,9 @@ def approver_pieces(telling: Telling, group: Sequence[Incident]) -> list[Block]:
     until = min((at for one in group if (at := telling.decides_until(one)) is not None), default=None)
     if until is not None:
         pieces += [text(", until "), date(until)]
+    said = {yes.by: None for one in group for yes in one.endorsements}
+    for number, by in enumerate(list(said)[:MOST_NAMED]):
+        pieces += [text(", " if number else ". Yes so far by "), person(by)]
     return [*pieces, text(". It begins only if the node, looked at again then, is as it is here.")]
 
 
@@ -132,7 +134,9 @@ def approver_words(telling: Telling, group: Sequence[Incident]) -> str:
     asked = any(one.alert.asked_by for one in group) and not telling.policy.self_approval
     until = min((at for one in group if (at := telling.decides_until(one)) is not None), default=None)
     words = f"Needs {needed} approval{'s' if needed > 1 else ''}" + (", not by whoever asked" if asked else "")
-    return words + (f", until {utc(until)}." if until is not None else ".")
+    words += f", until {utc(until)}." if until is not None else "."
+    so_far = max((len(one.endorsements) for one in group), default=0)
+    return words + (f" {so_far} said yes so far." if so_far else "")
 
 
 def step_list(incident: Incident) -> Block | None:

@@ -119,8 +119,10 @@ def _ending(incident: Incident) -> str:
             return escaped(" ".join([one_line(because, SAID), *(one_line(one, SAID) + "." for one in differences[:4])]))
         case Escalated(because=because, try_next=try_next):
             return escaped(f"{one_line(because, SAID)} {one_line(try_next, SAID)}".strip())
-        case Expired(because=because) | PlanWithheld(because=because):
+        case Expired(because=because):
             return escaped(one_line(because, SAID))
+        case PlanWithheld(because=because):
+            return escaped(f"What would help is not offered: {one_line(because, SAID)}")
     return ""
 
 

@@ -217,6 +217,9 @@ def test_withheld_shows_the_missing_line_and_no_button() -> None:
     message = shown(told(OPENING, TRIAGED, PlanWithheld("The login may not.", (line,))))
     assert line in words(message)
     assert "The login may not." in words(message)
+    assert f"Lacking: {line}." in message.text
+    assert VERDICT.summary in words(message), "the verdict stands as it stood"
+    assert "68,700 memory cgroups" in words(message)
     assert buttons(message) == []
 
 
