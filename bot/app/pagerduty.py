@@ -106,6 +106,8 @@ class PagerDutyParts:
         Raises: PagerDutyUnavailable, PagerDutyRefused.
         """
         alerts = await self.client.alerts_of(case)
+        if self.pages is not None:
+            self.pages.saw(case, alerts)
         found = signals_of(alerts)
         if alerts and not found:
             return None

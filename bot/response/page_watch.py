@@ -6,7 +6,7 @@ or another, it is one delivery. That a webhook told of the same page is settled 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
@@ -52,6 +52,10 @@ class PageWatch:
         self._seen: dict[str, str] = {}  # what was last seen of each open case's page
         self._over: set[str] = set()  # pages that were seen to be over
 
+    def saw(self, page_id: str, alerts: Sequence[Mapping[str, Any]]) -> None:
+        """Take note of a page's alerts as they were read just now, so that the same are not taken in again."""
+        self._seen[page_id] = _counted(alerts)
+
     async def look(self, unheard_since: datetime | None = None) -> int:
         """Take in what is new; return how many deliveries that made.
 
@@ -76,7 +80,7 @@ class PageWatch:
                 kept += await self._known(page, now)
             elif unheard_since is not None and page.is_open:
                 kept += await self._unknown(page, now)
-        self._seen = {case: what for case, what in self._seen.items() if case in open_cases}
+        self._seen = {case: what for case, what in self._seen.items() if case in open_cases or case in listed}
         self._over = {page.id for page in pages if not page.is_open}
         if kept:
             self._arrived()
@@ -107,10 +111,7 @@ class PageWatch:
         counts = page.body.get("alert_counts")
         if isinstance(counts, Mapping):
             return "-".join(str(counts.get(name, 0)) for name in ("all", "triggered", "resolved"))
-        alerts = await self._pages.alerts_of(page.id)
-        return "-".join(
-            str(sum(1 for one in alerts if one.get("status") == status)) for status in ("triggered", "resolved")
-        )
+        return _counted(await self._pages.alerts_of(page.id))
 
     async def _single(self, case: str) -> Page | None:
         try:
@@ -132,6 +133,11 @@ class PageWatch:
         if is_new:
             self._log("delivery", source="pagerduty", id=name, what="looked", outcome="accepted")
         return int(is_new)
+
+
+def _counted(alerts: Sequence[Mapping[str, Any]]) -> str:
+    over = sum(1 for one in alerts if one.get("status") == "resolved")
+    return f"{len(alerts)}-{len(alerts) - over}-{over}"
 
 
 def _since(page: Page) -> str:

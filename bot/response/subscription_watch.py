@@ -40,7 +40,7 @@ class SubscriptionWatch:
         self._catch_up = catch_up
         self._heard_at: datetime | None = None  # when it was last seen to be on
         self._missed_since: datetime | None = None
-        self._is_told = False
+        self._told_as = ""  # the name under which an outage was told
         self.subscription: Subscription | None = None
         self.trouble = ""  # why nothing is brought, as a sentence; empty while all is well or nothing is known
 
@@ -59,8 +59,8 @@ class SubscriptionWatch:
         if trouble != self.trouble:
             self._log("subscription_trouble", because=trouble)
             if found is not None:
-                await self._tell(self._name(found, now), f"{trouble} An approver switches it on: /zombie pagerduty on")
-                self._is_told = True
+                self._told_as = self._told_as or f"subscription-{found.id}-{now:%Y%m%d%H}"  # the same for every runner
+                await self._tell(self._told_as, f"{trouble} An approver switches it on: /zombie pagerduty on")
         self.trouble = trouble
 
     async def enable(self) -> str:
@@ -105,15 +105,10 @@ class SubscriptionWatch:
         if missed_since is not None:
             caught_up = await self._catch_up(missed_since)
             self._log("subscription_on", subscription=found.id, caught_up=caught_up)
-            if self._is_told:
+            if self._told_as:
                 await self._tell(
-                    self._name(found, missed_since),
+                    self._told_as,
                     f"PagerDuty's webhook subscription {found.id} is on again; {caught_up} pages were missed meanwhile "
                     "and are taken in now.",
                 )
-        self._missed_since, self._heard_at, self.trouble, self._is_told = None, now, "", False
-
-    @staticmethod
-    def _name(found: Subscription, at: datetime) -> str:
-        """The name under which one outage is told: the same for every runner that sees it."""
-        return f"subscription-{found.id}-{at:%Y%m%d%H}"
+        self._missed_since, self._heard_at, self.trouble, self._told_as = None, now, "", ""

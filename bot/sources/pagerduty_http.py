@@ -64,12 +64,12 @@ class Access:
 class Patience:
     """How long is waited for what: one call's parts, the gap between calls, and how often one is tried.
 
-    Shape: `gap_seconds` keeps one token at 600 calls a minute, where PagerDuty allows 960 for everybody who has it.
+    Shape: `gap_seconds` keeps one program at some 460 calls a minute: PagerDuty allows 960 for all that have the token.
     """
 
     connect_seconds: float = 5.0
     answer_seconds: float = 10.0
-    gap_seconds: float = 0.1
+    gap_seconds: float = 0.13
     tries: int = 3
     first_pause_seconds: float = 1.0
     limited_pause_seconds: float = 5.0  # after a 429 that says nothing of when to come back
