@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 _LINE = re.compile(r"(GET|POST|PATCH) (/[!-~]+)(?: (\{.*\}))?\Z")
 _REMARK = "  # "
-_BLANK = re.compile(r"\\\{(?:namespace|name|uid)\\\}")
+_BLANK = re.compile(r"\\\{(namespace|name|uid)\\\}")
 _NAME = "[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?"
+_FILLS = {"namespace": _NAME, "name": _NAME, "uid": "[A-Za-z0-9-]{1,64}"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,4 +67,5 @@ def fits(line: str, command: str) -> bool:
     >>> fits("GET /api/v1/namespaces/ray/../../x", "GET /api/v1/namespaces/{namespace}")
     False
     """
-    return re.fullmatch(_BLANK.sub(lambda _: _NAME, re.escape(command.partition(_REMARK)[0])), line) is not None
+    approved = re.escape(command.partition(_REMARK)[0])
+    return re.fullmatch(_BLANK.sub(lambda blank: _FILLS[blank.group(1)], approved), line) is not None

@@ -47,6 +47,15 @@ def test_context_pod_or_kubeconfig_makes_nodes_drainable(tmp_path: Path) -> None
     assert (by_label.missing, by_label.cluster) == ("", ""), "each node's label has to say"
 
 
+def test_without_the_extra_no_node_is_drained_and_that_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "lightkube", None)  # as where it is not installed
+    told = settings(tmp_path, '[kubernetes]\ncontext = "prod"\n')
+    steps, note = draining(told).around(NODE, [Step("reboot")])
+    assert [step.action for step in steps] == ["reboot"]
+    assert note == "ip-7 is not drained: the extra k8s is not installed. Its pods are cut off by the reboot."
+    assert cluster_reach(told, {}).api is None
+
+
 def test_two_clusters_at_once_are_none(tmp_path: Path) -> None:
     with pytest.raises(SettingsError, match="one of them"):
         draining(settings(tmp_path, '[kubernetes]\ncontext = "prod"\nin_cluster = true\n'))

@@ -34,6 +34,7 @@ def test_eviction_of_any_pod_fits_what_was_approved_and_nothing_else_does() -> N
     now = {"unschedulable": "false", "pods": "1", f"pod {'ray'}/w-0.x": Pod("ray", "w-0.x", "u-1").said}
     first, second = drain.by_calls.calls({"node": "n1"}, {}, now)
     assert (fits(first, CORDON), fits(second, EVICT)) == (True, True)
+    assert fits(second.replace('"u-1"', '"8C5A-1"'), EVICT)
     for other in (
         second.replace("/eviction", ""),
         second.replace("/pods/w-0.x", "/pods/w-0.x/../../secrets/x"),
