@@ -30,13 +30,13 @@ from bot.domain.probe import Snapshot
 from bot.domain.readings.host import HostReading
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import AwaitedLedger, Database, Ledger
-from bot.response.casebook import Casebook
 from bot.response.cluster import ClusterReach
 from bot.response.draining import Draining
 from bot.response.planning import with_plan
 from bot.response.policy import Policy
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach
+from bot.response.record import Record
 from bot.response.remediation import Remediation
 from bot.response.responder import Responder
 from bot.response.stepping import Stepping
@@ -171,8 +171,8 @@ class Yard:
         return await responder.decide("one", Approval("terminal:ann", "it is stuck"))
 
     @property
-    def book(self) -> Casebook:
-        return Casebook(self.ledger, lambda: "never-drawn")
+    def book(self) -> Record:
+        return Record(self.ledger)
 
     def runner(self) -> Remediation:
         """A program of its own, with nothing in its memory."""

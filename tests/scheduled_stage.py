@@ -17,9 +17,9 @@ from bot.domain.playbook import Playbook
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Ledger
 from bot.response.binding import binds
-from bot.response.casebook import Casebook
 from bot.response.policy import Policy
 from bot.response.reach import Reach, Seen
+from bot.response.record import Record
 from bot.response.remediation import Remediation
 from bot.response.responder import Responder
 from bot.response.stepping import Stepping
@@ -93,8 +93,8 @@ class Stage:
         self.ledger.append(incident, 2, PlanProposed.of(verdict.plan, bound), BOT)
 
     @property
-    def book(self) -> Casebook:
-        return Casebook(self.recorder, lambda: "never-drawn")
+    def book(self) -> Record:
+        return Record(self.recorder)
 
     def responder(self) -> Responder:
         reach = Reach(self.wire, ACTIONS)

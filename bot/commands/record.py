@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
     from bot.ledger import AwaitedLedger, Database
-    from bot.response.casebook import Casebook
-    from bot.response.record import Offer
+    from bot.response.record import Offer, Record
 
 
 def opened(environment: Mapping[str, str]) -> Database:
@@ -66,7 +65,7 @@ def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:
 
     Raises: UnknownIncident when there is none of that id.
     """
-    with existing(environment) as database, casebook(database) as book:
+    with existing(environment) as database, kept(database) as book:
         return asyncio.run(book.story(incident))
 
 
@@ -83,21 +82,19 @@ def open_incidents(
 
     Raises: LedgerUnavailable when one cannot be written down.
     """
-    from bot.domain.alert import BOT
-    from bot.response.casebook import checked
+    from bot.app import incident_id
+    from bot.domain.alert import SourceKind
+    from bot.response.record import Opening, Record
 
     async def one_by_one(ledger: AwaitedLedger) -> None:
-        book, offer = _book(ledger), offers(ledger)
-        group = book.new_id()
-        opened = []
-        for verdict in verdicts:
-            incident = await checked(book, verdict, playbook, group, terminal_user())
-            ids[verdict.node] = incident.id
-            opened.append((incident, verdict))
-        for incident, verdict in opened:  # how many have to approve may hang on how many there are
-            event = await offer(verdict, playbook, incident.id)
-            if event is not None:
-                await book.tell(incident, event, BOT)
+        record = Record(ledger, offer=offers(ledger))
+        told = list(verdicts)
+        wish = f"check {' '.join(verdict.node for verdict in told)}"
+        opening = Opening(SourceKind.TERMINAL, incident_id(), terminal_user(), wish, playbook.name)
+        for verdict in told:
+            ids[verdict.node] = (await record.judged(opening, verdict, playbook)).id
+        for verdict in told:  # how many have to approve may hang on how many there are
+            await record.offered(await record.find(ids[verdict.node]), verdict, playbook)
 
     with ledger_of(database) as ledger:
         asyncio.run(one_by_one(ledger))
@@ -115,17 +112,12 @@ def ledger_of(database: Database) -> Iterator[AwaitedLedger]:
 
 
 @contextlib.contextmanager
-def casebook(database: Database) -> Iterator[Casebook]:
+def kept(database: Database) -> Iterator[Record]:
     """The incidents of a database, for one command."""
+    from bot.response.record import Record
+
     with ledger_of(database) as ledger:
-        yield _book(ledger)
-
-
-def _book(ledger: AwaitedLedger) -> Casebook:
-    from bot.app import incident_id
-    from bot.response.casebook import Casebook
-
-    return Casebook(ledger, incident_id)
+        yield Record(ledger)
 
 
 def terminal_user() -> str:

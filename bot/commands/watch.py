@@ -26,7 +26,7 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot.commands import record
 
-    with record.existing(arguments.environ) as database, record.casebook(database) as book:
+    with record.existing(arguments.environ) as database, record.kept(database) as book:
 
         async def watch() -> None:
             from bot.domain.fold import fold

@@ -22,8 +22,8 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.response import guards
-from bot.response.casebook import Casebook
 from bot.response.policy import SAME_AGAIN, Policy
+from bot.response.record import Record
 from bot.response.timing import now_of
 
 VERBS = ("approve", "decline", "cancel", "answer", "undo", "brake", "release")
@@ -34,7 +34,7 @@ class Explaining:
     """Asks the guards without a wish; what it needs is handed in."""
 
     policy: Policy
-    book: Casebook
+    book: Record
     ledger: ActingLedger
     find: Callable[[str], Node]
     clock: Clock

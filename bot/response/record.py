@@ -1,4 +1,4 @@
-"""What is put on record of a check: that somebody asked, and what came of it."""
+"""Incidents on record: how they are opened, what is put on record of a check, and how they are found again."""
 
 from __future__ import annotations
 
@@ -9,9 +9,11 @@ from typing import TypeAlias
 
 from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.contracts import Leases, Ledger
-from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, UnreadableEntry
+from bot.domain.entry import Entry, is_stream
+from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, UnknownIncident, UnreadableEntry
 from bot.domain.events import AlertReceived, IncidentEvent, PlanWithheld, Triaged
-from bot.domain.fold import fold
+from bot.domain.fold import after, fold
+from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.domain.json_form import plain, read
 from bot.domain.playbook import Playbook
@@ -22,6 +24,12 @@ from bot.domain.verdict import Verdict
 from bot.response.proposal import ACTING_IS_OFF
 
 Offer: TypeAlias = Callable[[Verdict, Playbook, str], Awaitable[IncidentEvent | None]]  # of an incident, by its id
+
+_TRIES = 3  # on Conflict: read again, fold, decide again
+
+
+def _unheard(event: str, **fields: object) -> None:
+    """Hears lines where nobody keeps a log."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +64,14 @@ class Opening:
 
 
 class Record:
-    """Writes checks into the ledger. A ledger that cannot be asked never keeps a verdict from the person who asked."""
+    """Incidents in the ledger: opened, judged, found again, and carried on one entry at a time."""
 
     def __init__(
-        self, ledger: Ledger, log: Callable[..., None], offer: Offer | None = None, leases: Leases | None = None
+        self,
+        ledger: Ledger,
+        log: Callable[..., None] = _unheard,
+        offer: Offer | None = None,
+        leases: Leases | None = None,
     ) -> None:
         """`offer` decides what becomes of a verdict's plan; without it no plan is offered.
 
@@ -70,29 +82,24 @@ class Record:
         self._offer = offer
         self._leases = leases
 
-    async def opened(self, opening: Opening, node: str) -> bool:
-        """Open the incident of one node; False when it is on record already, from an earlier telling of the wish."""
-        incident = opening.incident(node)
-        try:
-            if (await self._ledger.head(incident)).seq:
-                return False
-            # Before it is on record: until then nobody else can find it without somebody who sees to it.
-            if self._leases is not None and not await self._leases.take(opening.group):
-                return False
-            await self._ledger.append(incident, 0, opening.received(node), opening.by)
-        except Conflict:
-            return False
-        except LedgerError as error:
-            self._log("record_failed", incident=incident, error=one_line(str(error)))
-        return True
+    # --- what is there
 
-    async def owing(self, group: str) -> tuple[Incident, ...]:
-        """Return a group in which whoever saw to it left a node without a verdict; nothing where every node has one.
+    async def find(self, incident_id: str) -> Incident:
+        """Return the incident as it stands.
 
-        Raises: LedgerError when the ledger cannot be asked.
+        Raises: UnknownIncident when there is none of that id.
         """
-        found = await self.together(group)
-        return found if any(one.state is State.OPENED and not one.undoes for one in found) else ()
+        return fold(await self.story(incident_id))
+
+    async def story(self, incident_id: str) -> tuple[Entry, ...]:
+        """Return the incident's entries.
+
+        Raises: UnknownIncident when there is none of that id.
+        """
+        entries = await self._ledger.read(incident_id) if is_stream(incident_id) and incident_id != HOUSE else ()
+        if not entries:
+            raise UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
+        return entries
 
     async def together(self, group: str) -> tuple[Incident, ...]:
         """Return the incidents that are shown together, the oldest first; what cannot be read here is left out.
@@ -108,21 +115,83 @@ class Record:
                 self._log("record_unreadable", incident=incident, error=one_line(str(error)))
         return tuple(folded)
 
-    async def triaged(self, opening: Opening, verdict: Verdict, playbook: Playbook) -> None:
-        """Put a verdict on record, and that its plan is not offered, where it has one."""
-        incident = opening.incident(verdict.node)
-        taken_at = verdict.snapshot.taken_at if verdict.snapshot is not None else None
-        event = Triaged(replace(verdict, snapshot=None), playbook.name, playbook.version, taken_at)
+    async def owing(self, group: str) -> tuple[Incident, ...]:
+        """Return a group in which whoever saw to it left a node without a verdict; nothing where every node has one.
+
+        Raises: LedgerError when the ledger cannot be asked.
+        """
+        found = await self.together(group)
+        return found if any(one.state is State.OPENED and not one.undoes for one in found) else ()
+
+    # --- what is added
+
+    async def tell(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
+        """Add one event to an incident and return it as it then stands.
+
+        Raises: Conflict when it went on meanwhile: find it again and decide again. ImpossibleEvent when the event
+        cannot come next.
+        """
+        return after(incident, await self._ledger.append(incident.id, incident.seq, event, by))
+
+    async def opened(self, opening: Opening, node: str) -> bool:
+        """Open the incident of one node; False when it is on record already, from an earlier telling of the wish.
+
+        A ledger that cannot be asked never keeps anybody's node from being read.
+        """
+        incident = opening.incident(node)
         try:
-            seq = (await self._ledger.head(incident)).seq
-            if not seq:  # the ledger could not be asked when the wish came
-                seq = (await self._ledger.append(incident, 0, opening.received(verdict.node), opening.by)).seq
-            entry = await self._ledger.append(incident, seq, event, BOT)
-            if verdict.plan is not None:
-                offered = await self._offer(verdict, playbook, incident) if self._offer is not None else None
-                await self._ledger.append(incident, entry.seq, offered or PlanWithheld(ACTING_IS_OFF), BOT)
+            if (await self._ledger.head(incident)).seq:
+                return False
+            # Before it is on record: until then nobody else can find it without somebody who sees to it.
+            if self._leases is not None and not await self._leases.take(opening.group):
+                return False
+            await self._ledger.append(incident, 0, opening.received(node), opening.by)
+        except Conflict:
+            return False
         except LedgerError as error:
             self._log("record_failed", incident=incident, error=one_line(str(error)))
+        return True
+
+    async def triaged(self, opening: Opening, verdict: Verdict, playbook: Playbook) -> None:
+        """Put a verdict on record, and what becomes of its plan, where it has one.
+
+        A ledger that cannot be asked never keeps a verdict from whoever asked for it.
+        """
+        try:
+            await self.offered(await self.judged(opening, verdict, playbook), verdict, playbook)
+        except LedgerError as error:
+            self._log("record_failed", incident=opening.incident(verdict.node), error=one_line(str(error)))
+
+    async def judged(self, opening: Opening, verdict: Verdict, playbook: Playbook) -> Incident:
+        """Put a verdict on record, and before it its incident where that is not there yet; return the incident.
+
+        Raises: LedgerError when it cannot be written down.
+        """
+        name = opening.incident(verdict.node)
+        taken_at = verdict.snapshot.taken_at if verdict.snapshot is not None else None
+        event = Triaged(replace(verdict, snapshot=None), playbook.name, playbook.version, taken_at)
+        if not (await self._ledger.head(name)).seq:
+            await self._ledger.append(name, 0, opening.received(verdict.node), opening.by)
+        return await self._tell_now(await self.find(name), event)
+
+    async def offered(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> Incident:
+        """Put on record what becomes of a verdict's plan, where it has one; return the incident.
+
+        Raises: LedgerError when it cannot be written down.
+        """
+        if verdict.plan is None:
+            return incident
+        event = await self._offer(verdict, playbook, incident.id) if self._offer is not None else None
+        return await self._tell_now(incident, event or PlanWithheld(ACTING_IS_OFF))
+
+    async def _tell_now(self, incident: Incident, event: IncidentEvent) -> Incident:
+        """Add an event of ours also where another alert joined the incident meanwhile."""
+        for _ in range(_TRIES - 1):
+            try:
+                return await self.tell(incident, event, BOT)
+            except Conflict:
+                incident = await self.find(incident.id)
+        return await self.tell(incident, event, BOT)
 
 
 def without_secrets(verdict: Verdict) -> Verdict:

@@ -18,7 +18,7 @@ from bot.domain.events import Escalated, Expired, IncidentEvent, StepFailed, Ste
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.transitions import State
-from bot.response.casebook import Casebook
+from bot.response.record import Record
 from bot.response.responder import Diagnose
 from bot.response.stepping import Outcome, Stepping, plan_of, rest_of, stopped
 from bot.response.timing import now_of
@@ -31,7 +31,7 @@ _OUT_OF_BAND = "Look at it out of band: the console, or the cloud's own reboot."
 class Remediation:
     """Runs approved plans; everything from outside is handed in. `validation` takes the place of the policy's."""
 
-    book: Casebook
+    book: Record
     stepping: Stepping
     find: Callable[[str], Node]
     diagnose: Diagnose

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
+from weakref import WeakValueDictionary
 
 from bot.domain.alert import BOT
 from bot.domain.approval import Approval
@@ -42,11 +44,11 @@ from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.response import guards
 from bot.response.braking import moved
-from bot.response.casebook import Casebook
 from bot.response.explaining import Explaining
 from bot.response.glance import Glance
 from bot.response.policy import SAME_AGAIN, Policy
 from bot.response.reach import Reach
+from bot.response.record import Record
 from bot.response.second_look import Diagnose, Drifted, SecondLook
 from bot.response.timing import now_of
 from bot.response.undoing import Undoing
@@ -61,13 +63,14 @@ class Responder:
     """Takes decisions; what it needs is handed in."""
 
     policy: Policy
-    book: Casebook
+    book: Record
     ledger: ActingLedger
     reach: Reach
     find: Callable[[str], Node]
     diagnose: Diagnose
     clock: Clock
     glance: Glance | None = None
+    _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def decide(self, incident_id: str, approval: Approval) -> Incident:
         """Approve the incident's plan and return the incident as it then stands.
@@ -77,20 +80,9 @@ class Responder:
         UnknownIncident when there is none of that id.
         """
         async with self._on_record("approve", incident_id, approval):
-            incident = await self.book.find(incident_id)
-            looked = False
-            for _ in range(_TRIES):
-                proposal = await self._guarded(incident, approval)
-                if not looked:
-                    await self._look_again(incident)
-                    looked = True
-                last = len(incident.endorsements) + 1 >= proposal.approvals_needed
-                said = Approved if last else Endorsed
-                event = said(proposal.digest, approval.reason.strip(), approval.os_user)
-                with contextlib.suppress(Conflict):
-                    return await self.book.tell(incident, event, approval.by)
-                incident = await self.book.find(incident_id)
-            raise CannotTell(_TOO_FAST, "Try again.")
+            await self._guarded(await self.book.find(incident_id), approval)
+            async with self._turns.setdefault(incident_id, asyncio.Lock()):
+                return await self._decided(incident_id, approval)
 
     async def decline(self, incident_id: str, approval: Approval) -> Incident:
         """Decline the incident's plan; whoever may approve may decline, and so may whoever asked.
@@ -164,6 +156,22 @@ class Responder:
         """
         explaining = Explaining(self.policy, self.book, self.ledger, self.find, self.clock)
         return await explaining.sentences(Approval(by, "to explain", groups=frozenset(groups)), verb, node)
+
+    async def _decided(self, incident_id: str, approval: Approval) -> Incident:
+        """Decide in one's turn: of many at once the first looks at the node, and the others hear of it."""
+        looked = False
+        for _ in range(_TRIES):
+            incident = await self.book.find(incident_id)
+            proposal = await self._guarded(incident, approval)
+            if not looked:
+                await self._look_again(incident)
+                looked = True
+            last = len(incident.endorsements) + 1 >= proposal.approvals_needed
+            said = Approved if last else Endorsed
+            event = said(proposal.digest, approval.reason.strip(), approval.os_user)
+            with contextlib.suppress(Conflict):
+                return await self.book.tell(incident, event, approval.by)
+        raise CannotTell(_TOO_FAST, "Try again.")
 
     async def _told(
         self, wish: str, incident_id: str, approval: Approval, event_of: Callable[[Incident], IncidentEvent]

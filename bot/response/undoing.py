@@ -32,10 +32,10 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response import guards
 from bot.response.binding import another_machine, bindings
-from bot.response.casebook import Casebook
 from bot.response.policy import Policy
 from bot.response.privilege import acting_lines
 from bot.response.reach import Reach
+from bot.response.record import Record
 from bot.response.recorded import recorded
 
 _TIMES = 20  # how often one incident may be asked to be undone, by people who then thought better of it
@@ -55,7 +55,7 @@ class Undoing:
     """Proposes inverse plans; what it needs is handed in."""
 
     policy: Policy
-    book: Casebook
+    book: Record
     ledger: ActingLedger
     reach: Reach
     find: Callable[[str], Node]

@@ -3,16 +3,15 @@
 import asyncio
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 
+from bot.app.books import books
 from bot.app.journal import Journal
 from bot.app.serve import slack_tokens
 from bot.app.service import Service
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
-from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
 from bot.settings import Settings
 from tests.slack_service import QUICK, Readings
 from tests.unit.surfaces.verdicts import FOUNDING
@@ -25,13 +24,12 @@ def _verdict(name: str) -> Verdict:
 
 async def _serve(folder: Path) -> None:
     settings = Settings.load({}, dict(os.environ), folder)
-    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(4) as threads:
+    with books(f"sqlite:///{folder / 'zombie.db'}") as kept:
         service = Service(
             settings,
             Inventory.load(folder / "inventory.toml"),
             slack_tokens(settings),
-            AwaitedLedger(Ledger(database), threads),
-            AwaitedOutbox(Outbox(database), threads),
+            kept,
             {},
             Journal(),
             diagnose=Readings(_verdict),

@@ -34,11 +34,11 @@ from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Finding, Status, Verdict
 from bot.ledger import AwaitedLedger, Database, Ledger
-from bot.response.casebook import Casebook
 from bot.response.glance import Glance
 from bot.response.policy import Policy
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach
+from bot.response.record import Record
 from bot.response.remediation import Remediation
 from bot.response.responder import Responder
 from bot.response.stepping import Stepping
@@ -170,7 +170,7 @@ async def test_real_sshd_hears_of_it_within_two_seconds_of_a_yes(sshd: Sshd, tmp
             for seq, event in enumerate((opened, Triaged(verdict, playbook.name, playbook.version), proposed)):
                 await ledger.append(incident, seq, event, BOT)
             assert fold(await ledger.read(incident)).state == "proposed", proposed
-            book = Casebook(ledger, lambda: "never-drawn")
+            book = Record(ledger)
             stepping = Stepping(policy, ledger, reach, _one(node), now, asyncio.sleep, "here")
             diagnose = _never
             responder = Responder(policy, book, ledger, reach, _one(node), diagnose, now, glance)
