@@ -25,7 +25,7 @@ from bot.ledger.migrations import migrate
 from bot.ledger.presence import Presence
 
 BUSY = timedelta(seconds=10)  # how long one process waits for another's transaction, which takes milliseconds
-_WRITES = "zombie_writes"
+_WRITES, _ADDS = "zombie_writes", "adds"
 _ADVISORY_LOCK = int.from_bytes(b"zombie")
 # A process that is stopped in the middle of a transaction must not stop the others: the server ends its session, and
 # does so before those who wait for it give up.
@@ -94,6 +94,15 @@ class Database:
             yield connection
 
     @contextlib.contextmanager
+    def adding(self) -> Iterator[Connection]:
+        """A transaction that only adds rows which depend on no others: in PostgreSQL it waits for nobody who writes.
+
+        Raises: LedgerUnavailable when the database is locked for too long, gone or full.
+        """
+        with self._transaction(writes=_ADDS) as connection:
+            yield connection
+
+    @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
         """A transaction that sees one moment of the database.
 
@@ -107,7 +116,7 @@ class Database:
         return str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())
 
     @contextlib.contextmanager
-    def _transaction(self, writes: bool) -> Iterator[Connection]:
+    def _transaction(self, writes: bool | str) -> Iterator[Connection]:
         try:
             with self._engine.connect().execution_options(**{_WRITES: writes}) as connection, connection.begin():
                 yield connection
@@ -186,7 +195,10 @@ def _postgresql(url: URL, busy: timedelta) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
-        if connection.get_execution_options()[_WRITES]:
+        how = connection.get_execution_options()[_WRITES]
+        if how == _ADDS:
+            connection.exec_driver_sql(f"{patience}; SET LOCAL synchronous_commit = on")
+        elif how:
             connection.exec_driver_sql(f"{patience}; {_POSTGRESQL_BEGIN_WRITE}")
         else:
             connection.exec_driver_sql(f"{_POSTGRESQL_BEGIN_READ}; {patience}")

@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy.dialects import postgresql
 
 from bot.domain.alarm import Delivery
 from bot.domain.alarm_contracts import KeptDelivery
@@ -27,6 +28,7 @@ _OF = (DELIVERIES.c.source == bindparam("of_source"), DELIVERIES.c.id == bindpar
 _KNOWN = select(DELIVERIES.c.number).where(*_OF)
 _LAST = select(func.coalesce(func.max(DELIVERIES.c.number), 0) + 1)
 _INSERT = insert(DELIVERIES)
+_ADD = postgresql.insert(DELIVERIES).on_conflict_do_nothing().returning(DELIVERIES.c.id)
 _UPDATE = update(DELIVERIES).where(*_OF)
 _WAITING = select(DELIVERIES).where(~DELIVERIES.c.done).order_by(DELIVERIES.c.number).limit(_LOOKED_THROUGH)
 _COUNT = select(func.count()).select_from(DELIVERIES).where(~DELIVERIES.c.done)
@@ -57,26 +59,24 @@ class Inbox:
     def keep(self, delivery: Delivery) -> bool:
         """Keep a delivery; False where it is known already."""
         body = json.dumps(plain(delivery), separators=(",", ":"))  # outside the transaction, for it may be long
-        named = {"of_source": delivery.source.value, "of_id": delivery.id}
-        with self._database.reading() as connection:  # a repetition need not wait for those who write
-            if connection.execute(_KNOWN, named).first() is not None:
+        row: dict[str, Any] = {
+            "source": delivery.source.value,
+            "id": delivery.id,
+            "case": delivery.alarm.case if delivery.alarm is not None else delivery.id,
+            "body": body,
+            "due_at": _SOON,
+            "runner": "",
+            "attempts": 0,
+            "error": "",
+            "done": False,
+        }
+        with self._database.adding() as connection:
+            row["kept_at"] = instant_text(self._now(connection))
+            if connection.dialect.name == "postgresql":
+                return connection.execute(_ADD, row).first() is not None
+            if connection.execute(_KNOWN, _named(row["source"], row["id"])).first() is not None:
                 return False
-        with self._database.writing() as connection:
-            if connection.execute(_KNOWN, named).first() is not None:
-                return False
-            row = {
-                "source": delivery.source.value,
-                "id": delivery.id,
-                "number": connection.execute(_LAST).scalar_one(),
-                "case": delivery.alarm.case if delivery.alarm is not None else delivery.id,
-                "body": body,
-                "kept_at": instant_text(self._now(connection)),
-                "due_at": _SOON,
-                "runner": "",
-                "attempts": 0,
-                "error": "",
-                "done": False,
-            }
+            row["number"] = connection.execute(_LAST).scalar_one()
             connection.execute(_INSERT, row)
         return True
 

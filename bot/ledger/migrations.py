@@ -38,6 +38,11 @@ _APPEND_ONLY: Sequence[Change] = (
     },
 )
 
+_COUNTED = "GENERATED ALWAYS AS IDENTITY"
+_DELIVERIES = """source TEXT NOT NULL, id TEXT NOT NULL, number {number}, "case" TEXT NOT NULL, body TEXT NOT NULL,
+    kept_at TEXT NOT NULL, due_at TEXT NOT NULL, runner TEXT NOT NULL, attempts INTEGER NOT NULL, error TEXT NOT NULL,
+    done BOOLEAN NOT NULL, PRIMARY KEY (source, id)"""
+
 MIGRATIONS: Sequence[Sequence[Change]] = (
     (
         """CREATE TABLE entries (
@@ -83,10 +88,11 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
         """CREATE INDEX shown_together ON incidents ("group")""",
     ),
     (
-        """CREATE TABLE deliveries (
-            source TEXT NOT NULL, id TEXT NOT NULL, number INTEGER NOT NULL, "case" TEXT NOT NULL, body TEXT NOT NULL,
-            kept_at TEXT NOT NULL, due_at TEXT NOT NULL, runner TEXT NOT NULL, attempts INTEGER NOT NULL,
-            error TEXT NOT NULL, done BOOLEAN NOT NULL, PRIMARY KEY (source, id))""",
+        {
+            "sqlite": f"CREATE TABLE deliveries ({_DELIVERIES.format(number='INTEGER NOT NULL')})",
+            # Counted by a sequence, so that one that is kept need not wait for whoever else writes.
+            "postgresql": f"CREATE TABLE deliveries ({_DELIVERIES.format(number='BIGINT NOT NULL ' + _COUNTED)})",
+        },
         "CREATE INDEX delivered ON deliveries (number)",
         {
             "sqlite": "CREATE INDEX waiting_deliveries ON deliveries (number) WHERE done = 0",

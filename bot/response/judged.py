@@ -8,8 +8,8 @@ from dataclasses import replace
 from bot.domain.alert import BOT
 from bot.domain.contracts import Ledger
 from bot.domain.errors import Conflict, ImpossibleEvent
-from bot.domain.events import IncidentEvent, PlanWithheld, Triaged
-from bot.domain.fold import fold
+from bot.domain.events import Cancelled, IncidentEvent, PlanWithheld, Triaged
+from bot.domain.fold import after, fold
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
@@ -17,6 +17,7 @@ from bot.domain.verdict import Verdict
 from bot.response.proposal import ACTING_IS_OFF
 from bot.response.record import Offer
 
+INTERRUPTED = "The bot was stopped before the plan was offered. Check the node again: /zombie check."
 OVER_BY_NOW = "Its source says that the alert is over."
 _TRIES = 8
 
@@ -37,10 +38,25 @@ class Judged:
         """
         taken_at = verdict.snapshot.taken_at if verdict.snapshot is not None else None
         event = Triaged(replace(verdict, snapshot=None), playbook.name, playbook.version, taken_at)
-        incident = await self._told(incident_id, State.OPENED, event)
-        if verdict.plan is None or incident.state is not State.TRIAGED or incident.ended:
+        incident = fold(await self._ledger.read(incident_id))
+        if incident.state is not State.OPENED:
             return incident
-        return await self._told(incident_id, State.TRIAGED, await self._offered(incident, verdict, playbook))
+        # Asked before the verdict stands, so that next to no time is between the two in which somebody could die.
+        offered = await self._offered(incident, verdict, playbook) if verdict.plan is not None else None
+        told = await self._told(incident_id, State.OPENED, event)
+        if offered is None or told is None:
+            return told or fold(await self._ledger.read(incident_id))
+        incident = await self._told(incident_id, State.TRIAGED, offered) or told
+        if incident.is_over:  # by now, and it was not when the offer was made
+            return await self._told(incident_id, State.PROPOSED, Cancelled(OVER_BY_NOW)) or incident
+        return incident
+
+    async def finished(self, incident: Incident) -> None:
+        """End an incident whose runner died between its verdict and what becomes of its plan.
+
+        Raises: LedgerUnavailable when it cannot be written down.
+        """
+        await self._told(incident.id, State.TRIAGED, PlanWithheld(incident.withholds or INTERRUPTED))
 
     async def _offered(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> IncidentEvent:
         if incident.withholds:
@@ -50,15 +66,14 @@ class Judged:
         offered = await self._offer(verdict, playbook, incident.id) if self._offer is not None else None
         return offered or PlanWithheld(ACTING_IS_OFF)
 
-    async def _told(self, incident_id: str, state: State, event: IncidentEvent) -> Incident:
-        """Add the event while the incident is in that state; where it is in another, leave it as it is."""
-        incident = fold(await self._ledger.read(incident_id))
+    async def _told(self, incident_id: str, state: State, event: IncidentEvent) -> Incident | None:
+        """Add the event while the incident is in that state; None where it is in another, and left as it is."""
         for _ in range(_TRIES):
+            incident = fold(await self._ledger.read(incident_id))
             if incident.state is not state or incident.ended:
-                break
+                return None
             try:
-                await self._ledger.append(incident.id, incident.seq, event, BOT)
+                return after(incident, await self._ledger.append(incident.id, incident.seq, event, BOT))
             except (Conflict, ImpossibleEvent) as no:
                 self._log("verdict_written_again", incident=incident.id, because=no.sentence)
-            incident = fold(await self._ledger.read(incident_id))
-        return incident
+        return None

@@ -94,6 +94,9 @@ class AlarmDesk:
         for one in owed:
             self._reading.add(one.id)
             self._begin(self._one(name, one), f"alarm {one.id}")
+        for one in ours:
+            if one.state is State.TRIAGED and not one.ended and one.id not in self._reading | self._done.keys():
+                await self._judged.finished(one)
         for storm in dict.fromkeys(one.storm for one in ours if one.storm):
             self._stormy(storm)
 
