@@ -1,0 +1,25 @@
+"""`zombie settings` tells every value in force and where it came from, also of the tables that only a file can hold."""
+
+from pathlib import Path
+
+import pytest
+
+from bot.__main__ import main
+
+
+def test_what_the_file_says_of_policy_acting_and_routes_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "zombie.toml").write_text(
+        '[policy]\napprovers = ["U1"]\n[act]\nunits = ["ecs.service"]\n[ssh.act]\nuser = "actor"\n'
+        '[[route]]\nmatch = { source = "pagerduty" }\nchannel = "C1"\n[check]\nsamples = 7\n'
+    )
+    monkeypatch.chdir(tmp_path)
+    assert main(["settings"]) == 0
+    told = capsys.readouterr().out.splitlines()
+    assert 'policy.approvers = ["U1"]  [zombie.toml]' in told
+    assert "policy.self_approval = (its default)  [default]" in told
+    assert 'act.units = ["ecs.service"]  [zombie.toml]' in told
+    assert 'ssh.act.user = "actor"  [zombie.toml]' in told
+    assert 'route = {"match": {"source": "pagerduty"}, "channel": "C1"}  [zombie.toml]' in told
+    assert any(line.startswith("samples = 7  [") and "zombie.toml" in line for line in told)
