@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import tomllib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from bot.app.acting import acting_rights
@@ -30,14 +31,16 @@ def lab(environment: Mapping[str, str]) -> Lab:
         xdg = Path(environment.get("XDG_STATE_HOME") or "")
         state = (xdg if xdg.is_absolute() else home / ".local" / "state") / "zombie"
     images = (cache if cache.is_absolute() else home / ".cache") / "zombie" / "lab"
-    return Lab(state / "lab", images, _say)
+    return Lab(state / "lab", images, say)
 
 
 def recipe(suite: str) -> Recipe:
     """Return the recipe of the nodes' image, with the sudoers lines of every playbook and of what the lab allows."""
-    allowed = acting_rights(Settings((), tomllib.loads(SETTINGS)))
+    defaults = Settings.load({}, {}, Path(__file__).parent)  # where no settings lie about
+    allowed = acting_rights(replace(defaults, tables=tomllib.loads(SETTINGS)))
     return Recipe.of(sudoers(LOGIN) + acting_text(LOGIN, allowed), suite)
 
 
-def _say(text: str) -> None:
+def say(text: str) -> None:
+    """Tell whoever waits how far it is."""
     print(text, file=sys.stderr, flush=True)

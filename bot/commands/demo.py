@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import signal
 
 from bot.commands import options
 
@@ -18,11 +19,24 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--samples", type=options.window, default=5, metavar="N", help="watch for N seconds (default 5)"
     )
+    parser.add_argument(
+        "--lab",
+        action="store_true",
+        help="nodes with a real kernel in place of simulated ones: the lab's that is up, else one is booted and made "
+        "sick for real, which takes minutes (see zombie lab)",
+    )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return its exit status."""
-    from bot.app.demo import demo
+    """Run the command and return its exit status; an interruption leaves nothing behind."""
+    command = arguments.environ.get("ZOMBIE_COMMAND", "./zombie")
+    if not arguments.lab:
+        from bot.app.demo import demo
 
-    return demo(arguments.samples, arguments.environ.get("ZOMBIE_COMMAND", "./zombie"))
+        return demo(arguments.samples, command)
+    from bot.app.lab_demo import demo_on_lab
+
+    for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C
+        signal.signal(number, signal.default_int_handler)
+    return demo_on_lab(arguments.samples, command, arguments.environ)
