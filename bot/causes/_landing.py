@@ -10,12 +10,16 @@ from bot.domain.readings.interrupts import InterruptLine, InterruptsReading
 
 @dataclass(frozen=True, slots=True)
 class Landing:
-    """The core on which most network interrupts landed in the window."""
+    """The core on which most network interrupts landed in the window.
+
+    Shape: `bound` where no queue's interrupts may go anywhere else.
+    """
 
     core: int
     share_percent: float
     per_second: float
     queues: tuple[InterruptLine, ...]  # those that rose on it
+    bound: bool = False
 
 
 def landing(interrupts: InterruptsReading) -> Landing | None:
@@ -24,16 +28,21 @@ def landing(interrupts: InterruptsReading) -> Landing | None:
         return None
     core, rise = max(interrupts.by_core.items(), key=lambda pair: (pair[1], -pair[0]))
     lines = tuple(line for line in interrupts.lines if line.rises.get(core))
-    return Landing(core, interrupts.busiest_core_share_percent, rise / interrupts.seconds_between, lines)
+    bound = all(line.cores == (core,) for line in interrupts.lines if line.queue is not None)
+    return Landing(core, interrupts.busiest_core_share_percent, rise / interrupts.seconds_between, lines, bound)
 
 
 def is_one_core(land: Landing | None, share_percent: float, per_second: float) -> bool:
-    """True when several queues share one core although their interrupts could be spread, and it is many of them."""
+    """True when several queues share one core although their interrupts could be spread, and it is many of them.
+
+    A core full of packet work polls its queues with their interrupts off (NAPI): the fuller, the fewer. So where every
+    queue is bound to it, how many there are says nothing.
+    """
     return (
         land is not None
         and len(land.queues) > 1
         and land.share_percent >= share_percent
-        and land.per_second >= per_second
+        and (land.per_second >= per_second or land.bound)
     )
 
 

@@ -29,9 +29,16 @@ def test_affinity_is_ruled_out_where_they_are_spread_or_the_core_has_time() -> N
     assert "takes the most network interrupts, 12 % of them" in ruled_out(AFFINITY, b.cpu({3: DROWNING})).because
     assert "spends only" in ruled_out(AFFINITY, ONE_CORE).because
     assert "one queue" in ruled_out(AFFINITY, b.cpu({3: DROWNING}), b.interrupts({0: {3: 9_000}})).because
-    ruled_out(AFFINITY, b.cpu({3: DROWNING}), b.interrupts({queue: {3: 20} for queue in range(8)}))  # 32 a second
+    few = {queue: {3: 20} for queue in range(8)} | {8: {4: 1}}  # 32 a second, and not every queue is bound there
+    ruled_out(AFFINITY, b.cpu({3: DROWNING}), b.interrupts(few))
     ruled_out(AFFINITY, b.cpu({3: {"usr": 0.0, "sys": 99.0, "soft": 1.0}}), ONE_CORE)  # not by packets
     ruled_out(AFFINITY, b.interrupts({}))
+
+
+def test_few_interrupts_are_enough_where_every_queue_is_bound_to_the_full_core() -> None:
+    few = b.interrupts({queue: {3: 14} for queue in range(8)})
+    assert found(AFFINITY, b.cpu({3: DROWNING}), few).confidence is Confidence.CONFIRMED
+    ruled_out(AFFINITY, few)
 
 
 def test_affinity_is_suspected_where_only_half_of_it_was_read() -> None:
