@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
-FIRST = 0  # verdicts, and cards before their details
+FIRST = 0  # decisions and what came of them, and cards before their details
+VERDICT = 1
 LAST = 9  # progress and details
 
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from bot.domain.post import DuePost, Place, Post
 from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.pace import VERDICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,9 +23,13 @@ class Spot:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Debt:
-    """Something that has to arrive: a first card, a verdict, details; `post_id` is the outbox's name of it."""
+    """Something that has to arrive: a decision, a verdict, details; `post_id` is the outbox's name of it.
+
+    Shape: of what waits for a turn, the lowest `rank` goes first.
+    """
 
     post_id: str = ""
+    rank: int = VERDICT
 
 
 @dataclass(slots=True, eq=False)

@@ -18,7 +18,7 @@ from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import Calls, Gone, Later, NoEntry, Outcome, Refused, Stands
 from bot.surfaces.slack.card import invited, plain
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.pace import FIRST, LAST, Pace
+from bot.surfaces.slack.pace import FIRST, LAST, VERDICT, Pace
 from bot.surfaces.slack.part import Debt, Part, Spot, kept, kept_part
 from bot.surfaces.slack.timing import Timing
 
@@ -61,9 +61,11 @@ class Poster:
         part.want(say)
         self._begin(part)
 
-    async def owe(self, card: str, name: str, spot: Spot, message: Message, *, under: str = "") -> None:
+    async def owe(
+        self, card: str, name: str, spot: Spot, message: Message, *, under: str = "", rank: int = VERDICT
+    ) -> None:
         """Have a part arrive, come what may: when this returns, a restart would send it."""
-        debt = Debt(await self._keep(card, name, spot, message, under))
+        debt = Debt(await self._keep(card, name, spot, message, under), rank)
         part = self._part(card, name, spot, lambda: message, under)
         part.want(lambda: message, debt)
         if part.debt is not None and part.place is not None:
@@ -205,7 +207,7 @@ class Poster:
             await self._posts_of(part.at.channel).turn(lambda: LAST if part.under else FIRST)
         else:
             await part.unhurried(self._timing.edit_every, self._timing.clock)
-            await self._edits.turn(lambda: FIRST if part.debt is not None else LAST)
+            await self._edits.turn(lambda: part.debt.rank if part.debt is not None else LAST)
 
     def _posts_of(self, channel: str) -> Pace:
         if channel not in self._posts:

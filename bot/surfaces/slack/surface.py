@@ -22,6 +22,7 @@ from bot.surfaces.slack.acting_card import acting_card
 from bot.surfaces.slack.aftermath import replies
 from bot.surfaces.slack.buttons import group_of
 from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.pace import FIRST
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.telling import Telling
@@ -35,7 +36,7 @@ _IN_ROUNDS = ("drain", "uncordon")
 class SlackSurface:
     """Shows groups of incidents in Slack: a `Surface`.
 
-    Handed in: `find(incident_id)` (the casebook's), `undoable(incident)` (whether what it did can be taken back),
+    Handed in: `find(incident_id)` (the record's), `undoable(incident)` (whether what it did can be taken back),
     `waits_for(incident_id)` (why an approved plan does not begin yet, as the engine was told; empty where it is not
     known), and `spot_of(incident)` for alerts that did not come by Slack (None: they have no card here).
     """
@@ -88,7 +89,7 @@ class SlackSurface:
             if stands and all(one.state in PROGRESS for one in group):  # each step as it happens, if there is room
                 self._poster.show(name, spot, lambda: message)
             else:
-                await self._poster.owe(name, CARD, spot, message)
+                await self._poster.owe(name, CARD, spot, message, rank=FIRST)
             self._remember(name, wording)
             await self._reply(name, spot, group)
             self._poster.finished(name)
