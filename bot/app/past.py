@@ -2,31 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from bot.app.parts import now
 from bot.domain.errors import SettingsError
+from bot.domain.node import Node
 from bot.inventory import Inventory
 from bot.response.checks import Diagnose
 from bot.response.with_past import with_past
 from bot.settings import Settings
+
+if TYPE_CHECKING:
+    from bot.sources.prometheus import PrometheusPast
 
 
 async def _nothing_to_close() -> None:
     pass
 
 
-def informed(
-    diagnose: Diagnose, settings: Settings, known: Inventory
-) -> tuple[Diagnose, Callable[[], Awaitable[None]]]:
-    """Return a diagnosis that knows the past, and how to hang up; where no Prometheus is set, the same as before.
+def past_of(settings: Settings, nodes: Iterable[Node]) -> PrometheusPast | None:
+    """Return whoever knows the past of these nodes, None where no Prometheus is set.
 
     Raises: SettingsError when PROMETHEUS_URL is no address.
     """
     url = str(settings.get("prometheus_url") or "")
     if not url:
-        return diagnose, _nothing_to_close
+        return None
     try:
         parts = urlsplit(url)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
@@ -38,5 +41,15 @@ def informed(
         )
     from bot.sources.prometheus import PrometheusPast
 
-    past = PrometheusPast(url, known.nodes)
-    return with_past(diagnose, past, now), past.close
+    return PrometheusPast(url, nodes)
+
+
+def informed(
+    diagnose: Diagnose, settings: Settings, known: Inventory
+) -> tuple[Diagnose, Callable[[], Awaitable[None]]]:
+    """Return a diagnosis that knows the past, and how to hang up; where no Prometheus is set, the same as before.
+
+    Raises: SettingsError when PROMETHEUS_URL is no address.
+    """
+    past = past_of(settings, known.nodes)
+    return (diagnose, _nothing_to_close) if past is None else (with_past(diagnose, past, now), past.close)

@@ -7,6 +7,7 @@ from bot.commands import (
     brake,
     check,
     demo,
+    doctor,
     incidents,
     lab,
     nodes,
@@ -36,4 +37,5 @@ COMMANDS = (
     route,
     sudoers,
     settings,
+    doctor,
 )

@@ -1,0 +1,152 @@
+"""What the bot stands on, examined: its record, the disk, its policy, the bot that serves here, and Prometheus."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from bot.app.doctor_pagerduty import fetched
+from bot.app.past import past_of
+from bot.domain.errors import CannotRead, LedgerUnavailable
+from bot.domain.examined import Examined, Mark
+from bot.domain.node import Node
+from bot.domain.protected import is_protected
+from bot.ledger.examination import condition, where
+from bot.response.policy import Policy
+from bot.settings import Settings
+
+GIB, MIB = 1024**3, 1024**2
+LITTLE, TOO_LITTLE = 1 * GIB, 100 * MIB
+SKEW_SECONDS = 5.0
+
+
+async def record(url: str, now: Callable[[], datetime]) -> tuple[Examined, ...]:
+    """Is the database there, with tables that this program knows, and where does the record end?"""
+    path = where(url)
+    if path is not None and not path.exists():
+        seen = f"{path} is not there yet; it is made at the first start"
+        folder = next(one for one in (path.parent, *path.parents) if one.exists())
+        if not os.access(folder, os.W_OK):
+            hint = "Give it to whoever runs the bot, or set ZOMBIE_STATE_DIR."
+            return (Examined("database", Mark.WRONG, f"{folder} cannot be written", hint),)
+        return (Examined("database", Mark.NOT_SET, seen),)
+    try:
+        found = await asyncio.to_thread(condition, url)
+    except LedgerUnavailable as no:
+        return (Examined("database", Mark.WRONG, no.sentence, no.try_next or "Is ZOMBIE_DATABASE_URL right?"),)
+    if found.version > found.known_version:
+        seen = f"its tables are of version {found.version}, and this program knows up to {found.known_version}"
+        tables = Examined("database", Mark.WRONG, seen, "Run the program that is as new as the one that wrote it.")
+    elif found.version < found.known_version:
+        seen = (
+            f"reachable; its tables are of version {found.version}, and are lifted to {found.known_version} at a start"
+        )
+        tables = Examined("database", Mark.NOTE, seen, "Stop older programs before a newer one starts.")
+    else:
+        tables = Examined(
+            "database", Mark.OK, f"reachable, version {found.version}, {found.open_incidents} incidents open"
+        )
+    head = Examined(
+        "audit head",
+        Mark.OK if found.house.seq else Mark.NOT_SET,
+        f"entry {found.house.seq} of the house, {found.house.hash[:16]}"
+        if found.house.seq
+        else "nothing on record yet",
+        "Note it elsewhere; zombie audit verify --head HASH asks for it." if found.house.seq else "",
+    )
+    skew = abs((now() - found.now).total_seconds())
+    clock = Examined("clock and database's", Mark.OK, f"{skew:.0f} s apart")
+    if skew > SKEW_SECONDS:
+        clock = Examined("clock and database's", Mark.WRONG, f"{skew:,.0f} s apart", "Set both clocks (chrony).")
+    return (tables, head, clock)
+
+
+async def disk(url: str) -> tuple[Examined, ...]:
+    """Is there room for the record?"""
+    path = where(url)
+    if path is None:
+        return (Examined("disk", Mark.NOT_SET, "the record is kept elsewhere"),)
+    folder = next(one for one in (path.parent, *path.parents) if one.exists())
+    free = shutil.disk_usage(folder).free
+    mark = Mark.WRONG if free < TOO_LITTLE else Mark.NOTE if free < LITTLE else Mark.OK
+    to_do = "" if mark is Mark.OK else "Make room: without it nothing can be put on record, and nothing is done."
+    return (Examined("disk", mark, f"{free / GIB:.1f} GiB free at {folder}", to_do),)
+
+
+async def policy(settings: Settings, nodes: int) -> tuple[Examined, ...]:
+    """Who may approve, and what may be stopped?"""
+    rules = Policy.of(settings.tables, nodes)
+    if not rules.names_anybody:
+        seen = "[policy] names nobody who may approve: the bot looks, and does nothing"
+        return (Examined("policy", Mark.NOT_SET, seen),)
+    who = [
+        f"{len(found)} {word}"
+        for found, word in (
+            (rules.approvers, "people in Slack"),
+            (rules.approver_groups, "groups in Slack"),
+            (rules.terminal_approvers, "in a terminal"),
+        )
+        if found
+    ]
+    seen = f"may approve: {', '.join(who)}; whoever asked {'may too' if rules.self_approval else 'may not'}"
+    found = [Examined("policy", Mark.OK, seen)]
+    if not rules.acting:
+        found[0] = Examined("policy", Mark.NOTE, f"{seen}; [policy] acting is off, and nothing is done")
+    never = sorted(unit for unit in rules.units if is_protected([unit]))
+    if never:
+        hint = "Take them out of [act] units: without them the node, or the way in, is gone."
+        found.append(Examined("units", Mark.WRONG, f"are never stopped: {', '.join(never)}", hint))
+    elif rules.units:
+        found.append(Examined("units", Mark.OK, f"may be stopped: {', '.join(sorted(rules.units))}"))
+    else:
+        found.append(Examined("units", Mark.NOTE, "[act] units is empty: nothing may be stopped"))
+    return tuple(found)
+
+
+async def bot_here(settings: Settings) -> tuple[Examined, ...]:
+    """Does a bot serve on this machine?"""
+    listen = str(settings.get("listen"))
+    try:
+        told = await fetched(listen, "/readyz")
+    except OSError as no:
+        return (Examined("bot here", Mark.NOT_SET, f"none answers at {listen} ({no})"),)
+    if '"ready": true' in told:
+        return (Examined("bot here", Mark.OK, f"takes work at {listen}"),)
+    return (Examined("bot here", Mark.WRONG, f"at {listen} takes no work", f"curl http://{listen}/readyz says why"),)
+
+
+async def sources(settings: Settings) -> tuple[Examined, ...]:
+    """Which sources of alerts are there?"""
+    rows = (
+        ("Alertmanager", "alertmanager_token", "ALERTMANAGER_TOKEN", "/alertmanager"),
+        ("Grafana", "grafana_webhook_secret", "GRAFANA_WEBHOOK_SECRET", "/grafana"),
+    )
+    return tuple(
+        Examined(name, Mark.OK, f"{path} is there, and takes who has {variable}")
+        if settings.get(key)
+        else Examined(name, Mark.NOT_SET, f"no {variable}: {path} is not there (404)")
+        for name, key, variable, path in rows
+    )
+
+
+async def prometheus(settings: Settings, nodes: Sequence[Node], now: Callable[[], datetime]) -> tuple[Examined, ...]:
+    """Does Prometheus answer, and know one of the nodes?
+
+    Raises: SettingsError when PROMETHEUS_URL is no address.
+    """
+    past = past_of(settings, nodes)
+    if past is None:
+        return (Examined("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts stand without the past"),)
+    try:
+        for node in nodes[:1]:
+            told = await past.before(node, now())
+            return (Examined("Prometheus", Mark.OK, f"of {node.name}: {told[0].says if told else 'nothing to tell'}"),)
+    except CannotRead as no:
+        hint = "Is it reachable, and does its label instance hold the inventory's names, addresses or labels?"
+        return (Examined("Prometheus", Mark.WRONG, str(no), hint),)
+    finally:
+        await past.close()
+    return (Examined("Prometheus", Mark.NOTE, "not tried: there are no nodes"),)

@@ -1,0 +1,130 @@
+"""A sample of nodes, examined: reached, told the time, and asked what the logins there may run as root."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+from bot.app.parts import now
+from bot.domain.batch import Batch, Sampling, root_ways
+from bot.domain.command import Command, Completed
+from bot.domain.contracts import Transport
+from bot.domain.errors import MissingFile, Unreachable
+from bot.domain.examined import Examined, Mark
+from bot.domain.node import Node
+from bot.domain.probe import Probe
+
+NODE_SECONDS = timedelta(seconds=15)
+SKEW_NOTED, SKEW_WRONG = 5.0, 60.0  # seconds between a node's clock and ours
+_ASKED = (Command("who", ("whoami",)), Command("time", ("date", "+%s"), lane="cpu"))
+_NAMED = 4  # commands that are told by name
+
+
+def sample(nodes: Sequence[Node], count: int) -> tuple[Node, ...]:
+    """Return so many nodes, from all over the inventory.
+
+    Example:
+    >>> [node.name for node in sample([Node(name, "x") for name in "abcdef"], 3)]
+    ['a', 'c', 'e']
+    """
+    if count >= len(nodes):
+        return tuple(nodes)
+    return tuple(nodes[number * len(nodes) // count] for number in range(count))
+
+
+@dataclass(frozen=True, slots=True)
+class NodeExamination:
+    """Looks at nodes; `acting` is what to replace in a node for the login that acts, `acts` what that has to run."""
+
+    transport: Transport
+    probes: Sequence[Probe]
+    acting: Mapping[str, Any]
+    acts: Sequence[Sequence[str]]
+
+    async def look(self, node: Node) -> tuple[Examined, ...]:
+        """Reach one node by each of the logins."""
+        reads = sorted({way for probe in self.probes for command in probe.commands for way in root_ways(command)})
+        examinations = [self._login(node, "node", reads, Mark.NOTE)]
+        if self.acts:
+            acts = [("sudo", "-n", *argv) for argv in self.acts]
+            examinations.append(self._login(replace(node, **self.acting), "node, acting", acts, Mark.WRONG))
+        return tuple(one for found in await asyncio.gather(*examinations) for one in found)
+
+    async def _login(
+        self, node: Node, word: str, rights: Sequence[Sequence[str]], lacking: Mark
+    ) -> tuple[Examined, ...]:
+        name = f"{word} {node.name}"
+        began = asyncio.get_running_loop().time()
+        try:
+            runs = await self._runs(node, rights)
+        except (Unreachable, MissingFile) as no:
+            return (Examined(name, Mark.WRONG, no.sentence, no.try_next),)
+        took = asyncio.get_running_loop().time() - began
+        user = _said(runs, "who") or "?"
+        found = [Examined(name, Mark.OK, f"logged in as {user} in {took:.1f} s")]
+        if word == "node":
+            found.append(_clock(node, runs))
+        found.append(
+            _rights(f"{'sudo' if word == 'node' else 'sudo, acting'} {node.name}", user, runs, rights, lacking)
+        )
+        return tuple(found)
+
+    async def _runs(self, node: Node, rights: Iterable[Sequence[str]]) -> dict[str, Completed]:
+        asked = [(command.name, command) for command in _ASKED]
+        for number, (_, _, *argv) in enumerate(rights):  # without sudo -n, which -l stands behind
+            asked.append((f"right {number}", Command("may", ("sudo", "-n", "-l", *argv), output_limit_bytes=4096)))
+        runs: dict[str, Completed] = {}
+        async with aclosing(self.transport.read(node, Batch.of(asked, Sampling(1)), NODE_SECONDS)) as arriving:
+            async for run in arriving:
+                runs[run.probe] = run
+        return runs
+
+
+def _said(runs: Mapping[str, Completed], name: str) -> str:
+    run = runs.get(name)
+    return run.stdout.strip() if run is not None and run.exit_status == 0 else ""
+
+
+def _clock(node: Node, runs: Mapping[str, Completed]) -> Examined:
+    name, told = f"clock of {node.name}", _said(runs, "time")
+    if not (told.isascii() and told.isdigit() and len(told) < 12):
+        return Examined(name, Mark.NOTE, "it does not say what time it is")
+    skew = abs((now() - datetime.fromtimestamp(int(told), UTC)).total_seconds())
+    seen = f"{skew:,.0f} s from ours"
+    if skew > SKEW_NOTED:
+        mark = Mark.WRONG if skew > SKEW_WRONG else Mark.NOTE
+        return Examined(name, mark, seen, "Let chrony or systemd-timesyncd set it: times in its log are compared.")
+    return Examined(name, Mark.OK, seen)
+
+
+def _rights(
+    name: str, user: str, runs: Mapping[str, Completed], rights: Sequence[Sequence[str]], lacking: Mark
+) -> Examined:
+    if user == "root":
+        return Examined(name, Mark.NOTE, "the login is root", "Give the bot a login of its own: zombie sudoers")
+    missing, unknown = [], 0
+    for number, argv in enumerate(rights):
+        told = runs.get(f"right {number}")
+        if told is None or told.exit_status in (None, 124, 137):
+            unknown += 1
+        elif told.exit_status != 0:
+            missing.append(" ".join(_shown(argv)))
+    if unknown:
+        return Examined(name, lacking, f"sudo does not say what {user} may run", "Is it slow, or does it ask a server?")
+    if missing:
+        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
+        seen = f"{user} may not run as root: {', '.join(missing[:_NAMED])}{more}"
+        return Examined(
+            name, lacking, seen, "zombie sudoers prints the lines; without them this is unread, or not done"
+        )
+    return Examined(name, Mark.OK, f"{user} may run all {len(rights)} commands as root")
+
+
+def _shown(argv: Sequence[str]) -> Sequence[str]:
+    """The command itself, without sudo and the time limit before it."""
+    rest = list(argv[2:])
+    return rest[4:] if rest[:1] == ["timeout"] else rest

@@ -1,0 +1,142 @@
+"""PagerDuty, examined: the key, the webhook subscription, and by a ping whether what it signs is taken for genuine."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
+
+from bot.app.pagerduty import pagerduty_access
+from bot.domain.errors import PagerDutyFailed, PagerDutyRefused
+from bot.domain.examined import Examined, Mark
+from bot.domain.pagerduty import Subscription
+from bot.domain.safe_text import one_line
+from bot.settings import Settings
+from bot.sources.pagerduty_client import PagerDutyClient
+from bot.sources.pagerduty_http import Patience
+
+PING_SECONDS = 8.0  # from the ping to its webhook; PagerDuty needs one or two
+_COUNTED = re.compile(r'^zombie_webhooks_total\{outcome="([a-z-]+)",source="pagerduty"\} ([0-9.e+]+)$', re.MULTILINE)
+_GENUINE = ("accepted", "repeated", "ignored")
+
+Counts = Mapping[str, float]
+
+
+async def counted(listen: str) -> Counts:
+    """Return what came of PagerDuty's requests at the bot that serves on this machine.
+
+    Raises: OSError when none answers there.
+    """
+    return {outcome: float(count) for outcome, count in _COUNTED.findall(await fetched(listen, "/metrics"))}
+
+
+async def fetched(listen: str, path: str) -> str:
+    """Return a page of the bot that serves on this machine, whatever its status.
+
+    Raises: OSError when none answers there.
+    """
+    host, _, port = listen.rpartition(":")
+    here = "127.0.0.1" if host in ("", "0.0.0.0", "[::]") else host
+
+    def get() -> str:
+        with build_opener(ProxyHandler({})).open(f"http://{here}:{port}{path}", timeout=3) as answer:
+            return str(answer.read(1024 * 1024).decode(errors="replace"))
+
+    try:
+        return await asyncio.to_thread(get)
+    except URLError as no:
+        if getattr(no, "code", 0):
+            return ""
+        raise OSError(one_line(str(no.reason), 80)) from no
+
+
+class PagerDutyExamination:
+    """Looks at the account. The ping is all that is sent; it raises nothing and calls nobody."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        patience: Patience | None = None,
+        counts: Callable[[str], Awaitable[Counts]] = counted,
+        ping_seconds: float = PING_SECONDS,
+    ) -> None:
+        self._settings = settings
+        self._patience = patience or Patience(tries=1)
+        self._counts = counts
+        self._ping_seconds = ping_seconds
+        self._table = settings.tables.get("pagerduty", {})
+
+    async def look(self) -> tuple[Examined, ...]:
+        """Look at everything.
+
+        Raises: SettingsError when what is set cannot be used.
+        """
+        access = pagerduty_access(self._settings)
+        events = (
+            Examined("PagerDuty routing key", Mark.OK, "set; not tried, for that would raise an alert")
+            if access.routing_key
+            else Examined("PagerDuty routing key", Mark.NOT_SET, "no PAGERDUTY_ROUTING_KEY: the bot raises no alerts")
+        )
+        if not access.token:
+            seen = "no PAGERDUTY_API_TOKEN: no notes, and no alerts read"
+            return (Examined("PagerDuty key", Mark.NOT_SET, seen), events)
+        client = PagerDutyClient.of(access, self._patience)
+        try:
+            known = await client.subscriptions()
+            sender = access.sender or "nobody: notes need PAGERDUTY_FROM with an account's key"
+            key = Examined("PagerDuty key", Mark.OK if access.sender else Mark.NOTE, f"taken; notes come from {sender}")
+            return (key, *await self._subscription(client, known), events)
+        except PagerDutyFailed as no:
+            hint = no.try_next or "Can this machine reach PagerDuty (PAGERDUTY_API_URL, a proxy, DNS)?"
+            return (Examined("PagerDuty key", Mark.WRONG, no.sentence, hint), events)
+        finally:
+            await client.close()
+
+    async def _subscription(self, client: PagerDutyClient, known: tuple[Subscription, ...]) -> tuple[Examined, ...]:
+        name = "PagerDuty subscription"
+        if self._table.get("poll"):
+            return (Examined(name, Mark.NOT_SET, "[pagerduty] poll = true: nothing need reach this bot"),)
+        if not self._settings.get("pagerduty_webhook_secrets"):
+            seen = "no PAGERDUTY_WEBHOOK_SECRETS: /pagerduty is not there, and nothing is brought"
+            return (Examined(name, Mark.NOT_SET, seen, "Set it, or [pagerduty] poll = true."),)
+        wanted = self._table.get("subscription", "")
+        found = [one for one in known if one.id == wanted or not wanted]
+        if len(found) != 1:
+            seen = f"{len(known)} webhook subscriptions, and not one is ours" if known else "no webhook subscription"
+            hint = (
+                "Make one for incidents in “Integrations”, “Generic Webhooks (v3)”; [pagerduty] subscription names it."
+            )
+            return (Examined(name, Mark.WRONG, seen, hint),)
+        (ours,) = found
+        if ours.is_disabled:
+            by = "by PagerDuty, after deliveries that failed" if ours.is_suspended else "by somebody"
+            return (Examined(name, Mark.WRONG, f"{ours.id} is switched off {by}", "/zombie pagerduty on"),)
+        return (Examined(name, Mark.OK, f"{ours.id} brings to {ours.url}"), await self._signature(client, ours))
+
+    async def _signature(self, client: PagerDutyClient, ours: Subscription) -> Examined:
+        name, listen = "PagerDuty signature", str(self._settings.get("listen"))
+        try:
+            before = await self._counts(listen)
+        except OSError as no:
+            seen = f"not tried: no bot answers at {listen} on this machine ({no})"
+            return Examined(name, Mark.NOTE, seen, "Run zombie doctor beside the bot that serves.")
+        try:
+            await client.ping(ours.id)
+        except PagerDutyRefused as no:
+            return Examined(name, Mark.NOTE, f"PagerDuty does not ping: {no.sentence}", no.try_next)
+        more: dict[str, float] = {}
+        try:
+            async with asyncio.timeout(self._ping_seconds):
+                while not more:
+                    await asyncio.sleep(0.2)
+                    now = await self._counts(listen)
+                    more = {one: count for one, count in now.items() if count > before.get(one, 0.0)}
+        except (TimeoutError, OSError):
+            seen = f"a ping was sent, and nothing came to the bot here within {self._ping_seconds:g} s"
+            return Examined(name, Mark.WRONG, seen, f"Does {ours.url} lead to this bot (TLS, firewall, path)?")
+        if any(outcome in more for outcome in _GENUINE):
+            return Examined(name, Mark.OK, "a ping came, and its signature is right")
+        hint = "PAGERDUTY_WEBHOOK_SECRETS has to hold the secret that PagerDuty showed when the subscription was made."
+        return Examined(name, Mark.WRONG, f"a ping came and was refused: {', '.join(sorted(more))}", hint)

@@ -1,0 +1,55 @@
+"""`zombie doctor`: is everything there that the bot leans on, and what to do where it is not."""
+
+from __future__ import annotations
+
+import argparse
+
+from bot.commands import options
+
+_EXIT_CODES = """exit status:
+  0  nothing is wrong
+  1  something is wrong; each line says what to do
+  2  the command line, or a file it names, is wrong
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = commands.add_parser(
+        "doctor",
+        help="look at everything that the bot leans on, and say what to do",
+        description="Look, all at once and each within its time, at Slack (tokens, scopes, Socket Mode, who approves), "
+        "PagerDuty (key, subscription, signature by a ping), a sample of nodes (SSH, sudo, clock), the database, the "
+        "disk and the policy. Nothing is changed.",
+        epilog=_EXIT_CODES,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--nodes", type=options.positive, default=5, metavar="N", help="how many nodes (default: 5)")
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    options.add_files(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    import asyncio
+
+    from bot.app.doctor import Doctor
+    from bot.app.watching import terminal_width
+    from bot.domain.examined import all_well
+    from bot.settings import database_url
+    from bot.surfaces.examined import examination_document, examination_text
+
+    settings = options.settings(arguments)
+    known = options.inventory(arguments, settings)
+    url = database_url(arguments.environ)
+
+    async def examine() -> int:
+        found = await Doctor(settings, known, url, arguments.environ, arguments.nodes).examined()
+        if arguments.json:
+            print(examination_document(found))
+        else:
+            print(examination_text(found, terminal_width(), options.wants_colour(arguments)), end="")
+        return 0 if all_well(found) else 1
+
+    return asyncio.run(examine())

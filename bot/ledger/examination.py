@@ -1,0 +1,85 @@
+"""A ledger's database, looked at without touching it: no table is made, none is brought up to date."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from sqlalchemy import Connection, Engine, create_engine, func, inspect, select
+from sqlalchemy.exc import SQLAlchemyError
+
+from bot.domain.entry import Head, instant_of
+from bot.domain.errors import LedgerUnavailable
+from bot.domain.house_events import HOUSE
+from bot.ledger.database import _NOW, _file, _parsed, _postgresql, _reason
+from bot.ledger.migrations import VERSION
+from bot.ledger.rows import head_of
+from bot.ledger.tables import INCIDENTS
+
+PATIENCE = timedelta(seconds=3)
+_OPEN = select(func.count()).select_from(INCIDENTS).where(~INCIDENTS.c.ended)  # by an index
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """How a ledger is: the version of its tables beside the one this program knows, its head and its time."""
+
+    version: int
+    known_version: int
+    open_incidents: int
+    house: Head
+    now: datetime
+
+
+def where(url: str) -> Path | None:
+    """Return the file of an SQLite ledger, None for PostgreSQL.
+
+    Raises: SettingsError when the URL names no database that can be used.
+    """
+    return _file(_parsed(url))
+
+
+def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
+    """Look.
+
+    Raises: SettingsError; LedgerUnavailable when it cannot be asked, or is no ledger.
+    """
+    parsed = _parsed(url)
+    path = _file(parsed)
+    name = path or parsed.render_as_string(hide_password=True)
+    engine = _read_only(path, patience) if path is not None else _postgresql(parsed, patience)
+    try:
+        with _reading(engine) as connection:
+            if not inspect(connection).has_table("zombie_schema"):
+                raise LedgerUnavailable(f"{name} is a database, and holds no ledger.")
+            version = int(connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one())
+            return Condition(
+                version,
+                VERSION,
+                int(connection.execute(_OPEN).scalar_one()),
+                head_of(connection, HOUSE)[0],
+                instant_of(str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())),
+            )
+    except SQLAlchemyError as no:
+        raise LedgerUnavailable(f"The ledger at {name} cannot be read: {_reason(no)}.") from no
+    finally:
+        engine.dispose()
+
+
+def _read_only(path: Path, patience: timedelta) -> Engine:
+    def connect() -> Any:
+        return sqlite3.connect(f"file:{quote(str(path))}?mode=ro", uri=True, timeout=patience.total_seconds())
+
+    return create_engine("sqlite://", creator=connect)
+
+
+@contextmanager
+def _reading(engine: Engine) -> Iterator[Connection]:
+    with engine.connect().execution_options(zombie_writes=False) as connection, connection.begin():
+        yield connection

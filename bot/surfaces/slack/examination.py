@@ -1,0 +1,181 @@
+"""Slack, examined: tokens, scopes as Slack reports them, the way in, and the people whom the policy names."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from contextlib import asynccontextmanager
+from datetime import datetime
+from email.utils import parsedate_to_datetime
+from typing import Any, TypeVar
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.web.async_client import AsyncWebClient
+from slack_sdk.web.async_slack_response import AsyncSlackResponse
+
+from bot.domain.examined import Examined, Mark
+from bot.domain.safe_text import one_line
+from bot.surfaces.slack.calls import error_name
+from bot.surfaces.slack.connection import SlackTokens, is_loopback
+
+T = TypeVar("T")
+CALL_SECONDS = 8.0
+NAMED = 20  # of the policy's people: more are counted, and not asked for
+SKEW_SECONDS = 120.0  # Slack's signed requests are refused at five minutes
+SCOPES: Mapping[str, str] = {
+    "app_mentions:read": "to hear @zombie",
+    "chat:write": "to post cards",
+    "commands": "to hear /zombie",
+    "usergroups:read": "to see who is in a group of approvers",
+    "users:read": "to see whether who approves is a person",
+}
+_AGAIN = "Add it under “OAuth & Permissions” and install the app again."
+_FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError, OSError, ValueError)
+
+
+class SlackExamination:
+    """Looks at one app in one workspace; nothing is posted and nothing is changed."""
+
+    def __init__(self, tokens: SlackTokens, now: Callable[[], datetime]) -> None:
+        self._tokens = tokens
+        self._now = now
+
+    async def bot_token(self) -> tuple[Examined, ...]:
+        """Is the bot's token taken, with the scopes that are needed, and do the clocks agree?"""
+        async with self._client(self._tokens.bot) as client:
+            try:
+                answer = await _in_time(client.auth_test())
+            except _FAILURES as error:
+                says = (
+                    f"Slack does not take it: {_why(error)}" if _is_no(error) else f"Slack is not there: {_why(error)}"
+                )
+                hint = "Copy the xoxb-… token from “OAuth & Permissions” of the app." if _is_no(error) else _REACH
+                return (Examined("Slack bot token", Mark.WRONG, says, hint),)
+        who = f"{answer.get('user')} in {answer.get('team')} ({answer.get('team_id')})"
+        return (Examined("Slack bot token", Mark.OK, who), self._scopes(answer), self._clock(answer))
+
+    async def socket(self) -> tuple[Examined, ...]:
+        """Can a connection of Socket Mode be opened, and does Slack say hello?"""
+        name = "Slack Socket Mode"
+        if not self._tokens.app:
+            seen = "no SLACK_APP_TOKEN: Slack comes by HTTP to /slack/events, and has to reach this bot"
+            return (Examined(name, Mark.NOT_SET, seen),)
+        try:
+            async with self._client(self._tokens.app) as client:
+                answer = await _in_time(client.apps_connections_open(app_token=self._tokens.app))
+                session = client.session
+                assert session is not None
+                seconds = await _in_time(self._hello(session, str(answer["url"]), client.proxy))
+        except _FAILURES as error:
+            if _is_no(error):
+                hint = "Make an app-level token with connections:write under “Basic Information”."
+                return (Examined(name, Mark.WRONG, f"Slack does not take SLACK_APP_TOKEN: {_why(error)}", hint),)
+            return (Examined(name, Mark.WRONG, f"no hello came: {_why(error)}", _REACH),)
+        return (Examined(name, Mark.OK, f"opened, and Slack said hello after {seconds * 1000:.0f} ms"),)
+
+    async def people(self, users: Collection[str], groups: Collection[str]) -> tuple[Examined, ...]:
+        """Are the approvers people, and can the groups of approvers be read?"""
+        found: list[Examined] = []
+        async with self._client(self._tokens.bot) as client:
+            found += [await self._group(client, group) for group in sorted(groups)[:NAMED]]
+            if users:
+                found.append(await self._users(client, sorted(users)[:NAMED], len(users)))
+        return tuple(found)
+
+    # --- inside
+
+    def _scopes(self, answer: AsyncSlackResponse) -> Examined:
+        told = _header(answer, "x-oauth-scopes")
+        if told is None:
+            return Examined("Slack scopes", Mark.NOTE, "Slack does not say which scopes the token has")
+        granted = {scope.strip() for scope in told.split(",") if scope.strip()}
+        if missing := sorted(SCOPES.keys() - granted):
+            what = "; ".join(f"{scope} ({SCOPES[scope]})" for scope in missing)
+            return Examined("Slack scopes", Mark.WRONG, f"missing: {what}", _AGAIN)
+        if more := sorted(granted - SCOPES.keys()):
+            seen = f"all that are needed, and more: {', '.join(more)}"
+            return Examined(
+                "Slack scopes", Mark.NOTE, seen, "Take away what is not needed: the app can do no more then."
+            )
+        return Examined("Slack scopes", Mark.OK, ", ".join(sorted(granted)))
+
+    def _clock(self, answer: AsyncSlackResponse) -> Examined:
+        try:
+            skew = (self._now() - parsedate_to_datetime(_header(answer, "date") or "")).total_seconds()
+        except (TypeError, ValueError):
+            return Examined("clock and Slack's", Mark.NOTE, "Slack does not say what time it is")
+        if abs(skew) > SKEW_SECONDS:
+            hint = "Set the clock (chrony): signed requests are refused, and times in the record are wrong."
+            return Examined("clock and Slack's", Mark.WRONG, f"{abs(skew):,.0f} s apart", hint)
+        return Examined("clock and Slack's", Mark.OK, f"{abs(skew):.0f} s apart")
+
+    async def _hello(self, session: aiohttp.ClientSession, url: str, proxy: str | None) -> float:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        async with session.ws_connect(url, proxy=proxy, max_msg_size=1024 * 1024) as socket:
+            async for message in socket:
+                if message.type is aiohttp.WSMsgType.TEXT and json.loads(message.data).get("type") == "hello":
+                    return loop.time() - began  # and hang up at once: nothing may be brought to us in place of the bot
+        raise ValueError("the connection was closed")
+
+    async def _group(self, client: AsyncWebClient, group: str) -> Examined:
+        name = f"approvers {group}"
+        try:
+            members = (await _in_time(client.usergroups_users_list(usergroup=group))).get("users") or ()
+        except _FAILURES as error:
+            hint = "Is it the group's id (S…), and does the app have usergroups:read?" if _is_no(error) else _REACH
+            return Examined(name, Mark.WRONG, f"its members cannot be read: {_why(error)}", hint)
+        if not members:
+            return Examined(name, Mark.WRONG, "nobody is in it", "Put those into the group who may approve.")
+        return Examined(name, Mark.OK, f"{len(members)} people")
+
+    async def _users(self, client: AsyncWebClient, users: Iterable[str], count: int) -> Examined:
+        names, strangers = [], []
+        for user in users:
+            try:
+                told: Mapping[str, Any] = (await _in_time(client.users_info(user=user))).get("user") or {}
+            except _FAILURES as error:
+                strangers.append(f"{user} ({_why(error)})")
+                continue
+            if told.get("deleted") or told.get("is_bot"):
+                strangers.append(f"{user} ({'deactivated' if told.get('deleted') else 'a bot'})")
+            names.append(str(told.get("name") or user))
+        if strangers:
+            hint = "Take them out of [policy] approvers, or write their ids (U…) right."
+            return Examined("approvers", Mark.WRONG, f"no people: {', '.join(strangers)}", hint)
+        more = f" and {count - len(names)} more" if count > len(names) else ""
+        return Examined("approvers", Mark.OK, ", ".join(names) + more)
+
+    @asynccontextmanager
+    async def _client(self, token: str) -> AsyncIterator[AsyncWebClient]:
+        client = AsyncWebClient(token=token or None, base_url=self._tokens.api_url)
+        if is_loopback(self._tokens.api_url):
+            client.proxy = None  # it takes one from the environment, which leads away from here
+        async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_SECONDS)) as session:
+            client.session = session
+            yield client
+
+
+_REACH = "Can this machine reach Slack (SLACK_API_URL, a proxy, DNS)?"
+
+
+async def _in_time(call: Awaitable[T]) -> T:
+    async with asyncio.timeout(CALL_SECONDS):
+        return await call
+
+
+def _is_no(error: BaseException) -> bool:
+    """True when Slack was reached, and said no."""
+    return isinstance(error, SlackApiError) and getattr(error.response, "status_code", 0) == 200
+
+
+def _why(error: BaseException) -> str:
+    if isinstance(error, SlackApiError):
+        return error_name(error)
+    return "no answer in time" if isinstance(error, TimeoutError) else one_line(str(error) or repr(error), 120)
+
+
+def _header(answer: AsyncSlackResponse, name: str) -> str | None:
+    return next((str(value) for key, value in answer.headers.items() if key.lower() == name), None)
