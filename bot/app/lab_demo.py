@@ -10,6 +10,7 @@ from pathlib import Path
 
 from bot.app.demo import POLICY, stage
 from bot.app.lab import LOGIN, lab, recipe, say
+from bot.demo.cluster.of_fleet import SETTINGS as CLUSTER
 from bot.demo.story import tell
 from bot.lab.fault import find
 from bot.lab.lab import Lab, Wish
@@ -18,6 +19,7 @@ from bot.lab.virtual_machine import Hardware
 
 BEYOND_WINDOW = timedelta(seconds=85)  # emulated, a node with work of its own answers slowly
 OWN = Wish(nodes=1, cgroups="v1", hardware=Hardware(memory_mib=768))  # so little that the leak does harm
+POLICY_HERE = POLICY.removesuffix(CLUSTER).replace('"30s"', '"10m"') + '[check]\ndeadline = "90s"\n'
 DISEASE = "leaked-memory-cgroups"
 
 
@@ -60,8 +62,7 @@ def demo_on_lab(samples: int, command: str, environment: Mapping[str, str]) -> i
     Raises: UsageError when this machine cannot boot one.
     """
     here = lab(environment)
-    with_policy = POLICY.replace('reboot_deadline = "30s"', 'reboot_deadline = "10m"') + '[check]\ndeadline = "90s"\n'
-    on_stage = stage(samples, command, BEYOND_WINDOW, with_policy)
+    on_stage = stage(samples, command, BEYOND_WINDOW, POLICY_HERE)
     if nodes := here.nodes:
         return tell(on_stage, lambda folder: LabCast.of(here, folder, _as_they_are(nodes)))
     (node,) = here.up(recipe("bookworm"), OWN)
