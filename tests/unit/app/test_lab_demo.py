@@ -1,4 +1,4 @@
-"""The demo on the lab's nodes: what it writes stays out of the lab, and its policy is the demo's with longer windows."""
+"""The demo on the lab's nodes: what it writes stays out of the lab; its policy is the demo's, with longer windows."""
 
 import tomllib
 from pathlib import Path
