@@ -13,14 +13,18 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
+from bot.domain.approval import Approval
+from bot.domain.errors import LedgerUnavailable, Refused
+from bot.domain.events import GIVE_UP, GO_ON
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
-from bot.ledger import Database, Ledger, audit
+from bot.ledger import Database, Leases, Ledger, audit
 from tests.scheduled_stage import ENDINGS, POLICY, SETTLED, Stage
 from tests.schedules import World
 
 SCHEDULES = int(os.environ.get("ZOMBIE_SCHEDULES", "2000"))
 PARTS = 10
+LEASED = 0.25  # of the schedules; the leases only spare work, and what they promise holds without them
 
 
 MEMORY = Path("/dev/shm")  # the record is kept as ever, but nobody waits for a disk
@@ -36,7 +40,7 @@ def database() -> Iterator[Database]:
 
 
 def played(database: Database, seed: int) -> tuple[Stage, dict[str, Incident]]:
-    """One schedule: one or two incidents, one slot, two approvers, one to three runners each."""
+    """One schedule: one or two incidents, one slot, two approvers, one to three runners each, with leases or without."""
     world = World(seed)
     ledger = Ledger(database, lambda: world.now)
     names = [f"n{seed}a", f"n{seed}b"][: world.random.choice((1, 1, 1, 2))]
@@ -46,14 +50,38 @@ def played(database: Database, seed: int) -> tuple[Stage, dict[str, Incident]]:
         stage.propose(incident, name)
         for person in ("ann", "bob")[: world.random.choice((1, 2))]:
             stage.decided_by(incident, person)
+        leased = len(names) == 1 and world.chance(LEASED)
         for number in range(world.random.choice((1, 1, 2, 3))):
-            stage.run_by(incident, f"r{number}")
+            if leased:
+                stage.seen_to_by(incident, f"r{number}", lambda who: Leases(database, who, time=lambda: world.now))
+            else:
+                stage.run_by(incident, f"r{number}")
+        if world.chance(0.3):
+            meddled_with(stage, incident)
         node = stage.nodes[name]
         if node.ending == "rebooted-by-others":
             at = world.now + timedelta(seconds=world.random.uniform(0, 40))
             world.due.append((at, partial(node.reboot, by_us=False)))
     world.run()
     return stage, {incident: fold(ledger.read(incident)) for incident in incidents}
+
+
+def meddled_with(stage: Stage, incident: str) -> None:
+    """Let a person call it off, or answer whatever it may ask, at some moment."""
+    world = stage.world
+
+    async def meddle() -> None:
+        await world.sleep(world.random.uniform(0, 90))
+        responder, wish = stage.responder(), Approval("terminal:bob", "enough")
+        answer = world.random.choice(("", GO_ON, GIVE_UP))
+        try:
+            await (responder.answer(incident, answer, wish) if answer else responder.cancel(incident, wish))
+        except Refused as no:
+            stage.refusals[no.name] += 1
+        except LedgerUnavailable:
+            stage.refusals["LedgerUnavailable"] += 1
+
+    world.start(f"bob meddles with {incident}", meddle)
 
 
 @pytest.mark.slow
@@ -69,6 +97,9 @@ def test_whatever_dies_a_node_is_rebooted_once_and_every_incident_ends(database:
             assert all(times <= 1 for times in node.reboots.values()), told
             assert sum(node.reboots.values()) <= 1, told
             assert node.done_as_stranger == 0, told
+            if incident.state in ("cancelled", "declined"):
+                assert not incident.steps, told
+                assert (node.asked, node.enabled) == (0, True), told
             if incident.state == "resolved":
                 assert node.boot > 0, told
                 assert not node.enabled, told
