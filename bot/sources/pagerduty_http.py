@@ -114,7 +114,13 @@ class PagerDutyHttp:
             any(url.startswith("https:") for url in (access.api_url, access.events_url))
             and ssl.create_default_context()
         )
-        self._client = httpx.AsyncClient(timeout=timeout, verify=verify, transport=transport, follow_redirects=False)
+        self._client = httpx.AsyncClient(
+            timeout=timeout,
+            verify=verify,
+            trust_env=bool(verify),  # a proxy, where the environment names one, has no business on loopback
+            transport=transport,
+            follow_redirects=False,
+        )
 
     async def close(self) -> None:
         """Hang up."""
@@ -168,7 +174,9 @@ class PagerDutyHttp:
         return max(asked, self._patience.first_pause_seconds * 2.0 ** (state.attempt_number - 1))
 
     async def _once(self, request: _Request) -> Any:
-        if (wait := self._free_at - self._clock()) > 0:
+        if (wait := self._free_at - self._clock()) > LONGEST_WAIT_SECONDS:
+            raise PagerDutyUnavailable("PagerDuty limits us, for a while yet.", retry_after_seconds=wait)
+        if wait > 0:
             await self._sleep(wait)
         try:
             status, answered, content = await self._exchange(request)

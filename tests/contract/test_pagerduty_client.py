@@ -108,6 +108,9 @@ async def test_long_limit_is_the_callers_to_wait_out() -> None:
         with pytest.raises(PagerDutyUnavailable) as no:
             await asking.subscriptions()
         assert no.value.retry_after_seconds == 600
+        with pytest.raises(PagerDutyUnavailable, match="limits us"):
+            await asking.subscriptions()
+        assert len(pagerduty.asked()) == 1, "nobody hangs meanwhile, and nothing is asked"
 
 
 async def test_own_pace_keeps_within_the_limit() -> None:
