@@ -43,6 +43,7 @@ class Alerts:
     known: Inventory
     see: Callable[[str], Awaitable[None]]
     beside: set[asyncio.Task[None]]
+    stopped: asyncio.Event
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
     def start(self) -> None:
@@ -51,6 +52,7 @@ class Alerts:
 
     async def stop(self, seconds: float) -> None:
         """Begin with nothing more, and let what is under way come to its end, so long at most."""
+        self.stopped.set()
         tasks = (*self._tasks, *self.beside)
         for task in tasks:
             task.cancel()
@@ -104,8 +106,12 @@ def alerts(
         books.inbox, books.cases, book, rules, lambda: nodes, see, now, log, signals_of=signals, person_of=person_of
     )
     beside: set[asyncio.Task[None]] = set()
+    stopped = asyncio.Event()
 
     def begin_beside(work: Coroutine[Any, Any, None], name: str) -> None:
+        if stopped.is_set():
+            work.close()
+            return
         task = asyncio.create_task(work, name=name)
         beside.add(task)
         task.add_done_callback(beside.discard)
@@ -132,4 +138,4 @@ def alerts(
     found = sources(settings)
     if found and not channel_of(rules):
         log("alerts_unseen", because="[slack] alerts_channel is not set: what alerts lead to has no card in Slack")
-    return Alerts(hooks.posts(found), (desk,), intake, book, known, see, beside)
+    return Alerts(hooks.posts(found), (desk,), intake, book, known, see, beside, stopped)

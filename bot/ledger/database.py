@@ -23,6 +23,7 @@ from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger.migrations import migrate
 from bot.ledger.presence import Presence
+from bot.ledger.turn import Turn
 
 BUSY = timedelta(seconds=10)  # how long one process waits for another's transaction, which takes milliseconds
 _WRITES, _ADDS = "zombie_writes", "adds"
@@ -41,9 +42,11 @@ _NOW = {
 class Database:
     """An open database; threads may share it, each transaction has a connection of its own."""
 
-    def __init__(self, engine: Engine, sentence: str) -> None:
+    def __init__(self, engine: Engine, sentence: str, busy: timedelta = BUSY) -> None:
         self._engine = engine
         self._sentence = sentence
+        self._busy = busy
+        self._turn = Turn() if engine.dialect.name == "sqlite" else None
 
     @classmethod
     def open(cls, url: str, busy: timedelta = BUSY) -> Database:
@@ -55,7 +58,7 @@ class Database:
         path = _file(parsed)
         sentence = f"The ledger at {path or parsed.render_as_string(hide_password=True)} cannot be used"
         engine = _sqlite(path, busy) if path is not None else _postgresql(parsed, busy)
-        database = cls(engine, sentence)
+        database = cls(engine, sentence, busy)
         try:
             with _alone(path):
                 if path is not None:
@@ -118,10 +121,27 @@ class Database:
     @contextlib.contextmanager
     def _transaction(self, writes: bool | str) -> Iterator[Connection]:
         try:
-            with self._engine.connect().execution_options(**{_WRITES: writes}) as connection, connection.begin():
+            with (
+                self._in_turn(writes),
+                self._engine.connect().execution_options(**{_WRITES: writes}) as connection,
+                connection.begin(),
+            ):
                 yield connection
         except SQLAlchemyError as no:
             raise LedgerUnavailable(f"{self._sentence}: {_reason(no)}.") from no
+
+    @contextlib.contextmanager
+    def _in_turn(self, writes: bool | str) -> Iterator[None]:
+        """Wait for this program's other threads; what is only added goes before the rest, for somebody waits for it."""
+        if not writes or self._turn is None:
+            yield
+            return
+        with self._turn.taken(first=writes == _ADDS, seconds=self._busy.total_seconds()) as came:
+            if not came:
+                raise LedgerUnavailable(
+                    f"{self._sentence}: it is busy for longer than {self._busy.total_seconds():g} s."
+                )
+            yield
 
     def _begin_wal(self) -> None:
         # Not inside a transaction, hence not through the engine's own begin.
