@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import Any
@@ -23,17 +23,18 @@ def now() -> datetime:
 class Naps:
     """Sleeps that take no time and are remembered; `clock` is moved by each."""
 
-    def __init__(self) -> None:
+    def __init__(self, day: Callable[[], datetime] | None = None) -> None:
         self.taken: list[float] = []
         self.seconds = 1000.0
+        self._day = day
 
     async def __call__(self, seconds: float) -> None:
         self.taken.append(seconds)
         self.seconds += seconds
 
     def clock(self) -> float:
-        """Monotonic seconds, which only pass while somebody sleeps."""
-        return self.seconds
+        """Monotonic seconds, which only pass while somebody sleeps, or as the time of `day` does."""
+        return self.seconds + (self._day().timestamp() if self._day is not None else 0.0)
 
 
 @asynccontextmanager

@@ -44,7 +44,7 @@ async def surface(
     with ThreadPoolExecutor(1) as threads:
         outbox = AwaitedOutbox(Outbox(database, timedelta(seconds=60), parts=PAGERDUTY, at_once=1), threads)
         ledger = AwaitedLedger(Ledger(database), threads)
-        async with client(pagerduty, naps=Naps()) as asking:
+        async with client(pagerduty, naps=Naps(clock)) as asking:
             yield PagerDutySurface(asking, outbox, ledger, clock, log if log is not None else Log(), **settings)
 
 
