@@ -73,7 +73,10 @@ class Service:
         table = settings.tables.get("slack", {})
         each_at_once = table.get("each_at_once", EACH_AT_ONCE)
         self._checks = CheckDesk(self._diagnose, journal.log, settings.parallel, each_at_once)
-        self._slack = SlackConnection(tokens, self._timing, now, journal.log, journal.logger("slack"))
+        self._metering = metering(settings, journal, books)
+        self._slack = SlackConnection(
+            tokens, self._timing, now, journal.log, journal.logger("slack"), self._metering.counted
+        )
         self._record = Record(books.ledger, journal.log, self._acting.offer, books.leases)
         self._poster = Poster(self._slack.calls, books.outbox, self._timing, now, journal.log)
         self._deeds = slack_acting(
@@ -96,7 +99,6 @@ class Service:
             journal.log,
             self._deeds.orders.see_through,
         )
-        self._metering = metering(settings, journal, books)
         self._alerts = alerts(
             settings, known, books, self._acting, self._checks, self._poster, journal.log,
             begin=self._desk.begin, see=self._see, counted=self._metering.counted, pagerduty=lambda: self._pagerduty,

@@ -47,6 +47,8 @@ async def test_a_check_is_counted_timed_and_told_with_its_incident(slack: SlackW
             'zombie_incidents{state="triaged"} 1.0',
             'zombie_incidents_by_cause{cause="leaked-memory-cgroups",state="triaged"} 1.0',
             "zombie_ledger_up 1.0",
+            'zombie_webhooks_total{outcome="accepted",source="slack"} 1.0',
+            "zombie_ack_seconds_count 1.0",
         ):
             assert line in after
         (incident,) = [one.id for one in await bot.ledger.incidents()]

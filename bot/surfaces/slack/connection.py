@@ -62,8 +62,10 @@ class SlackConnection:
         now: Callable[[], datetime],
         log: Callable[..., None],
         logger: logging.Logger,
+        counted: Callable[[str, str, float], None] | None = None,
     ) -> None:
         self._tokens = tokens
+        self._counted = counted
         self._timing = timing
         self._log = log
         self._client = self._web_client(tokens.bot)
@@ -190,7 +192,13 @@ class SlackConnection:
         return app
 
     async def _dispatch(self, request: AsyncBoltRequest) -> BoltResponse:
-        response: BoltResponse = await self.app.async_dispatch(request)
+        began, outcome = self._timing.clock(), "failed"
+        try:
+            response: BoltResponse = await self.app.async_dispatch(request)
+            outcome = {200: "accepted", 404: "ignored"}.get(response.status, "failed")
+        finally:
+            if self._counted is not None:
+                self._counted("slack", outcome, self._timing.clock() - began)
         if response.status == 404:  # nothing of ours; Slack would bring it again and again
             return BoltResponse(status=200)
         return response
