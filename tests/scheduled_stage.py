@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.actions import ACTIONS
 from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.approval import Approval
+from bot.domain.contracts import Again
 from bot.domain.errors import LedgerUnavailable, Refused
 from bot.domain.events import AlertReceived, PlanProposed, Triaged
 from bot.domain.node import Node
 from bot.domain.plan import Plan, Step
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
-from bot.ledger import Ledger
+from bot.ledger import Leases, Ledger
 from bot.response.binding import binds
 from bot.response.policy import Policy
 from bot.response.reach import Reach, Seen
@@ -87,7 +89,9 @@ class Stage:
         assert verdict.plan is not None
         seen = Seen(node.boot_id, "m" * 31 + "1", "SHA256:as-ever")
         alert = Alert(SourceKind.TERMINAL, "group", "terminal:asker")
-        self.ledger.append(incident, 0, AlertReceived(alert, name, "group", PLAYBOOK.name), "terminal:asker")
+        self.ledger.append(
+            incident, 0, AlertReceived(alert, name, f"group-{incident}", PLAYBOOK.name), "terminal:asker"
+        )
         self.ledger.append(incident, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
         bound = binds(verdict, self.find(name), seen, PLAYBOOK, self.policy)
         self.ledger.append(incident, 2, PlanProposed.of(verdict.plan, bound), BOT)
@@ -140,6 +144,29 @@ class Stage:
                 await self.world.sleep(max(0.01, again.after.total_seconds()))
 
         self.world.start(f"{name} runs {incident}", run)
+
+    def seen_to_by(self, incident: str, name: str, leases: Callable[[str], Leases]) -> None:
+        """Let a runner carry it to its end while it has its lease, and take that over from one that fell silent."""
+
+        async def run() -> None:
+            remediation = self.remediation()
+            ours = leases(f"{incident}-{remediation.stepping.runner}")
+            while incident in self.ledger.open_streams():
+                await self.world.boundary()
+                ours.beat()
+                ours.claim()
+                if not ours.mine():
+                    await self.world.sleep(1)
+                    continue
+                await self.world.boundary()  # it may be frozen here, and wake up when it was taken over long ago
+                try:
+                    again = await remediation.advance(incident)
+                except LedgerUnavailable:
+                    again = Again(timedelta(seconds=1))
+                await self.world.sleep(min(max(0.01, again.after.total_seconds() if again is not None else 0), 2))
+            ours.leave()
+
+        self.world.start(f"{name} sees to {incident}", run)
 
 
 POLICY = Policy(
