@@ -1,0 +1,89 @@
+"""Fifty say yes at once: one look at the node, one decision, and the rest hear who was first."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import cast
+
+from bot.domain.approval import Approval
+from bot.domain.errors import Refused
+from bot.domain.fold import fold
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.ledger import AwaitedLedger
+from bot.response.glance import Glance, Look
+from bot.response.reach import Seen
+from bot.response.record import Record
+from bot.response.responder import Responder
+from tests.scheduled_stage import POLICY, Stage
+
+PEOPLE = tuple(f"p{number}" for number in range(50))
+
+
+@dataclass
+class Counted:
+    """A glance that takes a while, and counts."""
+
+    stage: Stage
+    looks_taken: Counter[str] = field(default_factory=Counter)
+
+    async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[Look, None]:
+        self.looks_taken[incident.id] += 1
+        await asyncio.sleep(0)
+        boot_id = self.stage.nodes["n1"].boot_id
+        yield Look(self.stage.verdict("n1"), Seen(boot_id, "m" * 31 + "1", "SHA256:as-ever"), ())
+
+
+@asynccontextmanager
+async def responders(stage: Stage, count: int) -> AsyncIterator[tuple[list[Responder], Counted]]:
+    """As many programs at one ledger, each with a responder of its own."""
+    stage.policy = replace(POLICY, terminal_approvers=dict.fromkeys(PEOPLE, ""), approval_expires=timedelta(hours=1))
+    stage.propose("many", "n1")
+    counted = Counted(stage)
+    with ThreadPoolExecutor(1) as threads:
+        ledger = AwaitedLedger(stage.ledger, threads)
+        made = [
+            replace(stage.responder(), book=Record(ledger), ledger=ledger, glance=cast("Glance", counted))
+            for _ in range(count)
+        ]
+        for one in made:  # a program's own turns
+            object.__setattr__(one, "_turns", type(one._turns)())
+        yield made, counted
+
+
+async def test_one_program_looks_once_for_all_who_click_at_once(stage: Stage) -> None:
+    async with responders(stage, 1) as ((responder,), counted):
+        told = await asyncio.gather(
+            *(responder.decide("many", Approval(f"terminal:{who}", "it leaks")) for who in PEOPLE),
+            return_exceptions=True,
+        )
+    assert counted.looks_taken == {"many": 1}
+    _one_decided(stage, told)
+
+
+async def test_two_programs_look_once_each_and_decide_once(stage: Stage) -> None:
+    async with responders(stage, 2) as (made, counted):
+        told = await asyncio.gather(
+            *(
+                made[number % 2].decide("many", Approval(f"terminal:{who}", "it leaks"))
+                for number, who in enumerate(PEOPLE)
+            ),
+            return_exceptions=True,
+        )
+    assert counted.looks_taken["many"] <= 2
+    _one_decided(stage, told)
+
+
+def _one_decided(stage: Stage, told: list[Incident | BaseException]) -> None:
+    first = fold(stage.ledger.read("many")).approval
+    assert first is not None
+    refused = [one for one in told if isinstance(one, Refused)]
+    assert Counter(one.name for one in refused) == {"AlreadyDecided": len(PEOPLE) - 1}
+    assert all(one.sentence.startswith(f"{first.by} approved it at ") for one in refused)
+    assert [entry.kind for entry in stage.ledger.read("many")].count("Approved") == 1
