@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 from collections.abc import Mapping
 from datetime import timedelta
@@ -55,11 +56,15 @@ class _Later:
         self._api: ClusterApi | None = None
 
     async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
+        api = self._api or await asyncio.to_thread(self._made)  # what is loaded then takes a moment
         if self._api is None:
-            from bot.transport.kubernetes import KubernetesApi
-
-            self._api = KubernetesApi(*self._told)
+            self._api = api
         return await self._api.call(cluster, call, limit)
+
+    def _made(self) -> ClusterApi:
+        from bot.transport.kubernetes import KubernetesApi
+
+        return KubernetesApi(*self._told)
 
     async def close(self) -> None:
         if self._api is not None:

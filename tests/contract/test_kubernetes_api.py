@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import ipaddress
 import json
+import ssl
 from collections.abc import AsyncIterator
-from datetime import timedelta
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
 
 from bot.demo.cluster.cluster import Cluster, DemoNode
 from bot.demo.cluster.server import ClusterServer
@@ -148,14 +155,77 @@ async def test_answer_without_end_is_cut(tmp_path: Path) -> None:
         endless.close()
 
 
-async def test_certificate_of_somebody_else_is_not_taken(tmp_path: Path, server: ClusterServer) -> None:
+@dataclass(frozen=True)
+class Authority:
+    """Whoever signs a cluster's certificates."""
+
+    key: ec.EllipticCurvePrivateKey
+    certificate: x509.Certificate
+
+    @classmethod
+    def made(cls) -> Authority:
+        key = ec.generate_private_key(ec.SECP256R1())
+        return cls(key, _signed("ca", key, key.public_key(), "ca", is_authority=True))
+
+    def issued(self, name: str) -> tuple[bytes, bytes]:
+        """A certificate and its key."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        certificate = _signed(name, self.key, key.public_key(), "ca")
+        form = (serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+        return certificate.public_bytes(serialization.Encoding.PEM), key.private_bytes(*form)
+
+    @property
+    def pem(self) -> bytes:
+        return self.certificate.public_bytes(serialization.Encoding.PEM)
+
+
+def _signed(
+    name: str, by: ec.EllipticCurvePrivateKey, key: ec.EllipticCurvePublicKey, issuer: str, is_authority: bool = False
+) -> x509.Certificate:
+    names = [x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, one)]) for one in (name, issuer)]
+    now = datetime.now(UTC)
+    builder = x509.CertificateBuilder().subject_name(names[0]).issuer_name(names[1]).public_key(key)
+    builder = builder.serial_number(x509.random_serial_number())
+    builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
+    builder = builder.add_extension(x509.BasicConstraints(is_authority, None), critical=True)
+    here = x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))])
+    return builder.add_extension(here, critical=False).sign(by, hashes.SHA256())
+
+
+async def test_certificates_of_the_clusters_own_authority_are_the_login_and_no_others(tmp_path: Path) -> None:
+    ours, others = Authority.made(), Authority.made()
+    (tmp_path / "ca.pem").write_bytes(ours.pem)
+    certificate, key = ours.issued("server")
+    (tmp_path / "server.pem").write_bytes(certificate + key)
+    tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=str(tmp_path / "ca.pem"))
+    tls.load_cert_chain(tmp_path / "server.pem")
+    tls.verify_mode = ssl.CERT_REQUIRED
+    cluster = Cluster.of([DemoNode("n1", lambda: "boot-1")], [], lambda: 0.0)
+    async with ClusterServer.running(cluster, tls) as server:
+        for authority, signer, is_let_in in ((ours, ours, True), (others, ours, False), (ours, others, False)):
+            told = json.loads(server.kubeconfig("prod"))
+            told["clusters"][0]["cluster"]["certificate-authority-data"] = base64.b64encode(authority.pem).decode()
+            certificate, key = signer.issued("zombie")
+            told["users"][0]["user"] |= {
+                "client-certificate-data": base64.b64encode(certificate).decode(),
+                "client-key-data": base64.b64encode(key).decode(),
+            }
+            (tmp_path / "config").write_text(json.dumps(told))
+            api = KubernetesApi(tmp_path / "config")
+            try:
+                if is_let_in:
+                    assert (await api.call("prod", NODE, LIMIT)).is_done
+                else:
+                    with pytest.raises(ConnectionLost):
+                        await api.call("prod", NODE, LIMIT)
+            finally:
+                await api.close()
+        assert len(server.calls) == 1
+
+
+async def test_authority_that_is_none_is_refused_by_name(tmp_path: Path) -> None:
+    told = json.loads(config("https://127.0.0.1:1"))
     nobody = base64.b64encode(b"-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n").decode()
-    told = json.loads(config(server.url.replace("http", "https")))
-    (tmp_path / "config").write_text(json.dumps(told))
-    api = KubernetesApi(tmp_path / "config")
-    with pytest.raises(ConnectionLost):
-        await api.call("prod", NODE, LIMIT)
-    await api.close()
     told["clusters"][0]["cluster"]["certificate-authority-data"] = nobody
     (tmp_path / "config").write_text(json.dumps(told))
     with pytest.raises(UnknownCluster):

@@ -6,6 +6,7 @@ Defined in: https://kubernetes.io/docs/reference/using-api/api-concepts/, and AP
 from __future__ import annotations
 
 import json
+import ssl
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
@@ -22,8 +23,9 @@ _PATCHES = ("application/merge-patch+json", "application/strategic-merge-patch+j
 class ClusterServer:
     """A cluster that answers; `calls` are those that came, in order, as they were written."""
 
-    def __init__(self, cluster: Cluster) -> None:
+    def __init__(self, cluster: Cluster, tls: ssl.SSLContext | None = None) -> None:
         self.cluster = cluster
+        self._tls = tls
         self.calls: list[str] = []
         self.down = False  # connections are closed without an answer
         self.broken = False  # every answer is 500
@@ -34,9 +36,9 @@ class ClusterServer:
 
     @classmethod
     @asynccontextmanager
-    async def running(cls, cluster: Cluster) -> AsyncIterator[ClusterServer]:
-        """Serve a cluster for the length of a block."""
-        server = cls(cluster)
+    async def running(cls, cluster: Cluster, tls: ssl.SSLContext | None = None) -> AsyncIterator[ClusterServer]:
+        """Serve a cluster for the length of a block, in the clear unless `tls` is given."""
+        server = cls(cluster, tls)
         await server.start()
         try:
             yield server
@@ -49,9 +51,9 @@ class ClusterServer:
         app.router.add_route("*", "/{path:.*}", self._answer)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
         await self._runner.setup()
-        await web.TCPSite(self._runner, HOST, self._port, reuse_address=True).start()
+        await web.TCPSite(self._runner, HOST, self._port, reuse_address=True, ssl_context=self._tls).start()
         self._port = self._runner.addresses[0][1]
-        self.url = f"http://{HOST}:{self._port}"
+        self.url = f"{'https' if self._tls is not None else 'http'}://{HOST}:{self._port}"
 
     async def stop(self) -> None:
         """Stop listening, as an API server that is gone."""
