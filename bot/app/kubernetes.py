@@ -57,8 +57,7 @@ class _Later:
 
     async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
         api = self._api or await asyncio.to_thread(self._made)  # what is loaded then takes a moment
-        if self._api is None:
-            self._api = api
+        self._api = self._api or api  # of two that were made at once the first
         return await self._api.call(cluster, call, limit)
 
     def _made(self) -> ClusterApi:
