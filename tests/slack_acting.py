@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-import random
 from collections.abc import AsyncIterator, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
@@ -22,7 +21,6 @@ from bot.demo.slack.people import BOT_USER
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.view import View
 from bot.domain.alert import BOT, SourceKind
-from bot.domain.errors import LedgerUnavailable
 from bot.domain.events import PlanProposed, Triaged
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE
@@ -48,12 +46,12 @@ from bot.surfaces.slack.wish import Wish
 from bot.surfaces.slack.words import HelpRequest, parse
 from tests.scheduled_parts import CountingNode, Wire
 from tests.scheduled_stage import PLAYBOOK, Stage
+from tests.slack_acting_parts import FastWorld, Gone
 from tests.slack_service import QUICK
 
 ALICE, BOB, GUEST = "U0ALICE001", "U0BOB00001", "U0GUEST001"
 ONCALL = "C0ONCALL01"
 TEAM = "T0DEMO0001"
-FASTER = 60  # times as fast as the real clock
 GROUPED = Policy(
     acting=True,
     approver_groups=frozenset(("S0SRE00001",)),
@@ -62,34 +60,6 @@ GROUPED = Policy(
     validation=timedelta(seconds=10),
     reboot_deadline=timedelta(minutes=2),
 )
-
-
-class FastWorld:
-    """A world in which a minute takes a second, and nothing goes wrong by itself."""
-
-    def __init__(self) -> None:
-        self.began_at = datetime.now(UTC)
-        self.random = random.Random(1)
-        self.due: list[Any] = []
-        self.later = timedelta(0)
-        self.looking = asyncio.Event()  # nodes answer while it is set
-        self.looking.set()
-
-    @property
-    def now(self) -> datetime:
-        return self.began_at + (datetime.now(UTC) - self.began_at) * FASTER + self.later
-
-    def clock(self) -> datetime:
-        return self.now
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds / FASTER)
-
-    async def boundary(self) -> None:
-        await self.looking.wait()
-
-    def chance(self, share: float) -> bool:
-        return False
 
 
 @dataclass
@@ -216,6 +186,13 @@ class Theatre:
 
         return await self.slack.until(found, what=f"{user} to be told: {words}")
 
+    async def decided_nothing(self, node: str = "node-1") -> None:
+        """The incident waits as before, and its card has its buttons again."""
+        await self.idle()
+        assert {one.state.value for one in await self.ledger.incidents()} == {"proposed"}
+        await self.offering(node)
+        assert sum(machine.asked for machine in self.stage.nodes.values()) == 0
+
     async def until_state(self, state: str) -> None:
         """Wait until the only incident is in this state."""
         async with asyncio.timeout(30):
@@ -226,20 +203,6 @@ class Theatre:
         """Wait until nothing is under way any more."""
         while self.tasks:
             await asyncio.wait(set(self.tasks), timeout=20)
-
-
-class Gone:
-    """A ledger or an outbox that can be taken away for a while."""
-
-    def __init__(self, inner: Any) -> None:
-        self.is_gone = False
-        self._inner = inner
-
-    def __getattr__(self, verb: str) -> Any:
-        async def fails(*_: object, **__: object) -> None:
-            raise LedgerUnavailable("The database is locked.")
-
-        return fails if self.is_gone else getattr(self._inner, verb)
 
 
 @asynccontextmanager

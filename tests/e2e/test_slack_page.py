@@ -120,7 +120,7 @@ async def test_command_in_a_thread_is_answered_as_slack_does(desk: Window, slack
 async def test_hints_complete_commands_and_mentions(desk: Window, slack: SlackWorkspace) -> None:
     box = desk.page.locator("main .composer textarea")
     await box.press_sequentially("/zo")
-    await desk.until_text(".hint", "check NODE… | help")
+    await desk.until_text(".hint", "check NODE… | status")
     await desk.page.keyboard.press("Tab")
     await expect(box).to_have_value("/zombie ")
     await box.fill("")

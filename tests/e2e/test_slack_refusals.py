@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 from collections.abc import AsyncIterator, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,7 +9,6 @@ from typing import Any
 
 import pytest
 
-from bot.demo.slack.delivery import Delivered
 from bot.demo.slack.people import User
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.house_events import HOUSE, BrakePulled
@@ -33,14 +31,6 @@ async def it(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[Theatre]:
     async with theatre(slack, tmp_path) as it:
         it.run_plans = False
         yield it
-
-
-async def decided_nothing(it: Theatre, node: str = "node-1") -> None:
-    """The incident waits as before, and its card has its buttons again."""
-    await it.idle()
-    assert {one.state.value for one in await it.ledger.incidents()} == {"proposed"}
-    await it.offering(node)
-    assert sum(machine.asked for machine in it.stage.nodes.values()) == 0
 
 
 WHO: dict[str, tuple[str, Callable[[SlackWorkspace], None], str, str]] = {
@@ -102,7 +92,7 @@ async def test_who_may_not_is_told_so_in_private(slack: SlackWorkspace, it: Thea
     await slack.submit(user, view, {"reason": "let me"})
     told = await it.told(user, name)
     assert told.text == f"{name}: {sentence}"
-    await decided_nothing(it)
+    await it.decided_nothing()
     assert await it.refusals() == [(user, name)]
 
 
@@ -113,132 +103,8 @@ async def test_member_of_another_workspace_is_told_so_at_the_click(slack: SlackW
     told = await it.told("bob", "NotAnApprover")
     assert told.text == ("NotAnApprover: That came from another workspace than the one that this bot is installed in.")
     assert slack.modal("bob") is None
-    await decided_nothing(it)
+    await it.decided_nothing()
     assert await it.refusals() == [(BOB, "NotAnApprover")]
-
-
-async def clicked(slack: SlackWorkspace, it: Theatre, **changes: Any) -> dict[str, Any]:
-    """Return a click's payload with something changed in it, never delivered before."""
-    offer = await it.proposed("node-1")
-    view = await it.dialog("bob", offer)
-    await slack.close("bob", view)
-    payload = copy.deepcopy(next(one.payload for one in slack.office.delivered if "actions" in one.payload))
-    payload["actions"][0]["action_ts"] = "1234.5678"
-    payload["trigger_id"] = slack.triggers.give(BOB)
-    payload["actions"][0] |= changes.pop("action", {})
-    return {**payload, **changes}
-
-
-FORGED: dict[str, tuple[dict[str, Any], str, str]] = {
-    "unknown value": (
-        {"action": {"value": "0123456789ab"}},
-        "NothingProposed",
-        "There is nothing behind this button: it is not one that this bot keeps.",
-    ),
-    "value that is no name": (
-        {"action": {"value": "../../etc/passwd <!channel>"}},
-        "NothingProposed",
-        "There is nothing behind this button: it is not one that this bot keeps.",
-    ),
-    "unknown button": (
-        {"action": {"action_id": "reboot_everything"}},
-        "NothingProposed",
-        "There is nothing behind this button: it is not one that this bot keeps.",
-    ),
-    "undo of what is not there": (
-        {"action": {"action_id": "undo", "value": "nosuchone"}},
-        "NothingProposed",
-        "There is nothing behind this button: it is not one that this bot keeps.",
-    ),
-    "brake of another kind": (
-        {"action": {"action_id": "brake", "value": "sideways"}},
-        "NothingProposed",
-        "There is nothing behind this button: it is not one that this bot keeps.",
-    ),
-    "answer to no question": (
-        {"action": {"action_id": "answer-7", "value": "nosuchone"}},
-        "NothingProposed",
-        "There is nothing behind this button: it is not one that this bot keeps.",
-    ),
-    "another message": (
-        {"container": {"type": "message", "message_ts": "1.000002", "channel_id": ONCALL}},
-        "NothingProposed",
-        "This is not the card of that incident: only the one that stands counts.",
-    ),
-    "another channel": (
-        {"channel": {"id": "C0ALERTS01", "name": "alerts"}},
-        "NothingProposed",
-        "This is not the card of that incident: only the one that stands counts.",
-    ),
-    "another workspace": (
-        {"team": {"id": "T0OTHER001", "domain": "other"}},
-        "NotAnApprover",
-        "That came from another workspace than the one that this bot is installed in.",
-    ),
-}
-
-
-@pytest.mark.parametrize("what", FORGED)
-async def test_click_that_is_not_what_it_says_opens_nothing(slack: SlackWorkspace, it: Theatre, what: str) -> None:
-    changes, name, sentence = FORGED[what]
-    payload = await clicked(slack, it, **copy.deepcopy(changes))
-    await slack.office.interaction(payload)
-    told = await it.told("bob", name, payload["channel"]["id"])
-    assert told.text == f"{name}: {sentence}"
-    assert slack.modal("bob") is None
-    await decided_nothing(it)
-    assert [refusal for _, refusal in await it.refusals()] == [name]
-
-
-def sealed(payload: dict[str, Any], old: str, new: str) -> dict[str, Any]:
-    payload["view"]["private_metadata"] = payload["view"]["private_metadata"].replace(old, new)
-    return payload
-
-
-@pytest.mark.parametrize(
-    "change_it",
-    [
-        lambda payload: sealed(payload, '"approve"', '"decline"'),
-        lambda payload: sealed(payload, BOB, CAROL.id),
-        lambda payload: sealed(payload, payload["view"]["private_metadata"], ""),
-        lambda payload: sealed(payload, payload["view"]["private_metadata"], "[]"),
-        lambda payload: sealed(payload, payload["view"]["private_metadata"][:64], "0" * 64),
-        lambda payload: {**payload, "user": {**payload["user"], "id": CAROL.id}},
-    ],
-    ids=["wish", "user in it", "empty", "no seal", "another seal", "sent by another"],
-)
-async def test_dialog_that_was_changed_is_refused(
-    slack: SlackWorkspace, it: Theatre, change_it: Callable[[dict[str, Any]], dict[str, Any]]
-) -> None:
-    offer = await it.proposed("node-1")
-    view = await it.dialog("bob", offer)
-    person = slack.state.user("bob")
-    filled = replace(view, values={"reason": {"reason": {"type": "plain_text_input", "value": "yes"}}})
-    payload: dict[str, Any] = {
-        "type": "view_submission",
-        "team": {"id": "T0DEMO0001", "domain": "demo"},
-        "user": {"id": person.id, "username": person.name, "name": person.name, "team_id": person.team_id},
-        "api_app_id": "A0ZOMBIE01",
-        "token": "",
-        "enterprise": None,
-        "is_enterprise_install": False,
-        "trigger_id": slack.triggers.give(person.id),
-        "view": filled.as_slack(),
-        "response_urls": [],
-    }
-    delivered: Delivered = await slack.office.interaction(change_it(copy.deepcopy(payload)))
-    says = "PlanChanged: What this dialog carried was changed on the way, so nothing was decided. Click again."
-    assert delivered.answer == {"response_action": "errors", "errors": {"reason": says}}
-    await decided_nothing(it)
-    assert [refusal for _, refusal in await it.refusals()] == ["PlanChanged"]
-
-
-async def test_reason_of_blanks_is_refused_in_the_dialog(slack: SlackWorkspace, it: Theatre) -> None:
-    view = await it.dialog("bob", await it.proposed("node-1"))
-    sent = await slack.submit("bob", view, {"reason": "   \n "})
-    assert sent.errors == {"reason": "ReasonMissing: A decision needs a reason: it goes on record."}
-    assert slack.modal("bob") is not None
-    await decided_nothing(it)
 
 
 UNREAD = {
@@ -257,7 +123,7 @@ async def test_group_that_cannot_be_asked_lets_nobody_in(slack: SlackWorkspace, 
     told = await it.told("bob", "CannotTell")
     assert told.text.startswith("CannotTell: Whether you may approve cannot be told. ")
     assert "S0SRE00001" in told.text
-    await decided_nothing(it)
+    await it.decided_nothing()
     assert await it.refusals() == [(BOB, "CannotTell")]
 
 
@@ -267,7 +133,7 @@ async def test_person_who_cannot_be_asked_about_is_not_let_in(slack: SlackWorksp
     await slack.submit("bob", view, {"reason": "yes"})
     told = await it.told("bob", "CannotTell")
     assert told.text == "CannotTell: Who you are could not be asked of Slack (user_not_found). Try again."
-    await decided_nothing(it)
+    await it.decided_nothing()
 
 
 async def test_somebody_who_left_the_group_since_the_click_is_out(slack: SlackWorkspace, it: Theatre) -> None:
@@ -276,7 +142,7 @@ async def test_somebody_who_left_the_group_since_the_click_is_out(slack: SlackWo
     slack.state.groups["S0SRE00001"] = replace(group, members=(ALICE,))
     await slack.submit("bob", view, {"reason": "yes"})
     await it.told("bob", "NotAnApprover")
-    await decided_nothing(it)
+    await it.decided_nothing()
 
 
 async def test_list_of_ids_serves_a_workspace_without_groups(slack: SlackWorkspace, tmp_path: Path) -> None:
@@ -305,7 +171,7 @@ async def test_record_that_is_gone_decides_nothing(slack: SlackWorkspace, it: Th
     assert (await it.told("bob", "CannotTell")).text == sentence
     await slack.click("bob", offer, "approve")
     it.ledger.is_gone = False
-    await decided_nothing(it)
+    await it.decided_nothing()
 
 
 async def test_brake_refuses_and_the_plan_waits_on(slack: SlackWorkspace, it: Theatre) -> None:
@@ -317,7 +183,7 @@ async def test_brake_refuses_and_the_plan_waits_on(slack: SlackWorkspace, it: Th
     told = await it.told("bob", "Braked")
     assert told.text.startswith("Braked: alice pulled the brake at ")
     assert "a rollout" in told.text
-    await decided_nothing(it)
+    await it.decided_nothing()
 
 
 async def test_node_that_changed_ends_it_with_the_difference(slack: SlackWorkspace, it: Theatre) -> None:

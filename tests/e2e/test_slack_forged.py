@@ -1,0 +1,158 @@
+"""Clicks and dialogs that are not what they say: nothing opens, nothing is decided, and it stands on record."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.demo.slack.delivery import Delivered
+from bot.demo.slack.people import User
+from bot.demo.slack.server import SlackWorkspace
+from tests.slack import workspace
+from tests.slack_acting import BOB, ONCALL, Theatre, theatre
+
+CAROL = User("U0CAROL001", "carol", "Carol Ito")
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[SlackWorkspace]:
+    async with workspace() as slack:
+        slack.state.add_user(CAROL)
+        slack.state.set_member(ONCALL, CAROL.id, member=True)
+        yield slack
+
+
+@pytest.fixture
+async def it(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[Theatre]:
+    async with theatre(slack, tmp_path) as it:
+        it.run_plans = False
+        yield it
+
+
+async def clicked(slack: SlackWorkspace, it: Theatre, **changes: Any) -> dict[str, Any]:
+    """Return a click's payload with something changed in it, never delivered before."""
+    offer = await it.proposed("node-1")
+    view = await it.dialog("bob", offer)
+    await slack.close("bob", view)
+    payload = copy.deepcopy(next(one.payload for one in slack.office.delivered if "actions" in one.payload))
+    payload["actions"][0]["action_ts"] = "1234.5678"
+    payload["trigger_id"] = slack.triggers.give(BOB)
+    payload["actions"][0] |= changes.pop("action", {})
+    return {**payload, **changes}
+
+
+FORGED: dict[str, tuple[dict[str, Any], str, str]] = {
+    "unknown value": (
+        {"action": {"value": "0123456789ab"}},
+        "NothingProposed",
+        "There is nothing behind this button: it is not one that this bot keeps.",
+    ),
+    "value that is no name": (
+        {"action": {"value": "../../etc/passwd <!channel>"}},
+        "NothingProposed",
+        "There is nothing behind this button: it is not one that this bot keeps.",
+    ),
+    "unknown button": (
+        {"action": {"action_id": "reboot_everything"}},
+        "NothingProposed",
+        "There is nothing behind this button: it is not one that this bot keeps.",
+    ),
+    "undo of what is not there": (
+        {"action": {"action_id": "undo", "value": "nosuchone"}},
+        "NothingProposed",
+        "There is nothing behind this button: it is not one that this bot keeps.",
+    ),
+    "brake of another kind": (
+        {"action": {"action_id": "brake", "value": "sideways"}},
+        "NothingProposed",
+        "There is nothing behind this button: it is not one that this bot keeps.",
+    ),
+    "answer to no question": (
+        {"action": {"action_id": "answer-7", "value": "nosuchone"}},
+        "NothingProposed",
+        "There is nothing behind this button: it is not one that this bot keeps.",
+    ),
+    "another message": (
+        {"container": {"type": "message", "message_ts": "1.000002", "channel_id": ONCALL}},
+        "NothingProposed",
+        "This is not the card of that incident: only the one that stands counts.",
+    ),
+    "another channel": (
+        {"channel": {"id": "C0ALERTS01", "name": "alerts"}},
+        "NothingProposed",
+        "This is not the card of that incident: only the one that stands counts.",
+    ),
+    "another workspace": (
+        {"team": {"id": "T0OTHER001", "domain": "other"}},
+        "NotAnApprover",
+        "That came from another workspace than the one that this bot is installed in.",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", FORGED)
+async def test_click_that_is_not_what_it_says_opens_nothing(slack: SlackWorkspace, it: Theatre, what: str) -> None:
+    changes, name, sentence = FORGED[what]
+    payload = await clicked(slack, it, **copy.deepcopy(changes))
+    await slack.office.interaction(payload)
+    told = await it.told("bob", name, payload["channel"]["id"])
+    assert told.text == f"{name}: {sentence}"
+    assert slack.modal("bob") is None
+    await it.decided_nothing()
+    assert [refusal for _, refusal in await it.refusals()] == [name]
+
+
+def sealed(payload: dict[str, Any], old: str, new: str) -> dict[str, Any]:
+    payload["view"]["private_metadata"] = payload["view"]["private_metadata"].replace(old, new)
+    return payload
+
+
+@pytest.mark.parametrize(
+    "change_it",
+    [
+        lambda payload: sealed(payload, '"approve"', '"decline"'),
+        lambda payload: sealed(payload, BOB, CAROL.id),
+        lambda payload: sealed(payload, payload["view"]["private_metadata"], ""),
+        lambda payload: sealed(payload, payload["view"]["private_metadata"], "[]"),
+        lambda payload: sealed(payload, payload["view"]["private_metadata"][:64], "0" * 64),
+        lambda payload: {**payload, "user": {**payload["user"], "id": CAROL.id}},
+    ],
+    ids=["wish", "user in it", "empty", "no seal", "another seal", "sent by another"],
+)
+async def test_dialog_that_was_changed_is_refused(
+    slack: SlackWorkspace, it: Theatre, change_it: Callable[[dict[str, Any]], dict[str, Any]]
+) -> None:
+    offer = await it.proposed("node-1")
+    view = await it.dialog("bob", offer)
+    person = slack.state.user("bob")
+    filled = replace(view, values={"reason": {"reason": {"type": "plain_text_input", "value": "yes"}}})
+    payload: dict[str, Any] = {
+        "type": "view_submission",
+        "team": {"id": "T0DEMO0001", "domain": "demo"},
+        "user": {"id": person.id, "username": person.name, "name": person.name, "team_id": person.team_id},
+        "api_app_id": "A0ZOMBIE01",
+        "token": "",
+        "enterprise": None,
+        "is_enterprise_install": False,
+        "trigger_id": slack.triggers.give(person.id),
+        "view": filled.as_slack(),
+        "response_urls": [],
+    }
+    delivered: Delivered = await slack.office.interaction(change_it(copy.deepcopy(payload)))
+    says = "PlanChanged: What this dialog carried was changed on the way, so nothing was decided. Click again."
+    assert delivered.answer == {"response_action": "errors", "errors": {"reason": says}}
+    await it.decided_nothing()
+    assert [refusal for _, refusal in await it.refusals()] == ["PlanChanged"]
+
+
+async def test_reason_of_blanks_is_refused_in_the_dialog(slack: SlackWorkspace, it: Theatre) -> None:
+    view = await it.dialog("bob", await it.proposed("node-1"))
+    sent = await slack.submit("bob", view, {"reason": "   \n "})
+    assert sent.errors == {"reason": "ReasonMissing: A decision needs a reason: it goes on record."}
+    assert slack.modal("bob") is not None
+    await it.decided_nothing()

@@ -1,0 +1,77 @@
+"""Incidents as cards, and what is looked for on them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+from bot.domain.events import (
+    IncidentEvent,
+)
+from bot.domain.fold import fold
+from bot.domain.incident import Incident
+from bot.response.policy import Policy
+from bot.surfaces.slack.acting_card import acting_card
+from bot.surfaces.slack.card import plain
+from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.telling import Telling
+from tests.incidents import entries
+from tests.unit.surfaces.test_slack_card import strings, taken_by_slack
+
+POLICY = Policy(
+    acting=True,
+    approvers=frozenset(("U0BOB00001",)),
+    approver_groups=frozenset(("S0SRE00001",)),
+    approval_expires=timedelta(minutes=15),
+)
+TELLING = Telling(POLICY, head="ab12cd34ef56")
+
+
+def told(*events: IncidentEvent, stream: str = "7k3m9x2qpv") -> Incident:
+    return fold(entries(events, stream))
+
+
+def shown(incident: Incident, telling: Telling = TELLING) -> Message:
+    message = acting_card([incident], telling)
+    assert message is not None
+    taken_by_slack(message)
+    taken_by_slack(plain(message))
+    return message
+
+
+def words(message: Message) -> str:
+    return " ".join(strings(json.loads(json.dumps(list(message.blocks)))))
+
+
+def actions(value: Any) -> Iterator[tuple[str, str]]:
+    """The buttons and menus of some blocks, with their values."""
+    if isinstance(value, dict):
+        if "action_id" in value:
+            yield value["action_id"], str(value.get("value", ""))
+        for one in value.values():
+            yield from actions(one)
+    elif isinstance(value, list | tuple):
+        for one in value:
+            yield from actions(one)
+
+
+def buttons(message: Message) -> list[str]:
+    return [action for action, _ in actions(list(message.blocks))]
+
+
+def part(message: Message, kind: str) -> list[dict[str, Any]]:
+    """Every rich text element of one kind."""
+
+    def walk(value: Any) -> Iterator[dict[str, Any]]:
+        if isinstance(value, dict):
+            if value.get("type") == kind:
+                yield value
+            for one in value.values():
+                yield from walk(one)
+        elif isinstance(value, list | tuple):
+            for one in value:
+                yield from walk(one)
+
+    return list(walk(list(message.blocks)))

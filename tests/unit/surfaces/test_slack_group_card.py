@@ -1,0 +1,131 @@
+"""Several incidents on one card, the dialog that decides them, and limits that no incident breaks."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+from typing import Any, cast
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.demo.slack.validation import check_message, check_view
+from bot.domain.events import (
+    Declined,
+    IncidentEvent,
+    PlanProposed,
+    Triaged,
+)
+from bot.domain.fold import fold
+from bot.domain.incident import Incident
+from bot.domain.plan import Plan, Step
+from bot.domain.transitions import State
+from bot.surfaces.slack.acting_card import acting_card
+from bot.surfaces.slack.aftermath import replies
+from bot.surfaces.slack.card import plain
+from bot.surfaces.slack.dialog import covered, reason_dialog
+from tests.incidents import APPROVED, OPENING, PLAN, PROPOSED, TRIAGED, VERDICT, WAYS, entries
+from tests.unit.surfaces.cards import TELLING, buttons, told, words
+from tests.unit.surfaces.test_slack_card import marked_up, strings, taken_by_slack
+from tests.unit.surfaces.verdicts import HOSTILE
+
+
+def group(*ways: tuple[IncidentEvent, ...]) -> list[Incident]:
+    """Incidents of one group, each on a node of its own."""
+    found = []
+    for number, way in enumerate(ways):
+        name = f"node-{number:02}"
+        events: list[IncidentEvent] = []
+        for event in way:
+            if isinstance(event, Triaged):
+                event = replace(event, verdict=replace(VERDICT, node=name))
+            if isinstance(event, PlanProposed):
+                event = PlanProposed.of(replace(PLAN, node=name), event.binds, 1)
+            if isinstance(event, type(APPROVED)):
+                digest = PlanProposed.of(replace(PLAN, node=name), PROPOSED.binds, 1).digest
+                event = replace(event, digest=digest)
+            events.append(replace(event, node=name) if event is OPENING else event)
+        found.append(told(*events, stream=f"incident-{number}"))
+    return found
+
+
+def test_several_are_a_table_whose_button_covers_those_still_proposed() -> None:
+    several = group(
+        WAYS[State.PROPOSED], WAYS[State.ACTING], WAYS[State.PROPOSED], (*WAYS[State.PROPOSED], Declined("no"))
+    )
+    message = acting_card(several, TELLING)
+    assert message is not None
+    taken_by_slack(message)
+    for one in several:
+        assert one.node in words(message)
+    assert "4 nodes: 2 wait for approval, 1 acting, 1 declined" in message.text
+    assert "Approve 2 plans" in words(message)
+    assert buttons(message) == ["approve", "decline"]
+
+
+def test_a_hundred_nodes_are_one_card() -> None:
+    message = acting_card(group(*[WAYS[State.PROPOSED]] * 100), TELLING)
+    assert message is not None
+    taken_by_slack(message)
+    assert "100 nodes: 100 wait for approval" in message.text
+
+
+def test_group_whose_nodes_are_all_cured_begins_with_resolved() -> None:
+    message = acting_card(group(WAYS[State.RESOLVED], WAYS[State.RESOLVED]), TELLING)
+    assert message is not None
+    assert message.text.startswith("Resolved: 2 nodes")
+
+
+def test_dialog_names_every_node_and_every_command_whole() -> None:
+    long = Plan("node-00", (Step("reboot", {}, ("x" * 9000 + " END",)),))
+    proposed = fold(entries((replace(OPENING, node="node-00"), TRIAGED.__class__(replace(VERDICT, node="node-00")))))
+    incident = replace(proposed, state=State.PROPOSED, proposal=PlanProposed.of(long, {}))
+    several = [incident, *group(*[WAYS[State.PROPOSED]] * 60)]
+    view = reason_dialog("approve", "sealed", covered(several))
+    check_view(json.loads(json.dumps(view)), "modal")
+    told_in_view = " ".join(strings(view["blocks"]))
+    assert " END" in told_in_view
+    assert len(covered(several)) >= 20
+    for one in covered(several):
+        assert one.node in told_in_view
+
+
+def test_dialog_that_is_of_no_plan_keeps_the_limits() -> None:
+    for wish in ("undo", "brake on", "brake off", "answer", "decline"):
+        check_view(json.loads(json.dumps(reason_dialog(wish, "sealed", (), [HOSTILE * 40], HOSTILE))), "modal")
+
+
+_words = st.one_of(st.text(max_size=80), st.just(HOSTILE), st.text('<&>`*\n\t"\\', max_size=2500), st.just("x" * 5000))
+_steps = st.lists(
+    st.builds(Step, st.sampled_from(["reboot", "disable_unit", "drain", "?"]), st.dictionaries(st.just("unit"), _words),
+              st.lists(_words, max_size=9).map(tuple)), max_size=5).map(tuple)  # fmt: skip
+
+
+@settings(max_examples=120, deadline=None)
+@given(st.sampled_from(sorted(WAYS)), _steps, _words, st.booleans())
+def test_no_incident_breaks_a_limit(state: State, steps: tuple[Step, ...], said: str, alone: bool) -> None:
+    incident = told(*WAYS[state])
+    verdict = replace(VERDICT, summary=said, cause=said) if incident.verdict is not None else None
+    changes: dict[str, Any] = {}
+    if incident.proposal is not None:
+        changes["proposal"] = PlanProposed.of(Plan(said, steps, said), {"address": said, "boot_id": said})
+    if incident.triage is not None and verdict is not None:
+        changes["triage"] = replace(incident.triage, verdict=verdict)
+    if incident.decision is not None:
+        changes["decision"] = replace(incident.decision, event=replace(incident.decision.event, reason=said))
+    if incident.ending is not None and hasattr(incident.ending, "because"):
+        changes["ending"] = replace(cast(Any, incident.ending), because=said)
+    incident = replace(incident, node=said, **changes)
+    message = acting_card(
+        [incident] if alone else [replace(incident, id=f"i{number}") for number in range(30)], TELLING
+    )
+    if message is None:
+        return
+    for one in (message, *(reply.message for reply in replies(incident))):
+        taken_by_slack(one)
+        taken_by_slack(plain(one))
+        assert not re.search(r"<(?!@[UW][A-Z0-9]+>)", one.text), "the only markup is the name of whoever decided"
+        assert not list(marked_up(list(one.blocks)))
+    check_message(message.text, json.loads(json.dumps(list(message.blocks))))
+    check_view(json.loads(json.dumps(reason_dialog("approve", "s", covered([incident])))), "modal")
