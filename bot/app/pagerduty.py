@@ -107,7 +107,7 @@ class PagerDutyParts:
         """
         alerts = await self.client.alerts_of(case)
         if self.pages is not None:
-            self.pages.saw(case, alerts)
+            await self.pages.saw(case, alerts)
         found = signals_of(alerts)
         if alerts and not found:
             return None

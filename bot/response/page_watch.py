@@ -52,9 +52,15 @@ class PageWatch:
         self._seen: dict[str, str] = {}  # what was last seen of each open case's page
         self._over: set[str] = set()  # pages that were seen to be over
 
-    def saw(self, page_id: str, alerts: Sequence[Mapping[str, Any]]) -> None:
-        """Take note of a page's alerts as they were read just now, so that the same are not taken in again."""
-        self._seen[page_id] = _counted(alerts)
+    async def saw(self, page_id: str, alerts: Sequence[Mapping[str, Any]]) -> None:
+        """Take note of a page's alerts as they were read just now, so that nobody takes in the same again.
+
+        Raises: LedgerError when it cannot be noted.
+        """
+        self._seen[page_id] = what = _counted(alerts)
+        read = Delivery(SourceKind.PAGERDUTY, _name("alerts", page_id, what), None, "read")
+        if await self._inbox.keep(read):
+            await self._inbox.done(read)
 
     async def look(self, unheard_since: datetime | None = None) -> int:
         """Take in what is new; return how many deliveries that made.
@@ -88,7 +94,7 @@ class PageWatch:
 
     async def _unknown(self, page: Page, now: datetime) -> int:
         """A page that is open, and of which we have no case that is."""
-        name = f"page-{page.id}-{_since(page)}"
+        name = _name("page", page.id, _since(page))
         if page.id in self._over:
             return await self._keep(page, Happening.REOPENED, name, _changed_at(page) or now)
         return await self._keep(page, Happening.FIRED, name, page.created_at)
@@ -97,14 +103,14 @@ class PageWatch:
         """What is new of a page that has its case."""
         if not page.is_open:
             return await self._keep(
-                page, Happening.RESOLVED, f"over-{page.id}-{_since(page)}", _changed_at(page) or now
+                page, Happening.RESOLVED, _name("over", page.id, _since(page)), _changed_at(page) or now
             )
         what = await self._contents(page)
         before, self._seen[page.id] = self._seen.get(page.id), what
         if before == what:
             return 0
         occurred_at = page.created_at if before is None else now  # added since the last look
-        return await self._keep(page, Happening.FIRED, f"alerts-{page.id}-{what}", occurred_at)
+        return await self._keep(page, Happening.FIRED, _name("alerts", page.id, what), occurred_at)
 
     async def _contents(self, page: Page) -> str:
         """What tells one set of a page's alerts from another: how many there are, as PagerDuty counts them."""
@@ -129,10 +135,14 @@ class PageWatch:
             return 0
         if alarm is None:
             return 0
-        is_new = await self._inbox.keep(Delivery(SourceKind.PAGERDUTY, name[:200], alarm, "looked"))
+        is_new = await self._inbox.keep(Delivery(SourceKind.PAGERDUTY, name, alarm, "looked"))
         if is_new:
             self._log("delivery", source="pagerduty", id=name, what="looked", outcome="accepted")
         return int(is_new)
+
+
+def _name(*words: str) -> str:
+    return "-".join(words)[:200]
 
 
 def _counted(alerts: Sequence[Mapping[str, Any]]) -> str:
