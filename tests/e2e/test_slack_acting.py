@@ -9,10 +9,21 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.demo.slack.people import User, UserGroup
+from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
 from bot.domain.events import Approved
 from tests.slack import workspace
 from tests.slack_acting import ALICE, BOB, GUEST, ONCALL, theatre
+
+
+def invited(slack: SlackWorkspace, number: int) -> list[User]:
+    """Have so many people in the channel, all of them approvers."""
+    crowd = [User(f"U0CROWD{n:03}", f"person-{n}", f"Person {n}") for n in range(number)]
+    for user in crowd:
+        slack.state.add_user(user)
+        slack.state.set_member(ONCALL, user.id, member=True)
+    slack.state.groups["S0SRE00001"] = UserGroup("S0SRE00001", "sre", "SRE", tuple(user.id for user in crowd))
+    return crowd
 
 
 async def test_second_person_approves_and_the_card_follows_to_the_cure(tmp_path: Path) -> None:
@@ -91,11 +102,7 @@ async def test_second_click_hears_who_was_first_and_nobody_is_mentioned(tmp_path
 async def test_fifty_at_once_have_the_node_looked_at_once_and_one_decides(tmp_path: Path) -> None:
     async with workspace() as slack, theatre(slack, tmp_path) as it:
         it.run_plans = False
-        crowd = [User(f"U0CROWD{n:03}", f"person-{n}", f"Person {n}") for n in range(50)]
-        for user in crowd:
-            slack.state.add_user(user)
-            slack.state.set_member(ONCALL, user.id, member=True)
-        slack.state.groups["S0SRE00001"] = UserGroup("S0SRE00001", "sre", "SRE", tuple(user.id for user in crowd))
+        crowd = invited(slack, 50)
         offer = await it.proposed("node-1")
         views = {user.id: await it.dialog(user.id, offer) for user in crowd}
         sent = [slack.submit(user, view, {"reason": f"{user}"}) for user, view in views.items()]
@@ -108,6 +115,26 @@ async def test_fifty_at_once_have_the_node_looked_at_once_and_one_decides(tmp_pa
         assert len(refused) == 49
         assert {name for _, name in refused} == {"AlreadyDecided"}
         assert it.looks == 1
+        assert incident.approval is not None
+        first = slack.state.user(incident.approval.by.rpartition("/")[2])
+        for user in crowd:
+            if user.id != first.id:
+                await it.told(user.id, f"AlreadyDecided: {first.name} approved it")
+
+
+async def test_fifty_over_two_bots_are_one_decision_and_each_of_the_others_hears_of_it(tmp_path: Path) -> None:
+    async with workspace() as slack, theatre(slack, tmp_path) as it, theatre(slack, tmp_path) as other:
+        it.run_plans = other.run_plans = False
+        crowd = invited(slack, 50)
+        offer = await it.proposed("node-1")
+        views = {user.id: await it.dialog(user.id, offer) for user in crowd}
+        await asyncio.gather(*(slack.submit(user, view, {"reason": user}) for user, view in views.items()))
+        await it.idle()
+        await other.idle()
+        incident = await it.find((await it.ledger.incidents())[0].id)
+        assert sum(isinstance(entry.event, Approved) for entry in await it.ledger.read(incident.id)) == 1
+        assert it.looks + other.looks <= 2, "once a bot at most"
+        assert [name for _, name in await it.refusals()] == ["AlreadyDecided"] * 49
         assert incident.approval is not None
         first = slack.state.user(incident.approval.by.rpartition("/")[2])
         for user in crowd:
