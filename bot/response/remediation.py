@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 from bot.domain.alert import BOT
 from bot.domain.contracts import Again
 from bot.domain.errors import Conflict, ImpossibleEvent, InventoryError
-from bot.domain.events import Escalated, Expired, IncidentEvent, StepFailed, StepSkipped, ValidationStarted
+from bot.domain.events import Cancelled, Escalated, Expired, IncidentEvent, StepFailed, StepSkipped, ValidationStarted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.transitions import State
@@ -62,6 +62,9 @@ class Remediation:
                 await self.stepping.ledger.beat(incident.id, self.stepping.runner)
                 wait, event = await next_sample(incident, now, self.find, self.stepping.reach, self.diagnose)
                 return Again(wait, "the node is watched") if event is None else event
+            case State.OPENED if incident.undoes:  # whoever proposed it died on the way
+                never_said = Cancelled("What to take back was never proposed.")
+                return self._unless_late(incident.updated_at, now, never_said)
             case State.TRIAGED:
                 never = Expired("Its plan was never put to those who may approve it.")
                 return self._unless_late(incident.updated_at, now, never)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -164,6 +165,28 @@ def test_undo_that_was_asked_for_twice_is_one(stage: Stage) -> None:
     again = do(stage, stage.responder().undo("one", BOB))
     assert isinstance(again, Incident)
     assert again.id != opened.id, "what was declined may be wished for once more"
+
+
+def half_proposed(stage: Stage) -> Incident:
+    """An undo whose program died after its first entry."""
+    cured(stage)
+    opened = do(stage, stage.responder().undo("one", ANN))
+    first = stage.ledger.read(opened.id)[0].event
+    do(stage, stage.responder().decline(opened.id, BOB))
+    name = hashlib.sha256(b"undo\none\n2").hexdigest()[:12]
+    stage.ledger.append(name, 0, first, "terminal:ann")
+    return incident(stage, name)
+
+
+def test_undo_that_died_on_the_way_is_gone_on_with(stage: Stage) -> None:
+    half = half_proposed(stage)
+    opened = do(stage, stage.responder().undo("one", BOB))
+    assert isinstance(opened, Incident)
+    assert (opened.id, opened.state, opened.alert.asked_by) == (half.id, "proposed", "terminal:ann")
+
+
+def test_undo_that_nobody_goes_on_with_is_called_off(stage: Stage) -> None:
+    assert isinstance(run(stage, half_proposed(stage).id).ending, Cancelled)
 
 
 def enabled_again(stage: Stage) -> None:
