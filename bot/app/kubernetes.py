@@ -54,10 +54,12 @@ class _Later:
     def __init__(self, kubeconfig: Path | None, own: str) -> None:
         self._told = kubeconfig, own
         self._api: ClusterApi | None = None
+        self._making = asyncio.Lock()
 
     async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
-        api = self._api or await asyncio.to_thread(self._made)  # what is loaded then takes a moment
-        self._api = self._api or api  # of two that were made at once the first
+        async with self._making:
+            if self._api is None:
+                self._api = await asyncio.to_thread(self._made)  # what is loaded then takes a moment
         return await self._api.call(cluster, call, limit)
 
     def _made(self) -> ClusterApi:
