@@ -125,3 +125,19 @@ async def test_told_to_stop_while_it_acts_it_ends_well_and_a_new_one_goes_on_wit
         await until(lambda: here.owner(incident) is third, "the newest one to see to it", 3)
         await until(lambda: here.incident(incident).ended, "the end", 60)
         ended_well(here, incident, url)
+
+
+async def test_terminal_that_carries_it_out_beside_a_serving_bot_sees_it_through_to_the_same_end(
+    tmp_path: Path,
+) -> None:
+    url = f"sqlite:///{tmp_path / 'zombie.db'}"
+    async with crew(tmp_path, url, {"node": (CASES["stuck"], None)}) as here:
+        serving = await here.joins()
+        incident = (await here.here.opened("node"))["node"]
+        await until(lambda: here.owner(incident) is serving, "the bot to see to it")
+        done = await here.here.remediate(incident)
+        assert done.status == 0, done
+        ended_well(here, incident, url)
+        assert "Resolved" in done.out
+        assert await serving.end() == 0
+        assert [line for line in serving.lines if line["event"].endswith("_failed")] == []
