@@ -1,0 +1,52 @@
+"""A `zombie serve` whose readings take a moment and need no node: each that ends writes a line into a shared file.
+
+Run as `python -m tests.alert_runner FOLDER`, with the environment of `serve`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+
+from bot.app.books import books
+from bot.app.journal import Journal
+from bot.app.serve import slack_tokens
+from bot.app.service import Service
+from bot.domain.contracts import Concluded, Listener, ReadingStarted
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.domain.verdict import Verdict
+from bot.inventory import Inventory
+from bot.settings import Settings
+from tests.unit.surfaces.verdicts import FOUNDING
+
+READING_SECONDS = 0.2
+
+
+def main(folder: Path) -> None:
+    """Serve until told to stop."""
+    settings = Settings.load({}, os.environ, folder)
+
+    async def diagnose(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
+        heard(ReadingStarted(node.name, (), FOUNDING.took))
+        await asyncio.sleep(READING_SECONDS)
+        verdict = replace(FOUNDING, node=node.name)
+        with (folder / "readings").open("a") as readings:  # one short line: written whole
+            readings.write(f"{node.name} {os.getpid()}\n")
+        heard(Concluded(verdict))
+        return verdict
+
+    async def serve() -> None:
+        with books(str(settings.get("database_url"))) as kept:
+            known = Inventory.load(folder / "nodes.toml")
+            journal = Journal()
+            await Service(settings, known, slack_tokens(settings), kept, {}, journal, diagnose=diagnose).run()
+
+    asyncio.run(serve())
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
