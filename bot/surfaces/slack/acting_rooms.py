@@ -10,7 +10,17 @@ from typing import Any
 from bot.domain.alert import BOT, is_who
 from bot.domain.approval import Approval
 from bot.domain.contracts import ActingLedger
-from bot.domain.errors import CannotTell, LedgerError, NotAnApprover, Refused, UnknownIncident, ZombieError
+from bot.domain.errors import (
+    AlreadyDecided,
+    CannotTell,
+    Conflict,
+    ImpossibleEvent,
+    LedgerError,
+    NotAnApprover,
+    Refused,
+    UsageError,
+    ZombieError,
+)
 from bot.domain.house_events import HOUSE, WishRefused
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
@@ -82,8 +92,12 @@ class ActingRooms:
         except Refused as no:
             await self.note(wish, person.by, no, about)
             await self.answers.tell(person.by, channel, thread_ts, refusal_words(no))
-        except UnknownIncident as no:
+        except UsageError as no:  # an incident, or a node, that is none
             await self.answers.tell(person.by, channel, thread_ts, refusal_words(no))
+        except (Conflict, ImpossibleEvent):
+            late = AlreadyDecided("Somebody else was first: it has gone on meanwhile.", "Look at its card.")
+            await self.note(wish, person.by, late, about)
+            await self.answers.tell(person.by, channel, thread_ts, refusal_words(late))
         except LedgerError as error:
             self.log("ledger_unavailable", error=one_line(str(error)), wish=wish)
             cannot = CannotTell("The record cannot be written or read now, so nothing was decided.", "Try again.")
