@@ -16,6 +16,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Status, Verdict
 from bot.response.draining import Draining
+from bot.response.shown import without_secrets
 from bot.response.triage import Triage
 
 # Beyond the window: connecting, logging in, and the slowest command's own limit.
@@ -51,7 +52,7 @@ async def check(what: Check, heard: Listener, concluded: Callable[[Verdict], Non
     async def one(node: Node) -> None:
         async with gate:
             try:
-                concluded(await triage.diagnose(node, what.playbook))
+                concluded(without_secrets(await triage.diagnose(node, what.playbook)))
             except UsageError as error:
                 wrong.append(error)
 

@@ -27,7 +27,8 @@ from bot.domain.verdict import Verdict
 from bot.engine import Engine
 from bot.inventory import Inventory
 from bot.response.checks import CheckDesk, Diagnose
-from bot.response.record import Record, without_secrets
+from bot.response.record import Record
+from bot.response.shown import without_secrets
 from bot.response.triage import Triage
 from bot.settings import Settings
 from bot.surfaces.slack.alarms import spot_of

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from dataclasses import dataclass
 
@@ -45,16 +46,27 @@ VALUE = re.compile(rf"(\bvalue{_QUOTE}\s{{0,8}}[:=]\s{{0,8}}){_VALUE}", re.IGNOR
 class SecretForm:
     """One form of a secret and what takes its place.
 
-    Shape: `hints` are lower-case words of which every text that holds the form has one: most texts are not searched.
+    Shape: `hints` are lower-case words of which every text that holds the form has one: most texts are not searched,
+    and a pattern that is never searched for is never compiled.
     """
 
     hints: tuple[str, ...]
-    pattern: re.Pattern[str]
+    form: str
     mark: str
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The form, compiled once."""
+        return _compiled(self.form)
+
+
+@functools.cache
+def _compiled(form: str) -> re.Pattern[str]:
+    return re.compile(form)
 
 
 def _form(hints: str, pattern: str, mark: str) -> SecretForm:
-    return SecretForm(tuple(hints.split(" ")), re.compile(pattern), mark)
+    return SecretForm(tuple(hints.split(" ")), pattern, mark)
 
 
 def _after(hints: str, before: str, value: str = r"(?![^\s\"']{0,200}\[redacted)[^\s\"']+") -> SecretForm:

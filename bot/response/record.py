@@ -15,9 +15,7 @@ from bot.domain.events import AlertReceived, IncidentEvent, PlanWithheld, Triage
 from bot.domain.fold import after, fold
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
-from bot.domain.json_form import plain, read
 from bot.domain.playbook import Playbook
-from bot.domain.redaction import redacted
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
@@ -192,12 +190,6 @@ class Record:
             except Conflict:
                 incident = await self.find(incident.id)
         return await self.tell(incident, event, BOT)
-
-
-def without_secrets(verdict: Verdict) -> Verdict:
-    """Return the verdict as it may be shown in a channel: what the record takes out is taken out here too."""
-    shown: Verdict = read(Verdict, redacted(plain(verdict)))
-    return replace(shown, node=verdict.node, snapshot=verdict.snapshot)  # the name is the inventory's, not the node's
 
 
 def _short(*words: str) -> str:

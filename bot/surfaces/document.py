@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bot.domain.probe import Unread
+from bot.domain.redaction import redacted
 from bot.domain.safe_text import safe
 from bot.domain.verdict import Verdict
 
@@ -57,7 +58,8 @@ def node_document(verdict: Verdict, incidents: Mapping[str, str] | None = None) 
     }
     if incidents and verdict.node in incidents:
         body["incident"] = incidents[verdict.node]
-    return {name: _plain(value) for name, value in body.items()}
+    told: dict[str, Any] = redacted({name: _plain(value) for name, value in body.items()})
+    return told | {"node": body["node"]}  # the name is the inventory's
 
 
 def _plain(value: Any) -> Any:

@@ -5,17 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import AsyncIterator
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import httpx
 import pytest
 
+from bot.app.check import check
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.json_form import plain
+from bot.domain.node import Node
 from bot.domain.plan import Plan, Step
-from bot.domain.probe import Unread
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.readings.processes import ProcessesReading
 from bot.domain.verdict import Evidence, RuledOut, Verdict
-from bot.response.record import without_secrets
+from bot.response.shown import without_secrets
 from bot.surfaces.document import document
 from bot.surfaces.text import verdict_text
 from tests.secrets import seeded
@@ -73,6 +77,33 @@ def test_neither_text_nor_document_holds_one() -> None:
     assert leaked(verdict_text(shown)) == []
     assert leaked(document([shown])) == []
     assert leaked(repr(shown)) == []
+
+
+async def test_check_in_a_terminal_prints_none() -> None:
+    class Talkative:
+        """A check whose nodes say too much."""
+
+        nodes = (Node("node-1", "127.0.0.1"), Node("node-2", "127.0.0.1"))
+        parallel = 2
+        playbook = None
+
+        def triage(self, heard: object) -> Talkative:
+            return self
+
+        async def diagnose(self, node: Node, playbook: object) -> Verdict:
+            return told_by_a_talkative_node(node.name)
+
+    shown: list[Verdict] = []
+    await check(Talkative(), lambda _: None, shown.append)  # type: ignore[arg-type]
+    assert sorted(one.node for one in shown) == ["node-1", "node-2"]
+    assert leaked("".join(map(verdict_text, shown)) + document(shown)) == []
+
+
+def test_readings_of_the_document_hold_none() -> None:
+    reading = ProcessesReading((), 5.0, ("agent --api-token hunter2hunter2",))
+    snapshot = Snapshot("node-1", datetime(2026, 11, 21, tzinfo=UTC), timedelta(seconds=5), {"processes": reading})
+    told = document([replace(FOUNDING, snapshot=snapshot)])
+    assert "agent --api-token [redacted]" in told
 
 
 async def test_neither_card_nor_details_nor_record_nor_log_nor_metrics_hold_one(
