@@ -1,0 +1,57 @@
+"""What a doctor is told of a login by a real OpenSSH and a real sudo: it wants the lines that `zombie sudoers` prints."""
+
+from __future__ import annotations
+
+import pytest
+
+from bot.app.doctor_nodes import NodeExamination
+from bot.app.parts import nonce
+from bot.domain.examined import Examined, Mark
+from bot.domain.node import Node
+from bot.probes import PROBES
+from bot.response.privilege import acting_lines, reading_lines
+from bot.transport.ssh import SshTransport
+from bot.transport.ssh_options import Keyring
+from tests.sshd import IS_ROOT, Sshd
+
+pytestmark = [
+    pytest.mark.real_sshd,
+    pytest.mark.skipif(not IS_ROOT, reason="only root can make a user of the test's own, and give it rights"),
+]
+ACTS = (("systemctl", "disable", "--now", "--", "ecs.service"), ("systemctl", "reboot"))
+
+
+async def examined(sshd: Sshd) -> dict[str, Examined]:
+    node = Node("real", sshd.address, sshd.port, sshd.user, sshd.client_key)
+    examination = NodeExamination(SshTransport(Keyring(sshd.known_hosts), nonce), tuple(PROBES.values()), {}, ACTS)
+    return {one.name: one for one in await examination.look(node)}
+
+
+def commands(lines: str) -> list[str]:
+    """The commands of sudoers lines, as sudoers writes them."""
+    rules = [line.partition(" NOPASSWD: ")[2] for line in lines.splitlines() if " NOPASSWD: " in line]
+    return [rule.partition("  #")[0] for rule in rules]
+
+
+async def test_login_without_rights_is_told_which_it_lacks(sshd: Sshd) -> None:
+    found = await examined(sshd)
+    assert found["node real"].mark is Mark.OK
+    assert found["node real"].seen.startswith(f"logged in as {sshd.user}")
+    assert found["clock of real"].mark is Mark.OK
+    assert found["sudo real"].mark is Mark.NOTE
+    assert "dmesg" in found["sudo real"].seen
+    assert found["sudo, acting real"].mark is Mark.WRONG
+    assert "systemctl reboot" in found["sudo, acting real"].seen
+
+
+async def test_lines_that_sudoers_prints_are_all_that_it_wants(sshd: Sshd) -> None:
+    reading = commands(reading_lines("zombie", PROBES.values()))
+    acting = commands("\n".join(acting_lines("zombie", ACTS)))
+    assert reading
+    sshd.allow_sudo(*reading)
+    found = await examined(sshd)
+    assert found["sudo real"].mark is Mark.OK, found["sudo real"]
+    assert found["sudo, acting real"].mark is Mark.WRONG, "reading gives no right to act"
+    sshd.allow_sudo(*reading, *acting)
+    found = await examined(sshd)
+    assert (found["sudo real"].mark, found["sudo, acting real"].mark) == (Mark.OK, Mark.OK), found
