@@ -193,3 +193,12 @@ async def test_node_that_changed_ends_it_with_the_difference(slack: SlackWorkspa
     await it.told("bob", "StateChanged: Looked at again, the node is not as it was: boot_id:")
     card = await it.card("Cancelled: node-1")
     assert "boot_id: 00000000" in card.text
+
+
+async def test_answer_of_a_minute_ago_serves_where_slack_is_asked_too_often(slack: SlackWorkspace, it: Theatre) -> None:
+    await it.decides("bob", await it.proposed("node-1"))
+    await it.card("Approved by")
+    offer = await it.proposed("node-2", key="cmd-2")
+    slack.faults.rate_limit("usergroups.users.list")
+    await it.decides("bob", offer)
+    await slack.until(lambda: len(it.cards("Approved by")) == 2, what="both approved")

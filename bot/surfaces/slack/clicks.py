@@ -67,7 +67,8 @@ class Submission:
 
 def click_of(body: Mapping[str, Any]) -> Click:
     """Return the click that a payload tells of; what is not there is empty."""
-    action = _mapping((body.get("actions") or [{}])[0])
+    actions = body.get("actions")
+    action = _mapping(actions[0] if isinstance(actions, list) and actions else None)
     container, channel = _mapping(body.get("container")), _mapping(body.get("channel"))
     message = _mapping(body.get("message"))
     chosen = _mapping(action.get("selected_option"))

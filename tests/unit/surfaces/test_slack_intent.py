@@ -1,0 +1,89 @@
+"""What a dialog carries comes back as it was or not at all; what is typed and clicked is read without trust."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.surfaces.slack.clicks import click_of, submission_of
+from bot.surfaces.slack.order import Order, order_of
+from bot.surfaces.slack.people import Workspace
+from bot.surfaces.slack.seal import LONGEST, Intent, Seal
+
+KEYS = (
+    *("actions", "container", "channel", "message", "user", "team", "enterprise", "view", "state", "values", "reason"),
+    *("id", "value", "selected_option", "action_id"),
+)
+INTENT = Intent("approve", "U0BOB00001", {"0d1496b0ca39": "ab" * 16}, "C0ONCALL01", "", "")
+
+
+def test_sealed_by_one_program_is_opened_by_another_of_the_same_app_only() -> None:
+    sealed = Seal("xoxb-one").close(INTENT)
+    assert Seal("xoxb-one").open(sealed) == INTENT
+    assert Seal("xoxb-two").open(sealed) is None
+    assert "xoxb" not in sealed
+
+
+@given(st.integers(0, 400), st.characters())
+def test_any_character_that_is_changed_breaks_the_seal(at: int, to: str) -> None:
+    sealed = Seal("secret").close(INTENT)
+    at %= len(sealed)
+    changed = sealed[:at] + to + sealed[at + 1 :]
+    assert Seal("secret").open(changed) == (INTENT if changed == sealed else None)
+
+
+def test_as_many_plans_as_a_dialog_decides_fit_into_it() -> None:
+    plans = {f"{number:012}": "f" * 32 for number in range(25)}
+    assert len(Seal("secret").close(Intent("approve", "U" * 20, plans, "C" * 20, "1" * 20, "x" * 20))) <= LONGEST
+
+
+_leaves = st.none() | st.booleans() | st.integers() | st.text(max_size=20)
+_json = st.recursive(
+    _leaves,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.sampled_from(KEYS), inner, max_size=6),
+    max_leaves=30,
+)
+
+
+@given(st.dictionaries(st.sampled_from(KEYS), _json, max_size=8))
+def test_payload_of_any_form_is_read_without_harm(body: dict[str, Any]) -> None:
+    assert click_of(body).person == submission_of(body).person
+
+
+@pytest.mark.parametrize(
+    ("team", "enterprise", "ours"),
+    [("T1", "", True), ("T2", "", False), ("T2", "E1", True), ("", "", False), ("", "E2", False)],
+)
+def test_workspace_is_ours_by_its_id_or_its_enterprise(team: str, enterprise: str, ours: bool) -> None:
+    assert Workspace("T1", "E1").is_ours(team, enterprise) is ours
+    assert Workspace().is_ours(team, enterprise) is False, "before Slack has said whose, nobody is"
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("cancel 0d1496b0ca39 wrong node", Order("cancel", "0d1496b0ca39", "wrong node")),
+        ("undo 0d1496b0ca39", Order("undo", "0d1496b0ca39")),
+        ("brake OFF it is over", Order("brake", reason="it is over")),
+        ("policy @bob reboot node-1", Order("policy", person="bob", action="reboot", node="node-1")),
+        ("policy <@U0BOB00001> approve n", Order("policy", person="U0BOB00001", action="approve", node="n")),
+        ("policy U0BOB00001 brake", Order("policy", person="U0BOB00001", action="brake")),
+        ("status whatever", Order("status")),
+    ],
+)
+def test_orders_are_understood(said: str, meant: Order) -> None:
+    verb, *words = said.split()
+    assert order_of(verb, words) == meant
+
+
+@pytest.mark.parametrize(
+    "said", ["cancel", "undo", "brake", "brake maybe", "policy", "policy @bob", "policy @bob reboot"]
+)
+def test_orders_that_lack_something_are_answered_with_how_to_say_it(said: str) -> None:
+    verb, *words = said.split()
+    told = order_of(verb, words)
+    assert isinstance(told, str)
+    assert f"/zombie {verb}" in told
