@@ -1,4 +1,4 @@
-"""What a doctor is told of a login by a real OpenSSH and a real sudo: it wants the lines that `zombie sudoers` prints."""
+"""What a doctor is told of sudo by a real OpenSSH and a real sudo: it wants the lines that `zombie sudoers` prints."""
 
 from __future__ import annotations
 
