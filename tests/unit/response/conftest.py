@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Coroutine, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 
 from bot.domain.errors import Refused
 from bot.ledger import Database, Ledger
+from tests.intake import Stage as IntakeStage
 from tests.scheduled_stage import POLICY, Stage
 from tests.schedules import World
 
@@ -43,3 +45,10 @@ def stage(tmp_path: Path) -> Iterator[Stage]:
         stage = Stage.set(world, Ledger(database, lambda: world.now), {"n1": "cured"}, POLICY, breaks=0)
         stage.propose("one", "n1")
         yield stage
+
+
+@pytest.fixture
+def intake(tmp_path: Path) -> Iterator[IntakeStage]:
+    """An intake over a database of its own."""
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
+        yield IntakeStage(database, threads)

@@ -1,0 +1,118 @@
+"""An intake over one database, with a clock that is handed in and a PagerDuty that is told what to say."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import datetime, timedelta
+from typing import Any
+
+from bot.domain.alarm import Raiser, Signal
+from bot.domain.alarm_contracts import Brakes
+from bot.domain.events import Triaged
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.domain.transitions import State
+from bot.domain.verdict import Status, Verdict
+from bot.ledger import AwaitedLedger, Database, Leases, Ledger
+from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
+from bot.ledger.cases import Cases
+from bot.ledger.inbox import Inbox
+from bot.response.alarm_book import AlarmBook
+from bot.response.intake import Intake, Rules
+from bot.response.routing import Routes
+from bot.sources.alertmanager import AlertmanagerSource
+from bot.sources.pagerduty import PagerDutySource, signals_of
+from tests.alarms import BEGAN_AT, group_body, page_alert, page_event, raw
+
+NODES = tuple(Node(f"node-{number}", f"10.0.0.{number}", labels={"hostname": "shared"}) for number in (1, 2, 3))
+MINUTE = timedelta(minutes=1)
+TABLES = {
+    "slack": {"alerts_channel": "CALERTS"},
+    "route": [
+        {"match": {"source": "pagerduty", "service": "Look only*"}, "mode": "read-only", "channel": "CQUIET"},
+        {"match": {"severity": "page"}, "playbook": "network-resets"},
+    ],
+}
+ALERTS = [page_alert("A1", {"host": "node-1"})]
+
+
+class Stage:
+    """An intake over one database, with a clock that is handed in and a PagerDuty that is told what to say."""
+
+    def __init__(self, database: Database, threads: ThreadPoolExecutor) -> None:
+        self.now = BEGAN_AT
+        self.alerts: dict[str, Sequence[dict[str, Any]]] = {}
+        self.refuses: list[Exception] = []
+        self.people: dict[str, str] = {}
+        self.seen: list[str] = []
+        self.lines: list[tuple[str, dict[str, Any]]] = []
+        self.leases = Leases(database, "one", time=self.clock)
+        self.ledger = AwaitedLedger(Ledger(database, self.clock), threads)
+        self.inbox = AwaitedInbox(Inbox(database, "one", time=self.clock), threads)
+        self.cases = AwaitedCases(Cases(database, self.clock), threads)
+        self.book = AlarmBook(self.ledger, self.cases)
+        self.brakes = Brakes(storm_alerts=3)
+        self.intake = self.build()
+
+    def build(self) -> Intake:
+        rules = Rules(Routes.of(TABLES, "node-health"), self.brakes)
+        return Intake(
+            self.inbox, self.cases, self.book, rules, lambda: NODES, self.see, self.clock,
+            lambda event, **fields: self.lines.append((event, fields)),
+            signals_of=self.signals, person_of=self.person,
+        )  # fmt: skip
+
+    def clock(self) -> datetime:
+        return self.now
+
+    async def see(self, group: str) -> None:
+        self.seen.append(group)
+
+    async def signals(self, case: str) -> tuple[Signal, ...] | None:
+        if self.refuses:
+            raise self.refuses.pop(0)
+        return signals_of(self.alerts.get(case, ALERTS))
+
+    async def person(self, raiser: Raiser) -> str:
+        return self.people.get(raiser.id, "")
+
+    async def page(self, event: str, page: str = "Q1", **more: Any) -> None:
+        more = {"at": self.now} | more
+        await self.kept(PagerDutySource([]).delivery({}, raw(page_event(event, page, **more))))
+
+    async def group(self, *alerts: dict[str, Any], truncated: int = 0) -> None:
+        await self.kept(AlertmanagerSource("").delivery({}, raw(group_body(alerts, truncated))))
+
+    async def kept(self, delivery: Any) -> None:
+        await asyncio.to_thread(self.leases.beat)
+        self.now += timedelta(milliseconds=1)
+        await self.inbox.keep(delivery)
+        await self.worked()
+
+    async def worked(self) -> None:
+        while await self.intake.look():
+            await self.intake.idle()
+
+    async def incidents(self) -> list[Incident]:
+        found: list[Incident] = []
+        for group in dict.fromkeys([one.group for one in await self.ledger.incidents()][::-1]):
+            found += await self.book.group(group)
+        return found
+
+    async def triage(self) -> None:
+        for one in await self.incidents():
+            if one.state is State.OPENED and one.node:
+                healthy = Triaged(Verdict(one.node, Status.HEALTHY, None, None, "Healthy"))
+                await self.ledger.append(one.id, one.seq, healthy, "bot")
+
+
+def do(work: Coroutine[Any, Any, None]) -> None:
+    """Tell a story to its end."""
+    asyncio.run(work)
+
+
+def nodes(incidents: Sequence[Incident]) -> list[str]:
+    """The nodes of these incidents."""
+    return sorted(one.node for one in incidents)

@@ -1,0 +1,144 @@
+"""Every source on a web edge of its own, and what it would bring."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+from collections.abc import AsyncIterator, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any
+
+import aiohttp
+import pytest
+
+from bot.domain.alarm import Delivery
+from bot.domain.errors import LedgerUnavailable
+from bot.sources.alertmanager import AlertmanagerSource
+from bot.sources.grafana import GrafanaSource
+from bot.sources.pagerduty import PagerDutySource
+from bot.sources.source import Source
+from bot.surfaces.hooks import Hooks
+from bot.surfaces.web import WebEdge
+from tests.alarms import BEGAN_AT, SECRET, group_alert, group_body, page_event, raw, signature
+
+BATCH = raw(group_body([group_alert("node-1:9100"), group_alert("node-2:9100", "resolved")]))
+
+
+def grafana_signature(body: bytes, secret: str = SECRET, stamp: str = "") -> str:
+    before = f"{stamp}:".encode() if stamp else b""
+    return hmac.new(secret.encode(), before + body, hashlib.sha256).hexdigest()
+
+
+@dataclass(frozen=True, slots=True)
+class Member:
+    """One source, a body that it would bring, and what proves a body to be its own."""
+
+    source: Source
+    body: bytes
+    prove: Callable[[bytes], dict[str, str]]
+    forged: tuple[Mapping[str, str], ...]
+
+    def id(self) -> str:
+        return str(self.source.kind)
+
+
+PAGERDUTY = Member(
+    PagerDutySource(["an older secret", SECRET]),
+    raw(page_event()),
+    lambda body: {"X-PagerDuty-Signature": f"v1={'0' * 64}, {signature(body)}"},
+    (
+        {"X-PagerDuty-Signature": signature(raw(page_event()), "another secret")},
+        {"X-PagerDuty-Signature": signature(raw(page_event())).replace("v1=", "v0=")},
+        {"X-PagerDuty-Signature": "v1="},
+        {"X-PagerDuty-Signature": ", ,v1=é"},
+    ),
+)
+ALERTMANAGER = Member(
+    AlertmanagerSource(SECRET),
+    BATCH,
+    lambda body: {"Authorization": f"Bearer {SECRET}"},
+    ({"Authorization": f"Basic {SECRET}"}, {"Authorization": "Bearer "}, {"Authorization": f"Bearer {SECRET}x"}),
+)
+GRAFANA = Member(
+    GrafanaSource(SECRET),
+    BATCH,
+    lambda body: {"X-Grafana-Alerting-Signature": grafana_signature(body)},
+    (
+        {"X-Grafana-Alerting-Signature": grafana_signature(BATCH, "another")},
+        {"X-Grafana-Alerting-Signature": grafana_signature(BATCH, SECRET, "1795253400")},
+    ),
+)
+MEMBERS = (PAGERDUTY, ALERTMANAGER, GRAFANA)
+SIGNED = (PAGERDUTY, GRAFANA)
+members = pytest.mark.parametrize("member", MEMBERS, ids=Member.id)
+
+
+@dataclass
+class Kept:
+    """An inbox in memory."""
+
+    found: dict[str, Delivery] = field(default_factory=dict)
+    broken: bool = False
+
+    async def keep(self, delivery: Delivery) -> bool:
+        if self.broken:
+            raise LedgerUnavailable("The disk is full.")
+        is_new = delivery.key not in self.found
+        self.found.setdefault(delivery.key, delivery)
+        return is_new
+
+    async def claim(self, at_once: int, busy: Any = ()) -> tuple[Any, ...]:
+        return ()
+
+    async def done(self, delivery: Delivery) -> None: ...
+
+    async def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None: ...
+
+    async def waiting(self) -> int:
+        return len(self.found)
+
+
+@dataclass
+class Edge:
+    """A web edge with sources on it."""
+
+    address: str
+    inbox: Kept
+    client: aiohttp.ClientSession
+    arrived: list[None] = field(default_factory=list)
+    counted: list[tuple[str, str]] = field(default_factory=list)
+
+    async def post(self, member: Member, body: bytes, headers: Mapping[str, str] | None = None) -> int:
+        proof = member.prove(body) if headers is None else headers
+        async with self.client.post(self.address + member.source.path, data=body, headers=proof) as answer:
+            return answer.status
+
+
+@asynccontextmanager
+async def edge(*sources: Source) -> AsyncIterator[Edge]:
+    async def ready() -> str:
+        return ""
+
+    async with aiohttp.ClientSession(auto_decompress=False) as client:
+        found = Edge("", Kept(), client)
+        hooks = Hooks(
+            found.inbox, lambda: BEGAN_AT, lambda event, **fields: None, lambda: found.arrived.append(None),
+            lambda source, outcome, seconds: found.counted.append((source, outcome)),
+        )  # fmt: skip
+        web = WebEdge("127.0.0.1:0", ready, hooks.posts(sources))
+        found.address = await web.start()
+        try:
+            yield found
+        finally:
+            await web.stop()
+
+
+def over(member: Member, work: Callable[[Edge], Any]) -> Any:
+    async def whole() -> Any:
+        async with edge(member.source) as found:
+            return await work(found)
+
+    return asyncio.run(whole())

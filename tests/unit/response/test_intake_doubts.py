@@ -1,0 +1,175 @@
+"""What becomes of an alarm whose node, age or weight is in doubt, and of one whose source does not answer."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.errors import ImpossibleEvent, PagerDutyRefused, PagerDutyUnavailable, UnknownIncident
+from bot.domain.events import AlertReceived
+from bot.domain.transitions import State
+from bot.response.intake import Intake, Rules
+from bot.response.routing import Routes
+from tests.alarms import BEGAN_AT, group_alert, page_alert
+from tests.intake import ALERTS, MINUTE, NODES, Stage, do, nodes
+
+
+@pytest.mark.parametrize(("details", "options"), [("shared", 3), ("nobody", 3)])
+def test_doubt_about_the_node_is_a_question_and_never_a_guess(intake: Stage, details: str, options: int) -> None:
+    async def story() -> None:
+        intake.alerts["Q1"] = [page_alert("A1", {"host": details})]
+        await intake.page("E1")
+        (one,) = await intake.incidents()
+        assert one.question is not None
+        assert (one.node, one.state, len(one.question.options)) == ("", State.UNKNOWN, options)
+        await intake.page("E1b")  # told of again: asked once
+        picked = await intake.book.picked(one.id, "node-2", "slack:T1/U1")
+        assert (picked.node, picked.state) == ("node-2", State.OPENED)
+        assert nodes(await intake.incidents()) == ["node-2"]
+        with pytest.raises(ImpossibleEvent):
+            await intake.book.picked(one.id, "node-3", "slack:T1/U2")
+        with pytest.raises(UnknownIncident):
+            await intake.book.picked("nothing", "node-3", "slack:T1/U2")
+
+    do(story())
+
+
+def test_question_is_called_off_once_the_alert_names_its_node(intake: Stage) -> None:
+    async def story() -> None:
+        intake.alerts["Q1"] = []
+        await intake.page("E1")
+        intake.alerts["Q1"] = ALERTS
+        await intake.page("E2")
+        found = {one.node: one.state for one in await intake.incidents()}
+        assert found == {"": State.CANCELLED, "node-1": State.OPENED}
+
+    do(story())
+
+
+def test_read_only_route_offers_nothing(intake: Stage) -> None:
+    async def story() -> None:
+        await intake.page("E1", service={"id": "PS2", "summary": "Look only, please"})
+        (one,) = await intake.incidents()
+        assert (one.channel, one.withholds) == (
+            "CQUIET", "Route 1 is read-only: it shows what would help and offers nothing.",
+        )  # fmt: skip
+
+    do(story())
+
+
+def test_label_of_one_alert_is_enough_for_a_route(intake: Stage) -> None:
+    async def story() -> None:
+        await intake.group(group_alert("node-1:9100"), group_alert("node-2:9100", severity="page"))
+        found = await intake.incidents()
+        assert {one.playbook for one in found} == {"node-health"}, "the group's common label has the last word"
+        intake.alerts["Q1"] = [page_alert("A1", {"host": "node-3", "severity": "page"}) | {"severity": "page"}]
+        await intake.page("E1")
+        assert (await intake.incidents())[-1].playbook == "network-resets"
+
+    do(story())
+
+
+def test_old_alert_is_read_and_offers_nothing(intake: Stage) -> None:
+    async def story() -> None:
+        await intake.page("E1", at=BEGAN_AT - 16 * MINUTE)
+        await intake.page("E2", "Q2", at=BEGAN_AT - 14 * MINUTE, title="another")
+        old, fresh = await intake.incidents()
+        assert "more than 15m before it was seen to" in old.withholds
+        assert fresh.withholds == ""
+
+    do(story())
+
+
+def test_storm_is_read_and_offers_nothing(intake: Stage) -> None:
+    async def story() -> None:
+        for number in range(5):
+            await intake.page(f"E{number}", f"Q{number}", title=f"alert {'abcde'[number]}")
+        found = await intake.incidents()
+        assert [bool(one.storm) for one in found] == [False, False, False, True, True]
+        assert "More than 3 alerts came within 5m" in found[-1].withholds
+        storm = await intake.cases.storm(found[-1].storm, intake.brakes)
+        assert ([one.id for one in storm.incidents], storm.cases) == ([one.id for one in found[3:]], 2)
+
+    do(story())
+
+
+def test_person_who_raised_it_has_asked(intake: Stage) -> None:
+    async def story() -> None:
+        intake.people = {"PANN": "slack:T1/UANN"}
+        for number, person in enumerate(("PANN", "PBOB", "not a name")):
+            agent = {"id": person, "type": "user_reference", "summary": "somebody"}
+            await intake.page(f"E{number}", f"Q{number}", title=f"alert {'abc'[number]}", agent=agent)
+        await intake.page("E9", "Q9", title="by a service", agent={"id": "PSVC1", "type": "service_reference"})
+        asked = [one.alert.asked_by for one in await intake.incidents()]
+        assert asked == ["slack:T1/UANN", "pagerduty:PBOB", "pagerduty:somebody", ""]
+        entries = await intake.ledger.read((await intake.incidents())[0].id)
+        assert entries[0].by == "slack:T1/UANN"
+
+    do(story())
+
+
+def test_page_is_asked_for_its_alerts_again_while_pagerduty_is_down(intake: Stage) -> None:
+    async def story() -> None:
+        intake.refuses = [PagerDutyUnavailable("PagerDuty is down.", retry_after_seconds=20)]
+        await intake.page("E1")
+        assert (await intake.incidents(), await intake.inbox.waiting()) == ([], 1)
+        intake.now += timedelta(seconds=10)
+        await intake.worked()
+        assert await intake.incidents() == [], "it said when to come back"
+        intake.now += timedelta(seconds=11)
+        await asyncio.to_thread(intake.leases.beat)
+        await intake.worked()
+        assert (nodes(await intake.incidents()), await intake.inbox.waiting()) == (["node-1"], 0)
+
+    do(story())
+
+
+@pytest.mark.parametrize("no", [PagerDutyUnavailable("down"), PagerDutyRefused("no", status=403)])
+def test_title_that_names_the_node_is_enough_where_pagerduty_does_not_answer(intake: Stage, no: Exception) -> None:
+    async def story() -> None:
+        intake.refuses = [no]
+        await intake.page("E1", title="node-2: core pinned")
+        assert nodes(await intake.incidents()) == ["node-2"]
+
+    do(story())
+
+
+def test_pages_that_the_bot_raised_itself_start_nothing(intake: Stage) -> None:
+    async def story() -> None:
+        async def ours(case: str) -> None:
+            return None
+
+        intake.intake = Intake(
+            intake.inbox, intake.cases, intake.book, Rules(Routes.of({}, "node-health")), lambda: NODES, intake.see,
+            intake.clock, lambda event, **fields: None, signals_of=ours,
+        )  # fmt: skip
+        await intake.page("E1")
+        assert (await intake.incidents(), await intake.inbox.waiting()) == ([], 0)
+
+    do(story())
+
+
+def test_delivery_that_was_half_done_is_done_once(intake: Stage) -> None:
+    async def story() -> None:
+        async def broken(group: str) -> None:
+            raise RuntimeError("killed here")
+
+        intake.brakes = replace(intake.brakes, storm_alerts=99)
+        intake.intake = intake.build()
+        intake.see, kept = broken, intake.see  # type: ignore[method-assign]
+        intake.intake = intake.build()
+        await intake.page("E1")
+        assert await intake.inbox.waiting() == 1
+        intake.see = kept  # type: ignore[method-assign]
+        intake.intake = intake.build()
+        intake.now += MINUTE
+        await asyncio.to_thread(intake.leases.beat)
+        await intake.worked()
+        (one,) = await intake.incidents()
+        kinds = [entry.kind for entry in await intake.ledger.read(one.id)]
+        assert (kinds, await intake.inbox.waiting()) == ([AlertReceived.__name__], 0)
+
+    do(story())
