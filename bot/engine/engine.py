@@ -53,7 +53,7 @@ class Engine:
         self._log = log
         self._clock = clock
         self._sleep = sleep
-        self._advancing = Work(self._carry_on, ADVANCED_AT_ONCE, clock, log, "advance_failed")
+        self._advancing = Work(self._carry_on, ADVANCED_AT_ONCE, clock, log, "advance_failed", "incident")
         self._showing = [
             Work(partial(self._show, surface), SHOWN_AT_ONCE, clock, log, "show_failed") for surface in surfaces
         ]
@@ -61,6 +61,7 @@ class Engine:
         self._cursor: int | None = None
         self._open: dict[str, dict[str, None]] = {}  # the open incidents of each group, everybody's
         self._mine: set[str] = set()
+        self._taken: set[str] = set()  # since we last asked whose is what
         self._waits: dict[str, str] = {}  # what each incident of ours waits for
         self._over: dict[str, float] = {}  # groups of ours that nothing more happens in, and since when that is known
         self._beat_at = self._claim_at = float("-inf")
@@ -99,7 +100,7 @@ class Engine:
 
         async def take() -> None:
             if await self._leases.take(group):
-                self._mine.add(group)
+                self._is_ours(group)
                 await self._look()
                 self._is_over(group)
                 self._want_shown(group)
@@ -167,8 +168,9 @@ class Engine:
 
     async def _share(self) -> None:
         """Take what nobody sees to, and see what is ours by now."""
+        self._taken.clear()
         claimed = () if self._draining else await self._leases.claim()
-        mine = set(await self._leases.mine())
+        mine = set(await self._leases.mine()) | self._taken  # what was taken while we asked is ours too
         for group in self._mine - mine:
             self._over.pop(group, None)
             self._resuming.drop(group)
@@ -202,6 +204,10 @@ class Engine:
         }
         if over:
             await self._leases.let_go(over)
+
+    def _is_ours(self, group: str) -> None:
+        self._mine.add(group)
+        self._taken.add(group)
 
     def _is_over(self, group: str) -> None:
         if group not in self._open:
@@ -256,7 +262,7 @@ class Engine:
             if not group:
                 group = fold(await self._ledger.read(incident_id)).summary.card
             await self._leases.take(group, by_force=True)
-            self._mine.add(group)
+            self._is_ours(group)
             if not self._draining:
                 self._advancing.want(incident_id)
                 self._advancing.begin()

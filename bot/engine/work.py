@@ -16,7 +16,7 @@ class Work:
     """Things to do by name: each at its time, never twice at once, so many of them at a time.
 
     Shape: `do` returns after how many seconds it is to be done again, None for never. One that fails is logged as
-    `failed` and tried again, less and less often.
+    `failed` and tried again, less and less often; `named` says what its name is the name of.
     """
 
     def __init__(
@@ -26,12 +26,14 @@ class Work:
         clock: Callable[[], float],
         log: Log,
         failed: str,
+        named: str = "group",
     ) -> None:
         self._do = do
         self._at_once = at_once
         self._clock = clock
         self._log = log
         self._failed = failed
+        self._named = named
         self._due: dict[str, float] = {}
         self._failures: dict[str, int] = {}
         self._running: dict[str, asyncio.Task[None]] = {}
@@ -85,7 +87,8 @@ class Work:
             failures = self._failures[name] = self._failures.get(name, 0) + 1
             again = min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(failures - 1, 16))
             sentence = one_line(str(error) or repr(error), 300)
-            self._log(self._failed, name=name, error=sentence, kind=type(error).__name__, again_in_seconds=again)
+            told = {self._named: name, "error": sentence, "kind": type(error).__name__, "again_in_seconds": again}
+            self._log(self._failed, **told)
         finally:
             del self._running[name]
             if again is not None:

@@ -1,0 +1,53 @@
+"""What is taken while the loop asks whose is what is not lost again."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from bot.engine import CLAIM_EVERY, Engine
+from tests.runner import FOREVER, HandedLeases, World, never, settled
+
+
+class SlowLeases(HandedLeases):
+    """Leases that are asked for some time."""
+
+    def __init__(self, world: World, me: str) -> None:
+        super().__init__(world, me)
+        self.answers = asyncio.Event()
+        self.answers.set()
+
+    async def mine(self) -> frozenset[str]:
+        """As it was when it was asked."""
+        found = await super().mine()
+        await self.answers.wait()
+        return found
+
+
+async def test_click_that_comes_while_the_leases_are_read_is_not_taken_for_a_lost_lease() -> None:
+    world, advanced, logged = World(), list[str](), list[str]()
+    world.put("one")
+    world.leases["one"] = "b"
+    leases = SlowLeases(world, "a")
+
+    async def advance(incident: str) -> Any:
+        advanced.append(incident)
+        return FOREVER
+
+    def log(event: str, **_: object) -> None:
+        logged.append(event)
+
+    engine = Engine(advance, world, leases, world.together, (), log, world.clock, never)  # type: ignore[arg-type]
+    await engine.tick()
+    leases.answers.clear()
+    world.seconds += CLAIM_EVERY
+    ticking = asyncio.create_task(engine.tick())
+    await settled()
+    engine.kick("one")
+    await settled()
+    leases.answers.set()
+    await ticking
+    await settled()
+    assert set(advanced) == {"one"}
+    assert sorted(engine.mine) == ["one"]
+    assert logged == []
