@@ -1,0 +1,115 @@
+"""What a card says of the alerts that it comes of, and the one message of a storm."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.alarm_contracts import Storm
+from bot.domain.alert import Alert, SourceKind
+from bot.domain.events import AlertCleared, AlertReceived, Triaged
+from bot.domain.fold import after, fold
+from bot.domain.incident import Incident
+from bot.domain.transitions import State
+from bot.response.policy import Policy
+from bot.surfaces.slack.acting_card import acting_card
+from bot.surfaces.slack.alarm_card import alarm_card
+from bot.surfaces.slack.alarms import spot_of
+from bot.surfaces.slack.card import Underway
+from bot.surfaces.slack.message import ALL_BLOCKS, BLOCKS, TEXT, length
+from bot.surfaces.slack.storm_card import storm_card
+from bot.surfaces.slack.telling import Telling
+from tests.incidents import BEGAN_AT, HEALTHY, NODE, entries, entry
+from tests.pages import of_page
+
+ALERT = Alert(SourceKind.PAGERDUTY, "Q1", text="core <!channel> pinned")
+RECEIVED = AlertReceived(ALERT, NODE, "g1", "node-health", channel="C1")
+
+
+def incident(*events: object, received: AlertReceived = RECEIVED, name: str = "7k3m9x2qpv") -> Incident:
+    return fold(entries([received, *events], name))  # type: ignore[arg-type]
+
+
+def test_card_tells_progress_and_then_the_verdict() -> None:
+    card = alarm_card([incident()], {NODE: Underway(NODE, 3, 14)})
+    assert card.text.startswith(f"{NODE}: reading… 3 of 14 probes")
+    assert "pagerduty Q1: core &lt;!channel&gt; pinned" in card.text
+    card = alarm_card([incident()], fresh={NODE: HEALTHY})
+    assert card.text.startswith(f"{NODE}: HEALTHY")
+    assert alarm_card([incident(Triaged(HEALTHY))]).text.startswith(f"{NODE}: HEALTHY")
+
+
+def test_card_begins_resolved_once_every_alert_is_over_and_reopened_once_one_is_back() -> None:
+    triaged = incident(Triaged(HEALTHY))
+    over = after(triaged, entry(AlertCleared(SourceKind.PAGERDUTY, "Q1"), triaged.seq + 1))
+    assert alarm_card([over]).text.startswith(f"Resolved: {NODE}: HEALTHY")
+    assert not alarm_card([over, incident(received=replace(RECEIVED, node="node-2"))]).text.startswith("Resolved")
+    again = incident(Triaged(HEALTHY), received=replace(RECEIVED, reopens="old0000000"))
+    assert alarm_card([again]).text.startswith(f"Reopened: {NODE}")
+    assert alarm_card([again]).blocks[0]["text"]["text"].startswith("Reopened: ")
+
+
+@pytest.mark.parametrize("state", [State.CANCELLED, State.EXPIRED, State.DECLINED])
+def test_card_of_a_decided_plan_begins_resolved_too_once_its_alert_is_over(state: State) -> None:
+    ended = of_page("Q1", state)
+    over = after(ended, entry(AlertCleared(SourceKind.PAGERDUTY, "Q1"), ended.seq + 1))
+    card = acting_card([over], Telling(Policy()))
+    assert card is None or card.text.startswith("Resolved: ")
+    assert state is State.CANCELLED or card is not None
+
+
+def test_card_keeps_slacks_limits_whatever_its_alerts_say() -> None:
+    wordy = [
+        incident(
+            received=replace(
+                RECEIVED,
+                node=f"node-{number}",
+                withheld="w" * 900,
+                alert=replace(ALERT, id=f"Q{number}", text="x" * 1000),
+            )
+        )
+        for number in range(120)
+    ]
+    card = alarm_card(wordy)
+    assert len(card.text) <= TEXT
+    assert len(card.blocks) <= BLOCKS
+    assert sum(length(block) for block in card.blocks) <= ALL_BLOCKS + 1200
+    assert all(
+        len(one["text"]) <= 2000 for block in card.blocks if block["type"] == "context" for one in block["elements"]
+    )
+
+
+def test_incident_of_a_storm_or_without_a_channel_has_no_card() -> None:
+    assert spot_of(incident()) is not None
+    assert spot_of(incident(received=replace(RECEIVED, storm="storm-1"))) is None
+    assert spot_of(incident(received=replace(RECEIVED, channel=""))) is None
+    assert spot_of(incident(received=replace(RECEIVED, alert=replace(ALERT, kind=SourceKind.SLACK)))) is None
+
+
+def test_storm_is_grouped_by_cause_and_label() -> None:
+    def line(number: int, cause: str | None, state: State = State.TRIAGED) -> object:
+        return replace(
+            of_page("Q1").summary,
+            id=f"i{number}",
+            node=f"node-{number}",
+            cause=cause,
+            state=state,
+            opened_at=BEGAN_AT + timedelta(seconds=number),
+        )
+
+    lines = [line(number, "leaked-memory-cgroups") for number in range(9)]
+    lines += [line(20, None), line(21, None, State.OPENED), line(22, "io-stall")]
+    storm = Storm("storm-1", True, 14, tuple(lines))  # type: ignore[arg-type]
+    labels = {f"node-{number}": {"rack": f"r{number % 2}", "hostname": f"h{number}"} for number in range(30)}
+    card = storm_card(storm, "Nothing is offered.", lambda node: labels[node])
+    assert card.text.startswith(
+        "Alert storm: 14 alerts on 12 nodes. leaked-memory-cgroups (9): rack=r0 5, rack=r1 4 — node-0"
+    )
+    assert "and 3 more; io-stall (1): rack=r0 1 — node-22; no cause found (1)" in card.text
+    assert card.text.endswith("still being read (1): rack=r1 1 — node-21. Nothing is offered.")
+    assert "hostname" not in card.text
+    assert storm_card(replace(storm, is_on=False), "", lambda node: {}).text.startswith(
+        "Alert storm: 14 alerts on 12 nodes, over"
+    )
