@@ -12,6 +12,7 @@ from bot.domain.approval import Approval
 from bot.domain.contracts import ActingLedger
 from bot.domain.errors import (
     AlreadyDecided,
+    AlreadyTried,
     CannotRead,
     CannotTell,
     Conflict,
@@ -32,7 +33,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response import guards
 from bot.response.binding import another_machine, bindings
-from bot.response.policy import Policy
+from bot.response.policy import SAME_AGAIN, Policy
 from bot.response.privilege import acting_lines
 from bot.response.reach import Reach
 from bot.response.record import Record
@@ -69,6 +70,9 @@ class Undoing:
         steps = tuple(step for one in reversed(done) for step in one.inverse)
         plan = Plan(incident.node, steps)
         guards.may_be_stopped(self.policy, guards.units_of(plan))
+        again = await self.ledger.tried(plan.remedy, SAME_AGAIN)
+        if again is not None:
+            raise AlreadyTried(f"Incident {again} took the same back on {incident.node} less than a day ago.")
         try:
             node = self.find(incident.node)
             lacking = await self.reach.lacking(node, steps)

@@ -100,10 +100,11 @@ def said(entry: Entry) -> str:
             return f"{headline(verdict)}  {verdict.summary}"
         case PlanWithheld(because=because, lacking=lacking):
             return because + "".join(f"; lacking: {line}" for line in lacking)
-        case PlanProposed(plan=plan, digest=digest, affects=affects):
+        case PlanProposed(plan=plan, digest=digest, affects=affects, approvals_needed=needed):
             steps = (" ".join([step.action, *step.args.values()]) for step in plan.steps)
             moves = [f"moves {len(affects)}: {'; '.join(affects)}"] if affects else []
-            return "; ".join([f"{', then '.join(steps)} [{digest[:16]}]", *moves, *plan.notes])
+            voices = [f"{needed} people have to say yes"] if needed > 1 else []
+            return "; ".join([f"{', then '.join(steps)} [{digest[:16]}]", *voices, *moves, *plan.notes])
         case StepStarted(number=number, attempt=attempt):
             return f"step {number}" + (f", attempt {attempt}" if attempt > 1 else "")
         case StepVerified(number=number, took=took):

@@ -167,6 +167,17 @@ def test_undo_that_was_asked_for_twice_is_one(stage: Stage) -> None:
     assert again.id != opened.id, "what was declined may be wished for once more"
 
 
+def test_what_was_taken_back_today_is_not_taken_back_again(stage: Stage) -> None:
+    cured(stage)
+    opened = do(stage, stage.responder().undo("one", ANN))
+    do(stage, stage.responder().decide(opened.id, BOB))
+    assert run(stage, opened.id).state == "resolved"
+    stage.nodes["n1"].enabled = stage.nodes["n1"].active = False  # somebody stopped it once more
+    refused = do(stage, stage.responder().undo("one", ANN))
+    assert isinstance(refused, Refused)
+    assert refused.name == "AlreadyTried"
+
+
 def half_proposed(stage: Stage) -> Incident:
     """An undo whose program died after its first entry."""
     cured(stage)
