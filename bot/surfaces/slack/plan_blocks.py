@@ -55,8 +55,8 @@ def blast_radius(plan: Plan) -> str:
     """Return what carrying out a plan does to the node and what runs there."""
     told = []
     for step in plan.steps:
-        words = _BLAST.get(step.action, step_words(step))
-        told.append(one_line(words.format_map(_Args(step.args)), 200))
+        known = _BLAST.get(step.action)
+        told.append(one_line(known.format_map(_Args(step.args)) if known else step_words(step), 200))
     return f"1 node, {one_line(plan.node, 80)}: " + "; then ".join(told) + "."
 
 
