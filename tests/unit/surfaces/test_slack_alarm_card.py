@@ -9,9 +9,9 @@ import pytest
 
 from bot.domain.alarm_contracts import Storm
 from bot.domain.alert import Alert, SourceKind
-from bot.domain.events import AlertCleared, AlertReceived, Triaged
+from bot.domain.events import AlertCleared, AlertReceived, IncidentEvent, Triaged
 from bot.domain.fold import after, fold
-from bot.domain.incident import Incident
+from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.transitions import State
 from bot.response.policy import Policy
 from bot.surfaces.slack.acting_card import acting_card
@@ -28,8 +28,8 @@ ALERT = Alert(SourceKind.PAGERDUTY, "Q1", text="core <!channel> pinned")
 RECEIVED = AlertReceived(ALERT, NODE, "g1", "node-health", channel="C1")
 
 
-def incident(*events: object, received: AlertReceived = RECEIVED, name: str = "7k3m9x2qpv") -> Incident:
-    return fold(entries([received, *events], name))  # type: ignore[arg-type]
+def incident(*events: IncidentEvent, received: AlertReceived = RECEIVED, name: str = "7k3m9x2qpv") -> Incident:
+    return fold(entries([received, *events], name))
 
 
 def test_card_tells_progress_and_then_the_verdict() -> None:
@@ -61,24 +61,17 @@ def test_card_of_a_decided_plan_begins_resolved_too_once_its_alert_is_over(state
 
 
 def test_card_keeps_slacks_limits_whatever_its_alerts_say() -> None:
+    long = replace(ALERT, text="x" * 1000)
     wordy = [
-        incident(
-            received=replace(
-                RECEIVED,
-                node=f"node-{number}",
-                withheld="w" * 900,
-                alert=replace(ALERT, id=f"Q{number}", text="x" * 1000),
-            )
-        )
-        for number in range(120)
+        incident(received=replace(RECEIVED, node=f"node-{n}", withheld="w" * 900, alert=replace(long, id=f"Q{n}")))
+        for n in range(120)
     ]
     card = alarm_card(wordy)
     assert len(card.text) <= TEXT
     assert len(card.blocks) <= BLOCKS
     assert sum(length(block) for block in card.blocks) <= ALL_BLOCKS + 1200
-    assert all(
-        len(one["text"]) <= 2000 for block in card.blocks if block["type"] == "context" for one in block["elements"]
-    )
+    small = [one for block in card.blocks if block["type"] == "context" for one in block["elements"]]
+    assert all(len(one["text"]) <= 2000 for one in small)
 
 
 def test_incident_of_a_storm_or_without_a_channel_has_no_card() -> None:
@@ -89,27 +82,21 @@ def test_incident_of_a_storm_or_without_a_channel_has_no_card() -> None:
 
 
 def test_storm_is_grouped_by_cause_and_label() -> None:
-    def line(number: int, cause: str | None, state: State = State.TRIAGED) -> object:
-        return replace(
-            of_page("Q1").summary,
-            id=f"i{number}",
-            node=f"node-{number}",
-            cause=cause,
-            state=state,
-            opened_at=BEGAN_AT + timedelta(seconds=number),
-        )
+    def line(number: int, cause: str | None, state: State = State.TRIAGED) -> IncidentSummary:
+        opened_at = BEGAN_AT + timedelta(seconds=number)
+        told = replace(of_page("Q1").summary, id=f"i{number}", node=f"node-{number}", cause=cause)
+        return replace(told, state=state, opened_at=opened_at)
 
     lines = [line(number, "leaked-memory-cgroups") for number in range(9)]
     lines += [line(20, None), line(21, None, State.OPENED), line(22, "io-stall")]
-    storm = Storm("storm-1", True, 14, tuple(lines))  # type: ignore[arg-type]
+    storm = Storm("storm-1", True, 14, tuple(lines))
     labels = {f"node-{number}": {"rack": f"r{number % 2}", "hostname": f"h{number}"} for number in range(30)}
     card = storm_card(storm, "Nothing is offered.", lambda node: labels[node])
     assert card.text.startswith(
-        "Alert storm: 14 alerts on 12 nodes. leaked-memory-cgroups (9): rack=r0 5, rack=r1 4 — node-0"
+        "Alert storm: 14 alerts on 12 nodes. leaked-memory-cgroups (9): rack=r0 5, rack=r1 4 — "
     )
     assert "and 3 more; io-stall (1): rack=r0 1 — node-22; no cause found (1)" in card.text
     assert card.text.endswith("still being read (1): rack=r1 1 — node-21. Nothing is offered.")
     assert "hostname" not in card.text
-    assert storm_card(replace(storm, is_on=False), "", lambda node: {}).text.startswith(
-        "Alert storm: 14 alerts on 12 nodes, over"
-    )
+    past = storm_card(replace(storm, is_on=False), "", lambda node: {})
+    assert past.text.startswith("Alert storm: 14 alerts on 12 nodes, over")
