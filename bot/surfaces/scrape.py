@@ -53,6 +53,8 @@ def _host(request: web.Request) -> str:
 
 def _is_loopback(host: str) -> bool:
     try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
+        address = ipaddress.ip_address(host)
     except ValueError:
-        return False
+        return host == "localhost"
+    mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None  # as `::` hears of IPv4
+    return (mapped or address).is_loopback

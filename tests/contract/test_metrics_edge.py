@@ -75,6 +75,8 @@ async def test_this_machine_is_answered_and_hears_what_the_log_and_the_record_sa
         ("", {"Host": "[::1"}, 403),
         ("", {"Authorization": f"Bearer {TOKEN}"}, 403),
         ("", {"Host": "localhost:8080"}, 200),
+        ("", {"Host": "[::ffff:127.0.0.1]:8080"}, 200),
+        ("", {"Host": "[::ffff:203.0.113.9]"}, 403),
         (TOKEN, {}, 200),
         (TOKEN, {"Host": "bot.example"}, 401),
         (TOKEN, {"Authorization": "Bearer wrong"}, 401),
