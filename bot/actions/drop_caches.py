@@ -19,8 +19,8 @@ from bot.domain.probe import Snapshot
 from bot.probes.cgroups import PROBE
 
 COSTS = (
-    "In place of a reboot caches are dropped: that frees dying cgroups for now, often not all, and stops no leak. Until "
-    "the cache is warm again, reads come from the disk."
+    "In place of a reboot caches are dropped: that frees dying cgroups for now, often not all, and stops no leak. "
+    "Until the cache is warm again, reads come from the disk."
 )
 _LET_GO = 0.1  # a tenth fewer is more than comes and goes by itself
 _DYING = "dying"
