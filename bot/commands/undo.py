@@ -37,7 +37,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("id", metavar="ID", help="the incident: zombie incidents")
-    parser.add_argument("--as", dest="claimed", type=wishing.name, metavar="NAME", help="who asks (else your login)")
+    parser.add_argument(
+        "--as", "--approve-as", dest="claimed", type=wishing.name, metavar="NAME", help="who asks (else your login)"
+    )
     parser.add_argument("--reason", default="", metavar="TEXT", help="why; it goes on record")
     options.add_files(parser)
     parser.set_defaults(run=run)
