@@ -33,6 +33,8 @@ class Prometheus:
     asked: list[Mapping[str, str]] = field(default_factory=list)
     broken: list[Callable[[], web.StreamResponse]] = field(default_factory=list)
     held: asyncio.Event | None = None
+    inside: int = 0
+    most_inside: int = 0
 
     def holds(self, metric: str, curve: Curve, **labels: str) -> None:
         """Have a series."""
@@ -42,8 +44,17 @@ class Prometheus:
     async def answer(self, request: web.Request) -> web.StreamResponse:
         form = {str(name): str(value) for name, value in (await request.post()).items()}
         self.asked.append(form)
-        if self.held is not None:
-            await self.held.wait()
+        self.inside += 1
+        self.most_inside = max(self.most_inside, self.inside)
+        try:
+            await asyncio.sleep(0)
+            if self.held is not None:
+                await self.held.wait()
+            return self._answer(form)
+        finally:
+            self.inside -= 1
+
+    def _answer(self, form: Mapping[str, str]) -> web.StreamResponse:
         if self.broken:
             return self.broken.pop(0)() if len(self.broken) > 1 else self.broken[0]()
         try:

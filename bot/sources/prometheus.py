@@ -29,6 +29,7 @@ from bot.sources.prometheus_questions import QUESTIONS, Series, told
 
 LIMIT_SECONDS = 5.0  # for all questions together: as long as a node is watched, so that nobody waits for it
 ANSWER_LIMIT_BYTES = 1024 * 1024
+AT_ONCE = 16  # questions of all nodes; Prometheus works on 20 at a time, and we are not alone
 SPAN, STEP = timedelta(minutes=15), timedelta(seconds=30)
 _LABELS = ("instance_id", "private_dns", "hostname", "kubernetes_node")
 _MOST_POINTS = 10_000
@@ -59,7 +60,11 @@ class PrometheusPast:
         # A proxy of the environment leads away from here.
         is_here = _is_loopback(urlsplit(base_url).hostname or "")
         self._client = httpx.AsyncClient(
-            timeout=limit_seconds, transport=transport, follow_redirects=False, trust_env=not is_here
+            timeout=limit_seconds,
+            limits=httpx.Limits(max_connections=AT_ONCE),
+            transport=transport,
+            follow_redirects=False,
+            trust_env=not is_here,
         )
 
     async def close(self) -> None:

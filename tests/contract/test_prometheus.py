@@ -19,7 +19,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Evidence, Verdict
 from bot.response.with_past import with_past
-from bot.sources.prometheus import PrometheusPast, _instance, _names, _series
+from bot.sources.prometheus import AT_ONCE, PrometheusPast, _instance, _names, _series
 from bot.sources.prometheus_questions import QUESTIONS
 from tests.exporters import KNOWN
 from tests.prometheus import Prometheus, simulated
@@ -107,6 +107,18 @@ async def test_name_that_two_nodes_share_names_neither(prometheus: Prometheus) -
         await past.before(one, UNTIL)
     await past.close()
     assert "gateway" not in prometheus.asked[0]["query"]
+
+
+async def test_fifty_nodes_at_once_do_not_flood_it(prometheus: Prometheus) -> None:
+    nodes = [Node(f"n-{number}", f"10.0.1.{number}") for number in range(50)]
+    for node in nodes:
+        prometheus.holds("node_cpu_seconds_total", lambda _: 0.99, instance=f"{node.name}:9100", cpu="1")
+    past = PrometheusPast(prometheus.url, nodes, 20.0)
+    found = await asyncio.gather(*(past.before(node, UNTIL) for node in nodes))
+    await past.close()
+    assert [len(one) for one in found] == [1] * 50
+    assert len(prometheus.asked) == 200
+    assert 2 < prometheus.most_inside <= AT_ONCE
 
 
 @pytest.mark.parametrize("node", [*NODES, Node("n", "fd00::1"), Node("n.x", "a.b", labels={"hostname": 'q"\\|.*'})])
