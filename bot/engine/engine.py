@@ -157,12 +157,13 @@ class Engine:
 
     async def _seen_to(self) -> None:
         now = self._clock()
-        await self._look()
+        # What changed may have been decided elsewhere, and be seen to there by now: then it is not begun here as well.
+        concerns_us = await self._look()
         if now - self._beat_at >= BEAT_EVERY:
             await self._leases.beat()
             self._beat_at = now
             await self._let_go()
-        if now - self._claim_at >= CLAIM_EVERY:
+        if concerns_us or now - self._claim_at >= CLAIM_EVERY:
             await self._share()
             self._claim_at = now
 
@@ -221,8 +222,9 @@ class Engine:
         for work in self._showing:
             work.begin()
 
-    async def _look(self) -> None:
-        """Take note of what changed since the last look."""
+    async def _look(self) -> bool:
+        """Take note of what changed since the last look; True where some of it is ours, as far as we know."""
+        concerns_us = False
         changes = await self._ledger.changed(self._cursor)
         self._cursor = changes.cursor
         for one in changes.incidents:
@@ -236,14 +238,16 @@ class Engine:
             if not members:
                 del self._open[one.card]
             if one.card in self._mine:
+                concerns_us = True
                 self._want_shown(one.card)
                 if one.ended:
                     self._is_over(one.card)
                 else:
                     self._over.pop(one.card, None)
                     self._advancing.want(one.id)
+        return concerns_us
 
-    async def _quietly(self, do: Callable[[], Awaitable[None]]) -> None:
+    async def _quietly(self, do: Callable[[], Awaitable[object]]) -> None:
         """Do it; a ledger that cannot be asked is logged once, and asked again by and by."""
         try:
             await do()

@@ -147,7 +147,9 @@ async def test_advance_that_fails_is_tried_again_less_and_less_often(
         assert len(a.advanced) == before
         await a.tick(after=0.2)
         assert len(a.advanced) == before + 1
-    said = [(line["incident"], line["kind"], line["again_in_seconds"]) for line in a.logged if "again_in_seconds" in line]
+    said = [
+        (line["incident"], line["kind"], line["again_in_seconds"]) for line in a.logged if "again_in_seconds" in line
+    ]
     assert said == [("one", "ValueError", 1.0), ("one", "ValueError", 2.0), ("one", "ValueError", 4.0)]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from bot.engine import CLAIM_EVERY, Engine
+from bot.engine import CLAIM_EVERY, TICK, Engine
 from tests.runner import FOREVER, HandedLeases, World, never, settled
 
 
@@ -22,6 +22,30 @@ class SlowLeases(HandedLeases):
         found = await super().mine()
         await self.answers.wait()
         return found
+
+
+async def test_decision_that_another_runner_took_with_it_is_not_begun_here_as_well() -> None:
+    world, advanced = World(), list[str]()
+    world.put("one")
+
+    async def advance(incident: str) -> Any:
+        advanced.append(incident)
+        return FOREVER
+
+    leases = HandedLeases(world, "a")
+    engine = Engine(advance, world, leases, world.together, (), _unheard, world.clock, never)  # type: ignore[arg-type]
+    await engine.tick()
+    await settled()
+    world.leases["one"] = "b"
+    world.put("one")
+    world.seconds += TICK  # whose it is would not be asked for yet
+    await engine.tick()
+    await settled()
+    assert advanced == ["one"], "once, before it was decided"
+
+
+def _unheard(event: str, **_: object) -> None:
+    """Hears lines where a test needs none."""
 
 
 async def test_click_that_comes_while_the_leases_are_read_is_not_taken_for_a_lost_lease() -> None:
