@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
 from bot.domain.batch import Batch
 from bot.domain.call import Answered, Call
@@ -245,6 +245,10 @@ class Outbox(Protocol):
 
     async def place(self, incident: str, part: str) -> Place | None:
         """Return where a part stands, once any version of it was taken."""
+        ...
+
+    async def standing(self, incident: str, part: str) -> Mapping[str, Any] | None:
+        """Return what was taken of a part last, where no later version of it waits."""
         ...
 
     async def waiting(self) -> int:

@@ -6,10 +6,10 @@ A cancelled wait does not stop the transaction that runs: it is committed or rol
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
-from typing import ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 from bot.domain.claim import Claim, Hold
 from bot.domain.entry import Entry, Head
@@ -143,6 +143,10 @@ class AwaitedOutbox:
     async def place(self, incident: str, part: str) -> Place | None:
         """Return where a part stands, once any version of it was taken."""
         return await _on(self._threads, self._outbox.place, incident, part)
+
+    async def standing(self, incident: str, part: str) -> Mapping[str, Any] | None:
+        """Return what was taken of a part last, where no later version of it waits."""
+        return await _on(self._threads, self._outbox.standing, incident, part)
 
     async def waiting(self) -> int:
         """Return how many posts are not taken yet."""

@@ -6,6 +6,7 @@ At least once: a post whose sender dies between Slack's yes and `taken` is sent 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -115,6 +116,15 @@ class Outbox:
         with self._database.reading() as connection:
             row = _row(connection, incident, part)
         return None if row is None else _place(row.place_channel, row.place_ts)
+
+    def standing(self, incident: str, part: str) -> Mapping[str, Any] | None:
+        """Return what was taken of a part last, where no later version of it waits."""
+        with self._database.reading() as connection:
+            row = _row(connection, incident, part)
+        if row is None or row.waiting or row.error or row.place_ts is None:
+            return None
+        content: Mapping[str, Any] = json.loads(row.content)
+        return content
 
     def waiting(self) -> int:
         """Return how many posts are not taken yet."""

@@ -214,3 +214,15 @@ def test_what_goes_to_pagerduty_is_handed_out_apart_and_one_by_one(database: Dat
     assert only(notes.due(NOW)).post == other, "the first is on its way"
     notes.failed(first.id, NOW, "PagerDuty is down")
     assert only(notes.due(NOW)).post == note
+
+
+def test_what_stands_is_known_until_a_later_version_waits(outbox: Outbox) -> None:
+    assert outbox.standing(CARD.incident, "card") is None
+    post_id = outbox.keep(CARD)
+    assert outbox.standing(CARD.incident, "card") is None, "it waits"
+    outbox.taken(post_id, PLACE.channel, PLACE.ts)
+    assert outbox.standing(CARD.incident, "card") == CARD.content
+    dropped = outbox.keep(VERDICT)
+    assert outbox.standing(CARD.incident, "card") is None
+    outbox.dropped(dropped, "invalid_blocks")
+    assert outbox.standing(CARD.incident, "card") is None, "what was dropped never stood there"

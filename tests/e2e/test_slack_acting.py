@@ -243,3 +243,27 @@ async def test_two_who_have_to_say_yes_are_counted(tmp_path: Path) -> None:
         await it.told("bob", "NotEnoughApprovers")
         await it.decides("alice", await it.offering("1 said yes"))
         await it.card(f"Approved by <@{ALICE}>")
+
+
+async def test_restart_says_nothing_again_and_puts_right_what_it_broke_off(tmp_path: Path) -> None:
+    async with workspace() as slack:
+        async with theatre(slack, tmp_path) as it:
+            offer = await it.proposed("node-1")
+            await it.proposed("node-2", key="cmd-2")
+            await it.poster.drain(5)
+            it.world.looking.clear()
+            await it.decides("bob", offer)
+            await it.card(f"checking… <@{BOB}> said yes")
+            for task in set(it.tasks):  # it is killed while the node is looked at again
+                task.cancel()
+            it.slack.faults.status("chat.update", 503, times=10_000)
+        slack.faults.clear()
+        edited = len(slack.asked("chat.update"))
+        async with theatre(slack, tmp_path) as it:
+            for one in await it.ledger.incidents():
+                await it.shown(one.id)
+            card = await it.offering("node-1")
+            assert "checking" not in card.text
+            await it.poster.drain(5)
+            edits = [each.arguments["ts"] for each in slack.asked("chat.update")[edited:]]
+            assert edits == [offer.ts], "node-2 is shown as it stands already"

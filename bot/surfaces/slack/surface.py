@@ -85,6 +85,10 @@ class SlackSurface:
             message = acting_card(group, await self._telling(name, group)) if spot is not None else None
             if spot is None or message is None or self._shown.get(name) == (wording := _wording(message)):
                 return
+            if name not in self._shown and await self._stands_so(name, wording):  # an earlier run has said it
+                self._remember(name, wording)
+                await self._reply(name, spot, group)
+                return
             stands = await self._poster.adopt(name, spot)
             if stands and all(one.state in PROGRESS for one in group):  # each step as it happens, if there is room
                 self._poster.show(name, spot, lambda: message)
@@ -125,17 +129,26 @@ class SlackSurface:
 
     # --- what is shown
 
+    async def _stands_so(self, name: str, wording: str) -> bool:
+        content = await self._outbox.standing(name, CARD)
+        if content is None:
+            return False
+        return _wording(Message(str(content.get("text", "")), tuple(content.get("blocks", ())))) == wording
+
     async def _progress(self, group: Sequence[Incident]) -> None:
-        """Show what is not on record yet, if there is a turn for it before it is over."""
+        """Show what is not on record yet."""
         name = group_of(group[0])
         async with self._alone(name):
             try:
                 whole = await self.group(name)
                 spot = await self._spot(whole)
                 message = acting_card(whole, await self._telling(name, whole)) if spot is not None else None
-                if spot is not None and message is not None and await self._poster.adopt(name, spot):
-                    self._remember(name, _wording(message))
-                    self._poster.show(name, spot, lambda: message)
+                if spot is None or message is None or self._shown.get(name) == (wording := _wording(message)):
+                    return
+                await self._poster.adopt(name, spot)
+                # Owed like a decision: were it mere progress, a run that ends now would leave it standing for good.
+                await self._poster.owe(name, CARD, spot, message, rank=FIRST)
+                self._remember(name, wording)
             except LedgerError:
                 return  # a decision that cannot be written down is about to be refused anyway
             self._poster.finished(name)
