@@ -157,6 +157,8 @@ def pagerduty_parts(
     access = pagerduty_access(settings)
     if not (access.token or access.routing_key):
         return None
+    if access.token and not access.sender:
+        log("pagerduty_sender_missing", because="PAGERDUTY_FROM is not set: PagerDuty may take no notes")
     table = settings.tables.get("pagerduty", {})
     client = PagerDutyClient.of(access, patience)
     surface = PagerDutySurface(

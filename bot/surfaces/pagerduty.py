@@ -76,10 +76,9 @@ class PagerDutySurface:
 
         Raises: LedgerError when it cannot be kept.
         """
-        head = ""
-        if group and all(one.ended for one in group):
-            head = (await self._ledger.head(HOUSE)).hash
-        for page, incidents in pages_of(group).items() if self._writes else ():
+        pages = pages_of(group) if self._writes else {}
+        head = (await self._ledger.head(HOUSE)).hash if pages and all(one.ended for one in group) else ""
+        for page, incidents in pages.items():
             first = min(_of_page(group, incidents, page), key=lambda one: (one.opened_at, one.id)).id
             text = note_text(incidents, first, head)
             if text and (is_read(incidents) or self._may_progress(page)):
