@@ -20,6 +20,7 @@ from sqlalchemy.pool import NullPool
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.safe_text import one_line
 
+_CONNECT_SECONDS = 5
 _LOCKS = int.from_bytes(b"serv")  # the first of a lock's two numbers; the second is the runner's
 _HELD = text(
     "SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = :locks "
@@ -104,7 +105,11 @@ class Presence:
                 self._session.exec_driver_sql("SELECT 1")
                 return
             self.leave()  # the server ended the session, and with it our lock
-        self._session = create_engine(self._engine.url, poolclass=NullPool, isolation_level="AUTOCOMMIT").connect()
+        patience = {"connect_timeout": _CONNECT_SECONDS}
+        engine = create_engine(
+            self._engine.url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=patience
+        )
+        self._session = engine.connect()
         number = _number(self._runner)
         signed = number - 2**32 if number >= 2**31 else number
         self._session.exec_driver_sql(f"SELECT pg_advisory_lock_shared({_LOCKS}, {signed})")
