@@ -77,7 +77,7 @@ class Cases:
                     return Course(row.group, Turn(row.turn), row.storm)
                 if row.over_at == _FIRES:
                     return Course(row.group, Turn.AGAIN, row.storm)
-                if alarm.occurred_at is not None and alarm.occurred_at < instant_of(row.over_at):
+                if _is_late(alarm, instant_of(row.over_at)):
                     return Course(row.group, Turn.OVER)
             course = self._course(connection, row, key, group, brakes, now)
             storm = self._storm(connection, brakes, now)
@@ -154,6 +154,11 @@ def _alarm(delivery: Delivery) -> Alarm:
     if delivery.alarm is None:
         raise ValueError(f"{delivery.id} tells of no case")
     return delivery.alarm
+
+
+def _is_late(alarm: Alarm, over_at: datetime) -> bool:
+    """True for a beginning that is told after its end. A source that brings whole groups brings them in their order."""
+    return not alarm.whole and alarm.occurred_at is not None and alarm.occurred_at < over_at
 
 
 def _named(alarm: Alarm) -> dict[str, Any]:

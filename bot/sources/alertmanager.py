@@ -58,14 +58,15 @@ def group_of(kind: SourceKind, told: Mapping[str, Any]) -> Delivery:
     unseen = truncated if isinstance(truncated, int) and not isinstance(truncated, bool) and truncated > 0 else 0
     pairs = list(zip(rows, signals, strict=True))
     firing = [(row, signal) for row, signal in pairs if signal.firing]
-    starts = [at for row, _ in firing or pairs if (at := instant(row, "startsAt")) is not None]
+    told_by = "startsAt" if firing else "endsAt"
+    instants = [at for row, _ in firing or pairs if (at := instant(row, told_by)) is not None]
     shared = labels(told, "commonLabels") | labels(told, "groupLabels")
     alarm = Alarm(
         kind,
         case,
         Happening.FIRED if firing else Happening.RESOLVED,
         title=_title(told, shared, signals),
-        occurred_at=max(starts, default=None),
+        occurred_at=max(instants, default=None),
         signals=signals,
         labels=shared | {"receiver": text(told, "receiver")},
         body=harmless({key: told[key] for key in ("groupLabels", "commonLabels", "commonAnnotations") if key in told}),

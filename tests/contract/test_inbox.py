@@ -32,6 +32,7 @@ def delivery(number: int, case: str = "", happening: Happening = Happening.FIRED
     signal = Signal(
         "A1", labels={"severity": "critical"}, body={"details": {"host": "node-1\ud800\x00", "deep": [1, None]}}
     )
+    # As PagerDuty: what its webhook says is not the whole of it.
     alarm = Alarm(
         SourceKind.PAGERDUTY,
         case or f"Q{number}",
@@ -39,6 +40,7 @@ def delivery(number: int, case: str = "", happening: Happening = Happening.FIRED
         "core pinned",
         at,
         (signal,),
+        whole=False,
         raised_by=Raiser("PX", "Ann"),
     )
     return Delivery(SourceKind.PAGERDUTY, f"E{number}", alarm, "incident.triggered")
@@ -150,6 +152,15 @@ def test_end_that_was_told_first_stands(database: Database, clock: Clock) -> Non
     assert cases.over(delivery(2, "Q", Happening.RESOLVED, BEGAN_AT + MINUTE)) == ""
     assert cases.told(delivery(1, "Q"), "k", "g1", BRAKES).turn is Turn.OVER
     assert cases.told(delivery(3, "Q", at=BEGAN_AT + 2 * MINUTE), "k", "g1", BRAKES) == Course("g1", Turn.NEW)
+
+
+def test_group_that_is_brought_whole_is_never_taken_for_late(database: Database, clock: Clock) -> None:
+    cases = Cases(database, clock)
+    end, late = delivery(2, "Q", Happening.RESOLVED, BEGAN_AT + MINUTE), delivery(1, "Q")
+    assert late.alarm is not None
+    cases.over(end)
+    whole = replace(late, alarm=replace(late.alarm, whole=True))
+    assert cases.told(whole, "k", "g1", BRAKES) == Course("g1", Turn.NEW)
 
 
 def test_more_cases_than_usual_are_a_storm(database: Database, clock: Clock) -> None:
