@@ -143,12 +143,14 @@ class AlarmBook:
 
 def incident_id(group: str, *words: str) -> str:
     """The id of a group's incident, made from what it is about, so that a repetition meets itself."""
-    return hashlib.sha256("\n".join(("incident", group, *words)).encode()).hexdigest()[:12]
+    return hashlib.sha256("\n".join(("incident", group, *words)).encode(errors="backslashreplace")).hexdigest()[:12]
 
 
 def group_name(source: SourceKind, case: str, delivery: str) -> str:
     """The name of the group that a case has from this delivery on."""
-    return hashlib.sha256("\n".join(("group", source, case, delivery)).encode()).hexdigest()[:12]
+    return hashlib.sha256("\n".join(("group", source, case, delivery)).encode(errors="backslashreplace")).hexdigest()[
+        :12
+    ]
 
 
 def _has(incident: Incident, alert: Alert) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import hashlib
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -287,4 +288,5 @@ def signature(alarm: Alarm, route: Route, named: Named) -> str:
         title = title.replace(node, "*")
     what = re.sub(r"\d+(?:\.\d+)?", "#", " ".join(title.lower().split()))
     about = alarm.labels.get("service_id") or alarm.labels.get("service") or alarm.labels.get("alertname", "")
-    return "\n".join((alarm.source.value, about, route.playbook, what, *sorted(named.nodes)))
+    words = (alarm.source.value, about, route.playbook, what, *sorted(named.nodes))
+    return hashlib.sha256("\n".join(words).encode(errors="backslashreplace")).hexdigest()  # short, however many nodes
