@@ -21,6 +21,7 @@ from bot.ledger.leases import SILENT, Leases, live
 from bot.ledger.tables import DELIVERIES
 
 KNOWN_FOR = timedelta(days=7)  # PagerDuty tries for two; a repetition after that would be a new delivery
+SWEPT_EVERY = timedelta(hours=1)
 _SOON = ""  # sorts before every instant
 _LOOKED_THROUGH = 1000
 
@@ -55,6 +56,7 @@ class Inbox:
         self._silent = silent
         self._time = time
         self._leases = leases
+        self._swept_at: datetime | None = None
 
     def keep(self, delivery: Delivery) -> bool:
         """Keep a delivery; False where it is known already."""
@@ -101,7 +103,10 @@ class Inbox:
         with self._database.writing() as connection:
             values = {"done": True, "runner": "", "body": "", "error": ""}
             connection.execute(_UPDATE, _named(delivery.source.value, delivery.id) | values)
-            connection.execute(_OLD, {"before": instant_text(self._now(connection) - KNOWN_FOR)})
+            now = self._now(connection)
+            if self._swept_at is None or now - self._swept_at > SWEPT_EVERY:
+                connection.execute(_OLD, {"before": instant_text(now - KNOWN_FOR)})
+                self._swept_at = now
 
     def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None:
         """Say that it could not be seen to, and when to try again."""

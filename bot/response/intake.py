@@ -22,7 +22,7 @@ from bot.domain.duration import written
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyUnavailable
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
-from bot.response.alarm_book import AlarmBook, Heading, group_name
+from bot.response.alarm_book import MOST_OPTIONS, AlarmBook, Heading, group_name
 from bot.response.naming import Named, Names, Places
 from bot.response.routing import Route, Routes
 
@@ -197,7 +197,7 @@ class Intake:
         return ()
 
     async def _fires(self, delivery: Delivery, alarm: Alarm, signals: tuple[Signal, ...]) -> None:
-        named = self._found(alarm, tuple(one for one in signals if one.firing))
+        named = self._found(alarm, tuple(one for one in signals if one.firing) or signals)
         route = self._rules.routes.of_alarm(replace(alarm, signals=signals))
         key = signature(alarm, route, named)
         group = group_name(alarm.source, alarm.case, delivery.id)
@@ -258,7 +258,9 @@ class Intake:
             return f"{values} stands for several nodes. Which is meant?", tuple(
                 node for meant in named.ambiguous.values() for node in meant
             )
-        return "The alert names no node of the inventory. Which is meant?", tuple(one.name for one in self._nodes())
+        names = tuple(one.name for one in self._nodes())
+        more = f" (The menu has {MOST_OPTIONS} of {len(names)}.)" if len(names) > MOST_OPTIONS else ""
+        return f"The alert names no node of the inventory. Which is meant?{more}", names
 
 
 def stormy(brakes: Brakes) -> str:
