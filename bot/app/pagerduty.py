@@ -14,7 +14,7 @@ from bot.app.parts import now
 from bot.domain import alarm_contracts, contracts
 from bot.domain.alarm import Raiser, Signal
 from bot.domain.duration import parse_duration
-from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, SettingsError
+from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger import PAGERDUTY, AwaitedOutbox, Outbox
 from bot.response.intake import PersonOf
@@ -118,7 +118,10 @@ class PagerDutyParts:
                 if values:
                     found = (*found, Signal("custom_fields", body={"custom_fields": values}))
             except PagerDutyRefused as error:
-                self._fields_known = error.status not in (402, 403)  # the account, or the token, has none
+                self._fields_known = error.status not in (402, 403, 404)  # the account, or the token, has none
+            except PagerDutyUnavailable:
+                if not found:
+                    raise  # nothing else says what the page is about
         return found
 
     async def _always(self, do: Callable[[], Awaitable[None]], every: timedelta) -> None:

@@ -20,7 +20,7 @@ from bot.domain.safe_text import one_line
 
 LONGEST = timedelta(hours=24)  # how far back is looked, however long nothing was heard
 MARGIN = timedelta(minutes=5)  # clocks differ, and a page is there before its case
-SINGLE = 20  # open pages that are too old for the list, looked at one by one
+SINGLE = 20  # pages that a look asks for one by one, the longest unasked first
 
 AlarmOf: TypeAlias = Callable[[Mapping[str, Any], Happening, datetime | None], Alarm | None]
 
@@ -51,6 +51,8 @@ class PageWatch:
         self._arrived = arrived
         self._seen: dict[str, str] = {}  # what was last seen of each open case's page
         self._over: set[str] = set()  # pages that were seen to be over
+        self._asked: dict[str, int] = {}  # in which look a page was last asked for by itself
+        self._looks = 0
 
     async def saw(self, page_id: str, alerts: Sequence[Mapping[str, Any]]) -> None:
         """Take note of a page's alerts as they were read just now, so that nobody takes in the same again.
@@ -78,19 +80,30 @@ class PageWatch:
             self._seen.clear()
             return 0
         pages = await self._pages.pages_since(max(since - MARGIN, now - LONGEST), only_open=False)
-        listed = {page.id for page in pages}
-        missing = [case for case in open_cases if case not in listed][:SINGLE]
+        listed = {page.id: page for page in pages}
+        alone = self._alone([case for case in open_cases if case not in listed or not _counts(listed[case])])
+        missing = [case for case in alone if case not in listed]
         kept = 0
         for page in (*pages, *[page for case in missing if (page := await self._single(case)) is not None]):
             if page.id in open_cases:
+                if page.is_open and not _counts(page) and page.id not in alone:
+                    continue
                 kept += await self._known(page, now)
             elif unheard_since is not None and page.is_open:
                 kept += await self._unknown(page, now)
         self._seen = {case: what for case, what in self._seen.items() if case in open_cases or case in listed}
+        self._asked = {case: look for case, look in self._asked.items() if case in open_cases}
         self._over = {page.id for page in pages if not page.is_open}
         if kept:
             self._arrived()
         return kept
+
+    def _alone(self, cases: Sequence[str]) -> frozenset[str]:
+        """Choose those that this look asks for by themselves, so that many do not eat up what PagerDuty allows."""
+        self._looks += 1
+        chosen = sorted(cases, key=lambda case: self._asked.get(case, 0))[:SINGLE]
+        self._asked |= dict.fromkeys(chosen, self._looks)
+        return frozenset(chosen)
 
     async def _unknown(self, page: Page, now: datetime) -> int:
         """A page that is open, and of which we have no case that is."""
@@ -114,10 +127,7 @@ class PageWatch:
 
     async def _contents(self, page: Page) -> str:
         """What tells one set of a page's alerts from another: how many there are, as PagerDuty counts them."""
-        counts = page.body.get("alert_counts")
-        if isinstance(counts, Mapping):
-            return "-".join(str(counts.get(name, 0)) for name in ("all", "triggered", "resolved"))
-        return _counted(await self._pages.alerts_of(page.id))
+        return _counts(page) or _counted(await self._pages.alerts_of(page.id))
 
     async def _single(self, case: str) -> Page | None:
         try:
@@ -143,6 +153,14 @@ class PageWatch:
 
 def _name(*words: str) -> str:
     return "-".join(words)[:200]
+
+
+def _counts(page: Page) -> str:
+    """How many alerts a page has, where PagerDuty counted them."""
+    counts = page.body.get("alert_counts")
+    if not isinstance(counts, Mapping):
+        return ""
+    return "-".join(str(counts.get(name, 0)) for name in ("all", "triggered", "resolved"))
 
 
 def _counted(alerts: Sequence[Mapping[str, Any]]) -> str:

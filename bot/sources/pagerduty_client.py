@@ -120,10 +120,12 @@ class PagerDutyClient:
     async def enable(self, subscription_id: str) -> Subscription:
         """Switch a subscription on again and return it."""
         path = f"/webhook_subscriptions/{_in_path(subscription_id)}"
-        answer = await self._http.ask("POST", f"{path}/enable")
-        if not _subscription(_one(answer, "webhook_subscription")).is_active:  # that undoes PagerDuty's doing alone
+        await self._http.ask("POST", f"{path}/enable")
+        one = _subscription(_one(await self._http.ask("GET", path), "webhook_subscription"))
+        if not one.is_active:  # that undoes PagerDuty's doing alone
             answer = await self._http.ask("PUT", path, body={"webhook_subscription": {"active": True}})
-        return _subscription(_one(answer, "webhook_subscription"))
+            one = _subscription(_one(answer, "webhook_subscription"))
+        return one
 
     async def ping(self, subscription_id: str) -> None:
         """Have PagerDuty send a test event."""

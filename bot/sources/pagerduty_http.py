@@ -136,6 +136,7 @@ class PagerDutyHttp:
         headers = {
             "Authorization": f"Token token={self._access.token}",
             "Accept": "application/vnd.pagerduty+json;version=2",
+            "Content-Type": "application/json",
         }
         if method != "GET" and self._access.sender:
             headers["From"] = self._access.sender

@@ -39,7 +39,7 @@ class Answers:
         subscription = "/webhook_subscriptions/{id}"
         return (
             ("GET", "/incidents", "incidents", self._incidents),
-            ("GET", one, "incident", lambda request, _: (200, {"incident": forms.incident(self._incident(request))})),
+            ("GET", one, "incident", lambda request, _: (200, {"incident": self._told(self._incident(request))})),
             ("PUT", one, "update_incident", self._update_incident),
             ("GET", f"{one}/alerts", "alerts", self._alerts),
             ("GET", notes, "notes", self._notes),
@@ -66,6 +66,10 @@ class Answers:
             raise Refusal(404, "Not Found", 2100)
         return found
 
+    def _told(self, one: Incident) -> Json:
+        told = forms.incident(one)
+        return told if self._account.counts_alerts else {key: told[key] for key in told if key != "alert_counts"}
+
     def _incidents(self, request: web.Request, _: Any) -> Told:
         statuses = request.query.getall("statuses[]", [])
         since = _instant(request.query.get("since"))
@@ -74,7 +78,7 @@ class Answers:
             for one in sorted(self._account.incidents.values(), key=lambda one: (one.created_at, one.number))
             if (not statuses or one.status in statuses) and (since is None or one.created_at >= since)
         ]
-        return 200, _paged("incidents", [forms.incident(one) for one in found], request)
+        return 200, _paged("incidents", [self._told(one) for one in found], request)
 
     def _update_incident(self, request: web.Request, body: Any) -> Told:
         incident = self._incident(request)
@@ -83,7 +87,7 @@ class Answers:
             self._account.acknowledge(incident, self._account.bot)
         elif status == "resolved":
             self._account.resolve(incident, self._account.bot)
-        return 200, {"incident": forms.incident(incident)}
+        return 200, {"incident": self._told(incident)}
 
     def _alerts(self, request: web.Request, _: Any) -> Told:
         incident = self._incident(request)

@@ -127,6 +127,21 @@ async def test_alerts_that_were_read_are_not_taken_in_again(bench: Bench) -> Non
     assert await bench.watch.look() == 1
 
 
+async def test_many_pages_without_counts_are_asked_for_a_few_at_a_time(bench: Bench) -> None:
+    bench.pagerduty.account.counts_alerts = False
+    pages = [bench.pagerduty.account.trigger("node is slow") for _ in range(50)]
+    for page in pages:
+        bench.webhook(page)
+    for looks in (1, 2):
+        await bench.watch.look()
+        assert len(bench.pagerduty.asked("alerts")) == 20 * looks
+    await bench.watch.look()
+    assert {one.path.split("/")[2] for one in bench.pagerduty.asked("alerts")} == {page.id for page in pages}
+    bench.taken()
+    bench.pagerduty.account.add_alert(pages[40], "another node", {"host": "node-2"})
+    assert sum([await bench.watch.look() for _ in range(3)]) == 1
+
+
 async def test_nothing_is_asked_while_nothing_is_open(bench: Bench) -> None:
     bench.pagerduty.account.trigger("of another service")
     assert await bench.watch.look() == 0
