@@ -82,8 +82,18 @@ class Kept:
 
     found: dict[str, Delivery] = field(default_factory=dict)
     broken: bool = False
+    open: asyncio.Event = field(default_factory=asyncio.Event)
+    full: asyncio.Event = field(default_factory=asyncio.Event)  # two were brought
+    asked: int = 0
+
+    def __post_init__(self) -> None:
+        self.open.set()
 
     async def keep(self, delivery: Delivery) -> bool:
+        self.asked += 1
+        if self.asked == 2:
+            self.full.set()
+        await self.open.wait()
         if self.broken:
             raise LedgerUnavailable("The disk is full.")
         is_new = delivery.key not in self.found
@@ -118,7 +128,9 @@ class Edge:
 
 
 @asynccontextmanager
-async def edge(*sources: Source) -> AsyncIterator[Edge]:
+async def edge(*sources: Source, **limits: Any) -> AsyncIterator[Edge]:
+    """These sources on a web edge, for the length of a block."""
+
     async def ready() -> str:
         return ""
 
@@ -126,7 +138,7 @@ async def edge(*sources: Source) -> AsyncIterator[Edge]:
         found = Edge("", Kept(), client)
         hooks = Hooks(
             found.inbox, lambda: BEGAN_AT, lambda event, **fields: None, lambda: found.arrived.append(None),
-            lambda source, outcome, seconds: found.counted.append((source, outcome)),
+            lambda source, outcome, seconds: found.counted.append((source, outcome)), **limits,
         )  # fmt: skip
         web = WebEdge("127.0.0.1:0", ready, hooks.posts(sources))
         found.address = await web.start()

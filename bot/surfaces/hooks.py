@@ -40,6 +40,9 @@ class Hooks:
         arrived: Callable[[], None],
         counted: Counted | None = None,
         clock: Callable[[], float] = time.monotonic,
+        *,
+        most_at_once: int = MOST_AT_ONCE,
+        read_seconds: float = READ_SECONDS,
     ) -> None:
         self._inbox = inbox
         self._now = now
@@ -47,6 +50,8 @@ class Hooks:
         self._arrived = arrived
         self._counted = counted
         self._clock = clock
+        self._most_at_once = most_at_once
+        self._read_seconds = read_seconds
         self._inside = 0
 
     def posts(self, sources: Iterable[Source]) -> list[tuple[str, Handler]]:
@@ -70,11 +75,11 @@ class Hooks:
         return take
 
     async def _take(self, source: Source, request: web.Request) -> tuple[str, web.Response]:
-        if self._inside >= MOST_AT_ONCE:
+        if self._inside >= self._most_at_once:
             return "busy", _later("too many requests at once")
         self._inside += 1
         try:
-            async with asyncio.timeout(READ_SECONDS):
+            async with asyncio.timeout(self._read_seconds):
                 body = await request.read()
             return await self._kept(source, request, body)
         except TimeoutError:

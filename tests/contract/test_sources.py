@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 import gzip
 import json
+from collections.abc import AsyncIterator
 
 import pytest
 
 from bot.domain.alarm import Happening
-from tests.alarms import raw
-from tests.source_edge import (
-    SIGNED,
-    Edge,
-    Member,
-    members,
-    over,
-)
+from tests.alarms import page_event, raw
+from tests.source_edge import PAGERDUTY, SIGNED, Edge, Member, edge, members, over
 
 
 @members
@@ -75,3 +71,32 @@ def test_too_long_and_packed_bodies_are_not_read(member: Member) -> None:
         assert await at.post(member, raw(long)) == 202
 
     over(member, work)
+
+
+def test_body_that_does_not_come_is_given_up_and_asked_for_again() -> None:
+    async def slowly() -> AsyncIterator[bytes]:
+        yield PAGERDUTY.body[:10]
+        await asyncio.Event().wait()
+
+    async def work() -> None:
+        async with edge(PAGERDUTY.source, read_seconds=0.05) as at:
+            url = at.address + PAGERDUTY.source.path
+            async with at.client.post(url, data=slowly(), headers=PAGERDUTY.prove(PAGERDUTY.body)) as answer:
+                assert (answer.status, answer.headers["Retry-After"]) == (503, "5")
+            assert at.counted == [("pagerduty", "slow")]
+
+    asyncio.run(work())
+
+
+def test_more_at_once_than_there_is_room_for_is_asked_for_again() -> None:
+    async def work() -> None:
+        async with edge(PAGERDUTY.source, most_at_once=2) as at:
+            at.inbox.open.clear()
+            held = [asyncio.create_task(at.post(PAGERDUTY, raw(page_event(f"E{n}")))) for n in range(2)]
+            await at.inbox.full.wait()
+            assert await at.post(PAGERDUTY, raw(page_event("E3"))) == 503
+            at.inbox.open.set()
+            assert await asyncio.gather(*held) == [202, 202]
+            assert await at.post(PAGERDUTY, raw(page_event("E3"))) == 202
+
+    asyncio.run(work())
