@@ -120,8 +120,10 @@ class PagerDutyClient:
     async def enable(self, subscription_id: str) -> Subscription:
         """Switch a subscription on again and return it."""
         path = f"/webhook_subscriptions/{_in_path(subscription_id)}"
-        await self._http.ask("POST", f"{path}/enable")
-        one = _subscription(_one(await self._http.ask("GET", path), "webhook_subscription"))
+        answer = await self._http.ask("POST", f"{path}/enable")
+        if not isinstance(answer, Mapping):  # done, and nothing said of it
+            answer = await self._http.ask("GET", path)
+        one = _subscription(_one(answer, "webhook_subscription"))
         if not one.is_active:  # that undoes PagerDuty's doing alone
             answer = await self._http.ask("PUT", path, body={"webhook_subscription": {"active": True}})
             one = _subscription(_one(answer, "webhook_subscription"))
