@@ -73,6 +73,9 @@ class HandedLeases:
         self.world.beats.append(self.world.seconds)
 
     async def take(self, group: str, by_force: bool = False) -> bool:
+        self.world._ask()
+        if not by_force and self.world.leases.get(group, self.me) in self.world.alive - {self.me}:
+            return False
         self.world.leases[group] = self.me
         return True
 
