@@ -15,6 +15,7 @@ from bot.domain.node import Node
 LABELS = ("instance_id", "private_dns", "hostname", "kubernetes_node")
 MOST_TEXT = 256 * 1024  # characters searched of one alarm
 _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9_-])?")
+_LOOPBACK = re.compile(r"127\.|::1\Z|localhost\Z|0\.0\.0\.0\Z")
 _DEEPEST = 40
 _JSON_BEGINS = ("{", "[", '"')
 
@@ -60,17 +61,21 @@ class Names:
     def __init__(self, nodes: Iterable[Node]) -> None:
         self._names: set[str] = set()
         self._folded: dict[str, set[str]] = {}
+        self._at: dict[str, set[str]] = {}
         for node in nodes:
             self._names.add(node.name)
             for value in (node.name, *(node.labels[label] for label in LABELS if node.labels.get(label))):
                 self._folded.setdefault(value.casefold(), set()).add(node.name)
+            self._at.setdefault(node.address.casefold(), set()).add(node.name)
 
     def meant(self, word: str) -> frozenset[str]:
         """Return the nodes that a word may stand for, in capitals or not; of names alike but for those, only itself."""
         alike = self._folded.get(word.casefold(), set())
         if word in self._names and all(name.casefold() == word.casefold() for name in alike):
             return frozenset((word,))
-        return frozenset(alike)
+        at = self._at.get(word.casefold(), set())
+        # An address is a name only where it is one node's: many may be behind one, and this machine is nobody.
+        return frozenset(alike or (at if len(at) == 1 and not _LOOPBACK.match(word) else ()))
 
     def found(self, alarm: Alarm, signals: Sequence[Signal], places: Places) -> Named:
         """Return the nodes that an alarm and these signals of it name."""

@@ -22,6 +22,8 @@ NODES = (
     Node("Node-4", "10.0.0.4"),
     Node("node-4", "10.0.0.5"),
     Node("db.example.org", "10.0.0.6"),
+    *(Node(f"behind-{number}", "10.0.0.9", port=number) for number in (1, 2)),
+    Node("here", "127.0.0.1"),
 )
 ALARM = Alarm(SourceKind.PAGERDUTY, "Q1", Happening.FIRED, "core pinned")
 ANYWHERE = Places()
@@ -47,6 +49,8 @@ def named(body: Any, title: str = "", places: Places = ANYWHERE) -> Named:
         ({"details": {"node-1": "sick"}}, ("node-1",)),
         ({"details": {"host": "NODE-1"}}, ("node-1",)),
         ({"details": {"host": "Node-4"}}, ("Node-4",)),
+        ({"details": {"instance": "10.0.0.3:9100"}}, ("node-3",)),
+        ({"details": {"instance": "10.0.0.9:9100", "link": "http://127.0.0.1:9093/"}}, ()),
         ({"details": {"host": "db.example.org"}}, ("db.example.org",)),
         ({"details": {"host": "$(reboot) `node-1` <!channel>"}}, ("node-1",)),
         ({"details": {"host": "node-12", "disk": "node-1_disk", "fqdn": "node-1.example.org", "rack": "r1"}}, ()),
