@@ -89,10 +89,14 @@ class AlarmDesk:
         ours = newest(group)
         name, spot = group[0].summary.card, spot_of(group[0])
         owed = [one for one in ours if self._is_owed(one)]
-        if spot is not None:
-            await self._card(name, spot, ours, has_news=bool(owed))
+        self._reading.update(one.id for one in owed)  # before anything is waited for: a card is kept while one is read
+        try:
+            if spot is not None:
+                await self._card(name, spot, ours, has_news=bool(owed))
+        except BaseException:
+            self._reading.difference_update(one.id for one in owed)
+            raise
         for one in owed:
-            self._reading.add(one.id)
             self._begin(self._one(name, one), f"alarm {one.id}")
         for one in ours:
             if one.state is State.TRIAGED and not one.ended and one.id not in self._reading | self._done.keys():
