@@ -54,3 +54,18 @@ async def test_old_alert_says_on_its_card_why_nothing_is_offered(tmp_path: Path)
         (one,) = await it.incidents()
         assert one.withheld is not None
         assert "more than 15m before it was seen to" in one.withheld.because
+
+
+async def test_verdict_is_written_down_once_the_ledger_is_back(tmp_path: Path) -> None:
+    readings = Readings()
+    readings.hold("node-1")
+    async with outside(tmp_path, readings) as it:
+        await it.page("E1", title="node-1: core pinned")
+        await it.card("node-1: reading")
+        it.bot.ledger.is_broken = True
+        readings.let_go()
+        await it.card("node-1: CRITICAL")
+        await it.slack.until(lambda: it.bot.logged("record_failed"), what="the ledger to be missed")
+        it.bot.ledger.is_broken = False
+        await eventually(it.states, {"triaged": 1})
+        assert readings.asked["node-1"] == 1

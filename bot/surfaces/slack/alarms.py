@@ -6,6 +6,7 @@ beyond the verdicts, proposals and questions, stands on the same card by `surfac
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import json
 from collections import OrderedDict
@@ -14,7 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.domain.contracts import ProbeAnswered, Progress, ReadingStarted
-from bot.domain.errors import InventoryError, LedgerError
+from bot.domain.errors import InventoryError, LedgerError, PlaybookError
 from bot.domain.incident import Incident, newest
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
@@ -35,6 +36,7 @@ from bot.surfaces.slack.telling import Telling
 
 REMEMBERED = 5000  # incidents that were judged here, and cards whose wording is known
 FEW = 5  # nodes of one card that all have their details; of more only those that are not well
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries to write a verdict down
 IN_STORMS = "storms"  # their readings share one person's allowance, so that people's own go on
 
 
@@ -134,7 +136,7 @@ class AlarmDesk:
 
     async def _one(self, name: str, incident: Incident) -> None:
         try:
-            playbook = self._playbook(incident.playbook)
+            playbook = self._chosen(incident)
             verdict = await self._verdict(name, incident, playbook)
             if verdict is not None:  # else the bot is stopping, and owes it
                 await self._conclude(name, incident, verdict, playbook)
@@ -176,11 +178,27 @@ class AlarmDesk:
             self._done[incident.id] = None
             while len(self._done) > REMEMBERED:
                 self._done.popitem(last=False)
+            await self._on_record(incident, verdict, playbook)
+
+    async def _on_record(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> None:
+        """Write the verdict down, however long the ledger cannot be asked: nobody else will."""
+        pause = FIRST_PAUSE
+        while True:
             try:
                 await self._judged.triaged(incident.id, verdict, playbook)
-            except LedgerError as error:  # it stays open on record, and is read again by and by
-                self._log("record_failed", incident=incident.id, error=one_line(str(error)))
-                self._done.pop(incident.id, None)
+                return
+            except LedgerError as error:
+                self._log("record_failed", incident=incident.id, error=one_line(str(error)), again_in_seconds=pause)
+            await asyncio.sleep(pause)
+            pause = min(LONGEST_PAUSE, pause * 2)
+
+    def _chosen(self, incident: Incident) -> Playbook:
+        """The incident's playbook, or the usual one where that is not there any more."""
+        try:
+            return self._playbook(incident.playbook)
+        except PlaybookError as no:
+            self._log("playbook_gone", incident=incident.id, error=one_line(no.sentence))
+            return self._playbook("")
 
     async def _details(self, name: str, board: _Board, incident: Incident, verdict: Verdict) -> None:
         if len(board.group) > FEW and verdict.status is Status.HEALTHY:
