@@ -163,7 +163,7 @@ def _ecs_used(kubelet: str, ecs: _Ecs | None) -> tuple[bool | None, str]:
     if not ecs.readable:
         return None, "its configuration is there and could not be read"
     if kubelet:
-        return False, f"{kubelet} runs this node's work, and no ECS cluster is configured or registered with"
+        return False, f"{kubelet} runs this node's work, and the agent has no ECS cluster, by name or by registration"
     return None, "no ECS cluster is configured; without one the agent asks for the cluster called default"
 
 
