@@ -1,0 +1,73 @@
+"""Turns at a database: one at a time, who says so goes first, and nobody waits for ever."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.domain.errors import LedgerUnavailable
+from bot.ledger import Database
+from bot.ledger.turn import Turn
+from tests.waiting import until
+
+
+def test_one_thread_at_a_time_and_those_who_say_so_go_first() -> None:
+    turn, order = Turn(), list[str]()
+
+    def work(name: str, first: bool) -> None:
+        with turn.taken(first=first, seconds=10) as came:
+            assert came
+            order.append(name)
+
+    with ThreadPoolExecutor(3) as threads:
+        with turn.taken(first=False, seconds=1) as came:
+            assert came
+            waiting = [threads.submit(work, "late", False)]
+            waiting.append(threads.submit(work, "first", True))
+            until(lambda: len(turn._changed._waiters) == 2, what="both to wait")  # type: ignore[attr-defined]
+            assert order == []
+        for one in waiting:
+            one.result(timeout=10)
+    assert order == ["first", "late"]
+
+
+def test_turn_that_does_not_come_is_said_and_is_nobodys() -> None:
+    turn = Turn()
+    with turn.taken(first=False, seconds=1), turn.taken(first=True, seconds=0.01) as came:
+        assert not came
+    with turn.taken(first=False, seconds=0.01) as came:
+        assert came
+
+
+def test_turn_is_given_back_however_its_block_ends() -> None:
+    turn = Turn()
+    with pytest.raises(ValueError, match="broken"), turn.taken(first=False, seconds=1):
+        raise ValueError("broken")
+    with turn.taken(first=False, seconds=0.01) as came:
+        assert came
+
+
+def test_thread_that_waits_for_too_long_hears_that_the_ledger_is_busy(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'zombie.db'}"
+    begun, end = threading.Event(), threading.Event()
+    with Database.open(url, timedelta(milliseconds=50)) as database, ThreadPoolExecutor(1) as threads:
+
+        def hold() -> None:
+            with database.writing():
+                begun.set()
+                end.wait(10)
+
+        holding = threads.submit(hold)
+        assert begun.wait(10)
+        with pytest.raises(LedgerUnavailable, match="busy for longer than 0.05 s"), database.adding():
+            pass
+        with database.reading() as connection:
+            assert database.now(connection)
+        end.set()
+        holding.result(timeout=10)
+        with database.adding():
+            pass
