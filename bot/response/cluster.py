@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -26,6 +26,10 @@ _GONE, _CONFLICT, _NOT_NOW = 404, 409, 429
 _WORDS = 3  # refused calls that are told in full
 
 
+class TooLate(Exception):
+    """What was to be sent was begun too long ago, and is not sent; not an error of the house: it is looked at again."""
+
+
 @dataclass(frozen=True, slots=True)
 class ClusterReach:
     """The way to the clusters; None where none is configured, or what it takes is not installed."""
@@ -43,10 +47,13 @@ class ClusterReach:
             raise CannotRead(no.sentence, no.try_next) from no
         return {**action.facts(args, Outputs(*seen)), "boot_id": boot_id}
 
-    async def round(self, action: Action, step: Step, before: Facts) -> Completed:
+    async def round(
+        self, action: Action, step: Step, before: Facts, in_time: Callable[[], bool] = lambda: True
+    ) -> Completed:
         """Look, and send the calls that are due now; a pod that may not go yet is no failure.
 
-        Raises: ConnectionLost when the cluster does not answer: a later round goes on.
+        Raises: ConnectionLost when the cluster does not answer: a later round goes on. TooLate when some calls were not
+        sent any more.
         """
         try:
             now = await self.facts(action, step.args, before.get("boot_id", ""))
@@ -58,9 +65,13 @@ class ClusterReach:
             return Completed("step", "run", 0, "", f"not what was approved: {one_line(strange[0], 120)}", 1)
         gate, said, failed = asyncio.Semaphore(_AT_ONCE), list[str](), list[str]()
         lost: list[ConnectionLost] = []
+        late: list[str] = []
 
         async def one(line: str) -> None:
             async with gate:
+                if not in_time():
+                    late.append(line)
+                    return
                 try:
                     call = Call.of(line)
                     answer = await self._api.call(step.args[CLUSTER], call, action.limit)
@@ -76,13 +87,15 @@ class ClusterReach:
         for line in first:  # before anything is moved, nothing new may come
             rest.remove(line)
             await one(line)
-        if not failed and not lost:
+        if not failed and not lost and not late:
             doing = [asyncio.ensure_future(one(line)) for line in rest]
             if doing:
-                _, late = await asyncio.wait(doing, timeout=_ROUND.total_seconds())
-                for task in late:
+                _, unheard = await asyncio.wait(doing, timeout=_ROUND.total_seconds())
+                for task in unheard:
                     task.cancel()
                 await asyncio.gather(*doing, return_exceptions=True)
+        if late:
+            raise TooLate
         if lost and not failed:
             raise lost[0]
         more = f" and {len(said) - _WORDS} more" if len(said) > _WORDS else ""

@@ -17,7 +17,7 @@ from bot.domain.contracts import ActingTransport
 from bot.domain.errors import CannotDrain, CannotRead
 from bot.domain.node import Node
 from bot.domain.plan import Step
-from bot.response.cluster import ClusterReach
+from bot.response.cluster import ClusterReach, TooLate
 from bot.response.draining import Draining
 
 _BOOT_ID, _MACHINE_ID = "/proc/sys/kernel/random/boot_id", "/etc/machine-id"
@@ -26,6 +26,8 @@ _LOOK_LIMIT = timedelta(seconds=15)
 _NOWHERE = Draining()
 _A_MOMENT = timedelta(seconds=3)
 _BEYOND_LIMIT = timedelta(seconds=10)  # connecting and logging in, before a command's own limit begins
+
+__all__ = ["IDENTITY", "Reach", "Seen", "TooLate", "asking", "identity", "lacking_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,18 +131,28 @@ class Reach:
         now = await self._cluster.facts(action, enclosed[-1].args, seen.boot_id)
         return action.by_calls.lasts(enclosed[-1].args, {LEFT_SO: "true"}, now)  # who cordoned it is not asked here
 
-    async def run(self, node: Node, step: Step, before: Facts = MappingProxyType({})) -> Completed | None:
+    async def run(
+        self,
+        node: Node,
+        step: Step,
+        before: Facts = MappingProxyType({}),
+        in_time: Callable[[], bool] = lambda: True,
+    ) -> Completed | None:
         """Run a step's commands, each as it was approved; return the last one's end, None where it was never heard.
 
         Shape: of a step that is done by calls, one round of these, as it stands now; `before` is what it began from.
-        Raises: Unreachable when the connection could not be made, or broke: then it may have run or not.
+        `in_time` is asked before each command is sent.
+        Raises: Unreachable when the connection could not be made, or broke: then it may have run or not. TooLate when
+        it was not in time: that command, and those after it, were not sent.
         """
         action = self.actions[step.action]
         if action.by_calls is not None:
-            return await self._cluster.round(action, step, before)
+            return await self._cluster.round(action, step, before, in_time)
         limit = action.limit
         ended = None
         for line in step.commands:
+            if not in_time():
+                raise TooLate
             command = Command("run", ("sh", "-c", line), limit=limit, output_limit_bytes=16 * 1024)
             runs = await self._runs(self._acting(node), [("step", command)], limit + _BEYOND_LIMIT)
             ended = next(iter(runs.get("step", ())), None)

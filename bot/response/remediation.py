@@ -20,7 +20,8 @@ from bot.domain.node import Node
 from bot.domain.transitions import State
 from bot.response.record import Record
 from bot.response.responder import Diagnose
-from bot.response.stepping import Outcome, Stepping, plan_of, rest_of, stopped
+from bot.response.stepping import Outcome, Stepping
+from bot.response.stopping import plan_of, rest_of, stopped
 from bot.response.timing import now_of
 from bot.response.validation import next_sample
 

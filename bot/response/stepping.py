@@ -26,13 +26,10 @@ from bot.domain.errors import (
     Unreachable,
 )
 from bot.domain.events import (
-    GIVE_UP,
-    GO_ON,
     Cancelled,
     Escalated,
     Expired,
     IncidentEvent,
-    QuestionAsked,
     StepFailed,
     StepSkipped,
     StepStarted,
@@ -40,20 +37,23 @@ from bot.domain.events import (
 )
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.node import Node
-from bot.domain.plan import Plan, Step
+from bot.domain.plan import Step
 from bot.domain.safe_text import one_line
 from bot.response import guards
 from bot.response.binding import another_boot, another_machine
 from bot.response.policy import Policy
-from bot.response.reach import Reach, Seen
+from bot.response.reach import Reach, Seen, TooLate
 from bot.response.recorded import as_evidence, facts_of, recorded
+from bot.response.stopping import asked, plan_of, rest_of, stopped
 from bot.response.timing import lives_until, now_of
 
 POLL, LONGEST_POLL = timedelta(seconds=2), timedelta(seconds=5)
 SILENT = timedelta(seconds=10)  # a runner that was not heard of for so long is taken for dead
+IN_TIME = timedelta(seconds=20)  # after that it may be dead to the others, and what it was about to send long done
 MOST_ATTEMPTS = 3
 NOT_LASTING = "It did not last: replace the node, or look by hand."
 _NEVER_SENT = (NameUnknown, ConnectionRefused, ConnectTimedOut, BannerStalled, LoginRefused, HostKeyRejected)
+_HELD_UP = "it was held up before its command was sent"
 _NOBODY_SAYS = 124  # from here on an exit status is that of whatever ended the command
 
 Outcome: TypeAlias = Again | IncidentEvent
@@ -132,6 +132,7 @@ class Stepping:
         """Put the beginning of a step on record together with its claim, and only then do it."""
         plan, _ = plan_of(incident)
         claim = Claim(node.name, plan.remedy, self.runner, self.policy.limits, node.labels)
+        in_time = self._in_time()
         try:
             await self.ledger.begin(incident.id, incident.seq, started, BOT, claim)
         except AlreadyTried as no:
@@ -141,7 +142,10 @@ class Stepping:
         key = (incident.id, started.number, started.attempt)
         self._ran[key] = None
         try:
-            self._heard(key, await self.reach.run(node, step, facts_of(started.before)))
+            self._heard(key, await self.reach.run(node, step, facts_of(started.before), in_time))
+        except TooLate:
+            del self._ran[key]
+            return Again(POLL, _HELD_UP)
         except _NEVER_SENT as no:
             del self._ran[key]
             return Again(POLL, no.sentence)
@@ -216,9 +220,9 @@ class Stepping:
         if late and (ours or not action.settles):
             return StepFailed(record.number, self._too_late(key, action, step, record, seen), seen_now)
         if ours and action.by_calls is not None:
-            return await self._once_more(key, node, step, record, now)
+            return await self._once_more(incident, node, step, record, now)
         until = lives_until(self.policy, incident)
-        may_run = record.attempt < MOST_ATTEMPTS and until is not None and now < until
+        may_run = record.attempt < MOST_ATTEMPTS and until is not None and now < until and self._may_act(incident)
         if ours or not may_run:
             if late:
                 return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
@@ -230,15 +234,35 @@ class Stepping:
         return await self._run(incident, node, step, started)
 
     async def _once_more(
-        self, key: tuple[str, int, int], node: Node, step: Step, record: StepRecord, now: datetime
+        self, incident: Incident, node: Node, step: Step, record: StepRecord, now: datetime
     ) -> Outcome:
-        """Send one round more of a step that takes several: its beginning is on record, and each call is idempotent."""
-        pause = _pause(record.started_at, now)
+        """Send one round more of a step that takes several, while it is the one that has the node."""
+        key = (incident.id, record.number, record.attempt)
+        pause, in_time = _pause(record.started_at, now), self._in_time()
+        held = await self.ledger.hold(node.name)
+        if held is None or (held.incident, held.step) != (incident.id, record.number):
+            return Again(pause, "somebody else went on with it")
         try:
-            self._heard(key, await self.reach.run(node, step, recorded(record, {})))
+            self._heard(key, await self.reach.run(node, step, recorded(record, {}), in_time))
+        except TooLate:
+            return Again(pause, _HELD_UP)
         except Unreachable as no:
             return Again(pause, no.sentence)
         return Again(pause, self._said[key] or "no sign of its effect yet")
+
+    def _may_act(self, incident: Incident) -> bool:
+        """True where this program acts, under the very rules and with the very plan that were approved."""
+        proposal, rules = incident.proposal, self.policy
+        is_same = proposal is not None and proposal.is_whole and proposal.binds.get("policy") == rules.digest
+        return rules.acting and is_same
+
+    def _in_time(self) -> Callable[[], bool]:
+        """Return what says whether a command may still be sent that is begun now; also no once the clock is put back.
+
+        Whoever stood still meanwhile has to look again: somebody else may have done it, and another have undone that.
+        """
+        began_at = self.clock()
+        return lambda: timedelta(0) <= self.clock() - began_at < IN_TIME
 
     def _heard(self, key: tuple[str, int, int], ended: Completed | None) -> None:
         self._ran[key] = _failure(ended)
@@ -256,28 +280,6 @@ def _earlier(incident: Incident) -> dict[str, Facts]:
     """What each step so far began from, by its action; nothing of one that never began."""
     steps = zip(plan_of(incident)[0].steps, incident.steps, strict=False)
     return {step.action: recorded(record, {}) for step, record in steps}
-
-
-def plan_of(incident: Incident) -> tuple[Plan, dict[str, str]]:
-    """Return what was approved, and what it is bound to."""
-    assert incident.proposal is not None
-    return incident.proposal.plan, dict(incident.proposal.binds)
-
-
-def asked(what: str) -> QuestionAsked:
-    """Return the question that parks an incident whose node cannot be trusted."""
-    return QuestionAsked(f"{what} Nothing more is sent to it. What is it?", (GO_ON, GIVE_UP))
-
-
-def stopped(incident: Incident, because: str) -> IncidentEvent:
-    """End an incident before its next step: called off where nothing was done, else handed to a person."""
-    return Escalated(because, rest_of(incident)) if incident.steps else Cancelled(because)
-
-
-def rest_of(incident: Incident) -> str:
-    """Say what of the plan was not done."""
-    left = plan_of(incident)[0].steps[len(incident.steps) :]
-    return f"Not done: {', '.join(step.action for step in left)}." if left else ""
 
 
 def _pause(since: datetime, now: datetime) -> timedelta:

@@ -20,7 +20,7 @@ from bot.response.guards import units_of
 from bot.response.reach import Reach, Seen
 from bot.response.recorded import proved, recorded
 from bot.response.second_look import Diagnose
-from bot.response.stepping import asked
+from bot.response.stopping import asked
 
 MOST_BETWEEN = timedelta(seconds=60)
 SAMPLES_A_WINDOW = 5

@@ -1,0 +1,145 @@
+"""A runner that stood still between its last look and its command: what it was about to send is not sent any more."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.actions import ACTIONS
+from bot.domain.claim import Claim
+from bot.domain.events import Escalated, StepStarted
+from bot.domain.plan import Step
+from bot.response.policy import Policy
+from bot.response.reach import Reach, TooLate
+from bot.response.remediation import Remediation
+from tests.draining import NAME, worker, yard
+from tests.scheduled_stage import POLICY, Stage
+from tests.unit.response.wishing import approve, do, incident, run
+
+MINUTE = timedelta(minutes=1)
+
+
+class StandsStill:
+    """A ledger one of whose verbs is heard of late, once: everything else goes on meanwhile."""
+
+    def __init__(self, ledger: Any, verb: str, meanwhile: Callable[[], Awaitable[None]]) -> None:
+        self._ledger, self._verb, self._meanwhile = ledger, verb, meanwhile
+        self.stood_still = False
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self._ledger, name)
+        if name != self._verb or self.stood_still:
+            return verb
+
+        async def late(*args: Any) -> Any:
+            done = await verb(*args)
+            self.stood_still = True
+            await self._meanwhile()
+            return done
+
+        return late
+
+
+async def carried_out(stage: Stage, runner: Remediation, name: str = "one") -> None:
+    while (again := await runner.advance(name)) is not None:
+        stage.world.now += max(timedelta(milliseconds=10), again.after)
+
+
+def test_command_that_was_begun_long_ago_does_not_arrive_after_the_end(stage: Stage) -> None:
+    approve(stage)
+    node, late = stage.nodes["n1"], stage.remediation()
+
+    async def meanwhile() -> None:
+        stage.world.now += MINUTE
+        await carried_out(stage, stage.remediation())
+        node.enabled = node.active = True  # somebody needs it after all
+
+    ledger = StandsStill(stage.recorder, "begin", meanwhile)
+    late.stepping.ledger = ledger
+    do(stage, late.advance("one"))
+    assert ledger.stood_still
+    assert incident(stage).state == "resolved"
+    assert node.enabled, "it was stopped by a command from before"
+    assert do(stage, late.advance("one")) is None
+
+
+def test_runner_that_stood_still_alone_looks_again_and_goes_on(stage: Stage) -> None:
+    approve(stage)
+    late = stage.remediation()
+
+    async def meanwhile() -> None:
+        stage.world.now += MINUTE
+
+    late.stepping.ledger = StandsStill(stage.recorder, "begin", meanwhile)
+    do(stage, carried_out(stage, late))
+    assert incident(stage).state == "resolved"
+    assert [step.attempt for step in incident(stage).steps] == [2, 1]
+
+
+async def test_second_command_of_a_step_is_not_sent_late_either(stage: Stage) -> None:
+    step = Step("restore_unit", {"unit": "ecs.service", "verbs": "enable start"}, (
+        "sudo -n systemctl enable -- ecs.service", "sudo -n systemctl start -- ecs.service",
+    ))  # fmt: skip
+    node = stage.nodes["n1"]
+    node.enabled = node.active = False
+    left = [True]
+
+    async def sent() -> None:
+        with pytest.raises(TooLate):
+            await Reach(stage.wire, ACTIONS).run(stage.find("n1"), step, in_time=lambda: bool(left) and left.pop())
+
+    do(stage, sent())
+    assert (node.enabled, node.active) == (True, False)
+
+
+@pytest.mark.parametrize("begins", [0, 1])
+async def test_round_of_a_drain_that_another_runner_ended_moves_nothing(tmp_path: Path, begins: int) -> None:
+    """The first round follows the step's beginning, each further one a sign of life."""
+    async with yard(tmp_path, [worker(), worker("worker-1", grace=30.0)]) as here:
+        await here.proposed()
+        await here.approve()
+        late = here.runner()
+        if begins:
+            await late.advance("one")
+            here.since["began"] += timedelta(seconds=2)
+
+        async def meanwhile() -> None:
+            here.since["began"] += MINUTE
+            await here.run(here.runner(), until=lambda one: one.state == "verifying")
+            here.cluster.pods.append(worker("worker-2"))
+
+        ledger = StandsStill(here.ledger, "beat" if begins else "begin", meanwhile)
+        late.stepping.ledger = ledger
+        await late.advance("one")
+        assert ledger.stood_still
+        assert not here.cluster.nodes[NAME].unschedulable
+        assert "ray/worker-2" not in here.cluster.evicted
+
+
+# --- sent again by another program
+
+
+@pytest.mark.parametrize(
+    "policy",
+    [
+        replace(POLICY, acting=False),
+        replace(POLICY, units=frozenset()),
+        replace(POLICY, terminal_approvers={"bob": ""}),
+    ],
+    ids=["does not act", "unit not named", "other approvers"],
+)
+def test_step_whose_runner_died_is_not_sent_again_under_other_rules(stage: Stage, policy: Policy) -> None:
+    approve(stage)
+    proposal = incident(stage).proposal
+    assert proposal is not None
+    started = StepStarted(1, 1, stage.nodes["n1"].boot_id, (), "died")
+    stage.ledger.begin("one", 4, started, "bot", Claim("n1", proposal.plan.remedy, "died"))
+    stage.policy = policy
+    done = run(stage)
+    assert stage.nodes["n1"].enabled, "nothing was sent"
+    assert isinstance(done.ending, Escalated)
