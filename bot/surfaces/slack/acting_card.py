@@ -29,7 +29,7 @@ from bot.surfaces.slack.message import (
     titled,
 )
 from bot.surfaces.slack.plan_blocks import SAID, approver_pieces, decided_line, plan_blocks, step_list
-from bot.surfaces.slack.rich import date, line, person, slack_user, text
+from bot.surfaces.slack.rich import date, line, person, slack_user, text, told_by
 from bot.surfaces.slack.state_words import headline, is_withheld, looks, mark, row, told
 from bot.surfaces.slack.telling import Telling
 
@@ -160,7 +160,8 @@ def _end(incident: Incident) -> Iterator[Block]:
         return
     because = getattr(incident.ending, "because", "") or getattr(incident.ending, "summary", "")
     if because:
-        yield paragraph(clipped(because, SAID * 2))
+        by, rest = told_by(clipped(because, SAID * 2))
+        yield line(person(by), text(rest)) if by else paragraph(rest)
     match incident.ending:
         case Cancelled(differences=differences) if differences:
             yield bullets([("", one_line(one, SAID)) for one in differences[:8]])

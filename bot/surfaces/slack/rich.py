@@ -65,6 +65,17 @@ def slack_user(by: str) -> str:
     return user if kind == "slack" and _USER.match(user) else ""
 
 
+def told_by(words: str) -> tuple[str, str]:
+    """Split a sentence of the record that begins with a person of Slack into who it is, and the rest.
+
+    Example:
+    >>> told_by("slack:T024/U123 called it off."), told_by("The node is gone.")
+    (('slack:T024/U123', ' called it off.'), ('', 'The node is gone.'))
+    """
+    by, space, rest = words.partition(" ")
+    return (by, space + rest) if slack_user(by) else ("", words)
+
+
 def line(*pieces: Block) -> Block:
     """One paragraph."""
     return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": list(pieces)}]}

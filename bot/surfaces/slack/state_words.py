@@ -9,7 +9,7 @@ from bot.domain.transitions import State
 from bot.response.proposal import ACTING_IS_OFF
 from bot.surfaces.slack.message import escaped
 from bot.surfaces.slack.plan_blocks import SAID, approver_words, plan_words, step_sentence
-from bot.surfaces.slack.rich import named, utc
+from bot.surfaces.slack.rich import named, told_by, utc
 from bot.surfaces.slack.telling import Telling
 
 _MARKS = {
@@ -116,14 +116,19 @@ def _ending(incident: Incident) -> str:
         case Declined():
             return _decided(incident, "Declined")
         case Cancelled(because=because, differences=differences):
-            return escaped(" ".join([one_line(because, SAID), *(one_line(one, SAID) + "." for one in differences[:4])]))
+            return " ".join([_because(because), *(escaped(one_line(one, SAID) + ".") for one in differences[:4])])
         case Escalated(because=because, try_next=try_next):
-            return escaped(f"{one_line(because, SAID)} {one_line(try_next, SAID)}".strip())
+            return f"{_because(because)} {escaped(one_line(try_next, SAID))}".strip()
         case Expired(because=because):
             return escaped(one_line(because, SAID))
         case PlanWithheld(because=because):
             return escaped(f"What would help is not offered: {one_line(because, SAID)}")
     return ""
+
+
+def _because(because: str) -> str:
+    by, rest = told_by(one_line(because, SAID))
+    return (named(by) if by else "") + escaped(rest)
 
 
 def _decided(incident: Incident, word: str) -> str:

@@ -21,7 +21,7 @@ from bot.domain.transitions import State
 from bot.response.proposal import ACTING_IS_OFF
 from bot.surfaces.slack.acting_card import acting_card
 from bot.surfaces.slack.aftermath import replies
-from bot.surfaces.slack.message import FIRST_WORDS
+from bot.surfaces.slack.message import FIRST_WORDS, escaped
 from tests import incidents
 from tests.incidents import OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
 from tests.unit.surfaces.cards import TELLING, actions, buttons, part, shown, told, words
@@ -117,6 +117,21 @@ def test_ends_say_how_and_carry_the_head_of_the_record(ending: IncidentEvent, sa
     assert "leaked-memory-cgroups" in message.text
     assert "record ab12cd34ef56" in words(message)
     assert buttons(message) == []
+
+
+@pytest.mark.parametrize("ending", [Cancelled("{} called it off: <rollout>"), Escalated("{} gave it up: <rollout>")])
+def test_whoever_ended_it_is_called_by_name(ending: Cancelled | Escalated) -> None:
+    by = "slack:T0TEAM0001/U0BOB00001"
+    message = shown(told(*WAYS[State.PROPOSED], replace(ending, because=ending.because.format(by))))
+    assert by not in message.text + words(message)
+    assert f"<@U0BOB00001>{escaped(ending.because[2:])}" in message.text
+    assert "U0BOB00001" in {one["user_id"] for one in part(message, "user")}
+    taken_by_slack(message)
+
+
+def test_name_that_a_node_prints_is_no_mention() -> None:
+    message = shown(told(*WAYS[State.PROPOSED], Cancelled("host: slack:T0TEAM0001/U0BOB00001 → x")))
+    assert "<@" not in message.text
 
 
 def test_resolved_begins_so_and_has_its_table_in_the_thread() -> None:
