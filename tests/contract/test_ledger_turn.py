@@ -63,7 +63,7 @@ def test_thread_that_waits_for_too_long_hears_that_the_ledger_is_busy(tmp_path: 
 
         holding = threads.submit(hold)
         assert begun.wait(10)
-        with pytest.raises(LedgerUnavailable, match="busy for longer than 0.05 s"), database.adding():
+        with pytest.raises(LedgerUnavailable, match=r"busy for longer than 0\.05 s"), database.adding():
             pass
         with database.reading() as connection:
             assert database.now(connection)
