@@ -110,6 +110,7 @@ class AlarmDesk:
         return (
             incident.state is State.OPENED
             and bool(incident.node)
+            and not incident.undoes
             and incident.id not in self._reading
             and incident.id not in self._done
         )
