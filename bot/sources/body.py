@@ -49,9 +49,9 @@ def inner(told: Mapping[str, Any], key: str) -> Mapping[str, Any]:
 
 
 def text(told: Mapping[str, Any], key: str, limit: int = TITLE) -> str:
-    """Return a text on one line, made safe; empty where there is none."""
+    """Return a text on one line, made safe and without secrets; empty where there is none."""
     value = told.get(key)
-    return one_line(value, limit) if isinstance(value, str) else ""
+    return one_line(str(harmless(value)), limit) if isinstance(value, str) else ""
 
 
 def name(told: Mapping[str, Any], key: str, where: str) -> str:
@@ -66,12 +66,9 @@ def name(told: Mapping[str, Any], key: str, where: str) -> str:
 
 
 def labels(told: Mapping[str, Any], key: str) -> dict[str, str]:
-    """Return texts by name; what is no text is left out."""
-    return {
-        one_line(label, 100): one_line(value, 500)
-        for label, value in inner(told, key).items()
-        if isinstance(value, str)
-    }
+    """Return texts by name, without secrets; what is no text is left out."""
+    texts = {label: value for label, value in inner(told, key).items() if isinstance(value, str)}
+    return {one_line(label, 100): one_line(value, 500) for label, value in harmless(texts).items()}
 
 
 def instant(told: Mapping[str, Any], key: str) -> datetime | None:
