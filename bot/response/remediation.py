@@ -80,13 +80,15 @@ class Remediation:
 
     def _unless_late(self, since: datetime, now: datetime, event: IncidentEvent) -> Outcome:
         left = since + self.stepping.policy.approval_expires - now
-        return Again(left, "a person has to decide") if left > timedelta(0) else event
+        # Without a reason: it would still stand on the card after the decision, as what the approved plan waits for.
+        return Again(left) if left > timedelta(0) else event
 
     async def _act(self, incident: Incident, now: datetime) -> Outcome:
         try:
             node = self.find(incident.node)
         except InventoryError as no:
-            return stopped(incident, no.sentence)
+            at_work = await self.stepping.at_work(incident) if incident.step_under_way is not None else None
+            return at_work or stopped(incident, no.sentence)
         if (under_way := incident.step_under_way) is not None:
             return await self.stepping.finish(incident, node, under_way, now)
         last = incident.steps[-1].outcome if incident.steps else None

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.domain.contracts import Again
 from bot.domain.events import Approved, Cancelled, Escalated, QuestionAsked, Resolved, StepFailed, StepSkipped
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
@@ -132,6 +133,23 @@ def test_braked_it_waits_and_expires_where_nobody_releases_it(ledger_and_world: 
     stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
     assert run(stage).state == "expired"
     assert kinds(stage) == ["Expired"]
+
+
+def test_plan_that_nobody_decided_on_gives_no_reason_that_would_outlive_the_decision(
+    ledger_and_world: tuple[Ledger, World],
+) -> None:
+    ledger, world = ledger_and_world
+    stage = Stage.set(world, ledger, {"n1": "cured"}, POLICY, breaks=0)
+    stage.propose("one", "n1")
+    seen: list[Again | None] = []
+
+    async def look() -> None:
+        seen.append(await stage.remediation().advance("one"))
+
+    world.start("look", look)
+    world.run()
+    (again,) = seen
+    assert again is not None and (again.after > timedelta(0), again.because) == (True, "")
 
 
 def test_other_rules_than_were_approved_call_it_off(ledger_and_world: tuple[Ledger, World]) -> None:
