@@ -13,7 +13,7 @@ from bot.domain.node import Node
 
 # Labels of the inventory that hold other names of a node.
 LABELS = ("instance_id", "private_dns", "hostname", "kubernetes_node")
-MOST_TEXT = 256 * 1024  # characters searched of one alarm
+MOST_TEXT = 2 * 1024 * 1024  # characters searched of one alarm
 _WORD = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]{0,252}[A-Za-z0-9_-])?")
 _LOOPBACK = re.compile(r"127\.|::1\Z|localhost\Z|0\.0\.0\.0\Z")
 _DEEPEST = 40

@@ -99,4 +99,4 @@ def test_enormous_body_is_searched_as_far_as_there_is_room() -> None:
     deep: Any = "node-1"
     for _ in range(200):
         deep = [deep]
-    assert named({"details": ["x" * 300_000, "node-1"], "deep": deep}) == Named()
+    assert named({"details": ["x" * 3_000_000, "node-1"], "deep": deep}) == Named()
