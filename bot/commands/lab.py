@@ -38,6 +38,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "whose counts and load all nodes share",
     )
     up.add_argument("--memory", type=_memory, default=1024, metavar="MIB", help="of each qemu node (default 1024)")
+    up.add_argument("--cpus", type=options.positive, default=2, metavar="N", help="of each qemu node (default 2)")
     up.add_argument("--suite", default="bookworm", metavar="NAME", help="the Debian release (default bookworm)")
     up.set_defaults(run=run_up)
     verbs.add_parser("inventory", help="print the path of the nodes' inventory").set_defaults(run=run_inventory)
@@ -60,7 +61,7 @@ def run_up(arguments: argparse.Namespace) -> int:
     only = "v1" if arguments.kind == "nspawn" else "v2"
     if arguments.kind == "nspawn" and arguments.cgroups == "v2":
         raise UsageError("Nodes of kind nspawn share this machine's cgroup v1.", "--kind qemu has v2.")
-    wish = Wish(arguments.nodes, arguments.cgroups or only, arguments.kind, Hardware(arguments.memory))
+    wish = Wish(arguments.nodes, arguments.cgroups or only, arguments.kind, Hardware(arguments.memory, arguments.cpus))
     for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C
         signal.signal(number, signal.default_int_handler)
     here = lab(arguments.environ)

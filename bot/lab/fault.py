@@ -85,6 +85,9 @@ FAULTS: dict[str, Fault] = {
         Fault("conntrack-full", "the table of tracked connections is full", ("open-connections.pl",)),
         Fault("io-stall", "a file system does not answer, and writers wait in state D", ("write-files.pl",)),
         Fault("softirq-storm", "one core does nothing but soft interrupts"),
+        Fault("irq-affinity", "every interrupt of two cards on one core, which is full of them"),
+        Fault("memory-reclaim", "a job holds nearly all memory; its readers fight for the rest", ("hold-memory.pl",)),
+        Fault("busy", "no fault: a node full of work, and well", ("work.pl",)),
     )
 }
 

@@ -77,8 +77,9 @@ def _argv(
     qemu: str, name: str, folder: Path, disk: Path, image: Image, port: int, cgroups: str, hardware: Hardware
 ) -> list[str]:
     # Emulated, the kernel would not trust the clock of the CPU and take a slow one, which is a fault of its own.
-    # Nor may it call a core locked up that stood still only because this machine had other work.
-    words = "clocksource=tsc tsc=reliable sysctl.kernel.watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 "
+    # Nor may it doubt its timer, or call a core locked up, that stood still only because this machine had other work.
+    words = "no_timer_check clocksource=tsc tsc=reliable "
+    words += "sysctl.kernel.watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 "
     words += f"root=/dev/vda rw console=ttyS0 quiet net.ifnames=0 mitigations=off panic=1 systemd.hostname={name}"
     return [
         qemu, "-name", name, "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(hardware.cpus),
@@ -92,7 +93,7 @@ def _argv(
         "-device", "virtio-net-pci,netdev=n0",
         # Two more cards, with one cable between them: what goes out at eth1 comes in at eth2, by real interrupts.
         "-netdev", "hubport,id=n1,hubid=1", "-device", "virtio-net-pci,netdev=n1",
-        "-netdev", "hubport,id=n2,hubid=1", "-device", "virtio-net-pci,netdev=n2",
+        "-netdev", "hubport,id=n2,hubid=1", "-device", "virtio-net-pci,netdev=n2,rx_queue_size=1024",
         "-object", "rng-random,id=r0,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=r0",
     ]  # fmt: skip
 

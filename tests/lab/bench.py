@@ -18,7 +18,7 @@ from tests.conftest import missing
 
 ROOT = Path(__file__).parents[2]
 CAP_SYS_ADMIN = 21  # linux/capability.h
-LEAKED = 10_500  # from there on ecs.service leaks as slowly as an agent would: one or two a second
+LEAKED = 10_500  # from there on ecs.service leaks as slowly as an agent would: about two a second
 BOOT = timedelta(minutes=8)  # the image's making included
 
 

@@ -14,7 +14,19 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     require()
     here = Bench(tmp_path_factory.mktemp(f"lab-{request.param}"))
     try:
-        here.up("--cgroups", request.param, "--memory", "1536")
+        here.up("--cgroups", request.param, "--memory", "1536", "--cpus", "3")
+        yield here
+    finally:
+        here.zombie("lab", "down")
+
+
+@pytest.fixture(scope="module")
+def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
+    """A lab with one node that has so little memory that a leak does harm; the cgroup version is asked for."""
+    require()
+    here = Bench(tmp_path_factory.mktemp("lab-small"))
+    try:
+        here.up("--cgroups", request.param, "--memory", "768")
         yield here
     finally:
         here.zombie("lab", "down")

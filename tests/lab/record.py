@@ -30,7 +30,7 @@ def main(cgroups: str, faults: tuple[str, ...]) -> None:
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(Path(folder))
         try:
-            bench.up("--cgroups", cgroups, "--memory", "1536")
+            bench.up("--cgroups", cgroups, "--memory", "1536", "--cpus", "3")
             record(bench, f"debian-12-{cgroups}--healthy")
             for fault in faults:
                 print(bench.fault(fault))

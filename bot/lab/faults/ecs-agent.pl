@@ -26,7 +26,7 @@ if (!$v1) { # v2: no processes beside sub-cgroups, and controllers are handed do
 sub leak {
     sysopen(my $file, $state, O_RDWR | O_CREAT) or die "$state: $!";
     my $at = ((stat $file)[7] + 4095) & ~4095;
-    my $many = $at / 4096 < $most ? $quick : 2;
+    my $many = $at / 4096 < $most ? $quick : 6;
     my $before;
     for my $number (1 .. $many) {
         my $made = "$unit/task-$$-$number";
@@ -38,7 +38,7 @@ sub leak {
     }
     into("$home/cgroup.procs", '0');
     rmdir $before if $before;
-    sleep 1 if $many == 2;
+    sleep 3 if $many == 6;
     print STDERR "level=critical msg=\"Unable to register as a container instance with ECS: no such host\"\n";
     exit 1;
 }
