@@ -39,6 +39,7 @@ class CountingNode:
     reboots: Counter[str] = field(default_factory=Counter)  # by the boot that they ended
     asked: int = 0  # reboot commands that came through their fence
     may: bool = True  # its login has the rights
+    names: str = "ecs.service"  # what its unit is called
     done_as_stranger: int = 0  # changes after it became another machine
 
     @property
@@ -63,7 +64,9 @@ class CountingNode:
         if argv[:2] == ("systemctl", "show"):
             active = ("activating", "auto-restart") if self.active else ("inactive", "dead")
             file = "enabled" if self.enabled else "disabled"
-            told = f"Id=ecs.service\nLoadState=loaded\nActiveState={active[0]}\nSubState={active[1]}\n"
+            told = (
+                f"Id=ecs.service\nNames={self.names}\nLoadState=loaded\nActiveState={active[0]}\nSubState={active[1]}\n"
+            )
             return told + f"UnitFileState={file}\nNRestarts=0\nRestartUSec=10s\n", 0
         if argv[:3] == ("sudo", "-n", "-l"):
             return ("/usr/bin/" + " ".join(argv[3:]), 0) if self.may else ("", 1)

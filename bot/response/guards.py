@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
+from bot.domain.action import Facts
 from bot.domain.approval import Approval
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -38,9 +39,14 @@ def reason_given(approval: Approval) -> None:
 
 def is_approver(policy: Policy, approval: Approval) -> None:
     """Raises: NotAnApprover, also where nobody at all is named."""
+    acts(policy)
+    is_named(policy, approval)
+
+
+def acts(policy: Policy) -> None:
+    """Raises: NotAnApprover where this program does not act, whoever asks."""
     if not policy.acting:
         raise NotAnApprover("Acting is off: [policy] acting is not true.")
-    is_named(policy, approval)
 
 
 def is_named(policy: Policy, approval: Approval) -> None:
@@ -176,6 +182,13 @@ def may_be_stopped(policy: Policy, units: Iterable[str]) -> None:
             raise ProtectedUnit(f"{unit} is protected: without it the node, or the way to it, is gone.")
         if unit not in policy.units:
             raise ProtectedUnit(f"{unit} is not among the units that may be stopped.", f'[act] units = ["{unit}"]')
+
+
+def is_no_protected_one(facts: Facts) -> None:
+    """Raises: ProtectedUnit for a unit that the node knows by the name of a protected one, too."""
+    names = sorted({facts.get("Id", ""), *facts.get("Names", "").split()} - {""})
+    if is_protected(names):
+        raise ProtectedUnit(f"It is protected, for the node knows it as {one_line(', '.join(names), 200)}.")
 
 
 def units_of(plan: Plan) -> tuple[str, ...]:

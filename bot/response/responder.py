@@ -140,6 +140,7 @@ class Responder:
         async with self._on_record("undo", incident_id, approval):
             incident = await self.book.find(incident_id)
             guards.may_call_off(self.policy, incident, approval)
+            guards.acts(self.policy)
             return await Undoing(self.policy, self.book, self.ledger, self.reach, self.find).propose(incident, approval)
 
     async def brake(self, on: bool, approval: Approval) -> Entry | None:
@@ -166,6 +167,7 @@ class Responder:
             if not looked:
                 await self._look_again(incident)
                 looked = True
+                await self._is_in_time(incident)  # also now: to look may have taken long
             last = len(incident.endorsements) + 1 >= proposal.approvals_needed
             said = Approved if last else Endorsed
             event = said(proposal.digest, approval.reason.strip(), approval.os_user)
@@ -185,21 +187,16 @@ class Responder:
             raise CannotTell(_TOO_FAST, "Try again.")
 
     async def _guarded(self, incident: Incident, approval: Approval) -> PlanProposed:
-        now = self._now(incident)
         guards.reason_given(approval)
         guards.is_approver(self.policy, approval)
         guards.is_not_the_asker(self.policy, incident, approval)
         proposal = guards.is_undecided(incident)
         guards.is_another_voice(self.policy, incident, approval)
-        try:
-            guards.is_in_time(self.policy, incident, now)
-        except ApprovalExpired as no:
-            await self._end(incident, Expired(no.sentence))
-            raise
+        await self._is_in_time(incident)
         guards.is_the_same_plan(self.policy, proposal, approval)
         guards.may_be_stopped(self.policy, guards.units_of(proposal.plan))
         guards.is_released(await self.ledger.braked())
-        guards.is_not_quiet(self.policy, now)
+        guards.is_not_quiet(self.policy, self._now(incident))
         held = await self.ledger.hold(incident.node)
         if held is not None and held.incident != incident.id:
             raise NodeBusy(f"Incident {held.incident} acts on {incident.node}.", "Wait until it has ended.")
@@ -209,6 +206,14 @@ class Responder:
             await self._end(incident, Escalated(tried.sentence, "It did not last: replace the node, or look by hand."))
             raise tried
         return proposal
+
+    async def _is_in_time(self, incident: Incident) -> None:
+        """Raises: ApprovalExpired, which ends the incident."""
+        try:
+            guards.is_in_time(self.policy, incident, self._now(incident))
+        except ApprovalExpired as no:
+            await self._end(incident, Expired(no.sentence))
+            raise
 
     async def _look_again(self, incident: Incident) -> None:
         """Read what decides once more; what is another than it was ends the incident.

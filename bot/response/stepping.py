@@ -22,6 +22,7 @@ from bot.domain.errors import (
     HostKeyRejected,
     LoginRefused,
     NameUnknown,
+    ProtectedUnit,
     Refused,
     Unreachable,
 )
@@ -45,9 +46,8 @@ from bot.response.policy import Policy
 from bot.response.reach import Reach, Seen, TooLate
 from bot.response.recorded import as_evidence, facts_of, recorded
 from bot.response.stopping import asked, plan_of, rest_of, stopped
-from bot.response.timing import lives_until, now_of
+from bot.response.timing import POLL, lives_until, now_of, pause_of
 
-POLL, LONGEST_POLL = timedelta(seconds=2), timedelta(seconds=5)
 SILENT = timedelta(seconds=10)  # a runner that was not heard of for so long is taken for dead
 IN_TIME = timedelta(seconds=20)  # after that it may be dead to the others, and what it was about to send long done
 MOST_ATTEMPTS = 3
@@ -87,7 +87,7 @@ class Stepping:
             because = "The time in which what was approved could begin is over."
             return Escalated(because, rest_of(incident)) if incident.steps else Expired(because)
         if not self.policy.acting:  # another program at this ledger may be allowed what this one is not
-            return Again(_pause(incident.updated_at, now), "this bot does not act")
+            return Again(pause_of(incident.updated_at, now), "this bot does not act")
         if bound.get("policy") != self.policy.digest or incident.proposal is None or not incident.proposal.is_whole:
             return stopped(incident, "The policy, or the plan on record, is another than was approved.")
         steps = plan.steps[: incident.next_step]
@@ -97,11 +97,11 @@ class Stepping:
             lately = None if incident.steps else self.reach.recall(incident.id)
             seen = lately or await self.reach.look(node, steps)
         except Refused as no:
-            return Again(_pause(incident.updated_at, now), f"{no.name}: {no.sentence}")
+            return Again(pause_of(incident.updated_at, now), f"{no.name}: {no.sentence}")
         except HostKeyRejected as no:
             return asked(no.sentence)
         except (Unreachable, CannotRead) as no:
-            return Again(_pause(incident.updated_at, now), no.sentence)
+            return Again(pause_of(incident.updated_at, now), no.sentence)
         if others := another_machine(bound, node, seen):
             return asked(f"Another machine answers: {'; '.join(others)}.")
         booted = another_boot(bound, seen)
@@ -117,13 +117,17 @@ class Stepping:
 
     async def _start(self, incident: Incident, node: Node, step: Step, seen: Seen, booted: bool) -> Outcome:
         number, action, facts = incident.next_step, self.reach.actions[step.action], seen.facts[-1]
+        try:
+            guards.is_no_protected_one(facts)
+        except ProtectedUnit as no:
+            return stopped(incident, f"{action.said(step.args)}: {no.sentence}")
         if booted and (action.reboots or action.only_for_reboot):
             return StepSkipped(number, "somebody else rebooted the node meanwhile")
         if action.judge(step.args, facts, facts) is Proof.PROVEN:
             return StepSkipped(number, f"{action.said(step.args)}: so it is already")
         if action.by_calls is not None:
             if why := action.by_calls.refuses(step.args, facts):
-                return Again(_pause(incident.updated_at, self.clock()), f"{CannotDrain.__name__}: {why}")
+                return Again(pause_of(incident.updated_at, self.clock()), f"{CannotDrain.__name__}: {why}")
             facts = action.by_calls.given(facts, _earlier(incident))
         before = (as_evidence(action, step, facts),)
         return await self._run(incident, node, step, StepStarted(number, 1, seen.boot_id, before, self.runner))
@@ -138,7 +142,7 @@ class Stepping:
         except AlreadyTried as no:
             return Escalated(no.sentence, NOT_LASTING)
         except Refused as no:
-            return Again(_pause(incident.updated_at, self.clock()), f"{no.name}: {no.sentence}")
+            return Again(pause_of(incident.updated_at, self.clock()), f"{no.name}: {no.sentence}")
         key = (incident.id, started.number, started.attempt)
         self._ran[key] = None
         try:
@@ -158,9 +162,8 @@ class Stepping:
     async def finish(self, incident: Incident, node: Node, record: StepRecord, now: datetime) -> Outcome:
         """Look for the proof of a step that has begun, whoever began it."""
         ours = (incident.id, record.number, record.attempt) in self._ran
-        held = None if ours else await self.ledger.hold(node.name)
-        if held is not None and held.runner != self.runner and held.silent_for < SILENT:
-            return Again(SILENT - held.silent_for, f"{held.runner} is at work on it")
+        if not ours and (at_work := await self.at_work(incident)) is not None:
+            return at_work
         await self.ledger.beat(incident.id, self.runner)
         plan, bound = plan_of(incident)
         step = plan.steps[record.number - 1]
@@ -182,6 +185,13 @@ class Stepping:
             return StepVerified(record.number, (as_evidence(action, step, seen.facts[0]),), took)
         return await self._unproven(incident, node, record, seen, patience)
 
+    async def at_work(self, incident: Incident) -> Again | None:
+        """Return how long to leave it to another runner that is at work on it; None where there is none."""
+        held = await self.ledger.hold(incident.node)
+        if held is None or held.runner == self.runner or held.silent_for >= SILENT:
+            return None
+        return Again(SILENT - held.silent_for, f"{held.runner} is at work on it")
+
     async def _settled(
         self, incident: Incident, node: Node, step: Step, before: Facts, first: Seen, gap: timedelta
     ) -> tuple[Seen, bool]:
@@ -200,7 +210,7 @@ class Stepping:
     def _unread(self, record: StepRecord, step: Step, patience: timedelta, why: str, now: datetime) -> Outcome:
         action = self.reach.actions[step.action]
         if now < record.started_at + patience + (action.limit if action.settles else timedelta(0)):
-            return Again(_pause(record.started_at, now), why)
+            return Again(pause_of(record.started_at, now), why)
         if not action.reboots:
             return asked(f"Whether “{action.said(step.args)}” took effect cannot be told: {why}")
         return StepFailed(record.number, f"the node did not come back: {why}")
@@ -226,7 +236,7 @@ class Stepping:
         if ours or not may_run:
             if late:
                 return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
-            return Again(_pause(record.started_at, now), "no sign of its effect yet")
+            return Again(pause_of(record.started_at, now), "no sign of its effect yet")
         # Its runner died, and whether the command was sent nobody knows: it is idempotent, or its fence lets it reboot
         # the approved boot only, so sending it again does nothing a second time.
         assert record.started is not None
@@ -238,7 +248,7 @@ class Stepping:
     ) -> Outcome:
         """Send one round more of a step that takes several, while it is the one that has the node."""
         key = (incident.id, record.number, record.attempt)
-        pause, in_time = _pause(record.started_at, now), self._in_time()
+        pause, in_time = pause_of(record.started_at, now), self._in_time()
         held = await self.ledger.hold(node.name)
         if held is None or (held.incident, held.step) != (incident.id, record.number):
             return Again(pause, "somebody else went on with it")
@@ -280,11 +290,6 @@ def _earlier(incident: Incident) -> dict[str, Facts]:
     """What each step so far began from, by its action; nothing of one that never began."""
     steps = zip(plan_of(incident)[0].steps, incident.steps, strict=False)
     return {step.action: recorded(record, {}) for step, record in steps}
-
-
-def _pause(since: datetime, now: datetime) -> timedelta:
-    """Look often at first, then less often: what takes minutes is not asked for every moment."""
-    return min(max(POLL, (now - since) / 10), LONGEST_POLL)
 
 
 def _failure(ended: Completed | None) -> str | None:

@@ -9,6 +9,8 @@ from bot.domain.contracts import Clock
 from bot.domain.incident import Incident
 from bot.response.policy import Policy
 
+POLL, LONGEST_POLL = timedelta(seconds=2), timedelta(seconds=5)
+
 
 class SteadyClock:
     """The time, never earlier than it has to be: a clock that is put back makes nothing live longer.
@@ -33,8 +35,18 @@ def now_of(clock: Clock, incident: Incident) -> datetime:
 
 
 def lives_until(policy: Policy, incident: Incident) -> datetime | None:
-    """Return until when the next step may begin: so long after the decision, or after the step before it."""
+    """Return until when the next step may begin: so long after the decision, or after the step before it.
+
+    Shape: nothing begins after a decision that came on record when the proposal's own time was over.
+    """
     if incident.approval is None:
         return None
+    if incident.proposed_at is not None and incident.approval.at >= incident.proposed_at + policy.approval_expires:
+        return incident.approval.at
     ended = [step.ended_at for step in incident.steps if step.ended_at is not None]
     return max([incident.approval.at, *ended]) + policy.approval_expires
+
+
+def pause_of(since: datetime, now: datetime) -> timedelta:
+    """Look often at first, then less often: what takes minutes is not asked for every moment."""
+    return min(max(POLL, (now - since) / 10), LONGEST_POLL)

@@ -102,7 +102,9 @@ class Undoing:
         verdict = Verdict(incident.node, Status.UNKNOWN, None, None, summary, evidence, plan=plan)
         version = incident.triage.playbook_version if incident.triage is not None else 0
         binds = bindings(verdict, node, seen, f"{incident.playbook} {version}", self.policy)
-        proposal = PlanProposed.of(plan, binds, figures={"as left": "; ".join(one.says for one in evidence)})
+        needed = self.policy.approvals_needed(1, strange=False)
+        as_left = {"as left": "; ".join(one.says for one in evidence)}
+        proposal = PlanProposed.of(plan, binds, needed, as_left)
         return await self._opened(incident, approval, Triaged(verdict, incident.playbook, version), proposal)
 
     def _done(self, incident: Incident) -> tuple[Done, ...]:

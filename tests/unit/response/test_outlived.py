@@ -1,0 +1,129 @@
+"""A yes that outlived what it was said to, and plans that would come to a button by a side door."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from bot.domain.errors import InventoryError, Refused
+from bot.domain.events import Approved, Cancelled, Escalated, Expired
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from tests.scheduled_stage import POLICY, Stage
+from tests.unit.response.wishing import ANN, ASKER, BOB, approve, do, incident, refusals, run
+
+MINUTE = timedelta(minutes=1)
+
+
+# --- how long a yes lives
+
+
+def test_yes_that_comes_on_record_after_its_time_is_refused(stage: Stage) -> None:
+    """The bot stood still while it looked at the node once more."""
+    responder = stage.responder()
+    diagnose = responder.diagnose
+
+    async def slow(node: Node, playbook: str) -> Any:
+        verdict = await diagnose(node, playbook)
+        stage.world.now += 10 * MINUTE
+        return verdict
+
+    refused = do(stage, replace(responder, diagnose=slow).decide("one", ANN))
+    assert isinstance(refused, Refused), refused
+    assert refused.name == "ApprovalExpired"
+    assert isinstance(incident(stage).ending, Expired)
+    assert refusals(stage) == [("approve", "ApprovalExpired")]
+
+
+def test_yes_that_was_written_down_too_late_lets_nothing_begin(stage: Stage) -> None:
+    """The bot stood still between its last look at the clock and the record."""
+    stage.world.now += 10 * MINUTE
+    approve(stage)
+    assert isinstance(run(stage).ending, Expired)
+    assert stage.nodes["n1"].enabled
+
+
+def test_yes_from_a_clock_that_was_hours_ahead_lives_no_longer(stage: Stage) -> None:
+    stage.world.now += timedelta(hours=9)
+    found = incident(stage)
+    assert found.proposal is not None
+    stage.ledger.append("one", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
+    stage.world.now -= timedelta(hours=9)
+    assert isinstance(run(stage).ending, Expired)
+
+
+# --- taking back
+
+
+def resolved(stage: Stage) -> None:
+    approve(stage)
+    assert run(stage).state == "resolved"
+
+
+def test_as_many_have_to_agree_to_taking_back_as_to_anything(stage: Stage) -> None:
+    resolved(stage)
+    stage.policy = replace(POLICY, approvals=2)
+    opened = do(stage, stage.responder().undo("one", ASKER))
+    assert isinstance(opened, Incident), opened
+    assert opened.proposal is not None
+    assert opened.proposal.approvals_needed == 2
+    assert do(stage, stage.responder().decide(opened.id, ANN)).state == "proposed"
+    assert do(stage, stage.responder().decide(opened.id, BOB)).state == "approved"
+
+
+def test_nobody_proposes_to_take_back_where_nobody_acts(stage: Stage) -> None:
+    resolved(stage)
+    stage.policy = replace(POLICY, acting=False)
+    refused = do(stage, stage.responder().undo("one", ASKER))
+    assert isinstance(refused, Refused), refused
+    assert refused.name == "NotAnApprover"
+    assert [one.id for one in stage.ledger.incidents()] == ["one"], "nothing was opened"
+
+
+# --- what a unit is called besides
+
+
+def test_unit_that_is_a_protected_one_by_another_name_is_not_stopped(stage: Stage) -> None:
+    node = stage.nodes["n1"]
+    node.names = "ecs.service docker.service"
+    approve(stage)
+    done = run(stage)
+    assert node.enabled, "it was stopped"
+    assert isinstance(done.ending, Cancelled)
+    assert "docker.service" in done.ending.because
+
+
+# --- two programs, two inventories
+
+
+def test_program_that_does_not_know_the_node_leaves_a_step_to_the_one_at_work(stage: Stage) -> None:
+    approve(stage)
+    at_work, other = stage.remediation(), stage.remediation()
+
+    def unknown(name: str) -> Node:
+        raise InventoryError(f"No node is called {name}.")
+
+    other.find = unknown
+    assert do(stage, at_work.advance("one")) is not None
+    again = do(stage, other.advance("one"))
+    assert again is not None, incident(stage).ending
+    assert incident(stage).state == "acting"
+    while do(stage, at_work.advance("one")) is not None:
+        stage.world.now += timedelta(seconds=2)
+    assert incident(stage).state == "resolved"
+
+
+def test_node_that_nobody_knows_any_more_is_handed_over_in_the_end(stage: Stage) -> None:
+    approve(stage)
+    do(stage, stage.remediation().advance("one"))
+    left = stage.remediation()
+
+    def unknown(name: str) -> Node:
+        raise InventoryError(f"No node is called {name}.")
+
+    left.find = unknown
+    while (again := do(stage, left.advance("one"))) is not None:
+        assert again.after > timedelta(0)
+        stage.world.now += again.after
+    assert isinstance(incident(stage).ending, Escalated)
