@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.fleet import alike
+from bot.demo.fleet import Fleet, alike
 from bot.demo.story import Stage, tell
 from bot.domain.verdict import Status, Verdict
 
@@ -50,7 +50,7 @@ class Person:
             return f"<json {' '.join(verdict.node for verdict in verdicts)}>"
 
         stage = Stage(self.check, whole, document, lambda: datetime.now(UTC), self.write, self.ask)
-        return tell(stage, MEMBERS)
+        return tell(stage, lambda folder: Fleet(MEMBERS, folder, stage.clock))
 
     def sees_after_the_opening(self) -> str:
         assert self.watches() == 0
