@@ -7,8 +7,9 @@ import re
 from dataclasses import dataclass
 
 # After pwd a path is a folder, not a password: sudo's log says PWD=/root. Host keys and public ones are no secrets.
+# A line of sudoers names no password after NOPASSWD but the command that needs none.
 _NAMED = (
-    r"(?:passw(?:or)?d|passphrase|pwd(?!\W{1,8}/)|(?<=[_.-])pass|secret|token|credentials?|psk"
+    r"(?:(?<!\bno)passw(?:or)?d|passphrase|pwd(?!\W{1,8}/)|(?<=[_.-])pass|secret|token|credentials?|psk"
     r"|(?:api|app|access|private|signing|encryption|routing|integration|service|account|shared|master|client)[_-]?key)"
 )
 _NAMED_HINTS = "pass pwd secret token credential psk key"

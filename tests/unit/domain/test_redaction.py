@@ -59,6 +59,7 @@ def test_secret_is_taken_out(text: str, kept: str) -> None:
         f"sha256:{hashlib.sha256(b'image').hexdigest()}",
         "/kubepods/burstable/pod3b1cd2f4-71f5-4b0e-9c0c-0f7b6e1a2b3c/5d1f0a",
         "sudo: ann : TTY=pts/0 ; PWD=/root ; USER=root ; COMMAND=/usr/bin/dmesg",
+        "zombie ALL=(root) NOPASSWD: /usr/bin/systemctl disable --now -- ecs.service",
         "PasswordAuthentication no",
         "PasswordAuthentication=no",
         "Failed password for root from 10.0.0.9 port 51234 ssh2",

@@ -149,7 +149,8 @@ def test_plan_that_nobody_decided_on_gives_no_reason_that_would_outlive_the_deci
     world.start("look", look)
     world.run()
     (again,) = seen
-    assert again is not None and (again.after > timedelta(0), again.because) == (True, "")
+    assert again is not None
+    assert (again.after > timedelta(0), again.because) == (True, "")
 
 
 def test_other_rules_than_were_approved_call_it_off(ledger_and_world: tuple[Ledger, World]) -> None:
