@@ -48,7 +48,7 @@ def test_node_without_systemd_has_no_agents() -> None:
 @pytest.mark.parametrize(
     ("files", "units", "used", "because"),
     [
-        (FAILED, LOOPS + KUBELET, False, "no ECS cluster is configured"),
+        (FAILED, LOOPS + KUBELET, False, "no ECS cluster, by name"),
         (FAILED, LOOPS, None, "cluster called default"),
         (CLUSTER, LOOPS + KUBELET, None, "ECS_CLUSTER is production, and kubelet.service runs here too"),
         (CLUSTER, LOOPS, True, "ECS_CLUSTER is production"),
