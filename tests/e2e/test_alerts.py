@@ -128,6 +128,12 @@ async def test_alert_that_comes_back_reopens_its_card(tmp_path: Path) -> None:
         again = await it.card("Reopened: node-3: CRITICAL")
         assert (again.ts, len(cards(it.slack, ALERTS)), readings.asked["node-3"]) == (first.ts, 1, 2)
 
+        def told() -> list[Message]:
+            return [one for one in it.slack.thread(again)[1:] if one.is_broadcast]
+
+        (back,) = await it.slack.until(told, what="the channel to be told that it is back")
+        assert back.text.startswith("Reopened: node-3: CRITICAL")
+
 
 async def test_card_asks_which_node_is_meant_and_reads_the_one_that_is_picked(tmp_path: Path) -> None:
     async with outside(tmp_path) as it:

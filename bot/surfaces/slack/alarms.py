@@ -170,6 +170,7 @@ class AlarmDesk:
                 board.live[verdict.node] = verdict
                 if self._is_final(board):
                     await self._owe(name, board.spot, self._message(board))
+                    await self._told_again(name, board)
                 else:
                     self._poster.show(name, board.spot, lambda: self._message(board))
                 await self._details(name, board, incident, verdict)
@@ -200,6 +201,13 @@ class AlarmDesk:
         except PlaybookError as no:
             self._log("playbook_gone", incident=incident.id, error=one_line(no.sentence))
             return self._playbook("")
+
+    async def _told_again(self, name: str, board: _Board) -> None:
+        """Tell the channel, in the card's thread, that an alert is back: of an edited card nobody hears."""
+        again = [one for one in board.group if one.reopens and one.node in board.live]
+        if again:
+            message = Message(self._message(board).text, broadcast=True)
+            await self._poster.owe(name, f"again-{again[0].id}", board.spot, message, under=CARD)
 
     async def _details(self, name: str, board: _Board, incident: Incident, verdict: Verdict) -> None:
         if len(board.group) > FEW and verdict.status is Status.HEALTHY:
