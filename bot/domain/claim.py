@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,10 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """A step that wants to begin: `remedy` names its plan apart from the boot it is for, `runner` who would run it."""
+    """A step that wants to begin: `remedy` names its plan apart from the boot it is for, `runner` who would run it.
+
+    Shape: it may begin from `since`, when what allows it came on record, and before `until`, by the ledger's own time.
+    """
 
     node: str
     remedy: str
@@ -39,6 +42,8 @@ class Claim:
     limits: Limits = Limits()
     labels: Mapping[str, str] = field(default_factory=dict)
     not_again_within: timedelta = timedelta(hours=24)
+    since: datetime | None = None
+    until: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

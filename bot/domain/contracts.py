@@ -143,7 +143,8 @@ class ActingLedger(Ledger, Protocol):
 
         A further attempt of a step that has begun keeps the node it has, whatever the limits say by now.
 
-        Raises: what `append` does; Braked, NodeBusy, BudgetSpent or AlreadyTried when it may not begin now.
+        Raises: what `append` does; Braked, ApprovalExpired, NodeBusy, BudgetSpent or AlreadyTried when it may not begin
+        now.
         """
         ...
 

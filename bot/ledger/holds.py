@@ -14,12 +14,13 @@ from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select,
 
 from bot.domain.claim import Claim, Hold
 from bot.domain.entry import Entry, instant_of, instant_text
-from bot.domain.errors import AlreadyTried, BudgetSpent, NodeBusy
+from bot.domain.errors import AlreadyTried, ApprovalExpired, BudgetSpent, NodeBusy
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.ledger.rows import entry_of
 from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS
 
+_TRIFLE = timedelta(minutes=1)  # by which a clock that is kept right is put back
 _BRAKE = (BrakePulled.__name__, BrakeReleased.__name__)
 
 _BEAT = update(HOLDS).where(HOLDS.c.incident == bindparam("named"))
@@ -42,8 +43,12 @@ def held(connection: Connection, node: str, now: datetime) -> Hold | None:
 def may_begin(connection: Connection, incident: str, claim: Claim, now: datetime) -> None:
     """Look at every limit that crosses incidents.
 
-    Raises: NodeBusy, BudgetSpent or AlreadyTried when the step may not begin now.
+    Raises: ApprovalExpired, NodeBusy, BudgetSpent or AlreadyTried when the step may not begin now.
     """
+    if claim.until is not None and now >= claim.until:
+        raise ApprovalExpired(f"What was approved could begin until {claim.until:%H:%M:%S} UTC.")
+    if claim.since is not None and now < claim.since - _TRIFLE:
+        raise ApprovalExpired("The ledger's clock was put back: how long ago it was approved cannot be told.")
     others = [row for row in connection.execute(select(HOLDS)) if row.incident != incident]
     if busy := next((row.incident for row in others if row.node == claim.node), None):
         raise NodeBusy(f"Incident {busy} acts on {claim.node}.", "It waits until that one has ended.")

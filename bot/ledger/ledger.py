@@ -51,7 +51,8 @@ class Ledger:
     def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
         """Append the beginning of a step and take its node, in one transaction with every limit and the brake.
 
-        Raises: Conflict, ImpossibleEvent; Braked, NodeBusy, BudgetSpent or AlreadyTried when it may not begin now.
+        Raises: Conflict, ImpossibleEvent; Braked, ApprovalExpired, NodeBusy, BudgetSpent or AlreadyTried when it may
+        not begin now.
         """
         with self._database.writing() as connection:
             at = self._now(connection)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from bot.domain.action import Action, Facts
 from bot.domain.events import StepVerified
-from bot.domain.incident import StepRecord
+from bot.domain.incident import Incident, StepRecord
 from bot.domain.plan import Step
 from bot.domain.verdict import Evidence
+from bot.response.stopping import plan_of
 
 _TOLD = 12  # facts in the sentence; all of them stand in the lines
 
@@ -22,6 +23,12 @@ def recorded(record: StepRecord, otherwise: Facts) -> Facts:
     if record.started is None:
         return otherwise
     return facts_of(record.started.before)
+
+
+def earlier(incident: Incident) -> dict[str, Facts]:
+    """Return what each step so far began from, by its action; nothing of one that never began."""
+    steps = zip(plan_of(incident)[0].steps, incident.steps, strict=False)
+    return {step.action: recorded(record, {}) for step, record in steps}
 
 
 def proved(record: StepRecord) -> Facts:

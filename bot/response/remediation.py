@@ -47,7 +47,8 @@ class Remediation:
         if incident.ended:
             return None
         try:
-            outcome = await self._next(incident, now_of(self.stepping.clock, incident))
+            now = now_of(self.stepping.clock, incident)
+            outcome = await (self._foreign(incident, now) if self._is_foreign(incident) else self._next(incident, now))
             if isinstance(outcome, Again):
                 return outcome
             told = await self.book.tell(incident, outcome, BOT)
@@ -77,6 +78,18 @@ class Remediation:
                 asked = incident.question.question if incident.question is not None else ""
                 return self._unless_late(since, now, Escalated(f"Nobody answered: {asked}", _OUT_OF_BAND))
         return Again(self.stepping.policy.approval_expires, "it has no verdict yet")
+
+    def _is_foreign(self, incident: Incident) -> bool:
+        """True when a newer program proposed it: this one does not know how it is looked at, let alone done."""
+        known = self.stepping.reach.actions
+        is_decided = incident.state in (State.APPROVED, State.ACTING, State.VERIFYING)
+        return is_decided and any(step.action not in known for step in plan_of(incident)[0].steps)
+
+    async def _foreign(self, incident: Incident, now: datetime) -> Outcome:
+        """Leave it to whoever knows it, for a time: its node must not be held for ever."""
+        at_work = await self.stepping.at_work(incident)
+        because = "Its plan is not known to this program: a newer one proposed it."
+        return at_work or self._unless_late(incident.updated_at, now, stopped(incident, because))
 
     def _unless_late(self, since: datetime, now: datetime, event: IncidentEvent) -> Outcome:
         left = since + self.stepping.policy.approval_expires - now

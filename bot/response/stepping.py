@@ -14,6 +14,7 @@ from bot.domain.command import Completed
 from bot.domain.contracts import ActingLedger, Again, Clock, Sleep
 from bot.domain.errors import (
     AlreadyTried,
+    ApprovalExpired,
     BannerStalled,
     CannotDrain,
     CannotRead,
@@ -29,7 +30,6 @@ from bot.domain.errors import (
 from bot.domain.events import (
     Cancelled,
     Escalated,
-    Expired,
     IncidentEvent,
     StepFailed,
     StepSkipped,
@@ -44,12 +44,12 @@ from bot.response import guards
 from bot.response.binding import another_boot, another_machine
 from bot.response.policy import Policy
 from bot.response.reach import Reach, Seen, TooLate
-from bot.response.recorded import as_evidence, facts_of, recorded
-from bot.response.stopping import asked, plan_of, rest_of, stopped
-from bot.response.timing import POLL, lives_until, now_of, pause_of
+from bot.response.recorded import as_evidence, earlier, facts_of, recorded
+from bot.response.stopping import asked, expired, plan_of, rest_of, stopped
+from bot.response.timing import POLL, lives_since, lives_until, now_of, pause_of
 
 SILENT = timedelta(seconds=10)  # a runner that was not heard of for so long is taken for dead
-IN_TIME = timedelta(seconds=20)  # after that it may be dead to the others, and what it was about to send long done
+IN_TIME = timedelta(seconds=30)  # after that it may be dead to the others, and what it was about to send long done
 MOST_ATTEMPTS = 3
 NOT_LASTING = "It did not last: replace the node, or look by hand."
 _NEVER_SENT = (NameUnknown, ConnectionRefused, ConnectTimedOut, BannerStalled, LoginRefused, HostKeyRejected)
@@ -82,10 +82,9 @@ class Stepping:
     async def begin(self, incident: Incident, node: Node, now: datetime) -> Outcome:
         """Begin the next step, or say why it does not begin."""
         plan, bound = plan_of(incident)
-        until = lives_until(self.policy, incident)
+        until, in_time = lives_until(self.policy, incident), self._in_time()
         if until is None or now >= until:
-            because = "The time in which what was approved could begin is over."
-            return Escalated(because, rest_of(incident)) if incident.steps else Expired(because)
+            return expired(incident, "The time in which what was approved could begin is over.")
         if not self.policy.acting:  # another program at this ledger may be allowed what this one is not
             return Again(pause_of(incident.updated_at, now), "this bot does not act")
         if bound.get("policy") != self.policy.digest or incident.proposal is None or not incident.proposal.is_whole:
@@ -113,6 +112,8 @@ class Stepping:
                 continue
             if action.judge(step.args, recorded(record, facts), facts) is not Proof.PROVEN:
                 return Escalated(f"{action.said(step.args)}: that does not hold any more.", rest_of(incident))
+        if not in_time():
+            return Again(POLL, _HELD_UP)
         return await self._start(incident, node, steps[-1], seen, bool(booted))
 
     async def _start(self, incident: Incident, node: Node, step: Step, seen: Seen, booted: bool) -> Outcome:
@@ -128,19 +129,24 @@ class Stepping:
         if action.by_calls is not None:
             if why := action.by_calls.refuses(step.args, facts):
                 return Again(pause_of(incident.updated_at, self.clock()), f"{CannotDrain.__name__}: {why}")
-            facts = action.by_calls.given(facts, _earlier(incident))
+            facts = action.by_calls.given(facts, earlier(incident))
         before = (as_evidence(action, step, facts),)
         return await self._run(incident, node, step, StepStarted(number, 1, seen.boot_id, before, self.runner))
 
     async def _run(self, incident: Incident, node: Node, step: Step, started: StepStarted) -> Outcome:
         """Put the beginning of a step on record together with its claim, and only then do it."""
         plan, _ = plan_of(incident)
-        claim = Claim(node.name, plan.remedy, self.runner, self.policy.limits, node.labels)
+        claim = Claim(
+            node.name, plan.remedy, self.runner, self.policy.limits, node.labels,
+            since=lives_since(incident), until=lives_until(self.policy, incident),
+        )  # fmt: skip
         in_time = self._in_time()
         try:
             await self.ledger.begin(incident.id, incident.seq, started, BOT, claim)
         except AlreadyTried as no:
             return Escalated(no.sentence, NOT_LASTING)
+        except ApprovalExpired as no:
+            return expired(incident, no.sentence)
         except Refused as no:
             return Again(pause_of(incident.updated_at, self.clock()), f"{no.name}: {no.sentence}")
         key = (incident.id, started.number, started.attempt)
@@ -284,12 +290,6 @@ class Stepping:
         words = ("no sign of its effect by its deadline", self._said.get(key, "") if action.by_calls else "",
                  leaves(step.args, recorded(record, {}), seen.facts[0]))  # fmt: skip
         return "; ".join(filter(None, words))
-
-
-def _earlier(incident: Incident) -> dict[str, Facts]:
-    """What each step so far began from, by its action; nothing of one that never began."""
-    steps = zip(plan_of(incident)[0].steps, incident.steps, strict=False)
-    return {step.action: recorded(record, {}) for step, record in steps}
 
 
 def _failure(ended: Completed | None) -> str | None:

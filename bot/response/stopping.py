@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Escalated, IncidentEvent, QuestionAsked
+from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Escalated, Expired, IncidentEvent, QuestionAsked
 from bot.domain.incident import Incident
 from bot.domain.plan import Plan
 
@@ -21,6 +21,11 @@ def asked(what: str) -> QuestionAsked:
 def stopped(incident: Incident, because: str) -> IncidentEvent:
     """End an incident before its next step: called off where nothing was done, else handed to a person."""
     return Escalated(because, rest_of(incident)) if incident.steps else Cancelled(because)
+
+
+def expired(incident: Incident, because: str) -> IncidentEvent:
+    """End an incident whose approval's time is over: expired where nothing was done, else handed to a person."""
+    return Escalated(because, rest_of(incident)) if incident.steps else Expired(because)
 
 
 def rest_of(incident: Incident) -> str:

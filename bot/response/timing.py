@@ -39,12 +39,19 @@ def lives_until(policy: Policy, incident: Incident) -> datetime | None:
 
     Shape: nothing begins after a decision that came on record when the proposal's own time was over.
     """
-    if incident.approval is None:
+    since = lives_since(incident)
+    if incident.approval is None or since is None:
         return None
     if incident.proposed_at is not None and incident.approval.at >= incident.proposed_at + policy.approval_expires:
         return incident.approval.at
-    ended = [step.ended_at for step in incident.steps if step.ended_at is not None]
-    return max([incident.approval.at, *ended]) + policy.approval_expires
+    return since + policy.approval_expires
+
+
+def lives_since(incident: Incident) -> datetime | None:
+    """Return since when the next step may begin: from the decision on, or from the end of the step before it."""
+    if incident.approval is None:
+        return None
+    return max([incident.approval.at, *(step.ended_at for step in incident.steps if step.ended_at is not None)])
 
 
 def pause_of(since: datetime, now: datetime) -> timedelta:

@@ -6,8 +6,11 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+import pytest
+
+from bot.domain.claim import Claim
 from bot.domain.errors import InventoryError, Refused
-from bot.domain.events import Approved, Cancelled, Escalated, Expired
+from bot.domain.events import Approved, Cancelled, Escalated, Expired, StepStarted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from tests.scheduled_stage import POLICY, Stage
@@ -51,6 +54,23 @@ def test_yes_from_a_clock_that_was_hours_ahead_lives_no_longer(stage: Stage) -> 
     stage.ledger.append("one", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
     stage.world.now -= timedelta(hours=9)
     assert isinstance(run(stage).ending, Expired)
+
+
+def test_yes_lives_by_the_ledgers_clock_where_the_bots_is_an_hour_behind(stage: Stage) -> None:
+    stage.world.skew = timedelta(hours=-1)
+    approve(stage)
+    stage.nodes["n1"].down_until = stage.world.now + 10 * MINUTE
+    assert isinstance(run(stage).ending, Expired)
+    assert stage.nodes["n1"].enabled
+
+
+def test_yes_of_which_nobody_can_say_how_old_it_is_lets_nothing_begin(stage: Stage) -> None:
+    stage.world.now += timedelta(hours=9)
+    stage.propose("two", "n1")
+    approve(stage, "two")
+    stage.world.now -= timedelta(hours=9)
+    assert isinstance(run(stage, "two").ending, Expired)
+    assert stage.nodes["n1"].enabled
 
 
 # --- taking back
@@ -127,3 +147,23 @@ def test_node_that_nobody_knows_any_more_is_handed_over_in_the_end(stage: Stage)
         assert again.after > timedelta(0)
         stage.world.now += again.after
     assert isinstance(incident(stage).ending, Escalated)
+
+
+# --- a newer program
+
+
+@pytest.mark.parametrize("begun", [False, True])
+def test_plan_of_a_newer_program_is_not_held_for_ever_by_an_older_one(stage: Stage, begun: bool) -> None:
+    approve(stage)
+    proposal = incident(stage).proposal
+    assert proposal is not None
+    if begun:
+        started = StepStarted(1, 1, stage.nodes["n1"].boot_id, (), "newer")
+        stage.ledger.begin("one", 4, started, "bot", Claim("n1", proposal.plan.remedy, "newer"))
+    older = stage.remediation()
+    older.stepping.reach.actions = {}
+    while (again := do(stage, older.advance("one"))) is not None:
+        assert again.after > timedelta(0)
+        stage.world.now += again.after
+    assert isinstance(incident(stage).ending, Escalated if begun else Cancelled)
+    assert stage.ledger.hold("n1") is None
