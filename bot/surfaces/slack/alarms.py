@@ -12,6 +12,7 @@ import json
 from collections import OrderedDict
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
+from datetime import timedelta
 from typing import Any
 
 from bot.domain.contracts import ProbeAnswered, Progress, ReadingStarted
@@ -29,13 +30,14 @@ from bot.surfaces.slack.acting_card import acting_card
 from bot.surfaces.slack.alarm_card import alarm_card
 from bot.surfaces.slack.alarm_words import ALARMS
 from bot.surfaces.slack.card import Underway, details
-from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.message import TEXT, Message, clipped
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.telling import Telling
 
 REMEMBERED = 5000  # incidents that were judged here, and cards whose wording is known
 FEW = 5  # nodes of one card that all have their details; of more only those that are not well
+LATE = timedelta(minutes=10)  # a node that comes so long after its card's first is told to the channel
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries to write a verdict down
 IN_STORMS = "storms"  # their readings share one person's allowance, so that people's own go on
 
@@ -203,11 +205,15 @@ class AlarmDesk:
             return self._playbook("")
 
     async def _told_again(self, name: str, board: _Board) -> None:
-        """Tell the channel, in the card's thread, that an alert is back: of an edited card nobody hears."""
-        again = [one for one in board.group if one.reopens and one.node in board.live]
-        if again:
-            message = Message(self._message(board).text, broadcast=True)
-            await self._poster.owe(name, f"again-{again[0].id}", board.spot, message, under=CARD)
+        """Tell the channel, in the card's thread, what is back or came late: of an edited card nobody hears."""
+        began_at = min(one.opened_at for one in board.group)
+        read_here = [one for one in board.group if one.node in board.live]
+        again = [one for one in read_here if one.reopens]
+        late = [one for one in read_here if not one.reopens and one.opened_at - began_at > LATE]
+        if again or late:
+            new = f"Also on this card: {', '.join(one.node for one in late[:FEW])}. " if late else ""
+            message = Message(clipped(new + self._message(board).text, TEXT), broadcast=True)
+            await self._poster.owe(name, f"again-{(again or late)[0].id}", board.spot, message, under=CARD)
 
     async def _details(self, name: str, board: _Board, incident: Incident, verdict: Verdict) -> None:
         if len(board.group) > FEW and verdict.status is Status.HEALTHY:
