@@ -103,7 +103,7 @@ class Postgresql:
 
     def _stop(self) -> None:
         if self._server is not None:
-            self._server.send_signal(signal.SIGINT)  # SIGTERM would wait for whoever is still connected
+            self._server.send_signal(signal.SIGQUIT)  # at once: what was not written down is not wanted any more
             self._server.wait(timeout=30)
 
     def _run(self, program: str, *options: str) -> None:
