@@ -10,7 +10,14 @@ from typing import TypeAlias
 from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.contracts import Leases, Ledger
 from bot.domain.entry import Entry, is_stream
-from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, UnknownIncident, UnreadableEntry
+from bot.domain.errors import (
+    Conflict,
+    ImpossibleEvent,
+    LedgerError,
+    LedgerUnavailable,
+    UnknownIncident,
+    UnreadableEntry,
+)
 from bot.domain.events import AlertReceived, IncidentEvent, PlanWithheld, Triaged
 from bot.domain.fold import after, fold
 from bot.domain.house_events import HOUSE
@@ -150,8 +157,8 @@ class Record:
             self._log("record_failed", incident=incident, error=one_line(str(error)))
         return True
 
-    async def triaged(self, opening: Opening, verdict: Verdict, playbook: Playbook) -> None:
-        """Put a verdict on record, and what becomes of its plan, where it has one.
+    async def triaged(self, opening: Opening, verdict: Verdict, playbook: Playbook) -> bool:
+        """Put a verdict on record, and what becomes of its plan, where it has one; False: it has to be told again.
 
         A ledger that cannot be asked never keeps a verdict from whoever asked for it.
         """
@@ -159,10 +166,13 @@ class Record:
             await self.offered(await self.judged(opening, verdict, playbook), verdict, playbook)
         except LedgerError as error:
             self._log("record_failed", incident=opening.incident(verdict.node), error=one_line(str(error)))
+            return not isinstance(error, LedgerUnavailable)
+        return True
 
     async def judged(self, opening: Opening, verdict: Verdict, playbook: Playbook) -> Incident:
         """Put a verdict on record, and before it its incident where that is not there yet; return the incident.
 
+        Shape: one that has its verdict keeps it; that it was written down may not have been heard.
         Raises: LedgerError when it cannot be written down.
         """
         name = opening.incident(verdict.node)
@@ -170,14 +180,15 @@ class Record:
         event = Triaged(replace(verdict, snapshot=None), playbook.name, playbook.version, taken_at)
         if not (await self._ledger.head(name)).seq:
             await self._ledger.append(name, 0, opening.received(verdict.node), opening.by)
-        return await self._tell_now(await self.find(name), event)
+        incident = await self.find(name)
+        return await self._tell_now(incident, event) if incident.state is State.OPENED else incident
 
     async def offered(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> Incident:
         """Put on record what becomes of a verdict's plan, where it has one; return the incident.
 
         Raises: LedgerError when it cannot be written down.
         """
-        if verdict.plan is None:
+        if verdict.plan is None or incident.state is not State.TRIAGED or incident.ended:
             return incident
         event = await self._offer(verdict, playbook, incident.id) if self._offer is not None else None
         return await self._tell_now(incident, event or PlanWithheld(ACTING_IS_OFF))

@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bot.domain.contracts import Sleep
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Verdict
@@ -17,6 +18,8 @@ from bot.surfaces.slack.live_card import LiveCard
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
 
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries to write a verdict down
+
 
 @dataclass(frozen=True, slots=True)
 class Rooms:
@@ -26,6 +29,7 @@ class Rooms:
     poster: Poster
     record: Record
     playbook: Playbook
+    sleep: Sleep = asyncio.sleep
 
 
 class Case:
@@ -86,7 +90,14 @@ class Case:
                 name = f"details-{incident}-{number}"
                 await self._rooms.poster.owe(self._opening.group, name, self._spot, message, under=CARD)
         finally:
-            await self._rooms.record.triaged(self._opening, verdict, self._rooms.playbook)
+            await self._on_record(verdict)
+
+    async def _on_record(self, verdict: Verdict) -> None:
+        """Write the verdict down, however long the ledger cannot be asked: nobody else will."""
+        pause = FIRST_PAUSE
+        while not await self._rooms.record.triaged(self._opening, verdict, self._rooms.playbook):
+            await self._rooms.sleep(pause)
+            pause = min(LONGEST_PAUSE, pause * 2)
 
     def _show(self) -> None:
         self._rooms.poster.show(self._opening.group, self._spot, self._live.message)

@@ -8,9 +8,10 @@ from typing import Any
 
 import pytest
 
+from bot.domain.alert import Alert, SourceKind
 from bot.domain.claim import Claim
 from bot.domain.errors import InventoryError, Refused
-from bot.domain.events import Approved, Cancelled, Escalated, Expired, StepStarted
+from bot.domain.events import AlertReceived, Approved, Cancelled, Escalated, Expired, StepStarted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from tests.scheduled_stage import POLICY, Stage
@@ -167,3 +168,9 @@ def test_plan_of_a_newer_program_is_not_held_for_ever_by_an_older_one(stage: Sta
         stage.world.now += again.after
     assert isinstance(incident(stage).ending, Escalated if begun else Cancelled)
     assert stage.ledger.hold("n1") is None
+
+
+def test_check_of_a_terminal_that_died_before_its_verdict_is_called_off(stage: Stage) -> None:
+    alert = Alert(SourceKind.TERMINAL, "check", "terminal:asker")
+    stage.ledger.append("two", 0, AlertReceived(alert, "n1", "group-two"), "terminal:asker")
+    assert isinstance(run(stage, "two").ending, Cancelled)

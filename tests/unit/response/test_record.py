@@ -7,6 +7,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -95,6 +96,35 @@ async def test_who_opens_an_incident_sees_to_it_and_whoever_comes_second_does_no
         assert (sorted(await a.mine()), await b.claim()) == ([WISH.group], ())
 
 
+@pytest.mark.parametrize("heard", [False, True])
+@pytest.mark.parametrize("gone_at", [1, 2, 3])
+async def test_verdict_that_was_half_written_down_is_told_again_and_stands_once(
+    ledger: AwaitedLedger, gone_at: int, heard: bool
+) -> None:
+    class Breaks:
+        appended = 0
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(ledger, name)
+
+        async def append(self, *args: Any) -> Any:
+            self.appended += 1
+            if self.appended == gone_at:
+                if heard:
+                    await ledger.append(*args)
+                raise LedgerUnavailable("The connection to the database broke.")
+            return await ledger.append(*args)
+
+    async def offer(verdict: Verdict, _: Playbook, incident: str) -> PlanProposed:
+        return PROPOSED
+
+    record = Record(Breaks(), offer=offer)
+    assert not await record.triaged(WISH, VERDICT, PLAYBOOK)
+    assert await record.triaged(WISH, VERDICT, PLAYBOOK)
+    kinds = [entry.kind for entry in await record.story(WISH.incident(NODE))]
+    assert kinds == ["AlertReceived", "Triaged", "PlanProposed"]
+
+
 async def test_ledger_that_is_gone_keeps_nobody_from_the_node() -> None:
     class Gone:
         async def head(self, _: str) -> None:
@@ -103,5 +133,5 @@ async def test_ledger_that_is_gone_keeps_nobody_from_the_node() -> None:
     lines: list[str] = []
     record = Record(Gone(), lambda event, **_: lines.append(event))  # type: ignore[arg-type]
     assert await record.opened(WISH, NODE)
-    await record.triaged(WISH, VERDICT, PLAYBOOK)
+    assert not await record.triaged(WISH, VERDICT, PLAYBOOK), "it has to be told again"
     assert lines == ["record_failed", "record_failed"]
