@@ -282,7 +282,9 @@ class Engine:
             if again.because != self._waits.get(incident_id, "") and group in self._mine:
                 self._waits[incident_id] = again.because
                 self._want_shown(group)
-            if again.after > timedelta(0) or self._draining or group not in self._mine:
+            if group and group not in self._mine:
+                return None  # another runner sees to it by now; should it be ours again, it is wanted anew
+            if again.after > timedelta(0) or self._draining or not group:
                 return max(0.0, again.after.total_seconds())
         self._wake.set()
         return None

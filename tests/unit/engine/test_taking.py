@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from datetime import timedelta
 from typing import Any
 
+from bot.domain.contracts import Again
 from bot.engine import CLAIM_EVERY, TICK, Engine
 from tests.runner import FOREVER, HandedLeases, World, never, settled
 
@@ -75,3 +77,28 @@ async def test_click_that_comes_while_the_leases_are_read_is_not_taken_for_a_los
     assert set(advanced) == {"one"}
     assert sorted(engine.mine) == ["one"]
     assert logged == []
+
+
+async def test_what_was_being_done_when_another_took_it_is_not_gone_on_with() -> None:
+    world, advanced, goes_on = World(), list[str](), asyncio.Event()
+    world.put("one")
+
+    async def advance(incident: str) -> Any:
+        advanced.append(incident)
+        await goes_on.wait()
+        return Again(timedelta(seconds=1))
+
+    leases = HandedLeases(world, "a")
+    engine = Engine(advance, world, leases, world.together, (), _unheard, world.clock, never)  # type: ignore[arg-type]
+    await engine.tick()
+    await settled()
+    world.leases["one"] = "b"
+    world.seconds += CLAIM_EVERY
+    await engine.tick()
+    goes_on.set()
+    for _ in range(5):
+        await settled()
+        world.seconds += 2
+        await engine.tick()
+    await settled()
+    assert advanced == ["one"], "it is another's by now"
