@@ -25,7 +25,9 @@ def approval(claimed: str | None, reason: str) -> Approval:
 
 def say_refused(no: Refused) -> int:
     """Say why not, by the refusal's name, and return the exit status."""
-    print(f"zombie: {no.name}: {no.sentence}", file=sys.stderr)
+    from bot.domain.redaction import redacted_text
+
+    print(f"zombie: {no.name}: {redacted_text(no.sentence)}", file=sys.stderr)
     if no.try_next:
         print(f"        {no.try_next}", file=sys.stderr)
     return 1

@@ -8,7 +8,7 @@ idempotent or carries its own fence.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.domain.alert import BOT, SourceKind
@@ -17,6 +17,7 @@ from bot.domain.errors import Conflict, ImpossibleEvent, InventoryError
 from bot.domain.events import Cancelled, Escalated, Expired, IncidentEvent, StepFailed, StepSkipped, ValidationStarted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
+from bot.domain.redaction import redacted_text
 from bot.domain.transitions import State
 from bot.response.record import Record
 from bot.response.responder import Diagnose
@@ -49,8 +50,8 @@ class Remediation:
         try:
             now = now_of(self.stepping.clock, incident)
             outcome = await (self._foreign(incident, now) if self._is_foreign(incident) else self._next(incident, now))
-            if isinstance(outcome, Again):
-                return outcome
+            if isinstance(outcome, Again):  # shown, and on no record that would take secrets out
+                return replace(outcome, because=redacted_text(outcome.because))
             told = await self.book.tell(incident, outcome, BOT)
         except (Conflict, ImpossibleEvent):
             return Again(because="somebody else went on with it")

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 
 from bot.domain.errors import ZombieError
+from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import safe
 from bot.surfaces.slack.calls import Calls, Later, Stands
 from bot.surfaces.slack.message import SECTION, TEXT, Message, clipped, escaped, paragraph
@@ -31,7 +32,7 @@ class Answers:
     async def tell(self, by: str, channel: str, thread_ts: str, words: str, answer_at: str = "") -> None:
         """Tell it; people are called by their names, and nobody is mentioned. What cannot be told is logged."""
         user = slack_user(by)
-        said = await self.named(words)
+        said = await self.named(redacted_text(words))  # a refusal may quote what a node said
         message = Message(clipped(escaped(said), TEXT), (paragraph(clipped(safe(said), SECTION)),))
         if answer_at and isinstance(await self._calls.answer(answer_at, message), Stands):
             return
