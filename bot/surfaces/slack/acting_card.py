@@ -33,7 +33,7 @@ from bot.surfaces.slack.rich import date, line, person, slack_user, text, told_b
 from bot.surfaces.slack.state_words import headline, is_withheld, looks, mark, row, told
 from bot.surfaces.slack.telling import Telling
 
-EVIDENCE = 3
+EVIDENCE = 5
 ROWS = 10
 ROW = 200
 MOST_ASKED = 5  # questions with their buttons on one card; answered, they make room for the next

@@ -1,0 +1,34 @@
+"""The surface of PagerDuty's notes as a program that has just started has it, with a real outbox."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any
+
+from bot.demo.pagerduty.server import PagerDuty
+from bot.ledger import PAGERDUTY, AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
+from bot.surfaces.pagerduty import PagerDutySurface
+from tests.pagerduty import Naps, client
+from tests.slack import SteppedClock
+
+
+class Log(list[tuple[str, dict[str, Any]]]):
+    """What was logged."""
+
+    def __call__(self, event: str, **fields: Any) -> None:
+        self.append((event, fields))
+
+
+@asynccontextmanager
+async def surface(
+    pagerduty: PagerDuty, database: Database, clock: SteppedClock, log: Log | None = None, **settings: Any
+) -> AsyncIterator[PagerDutySurface]:
+    """A surface as a program that has just started has it."""
+    with ThreadPoolExecutor(1) as threads:
+        outbox = AwaitedOutbox(Outbox(database, timedelta(seconds=60), parts=PAGERDUTY, at_once=1), threads)
+        ledger = AwaitedLedger(Ledger(database), threads)
+        async with client(pagerduty, naps=Naps(clock)) as asking:
+            yield PagerDutySurface(asking, outbox, ledger, clock, log if log is not None else Log(), **settings)
