@@ -97,6 +97,13 @@ class Bench:
         print(verdict["status"], verdict["cause"], verdict["summary"], verdict["unread"], verdict["took_seconds"])
         return verdict
 
+    def check_all(self, *more: str) -> dict[str, Any]:
+        """Return a verdict for which everything was read: kept waiting, an emulated node may not tell all in time."""
+        verdict, looks = self.check(*more), 1
+        while verdict["unread"] and looks < 4:
+            verdict, looks = self.check(*more), looks + 1
+        return verdict
+
     def remediating(self, incident: str, *more: str) -> tuple[str, ...]:
         """Return the words by which a second person approves an incident's plan; its window is a short one."""
         approval = ("--approve-as", "alice", "--reason", "its cgroups leak")

@@ -50,7 +50,7 @@ systemctl daemon-reload; systemctl -q enable converge.service
 def opened(bench: Bench) -> str:
     """Let the node leak until it is short of memory, and return the incident with its plan."""
     leaks(bench)
-    verdict = bench.check("--open")
+    verdict = bench.check_all("--open")
     assert [step["action"] for step in verdict["plan"]["steps"]] == ["disable_unit", "reboot"], verdict["summary"]
     incident: str = verdict["incident"]
     return incident

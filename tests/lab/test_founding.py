@@ -6,9 +6,11 @@ The figures of the bot are held against what the kernel tells root, without the 
 import os
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from bot.lab.node import LabNode
 from tests.lab import counter, figure
 from tests.lab.bench import LEAKED, Bench, boot_id, boots, dying, leaks
 
@@ -20,6 +22,18 @@ KINDS = [
 ]  # fmt: skip
 
 
+def judged(bench: Bench, node: LabNode) -> tuple[int, dict[str, Any], int]:
+    """Return a verdict for which everything was read, and what the kernel said before it and after.
+
+    Kept waiting by this machine's other work, an emulated node may not tell all in time; then it is asked again.
+    """
+    for _ in range(3):
+        before, verdict, after = dying(node), bench.check("--open"), dying(node)
+        if not verdict["unread"]:
+            return before, verdict, after
+    return dying(node), bench.check("--open"), dying(node)
+
+
 @pytest.mark.parametrize("cgroups", ["v1", "v2"])
 def test_leak_is_found_disabled_rebooted_away_and_the_node_is_cured(own: Bench, cgroups: str) -> None:
     # With so little memory the leak does harm on any kernel: what it holds is not there for anything else.
@@ -28,9 +42,7 @@ def test_leak_is_found_disabled_rebooted_away_and_the_node_is_cured(own: Bench, 
     counter.start(node)
     leaks(own)
 
-    before = dying(node)
-    verdict = own.check("--open")
-    after = dying(node)
+    before, verdict, after = judged(own, node)
     assert (verdict["status"], verdict["cause"], verdict["confidence"]) == (
         "critical", "leaked-memory-cgroups", "confirmed",
     )  # fmt: skip
