@@ -21,6 +21,7 @@ from bot.domain.errors import InventoryError, MissingFile, SettingsError
 from bot.domain.events import IncidentEvent
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
+from bot.domain.protected import is_protected
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.library import Library
@@ -142,7 +143,7 @@ def acting_login(settings: Settings, environment: Mapping[str, str]) -> dict[str
 
 def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
     """Return what acting may run as root: each unit stopped in each way and brought back, and what playbooks offer."""
-    units = sorted(Policy.of(settings.tables).units)
+    units = sorted(unit for unit in Policy.of(settings.tables).units if not is_protected((unit,)))
     if not units:
         return ()
     books = library(settings.playbooks).playbooks

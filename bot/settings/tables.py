@@ -12,6 +12,8 @@ from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
 from bot.domain.toml_table import TomlTable
 
+# systemd.unit(5); no pattern, for what stands here goes into sudoers and to systemctl word for word.
+_UNIT = re.compile(r"(?!-)[A-Za-z0-9:_.\\@-]{1,200}\.(?:service|socket|timer|path)\Z")
 Check: TypeAlias = Callable[[TomlTable, str], object]  # notes what is wrong with the key's value
 
 
@@ -67,6 +69,13 @@ def _patterns(table: TomlTable, key: str) -> object:
     return None
 
 
+def _units(table: TomlTable, key: str) -> object:
+    for unit in table.texts(key) or ():
+        if _UNIT.match(unit) is None:
+            table.wrong(key, f'holds "{one_line(unit, 60)}"; a unit is written whole and alone, like "ecs.service"')
+    return None
+
+
 def _day_spans(table: TomlTable, key: str) -> object:
     for span in table.texts(key) or ():
         try:
@@ -92,7 +101,7 @@ TABLES: Mapping[str, Mapping[str, Check]] = {
         "stale_after": _duration,
     },
     "act": {
-        "units": _texts,
+        "units": _units,
         "validation": _duration,
         "reboot_deadline": _duration,
         "max_nodes_at_once": _count(1),

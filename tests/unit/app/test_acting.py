@@ -79,6 +79,7 @@ def test_rights_are_those_of_the_named_units_and_none_where_none_is(tmp_path: Pa
     rights = [" ".join(argv) for argv in acting_rights(settings(tmp_path, ACT))]
     assert {"systemctl disable --now -- a.service", "systemctl mask --now -- ecs.service"} <= set(rights)
     assert {word for line in rights for word in line.split() if ".service" in word} == {"a.service", "ecs.service"}
+    assert acting_rights(settings(tmp_path, '[act]\nunits = ["sshd.service"]\n')) == (), "it may never be stopped"
 
 
 @pytest.mark.parametrize(

@@ -147,6 +147,14 @@ def test_tables_of_other_rooms_are_known(tmp_path: Path) -> None:
         ("inventory = 5\n", "zombie.toml:1: inventory is a number; it should be text"),
         ("playbooks = 'a'\n", "zombie.toml:1: playbooks should be a list of texts"),
         ("[policy]\napprover = ['U1']\n", 'zombie.toml:2: unknown key "approver" in [policy]. Did you mean approvers'),
+        ("[act]\nunits = ['*']\n", 'zombie.toml:2: act.units holds "*"; a unit is written whole and alone'),
+        (
+            "[act]\nunits = ['ecs']\n",
+            'zombie.toml:2: act.units holds "ecs"; a unit is written whole and alone, like "ecs.service"',
+        ),
+        ("[act]\nunits = ['a.service b.service']\n", 'zombie.toml:2: act.units holds "a.service b.service"; a unit'),
+        ("[act]\nunits = ['-x.service']\n", 'zombie.toml:2: act.units holds "-x.service"; a unit'),
+        ('[act]\nunits = ["a.service\\nann ALL=ALL"]\n', 'zombie.toml:2: act.units holds "a.service'),
         ("[policy]\napprovers = 'U1'\n", "zombie.toml:2: policy.approvers should be a list of texts"),
         ("[policy]\nself_approval = 'no'\n", "zombie.toml:2: policy.self_approval is text; it should be true or false"),
         (
