@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from bot.domain.action import Facts
@@ -173,6 +173,14 @@ def is_the_same_plan(policy: Policy, proposal: PlanProposed, approval: Approval)
         raise PlanChanged("The plan on record was altered.", "zombie audit verify")
     if proposal.binds.get("policy") != policy.digest:
         raise PlanChanged("The policy is another than when the plan was proposed.", "Check the node again.")
+
+
+def is_known(actions: Collection[str], plan: Plan) -> None:
+    """Raises: CannotTell for a plan with a step that this program does not know."""
+    if strange := [step.action for step in plan.steps if step.action not in actions]:
+        raise CannotTell(
+            f"This program does not know “{one_line(strange[0], 60)}”: a newer one proposed it.", "Update it."
+        )
 
 
 def may_be_stopped(policy: Policy, units: Iterable[str]) -> None:

@@ -194,6 +194,7 @@ class Responder:
         guards.is_another_voice(self.policy, incident, approval)
         await self._is_in_time(incident)
         guards.is_the_same_plan(self.policy, proposal, approval)
+        guards.is_known(self.reach.actions.keys(), proposal.plan)
         guards.may_be_stopped(self.policy, guards.units_of(proposal.plan))
         guards.is_released(await self.ledger.braked())
         guards.is_not_quiet(self.policy, self._now(incident))

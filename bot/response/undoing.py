@@ -113,6 +113,7 @@ class Undoing:
             raise NothingToUndo(f"Incident {incident.id} changed nothing.")
         if not incident.ended:
             raise NodeBusy(f"Incident {incident.id} is {incident.state} still.", "Wait until it has ended.")
+        guards.is_known(self.reach.actions.keys(), incident.proposal.plan)
         done = []
         for record, step in zip(incident.steps, incident.proposal.plan.steps, strict=False):
             before = recorded(record, {})

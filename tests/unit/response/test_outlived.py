@@ -170,6 +170,17 @@ def test_plan_of_a_newer_program_is_not_held_for_ever_by_an_older_one(stage: Sta
     assert stage.ledger.hold("n1") is None
 
 
+@pytest.mark.parametrize("wish", ["approve", "undo"])
+def test_plan_of_a_newer_program_is_refused_by_its_name_and_on_record(stage: Stage, wish: str) -> None:
+    if wish == "undo":
+        resolved(stage)
+    responder = stage.responder()
+    responder.reach.actions = {}
+    refused = do(stage, responder.decide("one", ANN) if wish == "approve" else responder.undo("one", ANN))
+    assert isinstance(refused, Refused), refused
+    assert refusals(stage) == [(wish, "CannotTell")]
+
+
 def test_check_of_a_terminal_that_died_before_its_verdict_is_called_off(stage: Stage) -> None:
     alert = Alert(SourceKind.TERMINAL, "check", "terminal:asker")
     stage.ledger.append("two", 0, AlertReceived(alert, "n1", "group-two"), "terminal:asker")
