@@ -14,6 +14,7 @@ from bot.domain.toml_table import TomlTable
 
 # systemd.unit(5); no pattern, for what stands here goes into sudoers and to systemctl word for word.
 _UNIT = re.compile(r"(?!-)[A-Za-z0-9:_.\\@-]{1,200}\.(?:service|socket|timer|path)\Z")
+_MEMBER = re.compile(r"[UW][A-Z0-9]+\Z")
 Check: TypeAlias = Callable[[TomlTable, str], object]  # notes what is wrong with the key's value
 
 
@@ -76,6 +77,15 @@ def _units(table: TomlTable, key: str) -> object:
     return None
 
 
+def _terminal_approvers(table: TomlTable, key: str) -> object:
+    for one in table.texts(key) or ():
+        name, tied, user = (part.strip() for part in one.partition("="))
+        # Tied to nobody, one person could ask in Slack and approve in a terminal, and nothing would say so.
+        if not name or (tied and _MEMBER.match(user) is None):
+            table.wrong(key, f'holds "{one_line(one, 60)}"; write "alice", or with a Slack member ID "alice=U012AB3CD"')
+    return None
+
+
 def _day_spans(table: TomlTable, key: str) -> object:
     for span in table.texts(key) or ():
         try:
@@ -90,7 +100,7 @@ TABLES: Mapping[str, Mapping[str, Check]] = {
     "policy": {
         "approvers": _texts,
         "approver_groups": _texts,
-        "terminal_approvers": _texts,
+        "terminal_approvers": _terminal_approvers,
         "self_approval": _flag,
         "approvals": _count(1, 100),
         "approvals_for_several": _count(1, 100),

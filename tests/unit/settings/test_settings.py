@@ -147,6 +147,8 @@ def test_tables_of_other_rooms_are_known(tmp_path: Path) -> None:
         ("inventory = 5\n", "zombie.toml:1: inventory is a number; it should be text"),
         ("playbooks = 'a'\n", "zombie.toml:1: playbooks should be a list of texts"),
         ("[policy]\napprover = ['U1']\n", 'zombie.toml:2: unknown key "approver" in [policy]. Did you mean approvers'),
+        ("[policy]\nterminal_approvers = ['a=@a']\n", 'zombie.toml:2: policy.terminal_approvers holds "a=@a"; write'),
+        ("[policy]\nterminal_approvers = ['=U1']\n", 'zombie.toml:2: policy.terminal_approvers holds "=U1"; write'),
         ("[act]\nunits = ['*']\n", 'zombie.toml:2: act.units holds "*"; a unit is written whole and alone'),
         (
             "[act]\nunits = ['ecs']\n",
