@@ -238,7 +238,8 @@ class Stepping:
         if ours and action.by_calls is not None:
             return await self._once_more(incident, node, step, record, now)
         until = lives_until(self.policy, incident)
-        may_run = record.attempt < MOST_ATTEMPTS and until is not None and now < until and self._may_act(incident)
+        may_run = record.attempt < MOST_ATTEMPTS and until is not None and now < until
+        may_run = may_run and self._is_as_approved(incident, record, seen)
         if ours or not may_run:
             if late:
                 return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
@@ -266,11 +267,11 @@ class Stepping:
             return Again(pause, no.sentence)
         return Again(pause, self._said[key] or "no sign of its effect yet")
 
-    def _may_act(self, incident: Incident) -> bool:
-        """True where this program acts, under the very rules and with the very plan that were approved."""
-        proposal, rules = incident.proposal, self.policy
-        is_same = proposal is not None and proposal.is_whole and proposal.binds.get("policy") == rules.digest
-        return rules.acting and is_same
+    def _is_as_approved(self, incident: Incident, record: StepRecord, seen: Seen) -> bool:
+        """True where this program acts, by the rules and the plan that were approved, in the boot in which it began."""
+        proposal, started = incident.proposal, record.started
+        is_plan = proposal is not None and proposal.is_whole and proposal.binds.get("policy") == self.policy.digest
+        return self.policy.acting and is_plan and started is not None and started.boot_id == seen.boot_id
 
     def _in_time(self) -> Callable[[], bool]:
         """Return what says whether a command may still be sent that is begun now; also no once the clock is put back.

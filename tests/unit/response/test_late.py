@@ -143,3 +143,15 @@ def test_step_whose_runner_died_is_not_sent_again_under_other_rules(stage: Stage
     done = run(stage)
     assert stage.nodes["n1"].enabled, "nothing was sent"
     assert isinstance(done.ending, Escalated)
+
+
+def test_step_whose_runner_died_is_not_sent_again_into_another_boot(stage: Stage) -> None:
+    approve(stage)
+    proposal, node = incident(stage).proposal, stage.nodes["n1"]
+    assert proposal is not None
+    started = StepStarted(1, 1, node.boot_id, (), "died")
+    stage.ledger.begin("one", 4, started, "bot", Claim("n1", proposal.plan.remedy, "died"))
+    node.reboot(by_us=False)
+    done = run(stage)
+    assert node.enabled, "whoever booted it may want it"
+    assert isinstance(done.ending, Escalated)
