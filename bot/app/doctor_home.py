@@ -127,7 +127,7 @@ async def sources(settings: Settings) -> tuple[Examined, ...]:
     return tuple(
         Examined(name, Mark.OK, f"{path} is there, and takes who has {variable}")
         if settings.get(key)
-        else Examined(name, Mark.NOT_SET, f"no {variable}: {path} is not there (404)")
+        else Examined(name, Mark.NOT_SET, f"{variable} is not set, so {path} is not there (404)")
         for name, key, variable, path in rows
     )
 

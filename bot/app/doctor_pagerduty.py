@@ -77,10 +77,10 @@ class PagerDutyExamination:
         events = (
             Examined("PagerDuty routing key", Mark.OK, "set; not tried, for that would raise an alert")
             if access.routing_key
-            else Examined("PagerDuty routing key", Mark.NOT_SET, "no PAGERDUTY_ROUTING_KEY: the bot raises no alerts")
+            else Examined("PagerDuty routing key", Mark.NOT_SET, "PAGERDUTY_ROUTING_KEY is not set: no alerts raised")
         )
         if not access.token:
-            seen = "no PAGERDUTY_API_TOKEN: no notes, and no alerts read"
+            seen = "PAGERDUTY_API_TOKEN is not set, so no notes are written, and no alerts read"
             return (Examined("PagerDuty key", Mark.NOT_SET, seen), events)
         client = PagerDutyClient.of(access, self._patience)
         try:
@@ -99,7 +99,7 @@ class PagerDutyExamination:
         if self._table.get("poll"):
             return (Examined(name, Mark.NOT_SET, "[pagerduty] poll = true: nothing need reach this bot"),)
         if not self._settings.get("pagerduty_webhook_secrets"):
-            seen = "no PAGERDUTY_WEBHOOK_SECRETS: /pagerduty is not there, and nothing is brought"
+            seen = "PAGERDUTY_WEBHOOK_SECRETS is not set, so /pagerduty is not there, and nothing is brought"
             return (Examined(name, Mark.NOT_SET, seen, "Set it, or [pagerduty] poll = true."),)
         wanted = self._table.get("subscription", "")
         found = [one for one in known if one.id == wanted or not wanted]

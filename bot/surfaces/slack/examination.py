@@ -60,7 +60,7 @@ class SlackExamination:
         """Can a connection of Socket Mode be opened, and does Slack say hello?"""
         name = "Slack Socket Mode"
         if not self._tokens.app:
-            seen = "no SLACK_APP_TOKEN: Slack comes by HTTP to /slack/events, and has to reach this bot"
+            seen = "SLACK_APP_TOKEN is not set, so Slack comes by HTTP to /slack/events, and has to reach this bot"
             return (Examined(name, Mark.NOT_SET, seen),)
         try:
             async with self._client(self._tokens.app) as client:
