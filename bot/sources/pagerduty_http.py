@@ -28,7 +28,7 @@ LONGEST_WAIT_SECONDS = 30.0  # a longer Retry-After is the caller's to wait out
 _HINTS = {
     401: "Is PAGERDUTY_API_TOKEN right, and not revoked?",
     402: "The account's plan does not have this.",
-    403: "The token lacks a scope: see the table of scopes in the README.",
+    403: "The token lacks a scope: see the table of scopes in docs/pagerduty.md.",
 }
 
 

@@ -1,36 +1,93 @@
-"""The README's tables say what the program has."""
+"""The README and the pages it leads to say what the program has, and every link in them leads somewhere."""
 
 import re
 from pathlib import Path
+
+import pytest
 
 from bot.causes import CAUSES
 from bot.commands import COMMANDS
 from bot.domain.verdict import Confidence, Status
 from bot.probes import PROBES
+from bot.settings.rows import SETTINGS
+from bot.settings.tables import TABLES
 
-README = (Path(__file__).parents[2] / "README.md").read_text()
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+REFERENCE = (ROOT / "docs" / "reference.md").read_text()
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+DRAWN = {"docs/lab-run.svg"}  # from a real run, by tests/lab/figure.py
+MOST_LINES = 320  # a newcomer reads it in five minutes; what is longer has a page of its own
 
 
-def table(heading: str) -> set[str]:
-    """The first column of the table whose first heading is `heading`, without its backquotes."""
-    body = re.search(rf"^\| {heading} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", README, re.MULTILINE)
-    assert body is not None, f"the README has no table of {heading}"
+def table(page: str, heading: str) -> set[str]:
+    """The first column of the page's table whose first heading is `heading`, without its backquotes."""
+    body = re.search(rf"^\| {heading} \|.*\n\|[-|]+\|\n((?:\|.*\n)+)", page, re.MULTILINE)
+    assert body is not None, f"there is no table of {heading}"
     return {row.split("|")[1].strip().strip("`") for row in body.group(1).splitlines()}
 
 
-def test_every_probe_is_in_the_readme_and_no_other() -> None:
-    assert table("probe") == set(PROBES)
+def anchors(page: Path) -> set[str]:
+    """What the page's headings are called in an address, as GitHub calls them."""
+    headings = re.findall(r"^#+ (.+)$", re.sub(r"^ *```.*?^ *```", "", page.read_text(), flags=re.M | re.S), re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_every_cause_is_in_the_readme_and_no_other() -> None:
-    assert table("cause") == set(CAUSES)
+def broken(page: Path) -> list[str]:
+    """The page's links into this repository that lead nowhere."""
+    found = []
+    for link in re.findall(r"\]\(([^)]+)\)", page.read_text()):
+        path, _, anchor = link.partition("#")
+        if "://" in link or link in DRAWN:
+            continue
+        target = (page.parent / path).resolve() if path else page
+        if not target.is_file() or (anchor and anchor not in anchors(target)):
+            found.append(link)
+    return found
 
 
-def test_every_status_and_confidence_is_in_the_readme_and_no_other() -> None:
-    assert table("confidence") == {one.value for one in Confidence}
-    assert table("status") == {one.value for one in Status}
+def test_every_probe_is_in_the_reference_and_no_other() -> None:
+    assert table(REFERENCE, "probe") == set(PROBES)
+
+
+def test_every_cause_is_in_the_reference_and_no_other() -> None:
+    assert table(REFERENCE, "cause") == set(CAUSES)
+
+
+def test_every_status_and_confidence_is_in_the_reference_and_no_other() -> None:
+    assert table(REFERENCE, "confidence") == {one.value for one in Confidence}
+    assert table(REFERENCE, "status") == {one.value for one in Status}
 
 
 def test_every_command_is_in_the_readme_and_no_other() -> None:
-    names = {command.split()[1] for command in table("command")}
+    names = {command.split()[1] for command in table(README, "command")}
     assert names == {module.__name__.rsplit(".", 1)[-1] for module in COMMANDS}
+
+
+def test_readme_is_short() -> None:
+    assert len(README.splitlines()) <= MOST_LINES
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_link_leads_somewhere(page: Path) -> None:
+    assert broken(page) == []
+
+
+def test_link_that_leads_nowhere_is_caught(tmp_path: Path) -> None:
+    (tmp_path / "other.md").write_text("# Here, and there\n")
+    page = tmp_path / "page.md"
+    page.write_text("[a](other.md#here-and-there) [b](other.md#gone) [c](gone.md) [d](https://example.com) [e](#x)\n")
+    assert broken(page) == ["other.md#gone", "gone.md", "#x"]
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in PAGES[1:]))
+def test_every_page_is_found_from_the_readme(page: str) -> None:
+    assert f"](docs/{page})" in README
+
+
+def test_every_setting_is_on_a_page() -> None:
+    said = "\n".join(page.read_text() for page in PAGES)
+    names = {setting.environment for setting in SETTINGS} | {setting.key.rpartition(".")[2] for setting in SETTINGS}
+    names |= {key for keys in TABLES.values() for key in keys}
+    missing = {name for name in names - {""} if not re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`|^{name} =", said, re.M)}
+    assert missing == set()

@@ -1,0 +1,49 @@
+"""What lies in a room of one file a noun is in the room's table; a new file is held to that by being there."""
+
+import re
+from pathlib import Path
+
+import pytest
+
+from bot.actions import ACTIONS
+from bot.causes import CAUSES
+from bot.commands import COMMANDS
+from bot.library import remedies
+from bot.response import explaining
+from tests.source_edge import MEMBERS
+
+BOT = Path(__file__).parents[2] / "bot"
+ONLY_TO_UNDO = {"restore_unit"}  # no playbook asks for it: it is what undoing consists of
+A_PROTOCOL = "source"
+
+
+def files_with(room: str, line: str) -> set[str]:
+    """The stems of a room's files that have a line which begins so."""
+    return {path.stem for path in (BOT / room).glob("*.py") if re.search(rf"^ *{line}", path.read_text(), re.MULTILINE)}
+
+
+def test_every_cause_is_in_its_table() -> None:
+    assert files_with("causes", "CAUSE = ") == {name.replace("-", "_") for name in CAUSES}
+
+
+def test_every_action_is_in_its_table() -> None:
+    assert files_with("actions", "ACTION = ") == set(ACTIONS)
+
+
+def test_every_command_is_in_its_list() -> None:
+    assert files_with("commands", r"def add\(") == {module.__name__.rsplit(".", 1)[-1] for module in COMMANDS}
+
+
+def test_every_action_can_be_asked_for_and_explained() -> None:
+    assert set(remedies.ACTIONS) == set(ACTIONS) - ONLY_TO_UNDO
+    assert set(explaining._ACTIONS) == set(ACTIONS)
+
+
+def test_every_source_is_held_to_the_promises_of_sources() -> None:
+    held = {type(member.source).__module__.rsplit(".", 1)[-1] for member in MEMBERS}
+    assert files_with("sources", r"def is_genuine\(") - {A_PROTOCOL} == held
+
+
+@pytest.mark.parametrize("room", ["causes", "actions", "commands", "sources"])
+def test_room_has_files_to_be_found(room: str) -> None:
+    assert len(list((BOT / room).glob("*.py"))) > 3
