@@ -207,7 +207,7 @@ def serving_pagerduty(
 
     async def tell(name: str, says: str) -> None:
         if channel:
-            await poster.owe(name.lower(), CARD, Spot(channel), Message(escaped(says)))
+            await poster.owe(name.lower(), CARD, Spot(channel, patient=True), Message(escaped(says)))
             poster.finished(name.lower())
 
     return pagerduty_parts(

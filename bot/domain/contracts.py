@@ -244,6 +244,10 @@ class Outbox(Protocol):
         """Say that a post will never be taken; a later one of the same part is tried anew."""
         ...
 
+    async def turn(self, channel: str, apart: timedelta) -> timedelta:
+        """Take the channel's next turn, `apart` from every other program's; return how long it is until then."""
+        ...
+
     async def place(self, incident: str, part: str) -> Place | None:
         """Return where a part stands, once any version of it was taken."""
         ...

@@ -140,6 +140,10 @@ class AwaitedOutbox:
         """Say that a post will never be taken."""
         await _on(self._threads, self._outbox.dropped, post_id, error)
 
+    async def turn(self, channel: str, apart: timedelta) -> timedelta:
+        """Take the channel's next turn; return how long it is until then."""
+        return await _on(self._threads, self._outbox.turn, channel, apart)
+
     async def place(self, incident: str, part: str) -> Place | None:
         """Return where a part stands, once any version of it was taken."""
         return await _on(self._threads, self._outbox.place, incident, part)

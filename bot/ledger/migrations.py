@@ -107,6 +107,7 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
         """CREATE INDEX case_groups ON cases ("group")""",
         """CREATE INDEX incident_groups ON incidents ("group")""",
     ),
+    ("CREATE TABLE turns (channel TEXT NOT NULL PRIMARY KEY, free_at TEXT NOT NULL)",),
 )
 VERSION = len(MIGRATIONS)
 

@@ -17,10 +17,11 @@ from bot.domain.post import DuePost, Place, Post
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
 from bot.ledger.leases import Leases
-from bot.ledger.tables import LEASES, POSTS
+from bot.ledger.tables import LEASES, POSTS, TURNS
 
 LEASE = timedelta(seconds=15)  # how long a post that was handed out is not handed out again
 AT_ONCE = 50
+LONGEST_TURN = timedelta(minutes=10)  # a turn further off than that is from before a clock was put back
 PAGERDUTY = "pagerduty-"  # how the parts that go to PagerDuty are called; all others go to Slack
 _SOON = ""  # sorts before every instant
 
@@ -110,6 +111,20 @@ class Outbox:
             row, is_last = _find(connection, post_id)
             if row is not None and row.waiting:
                 _change(connection, row, {"due_at": _SOON, "waiting": not is_last, "error": one_line(error)})
+
+    def turn(self, channel: str, apart: timedelta) -> timedelta:
+        """Take the channel's next turn, `apart` from every other program's; return how long it is until then."""
+        with self._database.writing() as connection:
+            now = instant_of(self._database.now(connection))
+            row = connection.execute(select(TURNS.c.free_at).where(TURNS.c.channel == channel)).scalar_one_or_none()
+            free_at = instant_of(row) if row is not None else now
+            at = free_at if now < free_at < now + LONGEST_TURN else now
+            values = {"free_at": instant_text(at + apart)}
+            if row is None:
+                connection.execute(insert(TURNS).values(channel=channel, **values))
+            else:
+                connection.execute(update(TURNS).where(TURNS.c.channel == channel).values(values))
+        return at - now
 
     def place(self, incident: str, part: str) -> Place | None:
         """Return where a part stands, once any version of it was taken."""

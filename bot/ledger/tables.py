@@ -57,6 +57,14 @@ POSTS = Table(
     Column("place_ts", Text),
 )
 
+# From when on a channel may be posted to: where posts keep a distance, every program takes its turn here.
+TURNS = Table(
+    "turns",
+    _METADATA,
+    Column("channel", Text, primary_key=True),
+    Column("free_at", Text, nullable=False),
+)
+
 # Who has a node to themselves: one row a node, from an incident's first step to its end.
 HOLDS = Table(
     "holds",

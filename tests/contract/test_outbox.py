@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 
 import pytest
 
@@ -107,6 +108,19 @@ def test_post_of_a_group_is_handed_out_to_whoever_sees_to_it(database: Database)
     assert only(ours.due(NOW)).post == CARD
     time[0] += LEASE
     assert [due.post for due in theirs.due(NOW + LEASE)] == [CARD, Post("nobodys", "card", "C1")], "it fell silent"
+
+
+def test_programs_take_turns_at_a_channel(outbox: Outbox, database: Database) -> None:
+    other = Outbox(database, LEASE)
+    waits = [one.turn("C1", 10 * SOON) for one in (outbox, other, outbox)]
+    elsewhere = other.turn("C2", 10 * SOON)
+    assert (waits[0], elsewhere) == (timedelta(0), timedelta(0))
+    assert all(9 * SOON < after - before <= 10 * SOON for before, after in pairwise(waits)), waits
+
+
+def test_turn_from_before_the_clock_was_put_back_is_not_waited_for(outbox: Outbox) -> None:
+    outbox.turn("C1", timedelta(hours=1))
+    assert outbox.turn("C1", SOON) == timedelta(0)
 
 
 def test_failed_post_comes_back_when_it_may_be_tried_again(outbox: Outbox) -> None:

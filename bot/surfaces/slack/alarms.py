@@ -258,4 +258,4 @@ def spot_of(incident: Incident) -> Spot | None:
     """Return where an alarm's card belongs; None where it has none: it came in a storm, or no channel is set."""
     if incident.alert.kind not in ALARMS or incident.storm or not incident.channel:
         return None
-    return Spot(incident.channel)
+    return Spot(incident.channel, patient=True)

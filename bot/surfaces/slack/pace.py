@@ -8,6 +8,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
 
+SUMMARY = -1  # what stands for many cards, before those
 FIRST = 0  # decisions and what came of them, and cards before their details
 VERDICT = 1
 LAST = 9  # progress and details

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from bot.domain.post import DuePost, Place, Post
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.pace import VERDICT
+from bot.surfaces.slack.pace import FIRST, LAST, VERDICT
 
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """Where a part belongs; `answer_at` is the address that answers the slash command it comes from."""
+    """Where a part belongs.
+
+    Shape: `answer_at` is the address that answers the slash command it comes from. `patient`: nobody sits and waits for
+    it, as for what comes of an alert; then posts keep their distance, also from those of other programs.
+    """
 
     channel: str
     thread_ts: str = ""
     answer_at: str = ""
+    patient: bool = False
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,12 +72,17 @@ class Part:
         self.changed.set()
 
     @property
+    def post_rank(self) -> int:
+        """How soon it is posted: what stands for many before cards, and details last."""
+        return LAST if self.under else min(FIRST, self.debt.rank if self.debt is not None else FIRST)
+
+    @property
     def at(self) -> Spot:
         """Where to post it, now that the part above it stands."""
         if self.above is None or self.above.place is None:
             return self.spot
         thread = self.above.spot.thread_ts or self.above.place.ts
-        return Spot(self.above.place.channel, thread, self.spot.answer_at)
+        return Spot(self.above.place.channel, thread, self.spot.answer_at, self.spot.patient)
 
     async def unhurried(self, every: float, clock: Callable[[], float]) -> None:
         """Let progress come together for a moment; what has to arrive does not wait."""
@@ -99,15 +109,17 @@ def kept(card: str, name: str, spot: Spot, message: Message, under: str = "") ->
     content: dict[str, Any] = {"text": message.text, "blocks": list(message.blocks)}
     content |= {"thread_ts": spot.thread_ts, "answer_at": spot.answer_at}
     content |= {"broadcast": True} if message.broadcast else {}
+    content |= {"patient": True} if spot.patient else {}
     return Post(card, name, spot.channel, content, under)
 
 
 def kept_part(due: DuePost) -> Part:
     """Return the part that the outbox kept, after a restart."""
     content: Mapping[str, Any] = due.post.content
-    spot = Spot(due.post.channel, str(content.get("thread_ts", "")), str(content.get("answer_at", "")))
+    where = (str(content.get("thread_ts", "")), str(content.get("answer_at", "")), bool(content.get("patient")))
+    spot = Spot(due.post.channel, *where)
     if due.thread is not None:
-        spot = Spot(due.thread.channel, spot.thread_ts or due.thread.ts, spot.answer_at)
+        spot = replace(spot, channel=due.thread.channel, thread_ts=spot.thread_ts or due.thread.ts)
     message = Message(str(content.get("text", "")), tuple(content.get("blocks", ())), bool(content.get("broadcast")))
     part = Part(due.post.incident, due.post.part, spot, lambda: message, due.post.under, place=due.place)
     part.want(lambda: message, Debt(due.id))

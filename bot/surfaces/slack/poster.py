@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from bot.domain.contracts import Outbox
@@ -18,7 +19,7 @@ from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import Calls, Gone, Later, NoEntry, Outcome, Refused, Stands
 from bot.surfaces.slack.card import invited, plain
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.pace import FIRST, LAST, VERDICT, Pace
+from bot.surfaces.slack.pace import LAST, VERDICT, Pace
 from bot.surfaces.slack.part import Debt, Part, Spot, kept, kept_part
 from bot.surfaces.slack.timing import Timing
 
@@ -204,10 +205,18 @@ class Poster:
         if part.in_private:
             return
         if part.place is None:
-            await self._posts_of(part.at.channel).turn(lambda: LAST if part.under else FIRST)
+            await self._posts_of(part.at.channel).turn(lambda: part.post_rank)
+            if part.at.patient and self._timing.posts_apart:
+                await self._apart(part)
         else:
             await part.unhurried(self._timing.edit_every, self._timing.clock)
             await self._edits.turn(lambda: part.debt.rank if part.debt is not None else LAST)
+
+    async def _apart(self, part: Part) -> None:
+        """Keep the distance to what other programs post there; when they cannot be asked about, Slack says so."""
+        with contextlib.suppress(LedgerError):
+            until = await self._outbox.turn(part.at.channel, timedelta(seconds=self._timing.posts_apart))
+            await asyncio.sleep(until.total_seconds())
 
     def _posts_of(self, channel: str) -> Pace:
         if channel not in self._posts:
@@ -272,7 +281,7 @@ class Poster:
             part.place, part.was_gone = None, True
             part.settled.clear()
         elif part.spot.thread_ts and not part.under:
-            part.spot = Spot(part.spot.channel, "", part.spot.answer_at)
+            part.spot = replace(part.spot, thread_ts="")
         elif part.above is None or part.above.settled.is_set():
             await self._give_up(part, outcome.error if isinstance(outcome, Gone) else "gone")
 

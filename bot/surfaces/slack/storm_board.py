@@ -12,6 +12,7 @@ from bot.domain.errors import LedgerError
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.pace import SUMMARY
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.storm_card import Labels, storm_card
@@ -58,8 +59,9 @@ class StormBoard:
                 storm = await self._asked(name)
                 message = storm_card(storm, self._why, self._labels)
                 if message != said:
-                    await self._poster.adopt(name, Spot(self._channel))
-                    await self._poster.owe(name, CARD, Spot(self._channel), message)
+                    spot = Spot(self._channel, patient=True)
+                    await self._poster.adopt(name, spot)
+                    await self._poster.owe(name, CARD, spot, message, rank=SUMMARY)
                     said = message
                 if not storm.is_on and not any(one.state is State.OPENED for one in storm.incidents):
                     return
