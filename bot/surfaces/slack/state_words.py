@@ -99,7 +99,9 @@ def _sentence(incident: Incident, telling: Telling) -> str:
             waits = f"It waits: {why}" if why else "It begins."
             return f"{_decided(incident, 'Approved')} {escaped(waits)}"
         case State.ACTING:
-            return f"Acting. {escaped(step_sentence(incident))} {_decided(incident, 'Approved')}"
+            why = telling.waits_for.get(incident.id, "") if incident.step_under_way is None else ""
+            waits = f"It waits: {one_line(why, SAID)} " if why else ""
+            return f"Acting. {escaped(waits + step_sentence(incident))} {_decided(incident, 'Approved')}"
         case State.VERIFYING:
             return f"{escaped(_watched(incident))} {escaped(step_sentence(incident))}"
         case State.UNKNOWN:

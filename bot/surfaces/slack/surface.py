@@ -156,7 +156,7 @@ class SlackSurface:
     async def _telling(self, name: str, group: Sequence[Incident]) -> Telling:
         if name not in self._heads and _ended(group):
             self._heads[name] = (await self._ledger.head(HOUSE)).hash[:HEAD]
-        waits = {one.id: self._waits_for(one.id) for one in group if one.state is State.APPROVED or _takes_long(one)}
+        waits = {one.id: self._waits_for(one.id) for one in group if _may_be_held_up(one)}
         return Telling(
             self._policy,
             self._heads.get(name, ""),
@@ -213,12 +213,12 @@ class SlackSurface:
             self._as_of.pop(forgotten, None)
 
 
-def _takes_long(incident: Incident) -> bool:
-    """True while a step is under way that goes on in rounds, each with something to tell."""
-    under_way = incident.step_under_way
-    if incident.state is not State.ACTING or under_way is None or incident.proposal is None:
+def _may_be_held_up(incident: Incident) -> bool:
+    """True while no step is under way, and while one is that goes on in rounds, each with something to tell."""
+    if incident.state not in (State.APPROVED, State.ACTING) or incident.proposal is None:
         return False
-    return incident.proposal.plan.steps[under_way.number - 1].action in _IN_ROUNDS
+    under_way = incident.step_under_way
+    return under_way is None or incident.proposal.plan.steps[under_way.number - 1].action in _IN_ROUNDS
 
 
 def _ended(group: Sequence[Incident]) -> bool:

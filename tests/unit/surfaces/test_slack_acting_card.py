@@ -81,6 +81,14 @@ def test_acting_shows_each_step_with_its_proof() -> None:
     assert "Step 1, disable ecs.service: under way." in under_way.text
 
 
+def test_between_two_steps_it_says_what_keeps_the_next_from_beginning() -> None:
+    incident = told(*WAYS[State.ACTING], incidents.VERIFIED)
+    message = shown(incident, replace(TELLING, waits_for={incident.id: "Braked: bob pulled the brake."}))
+    assert "Acting. It waits: Braked: bob pulled the brake. Step 1" in message.text
+    assert "As of now: Braked: bob pulled the brake." in words(message)
+    assert "It waits" not in shown(incident).text
+
+
 def test_verifying_says_how_long_and_whether_it_holds() -> None:
     message = shown(told(*WAYS[State.VERIFYING]))
     assert "watched until" in message.text
