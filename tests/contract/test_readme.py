@@ -16,7 +16,6 @@ ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
 REFERENCE = (ROOT / "docs" / "reference.md").read_text()
 PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
-DRAWN = {"docs/lab-run.svg"}  # from a real run, by tests/lab/figure.py
 MOST_LINES = 320  # a newcomer reads it in five minutes; what is longer has a page of its own
 
 
@@ -38,7 +37,7 @@ def broken(page: Path) -> list[str]:
     found = []
     for link in re.findall(r"\]\(([^)]+)\)", page.read_text()):
         path, _, anchor = link.partition("#")
-        if "://" in link or link in DRAWN:
+        if "://" in link:
             continue
         target = (page.parent / path).resolve() if path else page
         if not target.is_file() or (anchor and anchor not in anchors(target)):
