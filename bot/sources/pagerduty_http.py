@@ -229,7 +229,7 @@ def _words(error: Exception) -> str:
 def _said(content: bytes) -> str:
     try:
         error = json.loads(content)["error"]
-        more = error.get("errors") or ()
+        more = error.get("errors") or []
         parts = [str(error.get("message", "")), *(str(one) for one in (more if isinstance(more, list) else [more]))]
         return one_line("; ".join(part for part in parts if part), 200)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):

@@ -6,11 +6,12 @@ import asyncio
 import logging
 from datetime import timedelta
 
+import httpx
 import pytest
 
 from bot.domain.errors import PagerDutyRefused, PagerDutyUnavailable, SettingsError
 from bot.domain.pagerduty import Raised
-from bot.sources.pagerduty_http import Access, Patience
+from bot.sources.pagerduty_http import Access, PagerDutyHttp, Patience
 from tests.pagerduty import Naps, access, account, client, now
 
 SECRET = "u+hunter2hunter2hunter"
@@ -195,6 +196,15 @@ async def test_wrong_token_and_unknown_sender_are_told_with_what_to_try() -> Non
             async with client(pagerduty, sender=sender) as asking:
                 with pytest.raises(PagerDutyRefused, match="Requester User Not Found"):
                     await asking.add_note(page.id, "once")
+
+
+async def test_refusal_says_what_pagerduty_said_and_no_more() -> None:
+    refuses = httpx.MockTransport(lambda _: httpx.Response(404, json={"error": {"message": "Not Found", "code": 2100}}))
+    http = PagerDutyHttp(Access(token=SECRET), Patience(), transport=refuses)
+    with pytest.raises(PagerDutyRefused) as no:
+        await http.ask("GET", "/incidents/Q1")
+    await http.close()
+    assert no.value.sentence == "PagerDuty refuses: Not Found."
 
 
 async def test_answer_that_is_no_json_is_no_answer() -> None:
