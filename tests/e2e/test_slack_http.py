@@ -6,6 +6,7 @@ import asyncio
 import json
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 import aiohttp
@@ -134,6 +135,26 @@ async def test_signed_body_that_is_none_of_slacks_is_refused_or_passed_over(
     status, _ = await post(bot, body, sign(slack.signing_secret, stamp(), body))
     assert status in (200, 400)
     assert not bot.logged("task_failed")
+
+
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"type": "block_actions"},
+        {"type": "block_actions", "actions": []},
+        {"type": "block_actions", "actions": [{"action_id": 1}]},
+        {"type": "view_submission", "view": None},
+        {"type": "view_submission", "view": {"callback_id": "reason"}},
+        {"type": "event_callback", "event": ["x"]},
+    ],
+    ids=repr,
+)
+async def test_signed_payload_without_what_its_type_says_is_refused(
+    slack: SlackWorkspace, bot: Bot, told: dict[str, Any]
+) -> None:
+    body = urlencode({"payload": json.dumps(told)}).encode()
+    headers = sign(slack.signing_secret, stamp(), body) | {"Content-Type": "application/x-www-form-urlencoded"}
+    assert (await post(bot, body, headers))[0] == 400
 
 
 @pytest.mark.parametrize("kind", ["event", "command"])

@@ -49,7 +49,7 @@ def listen(
     @app.event("app_home_opened")
     async def opened(ack: Any, event: Mapping[str, Any]) -> None:
         await ack()
-        if event.get("tab", "home") == "home":
+        if event.get("tab", "home") == "home" and event.get("user"):
             home(str(event["user"]))
 
     if hands is None:

@@ -8,8 +8,9 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import datetime, timedelta
+from typing import Any
 
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
@@ -47,6 +48,8 @@ class SignedHttp:
             told = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
         except (ValueError, AttributeError, TypeError) as error:  # no UTF-8, no JSON, or not of Slack's shape
             return web.Response(status=400, text=one_line(str(error)))
+        if not _is_of_slacks_shape(told.body):  # Bolt would fail on it, and Slack bring it again
+            return web.Response(status=400, text="a payload without what its type says")
         return await to_aiohttp_response(await self._dispatch(told))
 
     def _is_signed(self, stamp: str, signature: str, body: bytes) -> bool:
@@ -56,3 +59,18 @@ class SignedHttp:
             return False
         digest = hmac.new(self._secret, b"v0:" + stamp.encode() + b":" + body, hashlib.sha256).hexdigest()
         return hmac.compare_digest(f"v0={digest}".encode(), signature.encode(errors="replace"))
+
+
+def _is_of_slacks_shape(body: Mapping[str, Any]) -> bool:
+    """True where a payload has what its type promises: https://docs.slack.dev/reference/interaction-payloads."""
+    match body.get("type"):
+        case "block_actions":
+            actions = body.get("actions")
+            first = actions[0] if isinstance(actions, list) and actions else None
+            return isinstance(first, dict) and isinstance(first.get("action_id"), str)
+        case "view_submission":
+            view = body.get("view")
+            return isinstance(view, dict) and isinstance(view.get("type"), str)
+        case "event_callback":
+            return isinstance(body.get("event"), dict)
+    return True
