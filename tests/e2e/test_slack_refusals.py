@@ -96,6 +96,14 @@ async def test_who_may_not_is_told_so_in_private(slack: SlackWorkspace, it: Thea
     assert await it.refusals() == [(user, name)]
 
 
+async def test_card_does_not_say_that_whoever_asked_said_yes(slack: SlackWorkspace, it: Theatre) -> None:
+    offer = await it.proposed("node-1")
+    await slack.submit("alice", await it.dialog("alice", offer), {"reason": "let me"})
+    await it.told("alice", "SelfApproval")
+    await it.decided_nothing()
+    assert not [one for one in slack.asked("chat.update") if "checking…" in str(one)]
+
+
 async def test_member_of_another_workspace_is_told_so_at_the_click(slack: SlackWorkspace, it: Theatre) -> None:
     offer = await it.proposed("node-1")
     change(slack, BOB, team_id="T0OTHER001")

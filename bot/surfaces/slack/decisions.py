@@ -7,7 +7,7 @@ looked at then.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
@@ -15,10 +15,11 @@ from bot.domain.approval import Approval
 from bot.domain.errors import LedgerError, NothingProposed, PlanChanged, ReasonMissing, Refused, UnknownIncident
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
+from bot.response import guards
 from bot.surfaces.slack.acting_rooms import ActingRooms
 from bot.surfaces.slack.answers import refusal_words
 from bot.surfaces.slack.buttons import ANSWER, APPROVE, BRAKE, DECLINE, UNDO
-from bot.surfaces.slack.clicks import Submission
+from bot.surfaces.slack.clicks import Person, Submission
 from bot.surfaces.slack.dialog import LONGEST_REASON, REASON
 from bot.surfaces.slack.seal import Intent
 
@@ -77,7 +78,8 @@ class Decisions:
 
     async def _approve(self, intent: Intent, submission: Submission, reason: str) -> None:
         found = await asyncio.gather(*(self._rooms.find(one) for one in intent.plans))
-        async with self._rooms.surface.checking(found, submission.person.by) if found else nullcontext():
+        shown = found and not self._is_refused_anyhow(found, submission.person)
+        async with self._rooms.surface.checking(found, submission.person.by) if shown else nullcontext():
             approval = await self._rooms.approval(submission.person, reason)
 
             async def decide(incident_id: str) -> Incident:
@@ -89,6 +91,13 @@ class Decisions:
                 return await self._rooms.responder.decide(incident_id, replace(approval, digest=digest))
 
             await self._each(intent, approval, decide)
+
+    def _is_refused_anyhow(self, found: Sequence[Incident], person: Person) -> bool:
+        """True for whoever may not, as far as nobody need be asked: what they send changes nobody's card."""
+        policy, wish = self._rooms.policy, Approval(person.by, "")
+        if person.user not in policy.approvers and not policy.approver_groups:
+            return True
+        return not policy.self_approval and any(guards.has_asked(policy, one, wish) for one in found)
 
     async def _each(self, intent: Intent, approval: Approval, do: Callable[[str], Awaitable[object]]) -> None:
         """Do it for each incident, and tell together what was refused."""
