@@ -47,7 +47,7 @@ def slack_tokens(settings: Settings) -> SlackTokens:
     if not bot:
         raise SettingsError(
             "SLACK_BOT_TOKEN is not set.",
-            "Set it to the xoxb-… token of “OAuth & Permissions” in the environment of `zombie serve`. "
+            "Set it to the xoxb-… token of “OAuth & Permissions”: SLACK_BOT_TOKEN=xoxb-1234-… zombie serve. "
             "Without a Slack at hand: zombie demo",
         )
     app, secret = settings.get("slack_app_token"), settings.get("slack_signing_secret")
