@@ -42,7 +42,7 @@ class Explaining:
     async def sentences(self, approval: Approval, verb: str, node: str) -> tuple[str, ...]:
         """Say yes or no, and then what each guard says; an action's name stands for approving a plan with it."""
         action = "" if verb in VERBS else verb
-        who, what = one_line(approval.by.rpartition("/")[2], 60), one_line(verb, 40)
+        who, what = one_line(approval.by, 80), one_line(verb, 40)  # a surface that knows people calls them by name
         if action and not any(action in (known, known.partition("_")[0]) for known in _ACTIONS):
             return (f"There is no verb {what!r}.", f"There are: {', '.join((*VERBS, *_ACTIONS))}.")
         where = "" if verb in ("brake", "release") else f" on {one_line(node, 100)}"

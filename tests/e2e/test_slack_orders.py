@@ -91,7 +91,7 @@ async def test_undo_by_command_proposes(slack: SlackWorkspace, it: Theatre) -> N
 async def test_policy_says_why_and_why_not(slack: SlackWorkspace, it: Theatre) -> None:
     await it.proposed("node-1")
     await slack.say("carol", "oncall-gpu", "/zombie policy @bob approve node-1")
-    assert "Yes: " in (await it.told("carol", "may approve on node-1 now")).text
+    assert "Yes: bob may approve on node-1 now." in (await it.told("carol", "may approve on node-1 now")).text
     await slack.say("carol", "oncall-gpu", "/zombie policy @alice approve node-1")
     assert "SelfApproval" in (await it.told("carol", "no, SelfApproval")).text
     await slack.say("carol", "oncall-gpu", "/zombie policy @gina approve node-1")
