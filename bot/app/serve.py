@@ -54,7 +54,8 @@ def slack_tokens(settings: Settings) -> SlackTokens:
     if not (app or secret):
         raise SettingsError(
             "Slack cannot reach the bot: neither SLACK_APP_TOKEN nor SLACK_SIGNING_SECRET is set.",
-            "Set SLACK_APP_TOKEN (xapp-…) for Socket Mode, without an inbound port, or SLACK_SIGNING_SECRET for HTTP.",
+            "Set SLACK_APP_TOKEN=xapp-1-… for Socket Mode, which needs no inbound port, or "
+            "SLACK_SIGNING_SECRET=8f74… for HTTP.",
         )
     url = str(settings.get("slack_api_url"))
     if urlsplit(url).scheme != "https" and not (urlsplit(url).scheme == "http" and is_loopback(url)):
