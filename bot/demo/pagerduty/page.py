@@ -10,12 +10,12 @@ from typing import Any
 
 from aiohttp import web
 
+from bot.demo.page_files import PageFiles
 from bot.demo.pagerduty.account import Account, Incident, Json
 from bot.demo.pagerduty.webhooks import Webhooks
 from bot.demo.slack.page_guard import PageGuard
 
 FOLDER = Path(__file__).parent / "page"
-KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 MOST_SHOWN = 100
 
 
@@ -35,13 +35,12 @@ class Page:
         self.suggestions: tuple[Suggestion, ...] = ()
         self._account = account
         self._webhooks = webhooks
-        self._guard = guard
+        self._files = PageFiles(FOLDER, guard)
 
     def routes(self) -> list[web.RouteDef]:
         """Return what the server is to answer."""
         return [
-            web.get("/", self._index),
-            web.get("/static/{name}", self._static),
+            *self._files.routes(),
             web.get("/page/pages", self._pages),
             web.post("/page/{act:fire|acknowledge|resolve|reopen}", self._act),
         ]
@@ -49,18 +48,6 @@ class Page:
     def fire(self, suggestion: Suggestion) -> Incident:
         """Have an alert fire."""
         return self._account.trigger(suggestion.title, dict(suggestion.details))
-
-    async def _index(self, request: web.Request) -> web.Response:
-        response = web.Response(body=(FOLDER / "index.html").read_bytes(), content_type="text/html", charset="utf-8")
-        if self._guard.has_token(request):
-            self._guard.remember(response)
-        return response
-
-    async def _static(self, request: web.Request) -> web.Response:
-        path = FOLDER / request.match_info["name"]
-        if path.parent != FOLDER or path.suffix not in KINDS or not path.is_file():
-            raise web.HTTPNotFound
-        return web.Response(body=path.read_bytes(), content_type=KINDS[path.suffix], charset="utf-8")
 
     async def _pages(self, _: web.Request) -> web.Response:
         newest = list(self._account.incidents.values())[::-1][:MOST_SHOWN]

@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import WSMsgType, web
 
+from bot.demo.page_files import PageFiles
 from bot.demo.slack import page_state
 from bot.demo.slack.changes import Change
 from bot.demo.slack.composer import Composer
@@ -19,7 +20,6 @@ from bot.demo.slack.view import View
 from bot.demo.slack.workspace import Workspace
 
 FOLDER = Path(__file__).parent / "page"
-KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 MOST_WAITING = 2000  # changes that a page which does not read may owe
 
@@ -33,7 +33,7 @@ class Page:
         self._workspace = workspace
         self._composer = composer
         self._hands = hands
-        self._guard = guard
+        self._files = PageFiles(FOLDER, guard)
         self._wires: set[web.WebSocketResponse] = set()
 
     def routes(self) -> list[web.RouteDef]:
@@ -47,27 +47,14 @@ class Page:
             "home": self._home,
         }
         return [
-            web.get("/", self._index),
-            web.get("/archives/{channel}/{message}", self._index),
-            web.get("/static/{name}", self._static),
+            *self._files.routes(),
+            web.get("/archives/{channel}/{message}", self._files.index),
             web.get("/page/live", self._live),
             web.get("/page/files/{file}", self._file),
             *(web.post(f"/page/{name}", self._acting(act)) for name, act in acts.items()),
         ]
 
     # --- files
-
-    async def _index(self, request: web.Request) -> web.Response:
-        response = web.Response(body=(FOLDER / "index.html").read_bytes(), content_type="text/html", charset="utf-8")
-        if self._guard.has_token(request):
-            self._guard.remember(response)
-        return response
-
-    async def _static(self, request: web.Request) -> web.Response:
-        path = FOLDER / request.match_info["name"]
-        if path.parent != FOLDER or path.suffix not in KINDS or not path.is_file():
-            raise web.HTTPNotFound
-        return web.Response(body=path.read_bytes(), content_type=KINDS[path.suffix], charset="utf-8")
 
     async def _file(self, request: web.Request) -> web.Response:
         file = self._workspace.files.get(request.match_info["file"])
