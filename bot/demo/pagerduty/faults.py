@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-EVERYTHING = "*"
+from bot.demo.fault_queue import EVERYTHING, FaultQueue
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +31,7 @@ class Faults:
 
     def __init__(self) -> None:
         self.is_down = False  # nothing is answered: every connection is cut before anything is done
-        self._waiting: list[tuple[str, Fault, int]] = []
+        self._waiting = FaultQueue[Fault]()
 
     def rate_limit(self, call: str = EVERYTHING, retry_after_seconds: int | None = None, times: int = 1) -> None:
         """Answer 429; without a time it comes without any header, as PagerDuty's edge sometimes does."""
@@ -63,14 +63,7 @@ class Faults:
         """Return the next fault for this call, which is spent by it."""
         if self.is_down:
             return Fault(is_silent=True)
-        for index, (wanted, fault, times) in enumerate(self._waiting):
-            if wanted in (call, EVERYTHING):
-                if times == 1:
-                    del self._waiting[index]
-                else:
-                    self._waiting[index] = (wanted, fault, times - 1)
-                return fault
-        return None
+        return self._waiting.take(call)
 
     def _add(self, call: str, fault: Fault, times: int) -> None:
-        self._waiting.append((call, fault, times))
+        self._waiting.add(call, fault, times)

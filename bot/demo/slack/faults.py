@@ -8,7 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import timedelta
 
-EVERYTHING = "*"
+from bot.demo.fault_queue import FaultQueue
+
 RESPONSE_URL = "response_url"
 UPLOAD = "upload"
 
@@ -29,7 +30,7 @@ class Faults:
     """The faults that wait for a call; each call takes the first one that is for it."""
 
     def __init__(self) -> None:
-        self._waiting: list[tuple[str, Fault, int]] = []
+        self._waiting = FaultQueue[Fault]()
         self.duplicates = 0  # how many of the next envelopes arrive twice
 
     def rate_limit(self, method: str, retry_after_seconds: int = 1, times: int = 1) -> None:
@@ -63,14 +64,7 @@ class Faults:
 
     def take(self, method: str) -> Fault | None:
         """Return the next fault for this method, which is spent by it."""
-        for index, (wanted, fault, times) in enumerate(self._waiting):
-            if wanted in (method, EVERYTHING):
-                if times == 1:
-                    del self._waiting[index]
-                else:
-                    self._waiting[index] = (wanted, fault, times - 1)
-                return fault
-        return None
+        return self._waiting.take(method)
 
     def take_duplicate(self) -> bool:
         """Whether this envelope is to arrive twice."""
@@ -80,4 +74,4 @@ class Faults:
         return False
 
     def _add(self, method: str, fault: Fault, times: int) -> None:
-        self._waiting.append((method, fault, times))
+        self._waiting.add(method, fault, times)
