@@ -30,7 +30,7 @@ examples:
 """
 LONGEST_WAIT_SECONDS = 5.0
 _SILENT = timedelta(seconds=20)
-_GO_ON, _GIVE_UP = "go on", "give up"
+_GO_ON, _GIVE_UP = "go on", "give up"  # the record's words, without loading the record to draw up the command line
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
