@@ -13,12 +13,15 @@ from bot.domain.command import Command, Looks, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.readings.cgroups import CgroupsReading
-from bot.probes.formats.cgroup_look import END, Look, Row, read_look
+from bot.probes.formats.cgroup_look import BELOW, END, Look, Row, read_look
 from bot.probes.formats.fragment import fragment
 
 # More directories than this are not walked: the walk takes kernfs locks that kubelet and systemd need. Ten thousand
 # cost 0.05 s of CPU, because a directory with two hard links has no directories in it and is not opened.
 MOST_DIRECTORIES = 10_000
+# On v2 each cgroup counts what is dying below it. Two levels hold the slices and the units in them; a leak of any size
+# shows among the five with most, for at most two places hold half of all, each below one other.
+MOST_ASKED, MOST_TOLD, FEWEST_TOLD = 2_000, 5, 100
 
 # One fragment, so that both figures of a difference are of one moment.
 _FRAGMENT = fragment(rf"""
@@ -32,7 +35,23 @@ _FRAGMENT = fragment(rf"""
         END {{ print w ? w : p }}' /proc/self/mountinfo);
     case $m in *\\*) m=$(printf %b "$(printf %s "$m" | sed 's/\\\([0-7][0-7][0-7]\)/\\0\1/g')");; esac; export m;
     for u in /sys/fs/cgroup /sys/fs/cgroup/unified; do
-        [ -e $u/cgroup.controllers ] && tail -v -n +1 $u/cgroup.controllers $u/cgroup.stat; done;
+        [ -e $u/cgroup.controllers ] || continue;
+        tail -v -n +1 $u/cgroup.controllers $u/cgroup.stat;
+        grep -qw memory $u/cgroup.controllers || continue;
+        echo '==> {BELOW} <==';
+        # The root's own count comes first: where it is small, no other file is opened. No name holds a newline.
+        printf '%s\n' $u/cgroup.stat $u/*/cgroup.stat $u/*/*/cgroup.stat | awk '
+            few || NR > {MOST_ASKED} {{ next }}
+            {{ m = d = -1;
+                while ((getline l < $0) > 0) {{ split(l, w, " ");
+                    if (w[1] == "nr_dying_subsys_memory") m = w[2] + 0;
+                    if (w[1] == "nr_dying_descendants") d = w[2] + 0 }}
+                close($0); n = m < 0 ? d : m;
+                if (NR == 1) few = n < {FEWEST_TOLD};
+                else if (n >= {FEWEST_TOLD}) {{ c[$0] = n; k[$0] = m < 0 ? "descendants" : "subsys_memory" }} }}
+            END {{ for (i = 0; i < {MOST_TOLD}; i++) {{ b = "";
+                for (f in c) if (b == "" || c[f] > c[b]) b = f;
+                if (b != "") {{ print b ": nr_dying_" k[b], c[b]; delete c[b] }} }} }}'; done;
     # Where memory is on v2 this file tells nothing, and kernels since 6.17 log that somebody read it.
     if [ -n "$m" ] || ! grep -qw memory /sys/fs/cgroup/cgroup.controllers 2>/dev/null; then
         tail -v -n +1 /proc/cgroups; fi;
@@ -63,6 +82,8 @@ class _Counted:
     alive_is_at_least: bool = False
     siblings: Mapping[str, int] = field(default_factory=dict)
     dying_is_known: bool = True
+    below: Mapping[str, int] = field(default_factory=dict)
+    source_below: Mapping[str, str] = field(default_factory=dict)
 
 
 def parse(outputs: Outputs) -> CgroupsReading:
@@ -91,6 +112,9 @@ def parse(outputs: Outputs) -> CgroupsReading:
         siblings=first.siblings,
         source=first.source,
         source_later=later.source if later else (),
+        dying_below=first.below,
+        dying_below_later=later.below if later else {},
+        source_below=later.source_below if later else first.source_below,
     )
 
 
@@ -102,7 +126,7 @@ def _counted(look: Look) -> _Counted:
         return _on_v1(look, row)
     for path, counters in look.counters.items():
         if "memory" in look.controllers.get(path, ()) or "nr_dying_subsys_memory" in counters:
-            return _on_v2(f"{path}/cgroup.stat", counters)
+            return _on_v2(look, path, counters)
     here = look.controllers.get("/sys/fs/cgroup", ())
     if look.pure_v2 and here and row is None and not look.inside_namespace:
         line = f"/sys/fs/cgroup/cgroup.controllers: {' '.join(here)}"
@@ -129,14 +153,25 @@ def _on_v1(look: Look, row: Row) -> _Counted:
     raise CannotRead("cgroups: the kernel counts cgroups that cannot be seen from here (a container?)")
 
 
-def _on_v2(path: str, counters: Mapping[str, int]) -> _Counted:
+def _on_v2(look: Look, root: str, counters: Mapping[str, int]) -> _Counted:
+    path = f"{root}/cgroup.stat"
     dying, alive = "nr_dying_subsys_memory", "nr_subsys_memory"
     if dying not in counters and alive not in counters:
         dying, alive = "nr_dying_descendants", "nr_descendants"
     if dying not in counters or alive not in counters:
         raise CannotRead(f"cgroups: {path} is cut short, or the kernel is too old to count (before 4.14)")
     source = tuple(f"{path}: {name} {counters[name]}" for name in (alive, dying))
-    return _Counted("v2", counters[dying], counters[alive], dying, source)
+    # Figures of another kind than the root's are no part of it.
+    below = {one.path.removeprefix(f"{root}/"): one for one in look.below if one.counter == dying}
+    return _Counted(
+        "v2",
+        counters[dying],
+        counters[alive],
+        dying,
+        source,
+        below={path: one.dying for path, one in below.items()},
+        source_below={path: one.line for path, one in below.items()},
+    )
 
 
 PROBE = Probe(

@@ -13,6 +13,8 @@ class CgroupsReading:
 
     Shape: `mode` is where the memory controller is: "v1", "v2" or "hybrid" (v1 controllers beside a unified tree).
     `counter` says which figure `dying` is; `siblings` are the other v1 controllers' counts, a check without a walk.
+    `dying_below` holds the few cgroups of the first two levels with most dying under them, by their path from the root
+    ("system.slice/ecs.service"), each with a raw line in `source_below`; one that is missing was not told, never zero.
     """
 
     probe: ClassVar[str] = "cgroups"
@@ -29,6 +31,9 @@ class CgroupsReading:
     source: tuple[str, ...] = ()
     source_later: tuple[str, ...] = ()
     dying_is_known: bool = True  # False: `dying` is 0 because so many live that the two cannot be told apart
+    dying_below: Mapping[str, int] = field(default_factory=dict)  # empty on v1, where no cgroup counts for itself
+    dying_below_later: Mapping[str, int] = field(default_factory=dict)
+    source_below: Mapping[str, str] = field(default_factory=dict)  # by the same path, of the newest look that told
 
     @property
     def growth(self) -> int | None:

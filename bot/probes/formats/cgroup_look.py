@@ -15,12 +15,13 @@ from bot.probes.formats.sections import sections
 
 END = "-- end of look --"
 INITIAL_NAMESPACE = "cgroup:[4026531835]"  # PROC_CGROUP_INIT_INO: the same number on every Linux
-MOUNTINFO, PROC_CGROUPS, WALK = "/proc/self/mountinfo", "/proc/cgroups", "/walk"
+MOUNTINFO, PROC_CGROUPS, WALK, BELOW = "/proc/self/mountinfo", "/proc/cgroups", "/walk", "/below"
 
 _MOUNT = re.compile(r"\S+ \S+ \S+ (?P<root>\S+) (?P<point>\S+) .*?- (?P<kind>cgroup2?) \S+ (?P<options>\S+)")
 _ROW = re.compile(r"(\S+)\s+([0-9]{1,10})\s+([0-9]{1,10})\s+([01])\s*")
 _COUNTER = re.compile(r"([a-z_][a-z0-9_]{0,80}) ([0-9]{1,10})\s*")
 _WALKED = re.compile(r"directories (at least )?([0-9]{1,10}) in /.*")
+_BELOW = re.compile(r"(/.*)/cgroup\.stat: (nr_dying_descendants|nr_dying_subsys_memory) ([0-9]{1,10})")
 _CGROUP2 = ("cgroup2fs", "63677270")  # the second: how coreutils too old for the name print the magic number
 
 
@@ -45,6 +46,16 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class Below:
+    """How many are dying below one cgroup of v2, by that cgroup's own cgroup.stat."""
+
+    path: str
+    counter: str
+    dying: int
+    line: str
+
+
+@dataclass(frozen=True, slots=True)
 class Look:
     """What one look saw. `directories` None: the memory hierarchy is not mounted where we look."""
 
@@ -57,6 +68,7 @@ class Look:
     directories: int | None = None
     directories_are_at_least: bool = False
     walked: str = ""
+    below: tuple[Below, ...] = ()  # most first; empty where none was asked, or none has many
 
     @property
     def inside_namespace(self) -> bool:
@@ -98,7 +110,14 @@ def read_look(text: str) -> Look:
         directories=int(walked.group(2)) if walked else None,
         directories_are_at_least=walked is not None and walked.group(1) is not None,
         walked=walked.group() if walked else "",
+        below=tuple(one for line in files.get(BELOW, ()) if (one := _below(line)) is not None),
     )
+
+
+def _below(line: str) -> Below | None:
+    """A line that is none is left out: the names in it are anybody's, and the count of all stands without it."""
+    found = _BELOW.fullmatch(line)
+    return Below(found.group(1), found.group(2), int(found.group(3)), one_line(line, 300)) if found else None
 
 
 def _mounts(lines: tuple[str, ...]) -> list[Mount]:
