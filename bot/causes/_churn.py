@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.causes._figures import count, span
+from bot.causes._recent import age_by_clock
 from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.readings.agents import Agent, AgentsReading
@@ -20,7 +21,7 @@ class Churn:
 
     Shape: `unit` owns it, "" where no unit is known; `turns_scaled` are its exits at their pace over the whole uptime;
     `newest_age` is set where every container of the image was seconds old at every look; `log_exits` are failed runs
-    in the agent's own log.
+    in the agent's own log, `log_last_age` the last one's age by the node's clock.
     """
 
     image: str
@@ -34,6 +35,7 @@ class Churn:
     turns_scaled: int = 0
     log_exits: int = 0
     log_last_at: str = ""
+    log_last_age: timedelta | None = None
     source: tuple[str, ...] = ()
 
     @property
@@ -50,6 +52,13 @@ class Churn:
     def goes_on(self) -> bool:
         """True when a container of it was replaced, or was seconds old, inside the window."""
         return self.replaced or self.newest_age is not None
+
+    def fails_now(self, turn_seconds: float) -> bool:
+        """True when its log tells of a failed run no longer ago than one turn takes.
+
+        A time a little ahead of the clock counts, for the log is read after the clock; no two zones are that close.
+        """
+        return self.log_last_age is not None and abs(self.log_last_age.total_seconds()) <= turn_seconds
 
 
 def repository(image: str) -> str:
@@ -77,9 +86,14 @@ def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
         images = sorted({container.image for container in seen} | set(containers.exits_by_image))
         for image in images:
             owner = None if _is_a_pods(image, seen, containers.runtimes) else _owner(image, known, units)
-            found.append(_churn(image, containers, owner, uptime, young_seconds))
+            age = age_by_clock(snapshot, owner.log_last_at) if owner else None
+            found.append(replace(_churn(image, containers, owner, uptime, young_seconds), log_last_age=age))
     owned = {churn.unit for churn in found}
-    found += [_by_log(agent) for agent in known if agent.log_exits and agent.unit not in owned]
+    found += [
+        _by_log(agent, age_by_clock(snapshot, agent.log_last_at))
+        for agent in known
+        if agent.log_exits and agent.unit not in owned
+    ]
     return tuple(churn for churn in found if churn.goes_on or churn.exits or churn.log_exits)
 
 
@@ -115,13 +129,14 @@ def _churn(
     )
 
 
-def _by_log(agent: Agent) -> Churn:
+def _by_log(agent: Agent, age: timedelta | None) -> Churn:
     return Churn(
         image=repository(agent.image),
         unit=agent.unit,
         agent=agent,
         log_exits=agent.log_exits,
         log_last_at=agent.log_last_at,
+        log_last_age=age,
         source=agent.source[-4:],
     )
 
@@ -172,6 +187,8 @@ def says(churn: Churn) -> str:
         parts.append(f"{count(churn.exits, 'container')} of it ended within {span(churn.exits_over)}")
     if churn.log_exits:
         last = f", the last at {churn.log_last_at}" if churn.log_last_at else ""
+        if churn.log_last_age is not None and churn.log_last_age >= timedelta(0):
+            last += f", {span(churn.log_last_age)} before the look"
         parts.append(f"its own log tells of {count(churn.log_exits, 'failed run')}{last}")
     name = churn.image or churn.unit
     by = f" (run by {churn.unit})" if churn.unit and churn.image else ""

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.causes import _churn, _loops
+from bot.causes._bulk import Bulk
 from bot.causes._churn import Churn
 from bot.causes._figures import count, span
 from bot.causes._loops import Loop, LoopState
@@ -46,10 +47,12 @@ class Suspect:
 
 @dataclass(frozen=True, slots=True)
 class Suspects:
-    """Everything that loops, best fit first, and what could not be asked."""
+    """Everything that loops, best fit first, where the bulk of what is dying lies, and what could not be asked."""
 
     all: tuple[Suspect, ...]
     unread: tuple[Unread, ...] = field(default=())
+    bulk: Bulk | None = None
+    owner: Suspect | None = None  # the unit under which the kernel itself counts the bulk
 
     @property
     def in_proportion(self) -> tuple[Suspect, ...]:
@@ -62,8 +65,8 @@ class Suspects:
         return tuple(suspect for suspect in self.all if suspect.goes_on)
 
 
-def find(snapshot: Snapshot, dying: int, tuning: Tuning) -> Suspects:
-    """Return what loops or looped, each held against the count of dying cgroups."""
+def find(snapshot: Snapshot, dying: int, tuning: Tuning, bulk: Bulk | None = None) -> Suspects:
+    """Return what loops or looped, each held against the count of dying cgroups and the place where they lie."""
     host = snapshot.get(HostReading)
     uptime = None if isinstance(host, Unread) else host.uptime
     units, looping = snapshot.get(UnitsReading), _loops.loops(snapshot, tuning["loop_many"])
@@ -72,7 +75,38 @@ def find(snapshot: Snapshot, dying: int, tuning: Tuning) -> Suspects:
         suspect = _of_churn(snapshot, churn, dying, uptime, tuning)
         if suspect is not None:
             found.append(suspect)
-    return Suspects(_one_each(sorted(found, key=_order)), _not_read(units, snapshot.get(ContainersReading)))
+    each = _one_each(sorted(found, key=_order))
+    if bulk is not None and bulk.is_no_units:
+        each = tuple(suspect for suspect in each if not suspect.standing.unit)  # a unit's do not lie there
+    owner = _owner(snapshot, bulk, each, tuning) if bulk is not None and bulk.unit else None
+    return Suspects(each, _not_read(units, snapshot.get(ContainersReading)), bulk, owner)
+
+
+def _owner(snapshot: Snapshot, bulk: Bulk, each: tuple[Suspect, ...], tuning: Tuning) -> Suspect:
+    """Return the unit as a suspect: what is known of its loop, or a unit that runs as well as anybody can tell."""
+    units = snapshot.get(UnitsReading)
+    unit = None if isinstance(units, Unread) else units.get(bulk.unit)
+    same = next((suspect for suspect in each if suspect.name == (unit.name if unit else bulk.unit)), None)
+    grows = bulk.growth is not None and bulk.growth >= tuning["leak_growth"]
+    if same is not None:
+        return replace(
+            same,
+            goes_on=same.goes_on or grows,
+            says=f"{bulk.says}; {same.says}",
+            probe="cgroups",
+            source=(bulk.line, *same.source),
+            steady=same.steady or not (same.goes_on or same.stopped),
+        )
+    stands = standing(snapshot, bulk.unit, unit)
+    return Suspect(
+        name=stands.unit,
+        standing=stands,
+        goes_on=grows,
+        says=bulk.says,
+        probe="cgroups",
+        source=(bulk.line, *(_loops.told(unit) if unit else ())),
+        steady=stands.active not in ("failed", "inactive"),
+    )
 
 
 def _not_read(units: UnitsReading | Unread, containers: ContainersReading | Unread) -> tuple[Unread, ...]:
@@ -126,6 +160,7 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
         and not churn.runs_steadily
         and not (agent is not None and agent.used)
     )
+    fails_now = log_tells and churn.fails_now(tuning["turn_seconds_high"])
     if not (churn.goes_on or log_tells or churn.exits >= tuning["loop_many"]):
         return None
     fit, because = None, ""
@@ -139,7 +174,7 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
     return Suspect(
         name=churn.suspect,
         standing=stands,
-        goes_on=churn.goes_on and not stopped,
+        goes_on=(churn.goes_on or fails_now) and not stopped,
         says=_churn.says(churn) + state,
         probe="containers" if churn.goes_on or churn.exits else "agents",
         source=(*churn.source, *(_loops.told(unit) if unit else ())),
@@ -195,7 +230,12 @@ class Blame:
 
 
 def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
-    """Name the leaker: one whose turns are in proportion, or, while the count grows, the one that loops."""
+    """Name the leaker: the unit that holds the bulk, one whose turns are in proportion, or the one that loops.
+
+    The last only while the count grows.
+    """
+    if suspects.owner is not None:
+        return Blame(suspects.owner, Confidence.CONFIRMED, _chosen(suspects.owner, suspects))
     fast = growth is not None and growth >= tuning["leak_growth"]
     going, fits = suspects.going_on, suspects.in_proportion
     if fast:
@@ -221,13 +261,18 @@ def _chosen(leaker: Suspect, suspects: Suspects) -> str:
     says = f"{leaker.says}: {leaker.fits_because}" if leaker.fits_because else leaker.says
     if leaker.standing.unused_because:
         says += f". It is not needed here: {leaker.standing.unused_because}"
-    others = [one for one in suspects.all if one is not leaker and (one.goes_on or one.fit is not None)]
+    others = [one for one in suspects.all if one.name != leaker.name and (one.goes_on or one.fit is not None)]
     if others:
         names = ", ".join(one.name for one in others[:3])
-        better = "its turns fit the count best" if leaker.fit is not None else "it alone loops for nothing"
+        better = "the dying ones do not lie under them" if leaker is suspects.owner else _better(leaker)
         says += f". {names} started over too; {better}"
     return says
 
 
+def _better(leaker: Suspect) -> str:
+    return "its turns fit the count best" if leaker.fit is not None else "it alone loops for nothing"
+
+
 def _not_asked(suspects: Suspects) -> str:
-    return "".join(f"; {one.probe} were not read ({one.reason})" for one in suspects.unread)
+    place = f"; {suspects.bulk.says}" if suspects.bulk is not None else ""
+    return place + "".join(f"; {one.probe} were not read ({one.reason})" for one in suspects.unread)

@@ -1,9 +1,9 @@
-"""How old a line of the kernel log is: what happened days ago on a node that is still up is no symptom of today."""
+"""How old a line of a log is: what happened days ago on a node that is still up is no symptom of today."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 from bot.causes._figures import span
 from bot.domain.probe import Snapshot, Unread
@@ -17,6 +17,22 @@ def age(snapshot: Snapshot, event: KernelEvent) -> timedelta | None:
     if isinstance(host, Unread) or event.since_boot is None:
         return None
     return max(timedelta(0), host.uptime - event.since_boot)
+
+
+def age_by_clock(snapshot: Snapshot, told: str) -> timedelta | None:
+    """Return how long before the look a log's own time was, by the node's clock.
+
+    Shape: negative where the time is ahead of the clock; None where either is not told, and where the time names no
+    zone: an hour of another zone would pass for now.
+    """
+    host = snapshot.get(HostReading)
+    if isinstance(host, Unread) or host.node_time_at is None:
+        return None
+    try:
+        at = datetime.fromisoformat(told)
+    except ValueError:
+        return None
+    return None if at.tzinfo is None else host.node_time_at - at
 
 
 def recent(snapshot: Snapshot, events: Iterable[KernelEvent], hours: float) -> tuple[KernelEvent, ...]:

@@ -1,7 +1,8 @@
 """Something starts over and over, and each start leaves a memory cgroup that is removed and never freed.
 
-Confirms: a thousand dying cgroups and more, and a leaker named for them: growth between the looks while a unit or
-container loops; or turns, journal, an agent's container seconds old, or its log, in proportion to the count.
+Confirms: a thousand dying cgroups and more, and a leaker named for them: the unit under which cgroup v2 counts the bulk
+of them; growth between the looks while a unit, a container or a failing agent loops; or turns, journal, an agent's
+container seconds old, or its log, in proportion to the count.
 Harm, kept apart: a core held in the kernel by a statistics walker, resets for want of CPU (both only where the walk is
 dear: before Linux 5.8 on cgroup v1, or where a call trace names it), memory gone, ids spent.
 Supports: the held core serves the starved queue; the walker's threads ran on it.
@@ -13,7 +14,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.causes import _churn, _harm, _leaker, _loops
+from bot.causes import _bulk, _churn, _harm, _leaker, _loops
 from bot.causes._figures import count, memory, span
 from bot.causes._harm import Harms
 from bot.causes._held_core import hold
@@ -45,7 +46,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if cgroups.alive_is_at_least and max(cgroups.siblings.values(), default=0) < cgroups.alive:
         # The directories were not counted to the end, and no other controller's count stands in for them.
         return Undecided(NAME, f"at least {alive:,} memory cgroups are alive; how many are dying cannot be told")
-    suspects = _leaker.find(snapshot, dying, tuning)
+    bulk = _bulk.find(cgroups, dying, tuning["unit_share"])
+    suspects = _leaker.find(snapshot, dying, tuning, bulk)
     blame = _leaker.blame(suspects, cgroups.growth, tuning)
     harms = _harm.find(snapshot, cgroups, dying, blame.leaker is not None, tuning)
     evidence = (
@@ -76,6 +78,8 @@ def _who(blame: Blame, suspects: Suspects) -> Evidence:
     if blame.leaker is not None:
         return Evidence("leaker", blame.leaker.probe, blame.says, blame.leaker.source[:8])
     source = tuple(line for suspect in suspects.all[:2] for line in suspect.source[:4])
+    if suspects.bulk is not None:
+        return Evidence("leaker-not-found", "cgroups", blame.says, (suspects.bulk.line, *source))
     return Evidence("leaker-not-found", "units", blame.says, source)
 
 
@@ -84,7 +88,7 @@ def _named(snapshot: Snapshot, leaker: Suspect, said: str, harms: Harms, evidenc
     if steps and leaker.steady and not leaker.standing.unused_because:
         steps, why_not = (), f"{leaker.name} runs steadily now: disabling it would stop what works."
     verb = f"leaked memory cgroups and {leaker.stopped}" if leaker.stopped else "leaks memory cgroups"
-    if leaker.steady:
+    if leaker.steady and not leaker.goes_on:
         verb = "leaked memory cgroups and runs steadily now"
     summary = f"{leaker.name} {verb}: {said}"
     if harms.seen:
@@ -183,9 +187,9 @@ CAUSE = Cause(
         "reclaim",
     ),
     thresholds=(
-        "dying_many", "leak_growth", "ratio_low", "ratio_high", "turn_seconds_low", "turn_seconds_high", "turns_few",
-        "loop_many", "agent_log_exits", "suspect_turns", "core_held_percent", "core_held_seconds", "walker_share",
-        "memory_gone_percent", "kib_per_cgroup_most", "ids_live_many", "recent_hours",
+        "dying_many", "leak_growth", "ratio_low", "ratio_high", "unit_share", "turn_seconds_low", "turn_seconds_high",
+        "turns_few", "loop_many", "agent_log_exits", "suspect_turns", "core_held_percent", "core_held_seconds",
+        "walker_share", "memory_gone_percent", "kib_per_cgroup_most", "ids_live_many", "recent_hours",
     ),
     weigh=weigh,
 )  # fmt: skip

@@ -85,8 +85,8 @@ def unread(probe: str) -> Unread:
     return Unread(probe, "permission denied")
 
 
-def host(kernel: str = "5.4.0-1084-aws", days: float = DAYS) -> HostReading:
-    return HostReading(kernel=kernel, boot_id="b", uptime=timedelta(days=days))
+def host(kernel: str = "5.4.0-1084-aws", days: float = DAYS, **more: Any) -> HostReading:
+    return HostReading(kernel=kernel, boot_id="b", uptime=timedelta(days=days), **more)
 
 
 def cgroups(

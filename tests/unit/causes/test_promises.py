@@ -28,6 +28,10 @@ names = st.sampled_from(
 )
 maybe_counts = st.none() | counts
 enabled = st.sampled_from(["enabled", "disabled", "static", "generated", "masked", ""])
+places = st.sampled_from(
+    ["system.slice", "system.slice/ecs.service", "system.slice/kubelet.service", "system.slice/$(touch pwned).service",
+     "kubepods.slice/kubepods-burstable.slice", "system.slice/docker-1.scope", "x.service", "", "/"]
+)  # fmt: skip
 usec = st.none() | st.sampled_from([0, 5, 86_400_000_000, 10**12])
 
 
@@ -108,6 +112,11 @@ def memories() -> st.SearchStrategy[Any]:
     return st.builds(b.memory, amount, amount, amount, amount, rises=rises, pressure=pressure)
 
 
+def leaking() -> st.SearchStrategy[Any]:
+    below = st.dictionaries(places, counts, max_size=3)
+    return below.map(lambda found: b.cgroups(68_440, dying_below=found, dying_below_later=found))
+
+
 REPLIES: dict[str, st.SearchStrategy[Any]] = {
     "host": st.builds(
         b.host, st.sampled_from(["5.4.0", "6.1.0-18", "odd"]), st.sampled_from([0.0, 0.01, 11.25, 300.0])
@@ -120,6 +129,8 @@ REPLIES: dict[str, st.SearchStrategy[Any]] = {
         st.sampled_from(["v1", "v2", "hybrid"]),
         st.sampled_from([0, 240, 70_000]),
         alive_is_at_least=st.booleans(),
+        dying_below=st.dictionaries(places, counts, max_size=3),
+        dying_below_later=st.dictionaries(places, counts, max_size=3),
     ),
     "units": units(),
     "containers": containers(),
@@ -156,7 +167,7 @@ REPLIES: dict[str, st.SearchStrategy[Any]] = {
 nodes = st.fixed_dictionaries({probe: st.just(b.unread(probe)) | REPLIES[probe] for probe in PROBES})
 LEAKING = st.fixed_dictionaries(
     {
-        "host": st.just(b.host()), "cgroups": st.just(b.cgroups(68_440)), "units": units(), "containers": containers(),
+        "host": st.just(b.host()), "cgroups": leaking(), "units": units(), "containers": containers(),
         "agents": REPLIES["agents"], "kernel_log": logs(), "reclaim": memories(), "cpu": st.just(b.held()),
         "processes": working(),
     }

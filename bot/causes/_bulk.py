@@ -1,0 +1,65 @@
+"""Where most of the dying cgroups lie: on cgroup v2 the kernel itself counts them below each cgroup that lives."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from bot.domain.readings.cgroups import CgroupsReading
+from bot.domain.safe_text import one_line
+
+# What systemd allows in a unit's name (unit names that it escapes hold `\x2d` and the like). Anybody names a cgroup.
+_SERVICE = re.compile(r"[A-Za-z0-9:_.\\@-]{1,247}\.service")
+
+
+@dataclass(frozen=True, slots=True)
+class Bulk:
+    """The deepest cgroup below which the bulk of the dying ones lie.
+
+    Shape: `unit` is the service whose cgroup it is, "" where it is none's; `is_no_units`: it is a pod's, a container's
+    or a session's, where no service leaves any. Neither: a slice, directly under which units leave theirs as they end.
+    """
+
+    path: str
+    dying: int
+    of: int
+    unit: str = ""
+    is_no_units: bool = False
+    growth: int | None = None
+    line: str = ""
+
+    @property
+    def says(self) -> str:
+        """How many lie where, in words."""
+        rose = f" ({self.growth:+,} between the looks)" if self.growth else ""
+        where = f"{self.dying:,} of the {self.of:,} dying lie under {self.unit or one_line(self.path, 120)}{rose}"
+        if self.is_no_units:
+            return f"{where}, which is no unit that could be disabled: what runs in it leaves them"
+        return where
+
+
+def find(cgroups: CgroupsReading, dying: int, share: float) -> Bulk | None:
+    """Return where at least this share of the dying lie; None where the kernel does not tell, or in no one place."""
+    below = cgroups.dying_below if cgroups.dying_later is None else cgroups.dying_below_later
+    many = {path: figure for path, figure in below.items() if figure >= share * dying}
+    deepest = [path for path in many if not any(other.startswith(f"{path}/") for other in many)]
+    if len(deepest) != 1:
+        return None
+    path = deepest[0]
+    parts = path.split("/")
+    depth = next((at for at, part in enumerate(parts) if not part.endswith(".slice")), len(parts))
+    unit = ""
+    if depth < len(parts) and _SERVICE.fullmatch(parts[depth]):
+        path, unit = "/".join(parts[: depth + 1]), parts[depth].removeprefix("_")  # systemd escapes some with it
+    pods = any(part.startswith("kubepods") for part in parts)
+    figure = below.get(path, many[deepest[0]])
+    first = None if cgroups.dying_later is None else cgroups.dying_below.get(path)
+    return Bulk(
+        path=path,
+        dying=figure,
+        of=max(dying, figure),  # the two files are read one after the other
+        unit="" if pods else unit,
+        is_no_units=pods or (not unit and len(parts) > 1 and not parts[-1].endswith(".slice")),
+        growth=None if first is None else figure - first,
+        line=cgroups.source_below.get(path, ""),
+    )
