@@ -110,6 +110,14 @@ def test_unit_that_runs_and_may_be_needed_is_named_and_not_stopped(readings: tup
     assert "runs steadily now: disabling it would stop what works" in finding.summary
 
 
+@pytest.mark.parametrize(("rose", "verb"), [(1_228, "leaks memory cgroups"), (0, "leaked memory cgroups and runs")])
+def test_agent_that_failed_in_the_past_and_runs_now_is_named_and_not_stopped(rose: int, verb: str) -> None:
+    agent = b.agents(b.agent(used=None, log_exits=40, log_last_at="2026-11-20T22:10:07Z"))
+    finding = found(LEAK, in_ecs(rose=rose), b.units(b.unit()), agent)
+    assert (finding.suspects, finding.confidence, finding.remedy) == (("ecs.service",), Confidence.CONFIRMED, ())
+    assert f"ecs.service {verb}" in finding.summary
+
+
 def test_agent_in_use_is_named_and_wants_mending() -> None:
     finding = found(LEAK, in_ecs(rose=1_228), b.units(b.unit()), b.agents(b.agent(used=True)))
     assert (finding.suspects, finding.remedy) == (("ecs.service",), ())
@@ -153,6 +161,7 @@ def test_pods_image_that_ends_in_proportion_is_named_for_what_lies_below_the_pod
         ("system.slice/odd name.service", ""),
         ("lxc.payload.web/ecs.service", ""),
         ("machine.slice/web.scope", ""),
+        ("kubepods.slice/odd.service", ""),
         (".service", ""),
         ("", ""),
     ],

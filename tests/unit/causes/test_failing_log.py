@@ -1,6 +1,6 @@
 """An agent whose own log tells of a failed run seconds ago loops now; an old log, or one in use, tells nothing."""
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -68,6 +68,8 @@ def test_clock_that_was_not_read_makes_nothing_fresh() -> None:
 
 def test_agent_in_use_is_never_named_for_its_log() -> None:
     assert judged(used=True).suspects == ()
+    ended = b.containers(exits_by_image={b.AGENT_IMAGE: 30}, exits_over=timedelta(hours=1))
+    assert judged(FRESH, ended, used=True).suspects == ()
 
 
 def test_few_failed_runs_are_no_loop() -> None:
@@ -91,3 +93,12 @@ def test_another_that_loops_too_leaves_it_open_unless_the_agent_is_known_to_be_u
     assert judged(FRESH, other).confidence is Confidence.LIKELY
     assert judged(FRESH, other).suspects == ("backup.service", "ecs.service")
     assert judged(FRESH, other, used=False).suspects == ("ecs.service",)
+
+
+def test_agent_that_fails_now_and_holds_the_bulk_does_not_run_well_whatever_systemd_says() -> None:
+    below = {"system.slice/ecs.service": 8_800}
+    counted = b.cgroups(DYING, DYING + 1_228, "v2", 36, dying_below=below, dying_below_later=below)
+    finding = judged(FRESH, counted)
+    assert steps(finding) == [("disable_unit", "ecs.service")]
+    assert "8,800 of the 8,840 dying lie under ecs.service" in finding.evidence[1].says
+    assert "9 s before the look" in finding.evidence[1].says
