@@ -22,11 +22,11 @@ def bench(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
 
 @pytest.fixture(scope="module")
 def small(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """A lab with one node that has so little memory that a leak does harm; the cgroup version is asked for."""
+    """A lab with one node that has so little memory that a small leak does harm; the cgroup version is asked for."""
     require()
     here = Bench(tmp_path_factory.mktemp("lab-small"))
     try:
-        here.up("--cgroups", request.param, "--memory", "768")
+        here.up("--cgroups", request.param, "--memory", "512")
         yield here
     finally:
         here.zombie("lab", "down")
