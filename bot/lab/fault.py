@@ -84,8 +84,12 @@ FAULTS: dict[str, Fault] = {
         Fault("cfs-throttling", "a service is held back by its CPU quota"),
         Fault("conntrack-full", "the table of tracked connections is full", ("open-connections.pl",)),
         Fault("io-stall", "a file system does not answer, and writers wait in state D", ("write-files.pl",)),
-        Fault("softirq-storm", "one core does nothing but soft interrupts"),
-        Fault("irq-affinity", "every interrupt of two cards on one core, which is full of them"),
+        Fault("softirq-storm", "one core does nothing but soft interrupts", ("one-core.sh", "echo-flood.pl")),
+        Fault(
+            "irq-affinity",
+            "every interrupt of two cards on one core, which is full of them",
+            ("one-core.sh", "echo-flood.pl"),
+        ),
         Fault("memory-reclaim", "a job holds nearly all memory; its readers fight for the rest", ("hold-memory.pl",)),
         Fault("busy", "no fault: a node full of work, and well", ("work.pl",)),
     )

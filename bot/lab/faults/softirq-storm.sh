@@ -1,30 +1,17 @@
-# One core sends packets as fast as it can, another does nothing but take them out of the backlog, and drops most. Whoever
-# looks at the node needs a third one.
+# A pair of cards without a driver of their own, whose packets are all steered to core 1: it does nothing but soft
+# interrupts, and runs out of its budget for them again and again. Whoever looks at the node needs a third core.
+. "$lab/one-core.sh"
 make() {
     modprobe veth
-    modprobe pktgen
     ip link add storm0 type veth peer name storm1
-    ip link set storm0 up
-    ip link set storm1 up
-    echo 2 >/sys/class/net/storm1/queues/rx-0/rps_cpus
-    pg=/proc/net/pktgen
-    echo 'add_device storm0' >$pg/kpktgend_0
-    for word in 'count 0' 'delay 0' 'pkt_size 64' 'dst 10.99.0.2' "dst_mac $(cat /sys/class/net/storm1/address)"; do
-        echo "$word" >$pg/storm0
+    for card in storm0 storm1; do
+        echo 2 >/sys/class/net/$card/queues/rx-0/rps_cpus
     done
-    # Rules that no packet meets make each of them dear, so that the core is full at any rate that core 0 can send.
-    nft -f - <<END
-table netdev lab { chain in { type filter hook ingress device storm1 priority 0; } }
-$(seq -f 'add rule netdev lab in udp dport %g drop' 10001 10300)
-END
-    systemd-run -q --unit=packet-sender sh -c 'echo start >/proc/net/pktgen/pgctrl'
+    flood storm0 storm1 700
 }
 undo() {
-    echo stop >/proc/net/pktgen/pgctrl
-    systemctl stop packet-sender.service 2>/dev/null
-    nft delete table netdev lab
-    ip link delete storm0
-    modprobe -r pktgen
+    ebb
+    until [ ! -e /sys/class/net/storm0 ]; do sleep 0.1; done
 }
 look() {
     soft() { awk '$1 == "cpu1" { print $8 }' /proc/stat; }
