@@ -1,5 +1,6 @@
 """A lab of a test's own, through the program as a person runs it."""
 
+import gzip
 import json
 import os
 import subprocess
@@ -98,6 +99,17 @@ class Bench:
         verdict: dict[str, Any] = json.loads(done.stdout)["nodes"][0]
         print(verdict["status"], verdict["cause"], verdict["summary"], verdict["unread"], verdict["took_seconds"])
         return verdict
+
+    def keep(self, name: str) -> None:
+        """Keep what the node answers now as a capture, where ZOMBIE_LAB_CAPTURES names a folder for them.
+
+        A person then gives it its label in tests/captures/nodes/verdicts.toml.
+        """
+        if folder := os.environ.get("ZOMBIE_LAB_CAPTURES"):
+            done = self.zombie("check", "lab-1", "--config", str(self.settings), "--record", str(self.folder / "said"))
+            assert done.returncode == 0, done.stderr
+            said = (self.folder / "said" / "lab-1.jsonl").read_bytes()
+            (Path(folder) / f"{name}.jsonl.gz").write_bytes(gzip.compress(said, mtime=0))
 
     def check_all(self, *more: str) -> dict[str, Any]:
         """Return a verdict for which everything was read: kept waiting, an emulated node may not tell all in time."""
