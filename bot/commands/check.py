@@ -80,8 +80,9 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("Which node?", "Name one or more, or --all, or --local for this machine.")
     if arguments.local and (names or arguments.all):
         raise UsageError("--local looks at this machine only.", "Leave the node names out.")
-    if arguments.open and arguments.record is not None:
-        raise UsageError("--record does not judge, so --open has nothing to open an incident with.")
+    if arguments.record is not None and (arguments.open or arguments.json):
+        lacking = "--open has nothing to open an incident with" if arguments.open else "--json has no verdict to print"
+        raise UsageError(f"--record does not judge, so {lacking}.", "Check once more without --record.")
     what = _what(arguments, names)
     if arguments.record is not None:
         from bot import app
