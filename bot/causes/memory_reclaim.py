@@ -112,8 +112,8 @@ def _none(reclaim: ReclaimReading | Unread) -> Weighing:
     left = reclaim.mem_available_percent
     told = "" if left is None else f"; {percent(left)} of the memory is available"
     stalls, scanned = reclaim.allocstall_rise or 0, reclaim.pgscan_direct_rise or 0
-    still = "no direct reclaim" if not stalls and not scanned else f"hardly any direct reclaim ({count(stalls, 'stall')})"
-    return RuledOut(NAME, f"{still} within the window{told}")
+    little = f"hardly any direct reclaim ({count(stalls, 'stall')})" if stalls or scanned else "no direct reclaim"
+    return RuledOut(NAME, f"{little} within the window{told}")
 
 
 CAUSE = Cause(
