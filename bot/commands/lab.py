@@ -86,7 +86,7 @@ def run_fault(arguments: argparse.Namespace) -> int:
 
     if arguments.name is None:
         for each in FAULTS.values():
-            print(f"{each.name:<32} {each.says}")
+            print(f"{each.name:<34} {each.says}")
         return 0
     fault = find(arguments.name)
     node = lab(arguments.environ).node(arguments.node)
