@@ -32,9 +32,7 @@ def _conditions(snapshot: Snapshot, playbook: Playbook) -> list[Weighing]:
             weighings.append(Undecided(condition.cause or condition.name, holds.because or "something was not read"))
         elif holds and condition.status is not None:
             seen = Evidence(condition.name, ", ".join(condition.probes), condition.says, (condition.when,))
-            weighings.append(
-                Finding(condition.cause, condition.status, condition.confidence, condition.says, (seen,))
-            )
+            weighings.append(Finding(condition.cause, condition.status, condition.confidence, condition.says, (seen,)))
     return weighings
 
 

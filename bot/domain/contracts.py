@@ -129,7 +129,6 @@ class Ledger(Protocol):
         """Return the incidents that went on after that change, all that are open for None; nothing else is read."""
         ...
 
-
     async def together(self, card: str) -> tuple[str, ...]:
         """Return the ids of the incidents that are shown together (`IncidentSummary.card`), the oldest first."""
         ...

@@ -113,7 +113,7 @@ async def test_post_that_is_refused(api: Api, arguments: dict[str, Any], error: 
 
 
 async def test_post_as_a_form_with_blocks_as_text(api: Api) -> None:
-    body = b"channel=%23alerts&text=x&blocks=" + b'%5B%7B%22type%22%3A%22divider%22%7D%5D'
+    body = b"channel=%23alerts&text=x&blocks=" + b"%5B%7B%22type%22%3A%22divider%22%7D%5D"
     answer = await api.raw("chat.postMessage", body, "application/x-www-form-urlencoded")
     assert answer["message"]["blocks"] == [{"type": "divider", "block_id": answer["message"]["blocks"][0]["block_id"]}]
 
