@@ -13,11 +13,12 @@ flood() { # NEAR FAR MANY: as many echo requests under way as keep whoever answe
         echo "table netdev lab { chain taken { type filter hook ingress device \"$2\" priority 0; policy accept;"
         seq -f 'udp dport %g drop' 10001 13000
         printf '}\n}\n'
-    } | ip netns exec far nft -f -
+    } | ip netns exec far nft -f - || exit 1
     cat >/etc/systemd/system/packet-sender.service <<END
 [Unit]
 Description=Sends packets
 [Service]
+CPUAffinity=0
 ExecStart=/usr/bin/perl $lab/echo-flood.pl 10.99.0.2 $3
 END
     systemctl daemon-reload
