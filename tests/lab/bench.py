@@ -111,11 +111,11 @@ class Bench:
             said = (self.folder / "said" / "lab-1.jsonl").read_bytes()
             (Path(folder) / f"{name}.jsonl.gz").write_bytes(gzip.compress(said, mtime=0))
 
-    def check_all(self, *more: str) -> dict[str, Any]:
+    def check_all(self) -> dict[str, Any]:
         """Return a verdict for which everything was read: kept waiting, an emulated node may not tell all in time."""
-        verdict, looks = self.check(*more), 1
+        verdict, looks = self.check(), 1
         while verdict["unread"] and looks < 4:
-            verdict, looks = self.check(*more), looks + 1
+            verdict, looks = self.check(), looks + 1
         return verdict
 
     def remediating(self, incident: str, *more: str) -> tuple[str, ...]:
