@@ -26,6 +26,14 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(MOST_WORKERS, 2 * (os.cpu_count() or 1) + 1) if side_by_side else 0
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark what runs real processes or machines: only that may be tried a second time (`.ci/run`)."""
+    for item in items:
+        folder = item.path.relative_to(Path(__file__).parent).parts[0]
+        if folder in ("e2e", "lab") or item.get_closest_marker("real_sshd") is not None:
+            item.add_marker(pytest.mark.real)
+
+
 def missing(what: str) -> NoReturn:
     """Skip for want of a tool, with the reason; fail where CI=true, so that nothing is skipped unseen there."""
     if os.environ.get("CI") == "true":
