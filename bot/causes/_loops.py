@@ -7,15 +7,10 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.causes._figures import count, span
+from bot.domain import protected
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.readings.host import HostReading
 from bot.domain.readings.units import Unit, UnitsReading
-
-# The node cannot work, or cannot be reached, without these.
-ESSENTIAL = (
-    "kubelet.service", "containerd.service", "crio.service", "sshd.service", "ssh.service",
-    "snap.kubelet.daemon.service", "snap.kubelet-eks.daemon.service",
-)  # fmt: skip
 
 _TOLD = (
     "Id=", "ActiveState=", "SubState=", "Result=", "NRestarts=", "ExecMainStatus=", "UnitFileState=", "RestartUSec=",
@@ -54,7 +49,7 @@ class Loop:
 
 def is_essential(unit: Unit) -> bool:
     """True when the node cannot work without it."""
-    return any(name in ESSENTIAL for name in (unit.name, *unit.aliases))
+    return protected.is_essential((unit.name, *unit.aliases))
 
 
 def told(unit: Unit) -> tuple[str, ...]:

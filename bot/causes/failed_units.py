@@ -14,6 +14,7 @@ from bot.causes import _loops
 from bot.causes._figures import count
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
+from bot.domain.protected import is_essential
 from bot.domain.readings.units import Unit, UnitsReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 
@@ -54,7 +55,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 
 def _is_essential(name: str, unit: Unit | None) -> bool:
-    return name in _loops.ESSENTIAL or (unit is not None and _loops.is_essential(unit))
+    return is_essential((name,)) or (unit is not None and _loops.is_essential(unit))
 
 
 def _says(name: str, unit: Unit | None) -> str:

@@ -89,9 +89,3 @@ KNOWN_AGENTS: tuple[KnownAgent, ...] = (
     KnownAgent("puppet", ("puppet.service",), (), "a server in puppet.conf"),
     KnownAgent("chef-client", ("chef-client.service",), (), "chef_server_url in /etc/chef/client.rb"),
 )
-
-# Whoever runs one of these schedules the node's work.
-KUBELETS = (
-    "kubelet.service", "snap.kubelet-eks.daemon.service", "k3s.service", "k3s-agent.service", "rke2-server.service",
-    "rke2-agent.service", "k0sworker.service", "snap.microk8s.daemon-kubelite.service",
-)  # fmt: skip

@@ -1,26 +1,216 @@
-"""Units that no plan may ever stop, disable or mask: without them the node, or our way in, is gone."""
+"""Units that no plan may ever stop, disable or mask: the node, its work, or our way in stands on them.
+
+The one list of the house. Names stand without `.service`: a unit's type and a template's instance are taken off before
+they are compared, so that `wg-quick@wg0.service` and `docker.socket` are covered by `wg-quick` and `docker`.
+"""
 
 from __future__ import annotations
 
 import fnmatch
 from collections.abc import Iterable
 
-PROTECTED_PATTERNS = (
-    "kubelet.service", "containerd.service", "docker.service", "docker.socket", "crio.service", "snap.kubelet*",
-    "nodeadm-*", "sshd.service", "ssh.service", "ssh.socket", "sshd.socket", "sshd@*", "ssh@*",
-    "amazon-ssm-agent.service", "snap.amazon-ssm-agent.*", "systemd-*", "NetworkManager*", "network.service",
-    "networking.service", "ifup@*", "dbus*", "polkit*", "cloud-init*", "cloud-config*", "cloud-final*", "chrony*",
-    "chronyd*", "ntp.service", "ntpd.service", "ntpsec.service", "nvidia-*", "efa*", "lvm2-*", "multipathd*",
-    "iscsid*", "*.mount", "*.automount", "*.swap", "*.target", "*.slice", "*.scope", "*.device", "user@*",
-    "getty@*", "serial-getty@*", "irqbalance*", "auditd*", "falco*", "init.scope",
-)  # fmt: skip
+# Whoever runs one of these schedules the node's work: every name under which distributions ship the kubelet.
+KUBELETS = (
+    "kubelet",
+    "kubelite",
+    "snap.kubelet.daemon",
+    "snap.kubelet-eks.daemon",
+    "snap.microk8s.daemon-kubelite",
+    "snap.microk8s.daemon-kubelet",
+    "k3s",
+    "k3s-agent",
+    "rke2-server",
+    "rke2-agent",
+    "k0sworker",
+    "k0scontroller",
+)
+
+KUBELET_UNITS = tuple(f"{name}.service" for name in KUBELETS)
+
+RUNTIMES = (
+    "containerd",
+    "containerd-shim*",
+    "docker",
+    "dockerd",
+    "moby-engine",
+    "crio",
+    "cri-o",
+    "cri-docker",
+    "cri-dockerd",
+    "podman",
+    "podman-*",
+    "buildkit*",
+    "snap.docker.*",
+    "snap.microk8s.*",
+)
+
+_CLUSTER_STORES = ("etcd", "etcd-*", "kine", "k8s-dqlite", "snap.etcd*", "kube-*", "nodeadm-*")
+
+LOGINS = (
+    "ssh",
+    "sshd",
+    "sshd-*",
+    "ssh-*",
+    "dropbear",
+    "teleport",
+    "tailscaled",
+    "getty",
+    "serial-getty",
+    "console-getty",
+)
+
+NETWORKS = (
+    "network",
+    "networking",
+    "NetworkManager",
+    "NetworkManager-*",
+    "systemd-networkd",
+    "systemd-resolved",
+    "wicked*",
+    "dhcpcd",
+    "dhclient*",
+    "ifup",
+    "netplan*",
+    "wg-quick",
+    "openvpn*",
+    "strongswan*",
+    "ipsec",
+    "frr",
+    "bird*",
+    "keepalived",
+    "nftables",
+    "iptables",
+    "ip6tables",
+    "firewalld",
+    "ufw",
+    "netfilter-persistent",
+    "openvswitch*",
+    "ovs-*",
+    "cilium*",
+    "calico*",
+)
+
+# Who may log in, and by what the cloud reaches the machine.
+_IDENTITY = (
+    "sssd*",
+    "nslcd",
+    "nscd",
+    "winbind*",
+    "oddjobd",
+    "amazon-ssm-agent",
+    "snap.amazon-ssm-agent.*",
+    "google-guest-agent*",
+    "google-osconfig-agent",
+    "google-oslogin*",
+    "waagent",
+    "walinuxagent",
+    "hypervkvpd",
+    "hv-*",
+    "qemu-guest-agent",
+    "vmtoolsd",
+    "open-vm-tools",
+    "cloud-init*",
+    "cloud-config*",
+    "cloud-final*",
+    "ignition*",
+    "ec2-instance-connect*",
+)
+
+_TIME = ("chrony", "chronyd", "chrony-*", "ntp", "ntpd", "ntpsec", "openntpd", "systemd-timesyncd", "ptp4l", "phc2sys")
+
+_STORAGE = (
+    "multipathd*",
+    "iscsid*",
+    "iscsi*",
+    "open-iscsi",
+    "lvm2-*",
+    "dm-event",
+    "nfs-*",
+    "rpcbind",
+    "rpc-*",
+    "autofs",
+    "zfs-*",
+    "mdmonitor*",
+    "mdadm*",
+    "glusterd",
+    "glusterfsd",
+    "ceph-*",
+    "lustre*",
+    "lnet",
+    "beegfs-*",
+    "gpfs*",
+    "wekafs*",
+    "weka-agent",
+    "blk-availability",
+    "cryptsetup*",
+)
+
+# They run the node's own work, which nobody asked us to end.
+_JOB_RUNNERS = ("slurmd", "slurmctld", "slurmdbd", "munge", "nomad", "ray", "ray-*", "pbs*", "condor", "lsfd", "flux")
+
+_GPUS = ("nvidia-*", "nvidia_*", "dcgm*", "nv-*", "efa*", "openibd", "opensm*", "rdma*", "amdgpu*", "habanalabs*")
+
+_SYSTEM = (
+    "systemd-*",
+    "dbus*",
+    "polkit*",
+    "udev*",
+    "user",
+    "user@*",
+    "init",
+    "irqbalance*",
+    "auditd*",
+    "falco*",
+    "apparmor",
+)
+
+PROTECTED = (
+    *KUBELETS,
+    *RUNTIMES,
+    *_CLUSTER_STORES,
+    *LOGINS,
+    *NETWORKS,
+    *_IDENTITY,
+    *_TIME,
+    *_STORAGE,
+    *_JOB_RUNNERS,
+    *_GPUS,
+    *_SYSTEM,
+)
+# A node whose unit of these loops or is down cannot take work, or cannot be reached.
+ESSENTIAL = (*KUBELETS, *RUNTIMES, *LOGINS, *NETWORKS)
+
+_STOPPABLE = ("service", "socket", "timer", "path")
+_NEVER = ("mount", "automount", "swap", "target", "slice", "scope", "device")
 
 
 def is_protected(names: Iterable[str]) -> bool:
     """True when any of a unit's names (its Id and every alias) is on the list.
 
     Example:
-    >>> is_protected(["kubelet.service"]), is_protected(["ecs.service"])
+    >>> is_protected(["k3s-agent.service"]), is_protected(["wg-quick@wg0.service"]), is_protected(["ecs.service"])
+    (True, True, False)
+    """
+    return any(_type_of(name) in _NEVER or _is_on(name, PROTECTED) for name in names)
+
+
+def is_essential(names: Iterable[str]) -> bool:
+    """True when any of a unit's names is one without which the node cannot take work or be reached.
+
+    Example:
+    >>> is_essential(["containerd.service"]), is_essential(["chronyd.service"])
     (True, False)
     """
-    return any(fnmatch.fnmatchcase(name, pattern) for name in names for pattern in PROTECTED_PATTERNS)
+    return any(_is_on(name, ESSENTIAL) for name in names)
+
+
+def _type_of(name: str) -> str:
+    return name.rpartition(".")[2]
+
+
+def _is_on(name: str, patterns: Iterable[str]) -> bool:
+    stem, dot, suffix = name.rpartition(".")
+    stem = stem if dot and suffix in _STOPPABLE else name
+    template = stem.partition("@")[0]
+    known = {stem.casefold(), template.casefold()}
+    return any(fnmatch.fnmatchcase(unit, pattern.casefold()) for unit in known for pattern in patterns)

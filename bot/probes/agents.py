@@ -10,8 +10,9 @@ from dataclasses import dataclass
 
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.known_agents import KNOWN_AGENTS, KUBELETS, KnownAgent
+from bot.domain.known_agents import KNOWN_AGENTS, KnownAgent
 from bot.domain.probe import Probe
+from bot.domain.protected import KUBELET_UNITS
 from bot.domain.readings.agents import Agent, AgentsReading
 from bot.domain.safe_text import one_line
 from bot.probes.formats.fragment import fragment
@@ -22,7 +23,7 @@ CONFIGS = ("/etc/ecs/ecs.config", "/var/lib/ecs/ecs.config")
 INIT_LOG, AGENT_LOG = "/var/log/ecs/ecs-init.log", "/var/log/ecs/ecs-agent.log"
 
 _NO_SYSTEMD, _ACTIVE, _END = "no /run/systemd/system", "-- active --", "-- end --"
-_NAMES = " ".join([*(unit for agent in KNOWN_AGENTS for unit in agent.units), *KUBELETS])
+_NAMES = " ".join([*(unit for agent in KNOWN_AGENTS for unit in agent.units), *KUBELET_UNITS])
 # Both lists are one call each to PID 1; asking it for each unit's properties cost it ten times as much.
 _UNITS = fragment(f"""
     [ -d /run/systemd/system ] || {{ echo '{_NO_SYSTEMD}'; exit; }};
@@ -78,7 +79,7 @@ def parse(outputs: Outputs) -> AgentsReading:
     at = lines.index(_ACTIVE)
     enabled = {row[0]: row[1] for row in _rows(_UNIT_FILE, lines[:at])}
     active = {name: (state, sub) for name, state, sub in _rows(_UNIT, lines[at + 1 : -1])}
-    kubelet = next((name for name in KUBELETS if active.get(name, ("",))[0] in ("active", "activating")), "")
+    kubelet = next((name for name in KUBELET_UNITS if active.get(name, ("",))[0] in ("active", "activating")), "")
     ecs = _ecs(outputs.text_or_none("files"))
     agents = tuple(
         _agent(known, unit, enabled.get(unit, ""), active.get(unit, ("inactive", "dead")), kubelet, ecs)

@@ -39,7 +39,7 @@ def with_plan(
     steps: list[Step] = []
     for step in _without_reboot(verdict.remedy, allowed):
         action = actions.get(step.action)
-        if action is None or step.action not in allowed or is_protected(step.args.values()):
+        if action is None or step.action not in allowed or _stops_protected(step):
             break
         try:
             steps.append(_with_commands(step, actions, verdict.snapshot))
@@ -59,6 +59,10 @@ def _without_reboot(remedy: tuple[Step, ...], allowed: Sequence[str]) -> tuple[S
     if _REBOOT in allowed or _FOR_NOW not in allowed:
         return remedy
     return tuple(Step(_FOR_NOW) if step.action == _REBOOT else step for step in remedy)
+
+
+def _stops_protected(step: Step) -> bool:
+    return "unit" in step.args and is_protected((step.args["unit"],))
 
 
 def _with_commands(step: Step, actions: Mapping[str, Action], snapshot: Snapshot) -> Step:

@@ -7,8 +7,8 @@ import pytest
 
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.known_agents import KNOWN_AGENTS, KUBELETS
-from bot.domain.protected import is_protected
+from bot.domain.known_agents import KNOWN_AGENTS
+from bot.domain.protected import KUBELET_UNITS, is_protected
 from bot.domain.readings.agents import Agent, AgentsReading
 from bot.probes.agents import CONFIGS, INIT_LOG, PROBE, parse
 from tests.recorded import CAPTURES, recorded, run
@@ -118,7 +118,7 @@ def test_fragment_sends_the_clusters_name_and_no_password(tmp_path: Path) -> Non
 
 
 def test_table_of_agents_names_each_unit_once() -> None:
-    units = [unit for agent in KNOWN_AGENTS for unit in agent.units] + list(KUBELETS)
+    units = [unit for agent in KNOWN_AGENTS for unit in agent.units] + list(KUBELET_UNITS)
     assert len(units) == len(set(units))
     assert all(unit.endswith(".service") for unit in units)
     assert not is_protected(KNOWN_AGENTS[0].units)
