@@ -9,7 +9,7 @@ from bot.domain.action import Action, Args, Facts, Proof
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.host import HostReading
+from bot.probes.host import HostReading
 
 _BOOT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 BOOT = "boot_id"

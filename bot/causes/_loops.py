@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from bot.causes._figures import count, span
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.host import HostReading
-from bot.domain.readings.units import Unit, UnitsReading
+from bot.probes.host import HostReading
+from bot.probes.units import Unit, UnitsReading
 
 # The node cannot work, or cannot be reached, without these.
 ESSENTIAL = (

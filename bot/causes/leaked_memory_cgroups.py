@@ -24,9 +24,9 @@ from bot.causes._starvation import starvation
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.reclaim import ReclaimReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.cgroups import CgroupsReading
+from bot.probes.reclaim import ReclaimReading
 
 NAME = "leaked-memory-cgroups"
 

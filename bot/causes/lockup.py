@@ -15,9 +15,10 @@ from bot.causes._starvation import starvation
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cpu import CpuReading
-from bot.domain.readings.kernel_log import KernelEventKind, KernelLogReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.cpu import CpuReading
+from bot.probes.formats.kernel_line import KernelEventKind
+from bot.probes.kernel_log import KernelLogReading
 
 NAME = "lockup"
 _LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)

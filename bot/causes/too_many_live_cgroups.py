@@ -16,9 +16,10 @@ from bot.causes._held_core import hold
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.kernel_log import KernelEvent, KernelEventKind, KernelLogReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.cgroups import CgroupsReading
+from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.kernel_log import KernelLogReading
 
 NAME = "too-many-live-cgroups"
 

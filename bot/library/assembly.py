@@ -9,7 +9,6 @@ from bot.domain.cause import Cause, Threshold
 from bot.domain.playbook import Condition, Playbook, WeighedCause
 from bot.domain.probe import Probe
 from bot.domain.problems import Problems
-from bot.domain.readings import READINGS
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Status
 from bot.library.document import Document
@@ -213,9 +212,7 @@ class _Assembly:
                     self._wrong(
                         f"{shape.name} has a {key} and no status; add status: degraded", "conditions", index, key
                     )
-        askable = {
-            name: kind for name in probes if (kind := self.own_kinds.get(name) or READINGS.get(name)) is not None
-        }
+        askable = {name: self.own_kinds.get(name) or probe.reading for name, probe in probes.items()}
         try:
             expression = read_expression(shape.when, askable, {*self._known_probes, *self.own_kinds} - askable.keys())
         except Misread as no:

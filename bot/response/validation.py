@@ -12,8 +12,8 @@ from bot.domain.events import Escalated, IncidentEvent, QuestionAsked, Resolved,
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.probe import Unread
-from bot.domain.readings.cgroups import CgroupsReading
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.probes.cgroups import CgroupsReading
 from bot.response.binding import another_machine
 from bot.response.figures import compared, figures
 from bot.response.guards import units_of

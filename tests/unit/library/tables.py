@@ -13,10 +13,13 @@ from bot.domain.errors import PlaybookError
 from bot.domain.probe import Probe, Snapshot
 from bot.domain.verdict import RuledOut
 from bot.library import Library
+from bot.probes import PROBES as HOUSE_PROBES
 
 
 def _probe(name: str) -> Probe:
-    return Probe(name, f"what {name} says", (Command(name, ("true",)),), lambda outputs: outputs)
+    return Probe(
+        name, f"what {name} says", (Command(name, ("true",)),), lambda outputs: outputs, HOUSE_PROBES[name].reading
+    )
 
 
 def _never(snapshot: Snapshot, tuning: Tuning) -> Weighing:

@@ -8,9 +8,9 @@ import pytest
 
 from bot.domain.cause import Threshold
 from bot.domain.errors import PlaybookError, UnknownPlaybook
-from bot.domain.readings.cgroups import CgroupsReading
 from bot.domain.verdict import Confidence, Status
 from bot.library import Library
+from bot.probes.cgroups import CgroupsReading
 from tests.unit.library.tables import CAUSES, EXTENDING, PROBES, WHOLE, load, refusal, snapshot
 
 ROOT = Path(__file__).parents[3]

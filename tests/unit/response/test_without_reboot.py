@@ -11,8 +11,8 @@ from bot.actions import ACTIONS
 from bot.app.parts import library
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
-from bot.domain.readings.host import HostReading
 from bot.library.remedies import remedy_fault
+from bot.probes.host import HostReading
 from bot.response.planning import with_plan
 from tests.incidents import BEGAN_AT, BOOT, NODE, VERDICT
 
