@@ -192,4 +192,5 @@ CAUSE = Cause(
         "walker_share", "memory_gone_percent", "kib_per_cgroup_most", "ids_live_many", "recent_hours",
     ),
     weigh=weigh,
+    eased_by=("drop_caches",),
 )  # fmt: skip

@@ -72,4 +72,5 @@ CAUSE = Cause(
     probes=("kernel_log", "host", "cpu", "nic"),
     thresholds=("recent_hours", "now_minutes", "repeats_few", "core_held_percent", "core_held_seconds"),
     weigh=weigh,
+    cured_alone_by=("reboot",),  # the kernel itself is stuck or full, and nothing leaks that a boot would bring back
 )

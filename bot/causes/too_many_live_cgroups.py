@@ -77,4 +77,5 @@ CAUSE = Cause(
     probes=("cgroups", "cpu", "processes", "kernel_log", "host"),
     thresholds=("live_many", "core_held_percent", "core_held_seconds", "walker_share", "recent_hours"),
     weigh=weigh,
+    cured_alone_by=("reboot",),  # the kernel itself is stuck or full, and nothing leaks that a boot would bring back
 )

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from bot.actions import ACTIONS
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.command import Command
 from bot.domain.errors import PlaybookError
@@ -29,7 +30,7 @@ def _never(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 PROBES = {name: _probe(name) for name in ("host", "cpu", "cgroups", "kernel_log", "reclaim", "units")}
 CAUSES = {
     "leaked-memory-cgroups": Cause("leaked-memory-cgroups", "a leak", ("cgroups", "cpu"), ("many", "held"), _never),
-    "lockup": Cause("lockup", "a lockup", ("kernel_log",), (), _never),
+    "lockup": Cause("lockup", "a lockup", ("kernel_log",), (), _never, cured_alone_by=("reboot",)),
     "crash-looping-unit": Cause("crash-looping-unit", "a loop", ("units",), ("restarts",), _never),
 }
 
@@ -71,7 +72,7 @@ def load(folder: Path, **files: str) -> Library:
     folder.mkdir(exist_ok=True)
     for name, text in files.items():
         (folder / f"{name.replace('_', '-')}.yaml").write_text(text)
-    return Library.load([folder], PROBES, CAUSES)
+    return Library.load([folder], PROBES, CAUSES, ACTIONS)
 
 
 def snapshot(readings: Mapping[str, Any]) -> Snapshot:
