@@ -27,9 +27,9 @@ from bot.domain.node import Node
 from bot.domain.plan import Step
 from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Snapshot
-from bot.domain.readings.host import HostReading
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import AwaitedLedger, Database, Ledger
+from bot.probes.host import HostReading
 from bot.response.cluster import ClusterReach
 from bot.response.draining import Draining
 from bot.response.planning import with_plan

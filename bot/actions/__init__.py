@@ -11,5 +11,5 @@ from bot.actions.restore_unit import ACTION as RESTORE_UNIT
 from bot.actions.uncordon import ACTION as UNCORDON
 
 ACTIONS = {
-    action.name: action for action in (DISABLE_UNIT, MASK_UNIT, DROP_CACHES, DRAIN, REBOOT, UNCORDON, RESTORE_UNIT)
+    action.name: action for action in (DISABLE_UNIT, MASK_UNIT, DROP_CACHES, DRAIN, UNCORDON, REBOOT, RESTORE_UNIT)
 }

@@ -9,9 +9,9 @@ import json
 from datetime import timedelta
 
 from bot.actions import cluster_node, uncordon
-from bot.actions.cluster_node import BARE_TOO, BOOT, CLUSTER_BOOT, LEFT, NODE, UNSCHEDULABLE, WITHIN
+from bot.actions.cluster_node import BARE_TOO, BOOT, CLUSTER, CLUSTER_BOOT, LEFT, NODE, UNSCHEDULABLE, WITHIN
 from bot.actions.pod import BARE, GOING, Pod
-from bot.domain.action import Action, Args, ByCalls, Facts, Proof
+from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules
 from bot.domain.call import remarked
 from bot.domain.command import Command, Outputs
 from bot.domain.duration import parse_duration
@@ -120,6 +120,9 @@ def _eviction(pod: Pod) -> str:
 ACTION = Action(
     name="drain",
     title="Drain {node}",
+    verb="drain",
+    impact="no new pods come to {node}, and those that are there are evicted, within {within}",
+    targets=(NODE, CLUSTER),
     commands=commands,
     looks=looks,
     facts=facts,
@@ -129,6 +132,7 @@ ACTION = Action(
     rights=rights,
     settles=False,
     limit=timedelta(seconds=10),
+    remedy=RemedyRules(before_reboot="afterwards there is nothing left to move away"),
     only_for_reboot=True,
     ended_by="uncordon",
     by_calls=ByCalls(calls=calls, lasts=lambda args, before, now: "", refuses=refuses, affects=affects, leaves=leaves),

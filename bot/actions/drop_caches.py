@@ -12,16 +12,12 @@ import shlex
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.domain.action import Action, Args, Facts, Proof
+from bot.domain.action import Action, Args, Facts, Proof, RemedyRules
 from bot.domain.command import Command, Looks, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Snapshot
 from bot.probes.cgroups import PROBE
 
-COSTS = (
-    "In place of a reboot caches are dropped: that frees dying cgroups for now, often not all, and stops no leak. "
-    "Until the cache is warm again, reads come from the disk."
-)
 _LET_GO = 0.1  # a tenth fewer is more than comes and goes by itself
 _DYING = "dying"
 
@@ -66,11 +62,19 @@ def judge(args: Args, before: Facts, now: Facts) -> Proof:
 ACTION = Action(
     name="drop_caches",
     title="Drop caches",
+    verb="drop caches",
+    impact="the page cache is emptied: reads are slow until it is warm again",
+    note="In place of a reboot caches are dropped: that frees dying cgroups for now, often not all, and stops no leak. "
+    "Until the cache is warm again, reads come from the disk.",
     commands=commands,
     looks=looks,
     facts=facts,
     judge=judge,
     patience=lambda before: timedelta(seconds=15),
-    undo=lambda args, before: (),
     rights=rights,
+    remedy=RemedyRules(
+        after_stopping="it frees for now, and stops no leak",
+        only_where="it frees dying memory cgroups",
+    ),
+    in_place_of="reboot",
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from bot.actions import restore_unit, unit_state
-from bot.domain.action import Action, Args, Facts
+from bot.domain.action import Action, Args, Facts, RemedyRules
 from bot.domain.probe import Snapshot
 
 
@@ -41,6 +41,9 @@ def undo(args: Args, before: Facts) -> tuple[str, ...]:
 ACTION = Action(
     name="mask_unit",
     title="Mask {unit}",
+    verb="mask",
+    impact="{unit} stops now, and nothing can start it until it is unmasked",
+    targets=("unit",),
     commands=commands,
     looks=unit_state.looks,
     facts=unit_state.facts,
@@ -49,4 +52,6 @@ ACTION = Action(
     undo=undo,
     rights=rights,
     inverse=restore_unit.as_inverse(undo),
+    stops_a_unit=True,
+    remedy=RemedyRules(before_reboot="a reboot starts again what is not disabled"),
 )

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from bot.domain.action import Action, Args, Facts, Proof
+from bot.domain.action import Action, Args, Facts, Proof, RemedyRules
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.host import HostReading
+from bot.probes.host import HostReading
 
 _BOOT_ID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}\Z")
 BOOT = "boot_id"
@@ -55,13 +55,15 @@ def rights(args: Args) -> tuple[tuple[str, ...], ...]:
 ACTION = Action(
     name="reboot",
     title="Reboot node",
+    verb="reboot",
+    impact="everything that runs on the node ends, and it is away for minutes",
     commands=commands,
     looks=looks,
     facts=facts,
     judge=judge,
-    patience=lambda before: None,
-    undo=lambda args, before: (),
     rights=rights,
     settles=False,
+    reboots=True,
+    remedy=RemedyRules(after_stopping="otherwise the cause is back after it"),
     limit=timedelta(seconds=20),
 )

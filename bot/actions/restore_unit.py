@@ -61,11 +61,14 @@ def judge(args: Args, before: Facts, now: Facts) -> Proof:
 ACTION = Action(
     name=NAME,
     title="Bring back {unit}",
+    verb="bring back",
+    impact="{unit} is brought back ({verbs})",
+    targets=("unit",),
     commands=commands,
     looks=unit_state.looks,
     facts=facts,
     judge=judge,
     patience=lambda before: unit_state.SHORTEST,
-    undo=lambda args, before: (),
     rights=rights,
+    remedy=None,
 )

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from datetime import timedelta
 
 from bot.actions import cluster_node
-from bot.actions.cluster_node import BOOT, CLUSTER_BOOT, NODE, READY, UNSCHEDULABLE, WHY
-from bot.domain.action import Action, Args, ByCalls, Facts, Proof
+from bot.actions.cluster_node import BOOT, CLUSTER, CLUSTER_BOOT, NODE, READY, UNSCHEDULABLE, WHY
+from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules
 from bot.domain.call import remarked
 from bot.domain.command import Command, Outputs
 from bot.domain.probe import Snapshot
@@ -78,14 +78,16 @@ def _is_ready(now: Facts) -> bool:
 ACTION = Action(
     name="uncordon",
     title="Uncordon {node}",
+    verb="uncordon",
+    impact="pods may come again",
+    targets=(NODE, CLUSTER),
     commands=commands,
     looks=looks,
     facts=facts,
     judge=judge,
-    patience=lambda before: None,
-    undo=lambda args, before: (),
     rights=lambda args: (("get", "nodes"), ("patch", "nodes")),
     settles=False,
+    remedy=RemedyRules(last="it lets work back onto the node"),
     limit=timedelta(seconds=10),
     by_calls=ByCalls(calls=calls, lasts=lasts, given=given),
 )

@@ -28,6 +28,7 @@ from bot.library import Library
 from bot.response.cluster import ClusterReach
 from bot.response.glance import Glance
 from bot.response.policy import Policy
+from bot.response.privilege import rights_as_root
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach
 from bot.response.record import Offer, Record
@@ -142,22 +143,13 @@ def acting_login(settings: Settings, environment: Mapping[str, str]) -> dict[str
 
 
 def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
-    """Return what acting may run as root: each unit stopped in each way and brought back, and what playbooks offer."""
+    """Return what acting may run as root: all that can be done with the named units, and what playbooks offer."""
     units = sorted(unit for unit in Policy.of(settings.tables).units if not is_protected((unit,)))
     if not units:
         return ()
     books = library(settings.playbooks).playbooks
     offered = {action for book in books for used in book.causes for action in used.remedy}
-    of_units = [argv for unit in units for name in _OF_UNITS for argv in _rights(name, unit)]
-    of_nodes = [argv for name in _OF_NODES if name in offered for argv in _rights(name, "")]
-    return (*of_units, *of_nodes)
-
-
-_OF_UNITS, _OF_NODES = ("disable_unit", "mask_unit", "restore_unit"), ("reboot", "drop_caches")
-
-
-def _rights(action: str, unit: str) -> tuple[tuple[str, ...], ...]:
-    return ACTIONS[action].rights({"unit": unit})
+    return rights_as_root(ACTIONS.values(), units, offered)
 
 
 def _triage(settings: Settings, transport: ActingTransport) -> Triage:

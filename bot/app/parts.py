@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.domain.contracts import ActingTransport, Transport
 from bot.domain.node import Node
@@ -43,7 +44,7 @@ def library(extra: Sequence[Path] = ()) -> Library:
 
     Raises: PlaybookError when one cannot be used as written.
     """
-    return Library.load([_own_playbooks(), *extra], PROBES, CAUSES)
+    return Library.load([_own_playbooks(), *extra], PROBES, CAUSES, ACTIONS)
 
 
 def _own_playbooks() -> Path:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from bot.domain.readings.cgroups import CgroupsReading
 from bot.domain.safe_text import one_line
+from bot.probes.cgroups import CgroupsReading
 
 # What systemd allows in a unit's name (unit names that it escapes hold `\x2d` and the like). Anybody names a cgroup.
 _SERVICE = re.compile(r"[A-Za-z0-9:_.\\@-]{1,247}\.service")

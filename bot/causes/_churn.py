@@ -9,10 +9,11 @@ from bot.causes._figures import count, span
 from bot.causes._recent import age_by_clock
 from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.agents import Agent, AgentsReading
-from bot.domain.readings.containers import Container, ContainersReading
-from bot.domain.readings.host import HostReading
-from bot.domain.readings.units import UnitsReading
+from bot.probes.agents import Agent, AgentsReading
+from bot.probes.containers import ContainersReading
+from bot.probes.formats.container_lists import Container
+from bot.probes.host import HostReading
+from bot.probes.units import UnitsReading
 
 
 @dataclass(frozen=True, slots=True)

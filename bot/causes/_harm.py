@@ -10,13 +10,14 @@ from bot.causes._held_core import STATISTICS_WALKERS, Hold, hold
 from bot.causes._starvation import starvation
 from bot.domain.cause import Tuning
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.cpu import CpuReading
-from bot.domain.readings.host import HostReading
-from bot.domain.readings.kernel_log import KernelEvent, KernelEventKind, KernelLogReading
-from bot.domain.readings.processes import ProcessesReading
-from bot.domain.readings.reclaim import ReclaimReading
 from bot.domain.verdict import Confidence, Evidence
+from bot.probes.cgroups import CgroupsReading
+from bot.probes.cpu import CpuReading
+from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.host import HostReading
+from bot.probes.kernel_log import KernelLogReading
+from bot.probes.processes import ProcessesReading
+from bot.probes.reclaim import ReclaimReading
 
 # Until 5.8 each read of v1 memory.numa_stat summed per-CPU counters over the whole tree, dying cgroups included.
 CHEAP_WALK_SINCE = (5, 8)

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from bot.causes._figures import percent
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cpu import CpuReading, HeldCore
-from bot.domain.readings.processes import ProcessesReading, ProcessUse
+from bot.probes.cpu import CpuReading, HeldCore
+from bot.probes.processes import ProcessesReading, ProcessUse
 
 # Programs that read every cgroup's statistics again and again, by comm (15 characters at most).
 STATISTICS_WALKERS = (

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.domain.readings.cpu import CoreSecond, CpuReading
-from bot.domain.readings.interrupts import InterruptLine, InterruptsReading
+from bot.probes.cpu import CpuReading
+from bot.probes.formats.core_second import CoreSecond
+from bot.probes.interrupts import InterruptLine, InterruptsReading
 
 
 @dataclass(frozen=True, slots=True)

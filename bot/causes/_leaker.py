@@ -15,10 +15,10 @@ from bot.causes._loops import Loop, LoopState
 from bot.causes._standing import Standing, standing
 from bot.domain.cause import Tuning
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.containers import ContainersReading
-from bot.domain.readings.host import HostReading
-from bot.domain.readings.units import Unit, UnitsReading
 from bot.domain.verdict import Confidence
+from bot.probes.containers import ContainersReading
+from bot.probes.host import HostReading
+from bot.probes.units import Unit, UnitsReading
 
 # An argument by pace (so many seconds a cgroup) knows no count, so a count that fits better than this beats it.
 _PACE_FIT = math.log(1.5)

@@ -9,8 +9,8 @@ from datetime import timedelta
 from bot.causes._figures import count, span
 from bot.domain import protected
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.host import HostReading
-from bot.domain.readings.units import Unit, UnitsReading
+from bot.probes.host import HostReading
+from bot.probes.units import Unit, UnitsReading
 
 _TOLD = (
     "Id=", "ActiveState=", "SubState=", "Result=", "NRestarts=", "ExecMainStatus=", "UnitFileState=", "RestartUSec=",

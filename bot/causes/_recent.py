@@ -7,8 +7,8 @@ from datetime import datetime, timedelta
 
 from bot.causes._figures import span
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.host import HostReading
-from bot.domain.readings.kernel_log import KernelEvent
+from bot.probes.formats.kernel_line import KernelEvent
+from bot.probes.host import HostReading
 
 
 def age(snapshot: Snapshot, event: KernelEvent) -> timedelta | None:

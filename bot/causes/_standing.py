@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_protected
-from bot.domain.readings.agents import Agent, AgentsReading
-from bot.domain.readings.units import Unit, UnitsReading
+from bot.probes.agents import Agent, AgentsReading
+from bot.probes.units import Unit, UnitsReading
 
 # UnitFileStates that have no [Install] links to take away, or whose links are not what starts them.
 _NOT_DISABLED_USEFULLY = ("static", "generated", "indirect", "transient", "masked")

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from bot.causes import _recent
 from bot.causes._figures import count
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.interrupts import InterruptLine, InterruptsReading
-from bot.domain.readings.kernel_log import KernelEvent, KernelEventKind, KernelLogReading
-from bot.domain.readings.nic import NicReading
+from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.interrupts import InterruptLine, InterruptsReading
+from bot.probes.kernel_log import KernelLogReading
+from bot.probes.nic import NicReading
 
 _COUNTER = "suspected_poll_starvation"
 _SAID = (KernelEventKind.NIC_STARVED, KernelEventKind.NIC_STALLED, KernelEventKind.NETDEV_WATCHDOG)

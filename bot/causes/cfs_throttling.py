@@ -11,9 +11,9 @@ from __future__ import annotations
 from bot.causes._figures import percent, span
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cpu import CpuReading
-from bot.domain.readings.throttling import ThrottlingReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.cpu import CpuReading
+from bot.probes.throttling import ThrottlingReading
 
 NAME = "cfs-throttling"
 

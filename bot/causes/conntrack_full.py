@@ -11,9 +11,10 @@ from bot.causes import _recent
 from bot.causes._figures import percent, sentence
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.conntrack import ConntrackReading
-from bot.domain.readings.kernel_log import KernelEventKind, KernelLogReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.conntrack import ConntrackReading
+from bot.probes.formats.kernel_line import KernelEventKind
+from bot.probes.kernel_log import KernelLogReading
 
 NAME = "conntrack-full"
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 from bot.causes._figures import percent
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cpu import CpuReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.cpu import CpuReading
 
 NAME = "cpu-steal"
 

@@ -17,10 +17,10 @@ from bot.causes._loops import Loop, LoopState
 from bot.causes._standing import Standing, keep_from_starting, standing
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.containers import ContainersReading
-from bot.domain.readings.host import HostReading
-from bot.domain.readings.units import UnitsReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.containers import ContainersReading
+from bot.probes.host import HostReading
+from bot.probes.units import UnitsReading
 
 NAME = "crash-looping-unit"
 

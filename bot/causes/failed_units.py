@@ -15,8 +15,8 @@ from bot.causes._figures import count
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_essential
-from bot.domain.readings.units import Unit, UnitsReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.units import Unit, UnitsReading
 
 NAME = "failed-units"
 _SHOWN_MOST = 6  # what a person reads; the suspects name them all

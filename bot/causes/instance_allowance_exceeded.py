@@ -10,8 +10,8 @@ from __future__ import annotations
 from bot.causes._figures import sentence
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.nic import ALLOWANCE_COUNTERS, NicReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.nic import ALLOWANCE_COUNTERS, NicReading
 
 NAME = "instance-allowance-exceeded"
 _MEANS = {

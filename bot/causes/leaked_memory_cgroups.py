@@ -24,9 +24,9 @@ from bot.causes._starvation import starvation
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.reclaim import ReclaimReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.cgroups import CgroupsReading
+from bot.probes.reclaim import ReclaimReading
 
 NAME = "leaked-memory-cgroups"
 
@@ -192,4 +192,5 @@ CAUSE = Cause(
         "walker_share", "memory_gone_percent", "kib_per_cgroup_most", "ids_live_many", "recent_hours",
     ),
     weigh=weigh,
+    eased_by=("drop_caches",),
 )  # fmt: skip

@@ -15,9 +15,10 @@ from bot.causes._starvation import starvation
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cpu import CpuReading
-from bot.domain.readings.kernel_log import KernelEventKind, KernelLogReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.cpu import CpuReading
+from bot.probes.formats.kernel_line import KernelEventKind
+from bot.probes.kernel_log import KernelLogReading
 
 NAME = "lockup"
 _LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
@@ -71,4 +72,5 @@ CAUSE = Cause(
     probes=("kernel_log", "host", "cpu", "nic"),
     thresholds=("recent_hours", "now_minutes", "repeats_few", "core_held_percent", "core_held_seconds"),
     weigh=weigh,
+    cured_alone_by=("reboot",),  # the kernel itself is stuck or full, and nothing leaks that a boot would bring back
 )

@@ -13,10 +13,11 @@ from bot.causes import _recent
 from bot.causes._figures import count, memory, percent, sentence
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.kernel_log import KernelEvent, KernelEventKind, KernelLogReading
-from bot.domain.readings.processes import ProcessesReading
-from bot.domain.readings.reclaim import ReclaimReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.kernel_log import KernelLogReading
+from bot.probes.processes import ProcessesReading
+from bot.probes.reclaim import ReclaimReading
 
 NAME = "memory-reclaim"
 _BY_LIMIT = ("emory cgroup out of memory", "CONSTRAINT_MEMCG")  # a pod passed its own limit: the node has memory

@@ -15,10 +15,11 @@ from bot.causes._landing import rows
 from bot.causes._starvation import says_starved, starvation
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cpu import CpuReading
-from bot.domain.readings.kernel_log import KernelEvent, KernelEventKind, KernelLogReading
-from bot.domain.readings.nic import NicReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.cpu import CpuReading
+from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.kernel_log import KernelLogReading
+from bot.probes.nic import NicReading
 
 NAME = "nic-device-fault"
 _FAULTS = (KernelEventKind.NIC_DEVICE_ERROR, KernelEventKind.NIC_RESET_FAILED)  # no want of CPU makes these

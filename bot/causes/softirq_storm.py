@@ -13,10 +13,10 @@ from bot.causes._figures import count, percent
 from bot.causes._landing import full_cores, is_one_core, landing, rows
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cpu import CpuReading
-from bot.domain.readings.interrupts import InterruptsReading
-from bot.domain.readings.softirq import SoftirqReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.cpu import CpuReading
+from bot.probes.interrupts import InterruptsReading
+from bot.probes.softirq import SoftirqReading
 
 NAME = "softirq-storm"
 

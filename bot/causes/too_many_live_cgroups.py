@@ -16,9 +16,10 @@ from bot.causes._held_core import hold
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.kernel_log import KernelEvent, KernelEventKind, KernelLogReading
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.cgroups import CgroupsReading
+from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.kernel_log import KernelLogReading
 
 NAME = "too-many-live-cgroups"
 
@@ -76,4 +77,5 @@ CAUSE = Cause(
     probes=("cgroups", "cpu", "processes", "kernel_log", "host"),
     thresholds=("live_many", "core_held_percent", "core_held_seconds", "walker_share", "recent_hours"),
     weigh=weigh,
+    cured_alone_by=("reboot",),  # the kernel itself is stuck or full, and nothing leaks that a boot would bring back
 )

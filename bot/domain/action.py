@@ -45,43 +45,88 @@ class ByCalls:
 
 
 @dataclass(frozen=True, slots=True)
-class Action:
-    """One thing that can be done.
+class RemedyRules:
+    """Where an action may stand in a playbook's remedy. Each rule is the reason that an author is told, "" for no rule.
 
-    Shape: `commands(args, snapshot)` returns the command lines, quoted for a POSIX shell, in order. `looks(args)` are
-    the commands by which its effect is seen, and `facts(args, outputs)` what they said. `judge(args, before, now)`
-    compares facts. `patience(before)` is how long the effect may take, None where the settings say it; where `settles`,
-    it is also how far apart two looks are that both have to prove it. `undo(args, before)` are the commands that bring
-    back what was, `inverse(args, before)` the same as steps of a plan. `rights(args)` are the argument lists that it
-    runs as root. `limit` bounds one command.
-    `only_for_reboot`: without a reboot that is still to come it is pointless. `ended_by` is the action that takes it
-    back within the same plan; from there on it need not hold. `by_calls` is set where it is done by an API.
+    Shape: `before_reboot`: it comes before a reboot. `last`: it comes last. `after_stopping`: it comes after a step
+    that stops a unit, except for a cause that it cures alone (`Cause.cured_alone_by`). `only_where`: it is only for
+    causes that say so (`Cause.eased_by`).
+    """
+
+    before_reboot: str = ""
+    last: str = ""
+    after_stopping: str = ""
+    only_where: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One thing that can be done, and everything that the rest of the program has to know of it.
+
+    What people read: `title` ("Disable {unit}"), `verb` ("disable") and `impact`, what it does to the node and what
+    runs there ("{unit} stops now …"); braces stand for arguments. `targets` are the arguments that name what it acts
+    on. `note` is a sentence beside every plan that has it.
+
+    How it is done: `commands(args, snapshot)` returns the command lines, quoted for a POSIX shell, in order. `rights`
+    are the argument lists that it runs as root. `limit` bounds one command. `by_calls` is set where an API does it.
+
+    How it is proved: `looks(args)` are the commands by which its effect is seen, and `facts(args, outputs)` what they
+    said. `judge(args, before, now)` compares facts. `patience(before)` is how long the effect may take, None where the
+    settings say it; where `settles`, it is also how far apart two looks are that both have to prove it.
+
+    How it is undone: `undo(args, before)` are the commands that bring back what was, `inverse(args, before)` the same
+    as steps of a plan.
+
+    How it goes with others: `reboots`: its effect is another boot. `stops_a_unit`: it keeps a unit from running and
+    from starting. `remedy` says where playbooks may name it, None: nowhere. `in_place_of` is the action whose place it
+    takes where a playbook offers this one and not the other. `only_for_reboot`: it is pointless without a reboot that
+    is still to come. `ended_by` is the action that takes it back within the same plan; from there on it need not hold.
+
     Raises: `commands` raises CannotRead when the snapshot lacks what the action must be fenced by; `facts` when the
     looks do not say.
     """
 
     name: str
     title: str
+    verb: str
+    impact: str
+    targets: tuple[str, ...] = ()
+    note: str = ""
+
     commands: Callable[[Args, Snapshot], tuple[str, ...]]
+    rights: Callable[[Args], tuple[tuple[str, ...], ...]]
+    limit: timedelta = timedelta(seconds=100)
+    by_calls: ByCalls | None = None
+
     looks: Callable[[Args], tuple[Command, ...]]
     facts: Callable[[Args, Outputs], Facts]
     judge: Callable[[Args, Facts, Facts], Proof]
-    patience: Callable[[Facts], timedelta | None]
-    undo: Callable[[Args, Facts], tuple[str, ...]]
-    rights: Callable[[Args], tuple[tuple[str, ...], ...]]
+    patience: Callable[[Facts], timedelta | None] = lambda before: None
     settles: bool = True
-    limit: timedelta = timedelta(seconds=100)
+
+    undo: Callable[[Args, Facts], tuple[str, ...]] = lambda args, before: ()
     inverse: Callable[[Args, Facts], tuple[Step, ...]] = lambda args, before: ()
 
+    reboots: bool = False
+    stops_a_unit: bool = False
+    remedy: RemedyRules | None = RemedyRules()
+    in_place_of: str = ""
     only_for_reboot: bool = False
     ended_by: str = ""
-    by_calls: ByCalls | None = None
-
-    @property
-    def reboots(self) -> bool:
-        """True when its effect is another boot."""
-        return not self.settles and self.by_calls is None
 
     def said(self, args: Args) -> str:
         """Its title with its arguments, for people."""
         return self.title.format_map(dict(args))
+
+    def words(self, args: Args) -> str:
+        """What it does, in a few words for the middle of a sentence: "disable ecs.service"."""
+        return " ".join([self.verb, *(args[name] for name in self.targets if name in args)])
+
+    def impact_of(self, args: Args) -> str:
+        """What it does to the node and what runs there; "?" for an argument that is not known."""
+        return self.impact.format_map(_Known(args))
+
+
+class _Known(dict[str, str]):
+    def __missing__(self, key: str) -> str:
+        return "?"

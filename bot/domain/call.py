@@ -53,6 +53,11 @@ class Answered:
         return 200 <= self.status < 300
 
 
+def is_call(line: str) -> bool:
+    """True for a line that says a call, and is no command of a shell."""
+    return _LINE.match(line.partition(_REMARK)[0]) is not None
+
+
 def remarked(line: str, remark: str) -> str:
     """Return a call's line with a remark for whoever reads it."""
     return f"{line}{_REMARK}{remark}"

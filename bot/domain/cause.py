@@ -49,7 +49,8 @@ class Cause:
 
     Shape: `probes` are what `weigh` looks at; `thresholds` the names it takes from its tuning. `weigh` returns a
     Finding where the readings support the cause, RuledOut where they speak against it, and Undecided where what was
-    not read leaves it open.
+    not read leaves it open. `cured_alone_by` are actions that cure it although no unit was stopped before, because
+    nothing runs that would bring it back. `eased_by` are actions that help this cause for now, and not each.
     """
 
     name: str
@@ -57,3 +58,5 @@ class Cause:
     probes: tuple[str, ...]
     thresholds: tuple[str, ...]
     weigh: Callable[[Snapshot, Tuning], Weighing]
+    cured_alone_by: tuple[str, ...] = ()
+    eased_by: tuple[str, ...] = ()

@@ -45,6 +45,21 @@ def written(duration: timedelta) -> str:
     return f"{milliseconds}ms" if milliseconds else "0s"
 
 
+def span(duration: timedelta) -> str:
+    """Return a duration in its two largest units.
+
+    Example:
+    >>> span(timedelta(days=11, hours=3, minutes=5))
+    '11 d 3 h'
+    """
+    seconds = int(duration.total_seconds())
+    for size, unit, smaller, name in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
+        if seconds >= size:
+            rest = seconds % size // smaller
+            return f"{seconds // size} {unit}" + (f" {rest} {name}" if rest else "")
+    return f"{seconds} s"
+
+
 def parse_day_span(written: str) -> tuple[int, int]:
     """Return a span of the day, in minutes since midnight UTC; it may go over midnight.
 

@@ -12,7 +12,10 @@ from bot.domain.errors import CannotRead
 
 
 class Reading(Protocol):
-    """A typed answer; `probe` names the question it answers."""
+    """A typed answer; `probe` names the question it answers.
+
+    Shape: a reading that says what machine or system this is has `traits()`: short texts by name, as people see them.
+    """
 
     probe: ClassVar[str]
 
@@ -25,6 +28,15 @@ class Unread:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class CustomReading:
+    """The answer of a probe that a playbook defines: named fields out of one command's output."""
+
+    probe: str
+    fields: Mapping[str, float | str | bool]
+    source: tuple[str, ...] = field(default=())
+
+
 R = TypeVar("R", bound=Reading)
 
 
@@ -32,6 +44,7 @@ R = TypeVar("R", bound=Reading)
 class Probe:
     """A question: commands, and the pure function that turns their outputs into a reading.
 
+    Shape: `reading` is the type of what `parse` returns; playbooks' conditions may use its fields.
     Raises: `parse` raises CannotRead (and nothing else) when the outputs hold no answer.
     """
 
@@ -39,6 +52,7 @@ class Probe:
     title: str
     commands: tuple[Command, ...]
     parse: Callable[[Outputs], Any]
+    reading: type[Any] = object
 
     def read(self, outputs: Outputs) -> Any:
         """Return the reading, or Unread with the reason."""
@@ -63,6 +77,15 @@ class Snapshot:
         if isinstance(reading, kind | Unread):
             return reading
         return Unread(kind.probe, "not asked")
+
+    @property
+    def traits(self) -> Mapping[str, str]:
+        """What machine and system this is, by name, as far as its readings say."""
+        found: dict[str, str] = {}
+        for reading in self.readings.values():
+            if (traits := getattr(reading, "traits", None)) is not None:
+                found |= traits()
+        return found
 
     @property
     def unread(self) -> tuple[Unread, ...]:

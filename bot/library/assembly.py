@@ -1,21 +1,30 @@
-"""Puts a playbook together: its shape, what it takes from the one it extends, and the tables of probes and causes."""
+"""Puts a playbook together: its shape, what it takes from the one it extends, and what there is to be named."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from bot.domain.action import Action
 from bot.domain.cause import Cause, Threshold
 from bot.domain.playbook import Condition, Playbook, WeighedCause
 from bot.domain.probe import Probe
 from bot.domain.problems import Problems
-from bot.domain.readings import READINGS
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Status
 from bot.library.document import Document
 from bot.library.kinds import Kind
 from bot.library.remedies import remedy_fault
 from bot.library.shapes import CauseShape, ConditionShape, PlaybookShape
+
+
+@dataclass(frozen=True, slots=True)
+class Tables:
+    """The probes, causes and actions that playbooks may name."""
+
+    probes: Mapping[str, Probe]
+    causes: Mapping[str, Cause]
+    actions: Mapping[str, Action]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +40,7 @@ def assemble(
     document: Document,
     origin: str,
     parent: Assembled | None,
-    tables: tuple[Mapping[str, Probe], Mapping[str, Cause]],
+    tables: Tables,
     problems: Problems,
 ) -> Assembled:
     """Return the playbook.
@@ -70,13 +79,13 @@ class _Assembly:
         shape: PlaybookShape,
         document: Document,
         parent: Assembled | None,
-        tables: tuple[Mapping[str, Probe], Mapping[str, Cause]],
+        tables: Tables,
         problems: Problems,
     ) -> None:
         self._shape = shape
         self._document = document
         self._parent = parent.playbook if parent is not None else None
-        self._known_probes, self._known_causes = tables
+        self._known_probes, self._known_causes, self._actions = tables.probes, tables.causes, tables.actions
         self._problems = problems
         self.own_kinds: dict[str, Mapping[str, Kind]] = dict(parent.own_kinds) if parent is not None else {}
 
@@ -182,7 +191,7 @@ class _Assembly:
         remedy = inherited.remedy if inherited is not None else ()
         if shape.remedy is not None:
             remedy = tuple(shape.remedy)
-            if fault := remedy_fault(cause.name, remedy):
+            if fault := remedy_fault(cause, remedy, self._actions, self._known_causes):
                 self._wrong(f"remedy of {cause.name}: {fault}", *path, "remedy")
         lasting_fix = shape.lasting_fix or (inherited.lasting_fix if inherited is not None else "")
         if "\n" in lasting_fix:
@@ -213,9 +222,7 @@ class _Assembly:
                     self._wrong(
                         f"{shape.name} has a {key} and no status; add status: degraded", "conditions", index, key
                     )
-        askable = {
-            name: kind for name in probes if (kind := self.own_kinds.get(name) or READINGS.get(name)) is not None
-        }
+        askable = {name: self.own_kinds.get(name) or probe.reading for name, probe in probes.items()}
         try:
             expression = read_expression(shape.when, askable, {*self._known_probes, *self.own_kinds} - askable.keys())
         except Misread as no:

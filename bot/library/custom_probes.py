@@ -14,8 +14,7 @@ from typing import Any, NoReturn
 from bot.domain.command import Command, Looks, Outputs
 from bot.domain.duration import parse_duration, written
 from bot.domain.errors import CannotRead
-from bot.domain.probe import Probe
-from bot.domain.readings.custom import CustomReading
+from bot.domain.probe import CustomReading, Probe
 from bot.domain.safe_text import one_line, safe
 from bot.library.kinds import Kind
 from bot.library.kleene import FUNCTIONS

@@ -15,8 +15,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain.nearest import did_you_mean
-from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.custom import CustomReading
+from bot.domain.probe import CustomReading, Snapshot, Unread
 from bot.domain.safe_text import one_line
 from bot.domain.truth import Truth, Unknown
 from bot.library.kinds import Kind, all_attributes, fields_of

@@ -6,14 +6,13 @@ from collections.abc import Iterable
 from dataclasses import fields
 from typing import Any
 
-from bot.library.remedies import ACTIONS
 from bot.library.shapes import SHAPES, WORD, core_schema
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
-def json_schema(probes: Iterable[str], causes: Iterable[str]) -> dict[str, Any]:
-    """Return the schema; the names of probes and causes become its suggestions.
+def json_schema(probes: Iterable[str], causes: Iterable[str], actions: Iterable[str]) -> dict[str, Any]:
+    """Return the schema; the names of probes, causes and actions become its suggestions.
 
     Shape: what hangs on several keys together (thresholds of a cause, names in an expression) is not in it.
     """
@@ -36,7 +35,7 @@ def json_schema(probes: Iterable[str], causes: Iterable[str]) -> dict[str, Any]:
         else:
             way["propertyNames"] = {"enum": names}
             used = way["additionalProperties"]["anyOf"][0]
-            _list_of(used["properties"]["remedy"])["items"] = {"enum": list(ACTIONS)}
+            _list_of(used["properties"]["remedy"])["items"] = {"enum": list(actions)}
     return {"$schema": DIALECT, **schema, "title": "Playbook"}
 
 

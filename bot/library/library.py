@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from bot.domain.action import Action
 from bot.domain.cause import Cause
 from bot.domain.errors import PlaybookError, UnknownPlaybook
 from bot.domain.nearest import did_you_mean
@@ -14,9 +15,10 @@ from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe
 from bot.domain.problems import Problems, decode_file
 from bot.domain.safe_text import one_line
-from bot.library.assembly import Assembled, assemble
+from bot.library.assembly import Assembled, Tables, assemble
 from bot.library.checker import Checker
 from bot.library.document import LIMIT_BYTES, Document, read_document
+from bot.library.remedies import actions_for_playbooks
 from bot.library.shapes import PlaybookShape
 
 _SUFFIXES = {".yaml", ".yml"}
@@ -42,22 +44,27 @@ class Library:
     the one whose place it takes.
     """
 
-    __slots__ = ("_causes", "_checker", "_drafts", "_playbooks", "_probes")
+    __slots__ = ("_checker", "_drafts", "_playbooks", "_tables")
 
-    def __init__(self, drafts: Sequence[_Draft], probes: Mapping[str, Probe], causes: Mapping[str, Cause]) -> None:
+    def __init__(self, drafts: Sequence[_Draft], tables: Tables) -> None:
         self._checker = Checker()
-        self._probes = probes
-        self._causes = causes
+        self._tables = tables
         self._drafts = tuple(drafts)
         self._playbooks: Mapping[str, Playbook] = {}
 
     @classmethod
-    def load(cls, folders: Iterable[Path], probes: Mapping[str, Probe], causes: Mapping[str, Cause]) -> Library:
+    def load(
+        cls,
+        folders: Iterable[Path],
+        probes: Mapping[str, Probe],
+        causes: Mapping[str, Cause],
+        actions: Mapping[str, Action],
+    ) -> Library:
         """Read every playbook (`*.yaml`, `*.yml`) in these folders.
 
         Raises: PlaybookError, with file and line, when a folder or any file in it cannot be used as written.
         """
-        library = cls((), probes, causes)
+        library = cls((), Tables(probes, causes, actions))
         faults: list[PlaybookError] = []
         drafts: list[_Draft] = []
         for folder in folders:
@@ -105,13 +112,13 @@ class Library:
         """
         draft = self._draft(path)
         others = [other for other in self._drafts if not _same(other.path, path)]
-        return _Assembler([*others, draft], self._probes, self._causes).of(draft).playbook
+        return _Assembler([*others, draft], self._tables).of(draft).playbook
 
     def json_schema(self) -> dict[str, Any]:
         """Return the JSON Schema of a playbook's file, for editors."""
         from bot.library.json_schema import json_schema
 
-        return json_schema(self._probes, self._causes)
+        return json_schema(self._tables.probes, self._tables.causes, actions_for_playbooks(self._tables.actions))
 
     def _draft(self, path: Path) -> _Draft:
         problems = Problems(str(path), PlaybookError)
@@ -124,7 +131,7 @@ class Library:
         return _Draft(path, self._checker.check(document, problems), document)
 
     def _assembled(self) -> Mapping[str, Playbook]:
-        assembler = _Assembler(self._drafts, self._probes, self._causes)
+        assembler = _Assembler(self._drafts, self._tables)
         playbooks: dict[str, Playbook] = {}
         faults: list[PlaybookError] = []
         for draft in self._drafts:
@@ -139,9 +146,9 @@ class Library:
 class _Assembler:
     """Puts drafts together, each after the one that it extends."""
 
-    def __init__(self, drafts: Sequence[_Draft], probes: Mapping[str, Probe], causes: Mapping[str, Cause]) -> None:
+    def __init__(self, drafts: Sequence[_Draft], tables: Tables) -> None:
         self._drafts = drafts
-        self._tables = (probes, causes)
+        self._tables = tables
         self._done: dict[int, Assembled] = {}
 
     def of(self, draft: _Draft, below: tuple[_Draft, ...] = ()) -> Assembled:

@@ -1,56 +1,58 @@
-"""The actions that a playbook may offer, and in which order they cure."""
+"""Whether a playbook may offer a remedy: what its actions say of their order, held against what the cause says."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from bot.domain.action import Action
+from bot.domain.cause import Cause
 from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
 
-ACTIONS = ("disable_unit", "mask_unit", "drop_caches", "drain", "uncordon", "reboot")
-_STOPPING = {"disable_unit", "mask_unit"}
-# Causes in which nothing leaks that a reboot would bring back: the kernel itself is stuck or full.
-FREED_BY_DROPPING = "leaked-memory-cgroups"
-REBOOT_ALONE = ("lockup", "too-many-live-cgroups")
+
+def actions_for_playbooks(actions: Mapping[str, Action]) -> tuple[str, ...]:
+    """Return the names of the actions that a playbook may offer."""
+    return tuple(name for name, action in actions.items() if action.remedy is not None)
 
 
-def remedy_fault(cause: str, remedy: Sequence[str]) -> str | None:
-    """Return what is wrong with a remedy, None when nothing is.
-
-    Example:
-    >>> remedy_fault("lockup", ["reboot"]) is None
-    True
-    >>> remedy_fault("crash-looping-unit", ["reboot", "disable_unit"])
-    'disable_unit comes before reboot: a reboot starts again what is not disabled'
-    """
-    for action in remedy:
-        if action not in ACTIONS:
-            return f'"{one_line(action, 60)}" is no action. {did_you_mean(action, ACTIONS)}'
+def remedy_fault(
+    cause: Cause, remedy: Sequence[str], actions: Mapping[str, Action], causes: Mapping[str, Cause]
+) -> str | None:
+    """Return what is wrong with a remedy, None when nothing is; `causes` are all, to say which ones it would help."""
+    known = actions_for_playbooks(actions)
+    for name in remedy:
+        if name not in known:
+            return f'"{one_line(name, 60)}" is no action. {did_you_mean(name, known)}'
     if len(set(remedy)) != len(remedy):
         return "an action is named twice"
-    if "uncordon" in remedy and remedy[-1] != "uncordon":
-        return "uncordon comes last: it lets work back onto the node"
-    if "reboot" not in remedy:
-        return _dropping_fault(cause, remedy)
-    after = remedy[remedy.index("reboot") :]
-    for action in after:
-        if action in _STOPPING:
-            return f"{action} comes before reboot: a reboot starts again what is not disabled"
-        if action == "drain":
-            return "drain comes before reboot: afterwards there is nothing left to move away"
-    if not _STOPPING & set(remedy) and cause not in REBOOT_ALONE:
-        return (
-            "a reboot needs disable_unit or mask_unit before it, or the cause is back after it "
-            f"(alone it cures only {' and '.join(REBOOT_ALONE)})"
-        )
-    return _dropping_fault(cause, remedy)
-
-
-def _dropping_fault(cause: str, remedy: Sequence[str]) -> str | None:
-    if "drop_caches" not in remedy:
-        return None
-    if cause != FREED_BY_DROPPING:
-        return f"drop_caches frees dying memory cgroups: it helps only {FREED_BY_DROPPING}"
-    if not _STOPPING & set(remedy[: remedy.index("drop_caches")]):
-        return "drop_caches needs disable_unit or mask_unit before it: it frees for now, and stops no leak"
+    reboot_at = next((at for at, name in enumerate(remedy) if actions[name].reboots), len(remedy))
+    for at, name in enumerate(remedy):
+        rules = actions[name].remedy
+        assert rules is not None
+        if rules.last and name != remedy[-1]:
+            return f"{name} comes last: {rules.last}"
+        if rules.before_reboot and at > reboot_at:
+            return f"{name} comes before reboot: {rules.before_reboot}"
+    for name in sorted(remedy, key=lambda name: not actions[name].reboots):  # a reboot's fault is told first
+        if fault := _fault_for_cause(cause, name, remedy, actions, causes):
+            return fault
     return None
+
+
+def _fault_for_cause(
+    cause: Cause, name: str, remedy: Sequence[str], actions: Mapping[str, Action], causes: Mapping[str, Cause]
+) -> str | None:
+    action = actions[name]
+    rules = action.remedy
+    assert rules is not None
+    if rules.only_where and name not in cause.eased_by:
+        helped = [other.name for other in causes.values() if name in other.eased_by]
+        return f"{name} is not for this cause: {rules.only_where}, so it helps only {' and '.join(helped) or 'none'}"
+    stopped = any(actions[before].stops_a_unit for before in remedy[: remedy.index(name)])
+    if not rules.after_stopping or stopped or name in cause.cured_alone_by:
+        return None
+    stopping = " or ".join(known for known in actions_for_playbooks(actions) if actions[known].stops_a_unit)
+    cured = [other.name for other in causes.values() if name in other.cured_alone_by]
+    alone = f" (alone it cures only {' and '.join(cured)})" if cured else ""
+    what = "a reboot" if action.reboots else name
+    return f"{what} needs {stopping} before it: {rules.after_stopping}{alone}"

@@ -7,16 +7,61 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from typing import ClassVar
 
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.known_agents import KNOWN_AGENTS, KnownAgent
 from bot.domain.probe import Probe
 from bot.domain.protected import KUBELET_UNITS
-from bot.domain.readings.agents import Agent, AgentsReading
 from bot.domain.safe_text import one_line
 from bot.probes.formats.fragment import fragment
 from bot.probes.formats.sections import sections
+
+
+@dataclass(frozen=True, slots=True)
+class Agent:
+    """One known agent on this node.
+
+    Shape: `used` None: it cannot be told. `log_exits` counts lines of its own log that tell of a failed run.
+    """
+
+    name: str  # "ecs"
+    unit: str  # "ecs.service"
+    enabled: str = ""  # UnitFileState
+    active: str = ""
+    image: str = ""  # the image its container runs, where it is a container
+    used: bool | None = None
+    because: str = ""  # why used or unused
+    log_exits: int = 0
+    log_last_at: str = ""  # the log's own time text of the last failed run
+    source: tuple[str, ...] = ()
+
+    @property
+    def is_enabled(self) -> bool:
+        """True when the next boot starts it."""
+        return self.enabled.startswith("enabled")
+
+
+@dataclass(frozen=True, slots=True)
+class AgentsReading:
+    """The known agents that this node has; none at all is an answer."""
+
+    probe: ClassVar[str] = "agents"
+
+    agents: tuple[Agent, ...]
+    orchestrator: str = ""  # "kubernetes", "ecs" or ""
+
+    @property
+    def unused(self) -> tuple[Agent, ...]:
+        """Enabled agents that nothing on this node needs."""
+        return tuple(agent for agent in self.agents if agent.is_enabled and agent.used is False)
+
+    @property
+    def unused_count(self) -> int:
+        """How many enabled agents nothing on this node needs."""
+        return len(self.unused)
+
 
 ECS = "ecs"
 CONFIGS = ("/etc/ecs/ecs.config", "/var/lib/ecs/ecs.config")
@@ -176,4 +221,5 @@ PROBE = Probe(
         Command("files", ("sh", "-c", _FILES), output_limit_bytes=128 * 1024),
     ),
     parse=parse,
+    reading=AgentsReading,
 )

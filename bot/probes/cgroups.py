@@ -8,13 +8,59 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from bot.domain.command import Command, Looks, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
-from bot.domain.readings.cgroups import CgroupsReading
 from bot.probes.formats.cgroup_look import BELOW, END, Look, Row, read_look
 from bot.probes.formats.fragment import fragment
+
+
+@dataclass(frozen=True, slots=True)
+class CgroupsReading:
+    """Memory cgroups alive and dying.
+
+    Shape: `mode` is where the memory controller is: "v1", "v2" or "hybrid" (v1 controllers beside a unified tree).
+    `counter` says which figure `dying` is; `siblings` are the other v1 controllers' counts, a check without a walk.
+    `dying_below` holds the few cgroups of the first two levels with most dying under them, by their path from the root
+    ("system.slice/ecs.service"), each with a raw line in `source_below`; one that is missing was not told, never zero.
+    """
+
+    probe: ClassVar[str] = "cgroups"
+
+    mode: str
+    dying: int
+    alive: int
+    counter: str
+    dying_later: int | None = None  # at the second look
+    alive_later: int | None = None
+    seconds_between: float | None = None
+    alive_is_at_least: bool = False  # the count of directories was stopped at its cap
+    siblings: Mapping[str, int] = field(default_factory=dict)
+    source: tuple[str, ...] = ()
+    source_later: tuple[str, ...] = ()
+    dying_is_known: bool = True  # False: `dying` is 0 because so many live that the two cannot be told apart
+    dying_below: Mapping[str, int] = field(default_factory=dict)  # empty on v1, where no cgroup counts for itself
+    dying_below_later: Mapping[str, int] = field(default_factory=dict)
+    source_below: Mapping[str, str] = field(default_factory=dict)  # by the same path, of the newest look that told
+
+    def traits(self) -> Mapping[str, str]:
+        """Return which version of cgroups the node uses, for people."""
+        return {"cgroup": f"cgroup {self.mode}"}
+
+    @property
+    def growth(self) -> int | None:
+        """How many more are dying at the second look; None when there was none."""
+        return None if self.dying_later is None else self.dying_later - self.dying
+
+    @property
+    def growth_per_hour(self) -> float | None:
+        """Growth between the looks, by the hour."""
+        if self.growth is None or not self.seconds_between:
+            return None
+        return self.growth * 3600 / self.seconds_between
+
 
 # More directories than this are not walked: the walk takes kernfs locks that kubelet and systemd need. Ten thousand
 # cost 0.05 s of CPU, because a directory with two hard links has no directories in it and is not opened.
@@ -179,4 +225,5 @@ PROBE = Probe(
     title="memory cgroups, alive and dying",
     commands=(Command("look", ("sh", "-c", _FRAGMENT), looks=Looks.TWICE, output_limit_bytes=64 * 1024),),
     parse=parse,
+    reading=CgroupsReading,
 )

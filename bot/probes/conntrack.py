@@ -6,13 +6,32 @@ Defined in: Linux, Documentation/networking/nf_conntrack-sysctl.rst.
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
+from typing import ClassVar
 
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
-from bot.domain.readings.conntrack import ConntrackReading
 from bot.domain.safe_text import one_line
 from bot.probes.formats.sections import sections
+
+
+@dataclass(frozen=True, slots=True)
+class ConntrackReading:
+    """Entries and their limit; `loaded` False: the kernel tracks no connections here."""
+
+    probe: ClassVar[str] = "conntrack"
+
+    loaded: bool
+    count: int = 0
+    maximum: int = 0
+    source: tuple[str, ...] = ()
+
+    @property
+    def used_percent(self) -> float:
+        """How full the table is; 0 where there is none."""
+        return 100 * self.count / self.maximum if self.maximum else 0.0
+
 
 # Every network namespace has this one: with it in the answer, "No such file" for the others means what it says.
 _ALWAYS_THERE = "/proc/sys/net/core/somaxconn"
@@ -49,4 +68,5 @@ PROBE = Probe(
     title="connection tracking table",
     commands=(Command("conntrack", ("tail", "-v", "-n", "+1", _ALWAYS_THERE, _COUNT, _MAXIMUM)),),
     parse=parse,
+    reading=ConntrackReading,
 )

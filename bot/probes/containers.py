@@ -8,17 +8,47 @@ from __future__ import annotations
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
+from typing import ClassVar
 
 from bot.domain.batch import root_argv
 from bot.domain.command import Command, Looks, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
-from bot.domain.readings.containers import Container, ContainersReading
 from bot.domain.safe_text import one_line
-from bot.probes.formats.container_lists import DOCKER_ROW, crictl_rows, ctr_rows, docker_rows
+from bot.probes.formats.container_lists import DOCKER_ROW, Container, crictl_rows, ctr_rows, docker_rows
+
+
+@dataclass(frozen=True, slots=True)
+class ContainersReading:
+    """Containers of every runtime found; no runtime at all is an answer: `runtimes` is empty."""
+
+    probe: ClassVar[str] = "containers"
+
+    runtimes: tuple[str, ...]
+    containers: tuple[Container, ...] = ()
+    containers_later: tuple[Container, ...] | None = None
+    exits_by_image: Mapping[str, int] = field(default_factory=dict)  # in `exits_over`
+    exits_over: timedelta | None = None  # None: the runtime does not tell of past exits
+    refused: Mapping[str, str] = field(default_factory=dict)  # runtimes that are there and could not be read, and why
+    count_is_at_least: bool = False  # only the newest containers were listed
+
+    @property
+    def replaced(self) -> tuple[Container, ...]:
+        """Containers of the second look whose image was there in the first look under another id."""
+        if self.containers_later is None:
+            return ()
+        before = {container.id for container in self.containers}
+        images = {container.image for container in self.containers}
+        return tuple(c for c in self.containers_later if c.id not in before and c.image in images)
+
+    @property
+    def count(self) -> int:
+        """How many containers there are, running or not."""
+        return len(self.containers)
+
 
 MOST_CONTAINERS = 300  # the newest; a node may keep thousands of dead ones
 EXITS_OVER = timedelta(minutes=10)
@@ -180,4 +210,5 @@ PROBE = Probe(
         ),
     ),
     parse=parse,
+    reading=ContainersReading,
 )

@@ -6,15 +6,62 @@ Defined in: proc(5), os-release(5), machine-id(5), systemd-detect-virt(1), Linux
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from typing import ClassVar
 
 from bot.domain.command import Command, Outputs
+from bot.domain.duration import span
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
-from bot.domain.readings.host import HostReading
 from bot.domain.safe_text import one_line
 from bot.probes.formats.core_list import core_list
 from bot.probes.formats.sections import sections
+
+
+@dataclass(frozen=True, slots=True)
+class HostReading:
+    """Kernel, boot, distribution, virtualisation: what thresholds hang on. Empty text: not told by the node."""
+
+    probe: ClassVar[str] = "host"
+
+    kernel: str
+    boot_id: str
+    uptime: timedelta
+    machine_id: str = ""
+    distribution: str = ""
+    virtualisation: str = ""
+    cgroup_filesystem: str = ""
+    clocksource: str = ""
+    cores_online: int = 0
+    hostname: str = ""
+    node_time_at: datetime | None = None
+
+    def traits(self) -> Mapping[str, str]:
+        """Return what the node is, for people."""
+        found = {"kernel": f"kernel {self.kernel}", "up": f"up {span(self.uptime)}"}
+        found |= {"cores": f"{self.cores_online} cores"} if self.cores_online else {}
+        told = {"distribution": self.distribution, "virtualisation": self.virtualisation}
+        return found | {name: said for name, said in told.items() if said}
+
+    @property
+    def kernel_version(self) -> tuple[int, int]:
+        """Major and minor of `uname -r`; (0, 0) when it does not say.
+
+        Example:
+        >>> from datetime import timedelta
+        >>> HostReading("5.4.0-1084-aws", "b", timedelta(1)).kernel_version
+        (5, 4)
+        """
+        found = re.match(r"(\d+)\.(\d+)", self.kernel)
+        return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
+
+    @property
+    def uptime_seconds(self) -> float:
+        """Seconds since boot."""
+        return self.uptime.total_seconds()
+
 
 _KERNEL, _UPTIME, _HOSTNAME = "/proc/sys/kernel/osrelease", "/proc/uptime", "/proc/sys/kernel/hostname"
 _BOOT_ID, _MACHINE_ID = "/proc/sys/kernel/random/boot_id", "/etc/machine-id"
@@ -105,4 +152,5 @@ PROBE = Probe(
         Command("said", ("sh", "-c", _FRAGMENT), output_limit_bytes=4096),
     ),
     parse=parse,
+    reading=HostReading,
 )

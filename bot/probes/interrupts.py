@@ -6,15 +6,67 @@ Defined in: Linux, Documentation/filesystems/proc.rst and core-api/irq/irq-affin
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar
 
 from bot.domain.command import Command, Looks, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
-from bot.domain.readings.interrupts import InterruptLine, InterruptsReading
 from bot.domain.safe_text import one_line
 from bot.probes.formats.core_list import MOST_CORES, core_list
 from bot.probes.formats.counter import counts, risen
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptLine:
+    """One interrupt of a network device.
+
+    Shape: `rises` maps core -> interrupts inside the window, for cores where it rose; `cores` is where it may be
+    delivered (effective affinity), empty where the kernel does not tell; `queue` is the queue it serves.
+    """
+
+    irq: str
+    name: str
+    rises: Mapping[int, int] = field(default_factory=dict)
+    cores: tuple[int, ...] = ()
+    queue: int | None = None
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptsReading:
+    """The network devices' interrupts; none at all is an answer."""
+
+    probe: ClassVar[str] = "interrupts"
+
+    lines: tuple[InterruptLine, ...]
+    seconds_between: float | None = None
+    irqbalance_runs: bool | None = None
+
+    @property
+    def by_core(self) -> Mapping[int, int]:
+        """Network interrupts inside the window, by core."""
+        total: dict[int, int] = {}
+        for line in self.lines:
+            for core, rise in line.rises.items():
+                total[core] = total.get(core, 0) + rise
+        return total
+
+    @property
+    def total_rise(self) -> int:
+        """Network interrupts inside the window."""
+        return sum(self.by_core.values())
+
+    @property
+    def busiest_core_share_percent(self) -> float:
+        """The share of the network interrupts that landed on one core; 0 when there were none."""
+        return 100 * max(self.by_core.values(), default=0) / self.total_rise if self.total_rise else 0.0
+
+    def queues_on(self, core: int) -> tuple[InterruptLine, ...]:
+        """Return the interrupts that this core serves."""
+        return tuple(line for line in self.lines if core in line.cores or (not line.cores and core in line.rises))
+
 
 # Names by which a row is known for a network device's even where sysfs does not say so: ENA, Intel, Broadcom,
 # vmxnet3, Mellanox, virtio. An extended regular expression that Python and awk read alike.
@@ -154,4 +206,5 @@ PROBE = Probe(
         Command("irqbalance", ("sh", "-c", _IRQBALANCE)),
     ),
     parse=parse,
+    reading=InterruptsReading,
 )

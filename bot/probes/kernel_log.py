@@ -7,15 +7,62 @@ from __future__ import annotations
 
 import re
 import shlex
+from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import ClassVar
 
 from bot.domain.batch import root_argv
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
-from bot.domain.readings.kernel_log import KernelLogReading
-from bot.probes.formats.kernel_line import kernel_line
+from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind, kernel_line
 from bot.probes.formats.kernel_story import told_by
+
+
+@dataclass(frozen=True, slots=True)
+class KernelLogReading:
+    """The lines of this boot that matter, oldest first; `lines_seen` counts all lines, and is never zero."""
+
+    probe: ClassVar[str] = "kernel_log"
+
+    origin: str  # "journal" or "dmesg"
+    lines_seen: int
+    events: tuple[KernelEvent, ...] = ()
+    kinds: tuple[str, ...] = field(default=())  # every kind seen, for conditions
+    left_out: int = 0  # older lines that matter: of each sort only the newest are read
+
+    def of(self, *kinds: KernelEventKind) -> tuple[KernelEvent, ...]:
+        """Return the events of these kinds, oldest first."""
+        return tuple(event for event in self.events if event.kind in kinds)
+
+    @property
+    def nic_resets(self) -> int:
+        """How many device resets the log tells of."""
+        return len(self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED))
+
+    @property
+    def last_nic_reset_seconds(self) -> float | None:
+        """Seconds after boot of the last device reset; None where there was none that has a time."""
+        resets = self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
+        times = [reset.since_boot.total_seconds() for reset in resets if reset.since_boot is not None]
+        return max(times, default=None)
+
+    @property
+    def nic_resets_untimed(self) -> int:
+        """How many device resets have no time: they may be from now."""
+        resets = self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
+        return sum(1 for reset in resets if reset.since_boot is None)
+
+    @property
+    def lockups(self) -> int:
+        """How many soft or hard lockups and RCU stalls the log tells of."""
+        return len(self.of(KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL))
+
+    @property
+    def hung_tasks(self) -> int:
+        """How many hung tasks the log tells of."""
+        return len(self.of(KernelEventKind.HUNG_TASK))
+
 
 MOST_OF_A_SORT = 80
 _LIMIT = timedelta(seconds=8)
@@ -108,4 +155,5 @@ PROBE = Probe(
         ),
     ),
     parse=parse,
+    reading=KernelLogReading,
 )

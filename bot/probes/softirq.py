@@ -6,15 +6,56 @@ Defined in: Linux, Documentation/filesystems/proc.rst; net/core/net-procfs.c (so
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
 
 from bot.domain.command import Command, Looks, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
-from bot.domain.readings.softirq import SoftirqReading, SoftnetCore
 from bot.domain.safe_text import one_line
 from bot.probes.formats.core_list import MOST_CORES, core_list
 from bot.probes.formats.counter import counts, risen
 from bot.probes.formats.sections import sections
+
+
+@dataclass(frozen=True, slots=True)
+class SoftnetCore:
+    """One core's row of /proc/net/softnet_stat as a rise over the window (32-bit counters, wrap allowed for)."""
+
+    core: int
+    processed: int
+    dropped: int
+    time_squeeze: int
+    raw: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class SoftirqReading:
+    """Rises inside the window. `rises` maps a softirq's name to core -> rise, for cores where it rose."""
+
+    probe: ClassVar[str] = "softirq"
+
+    rises: Mapping[str, Mapping[int, int]]
+    softnet: tuple[SoftnetCore, ...] = ()
+    seconds_between: float | None = None
+    lines: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def dropped_rise(self) -> int:
+        """Packets dropped in the window because a core's backlog was full."""
+        return sum(core.dropped for core in self.softnet)
+
+    @property
+    def time_squeeze_rise(self) -> int:
+        """How often in the window packet work ran out of budget or time."""
+        return sum(core.time_squeeze for core in self.softnet)
+
+    @property
+    def processed_rise(self) -> int:
+        """Packets processed in the window."""
+        return sum(core.processed for core in self.softnet)
+
 
 _SOFTIRQS = "/proc/softirqs"
 _SOFTNET = "/proc/net/softnet_stat"
@@ -104,4 +145,5 @@ PROBE = Probe(
     title="soft interrupts and network backlog",
     commands=(Command("softirqs", ("tail", "-v", "-n", "+1", _SOFTIRQS, _SOFTNET, _ONLINE), looks=Looks.TWICE),),
     parse=parse,
+    reading=SoftirqReading,
 )

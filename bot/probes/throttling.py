@@ -6,15 +6,49 @@ Defined in: Linux, Documentation/admin-guide/cgroup-v2.rst (cpu.stat) and schedu
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import timedelta
+from typing import ClassVar
 
 from bot.domain.command import Command, Looks, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
-from bot.domain.readings.throttling import ThrottledGroup, ThrottlingReading
 from bot.domain.safe_text import one_line
 from bot.probes.formats.fragment import fragment
 from bot.probes.formats.sections import sections
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottledGroup:
+    """One cgroup with a quota: its rises inside the window, and the raw lines of the second look."""
+
+    path: str
+    periods: int
+    throttled: int
+    throttled_for: timedelta
+    source: tuple[str, ...] = ()
+
+    @property
+    def ratio(self) -> float:
+        """Throttled periods as a share of all periods in the window."""
+        return self.throttled / self.periods if self.periods else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class ThrottlingReading:
+    """The cgroups with a CPU quota that ran in the window; `groups_seen` counts all that were looked at."""
+
+    probe: ClassVar[str] = "throttling"
+
+    groups: tuple[ThrottledGroup, ...]
+    groups_seen: int = 0
+    capped: bool = False  # there were more than the probe looks at
+
+    @property
+    def worst_ratio(self) -> float:
+        """The highest throttled share of any cgroup."""
+        return max((group.ratio for group in self.groups), default=0.0)
+
 
 MOST_SUBDIRECTORIES = 500  # of one directory: beyond that it is a leak of its own, and listing it costs the node
 MOST_GROUPS = 1500
@@ -110,4 +144,5 @@ PROBE = Probe(
         ),
     ),
     parse=parse,
+    reading=ThrottlingReading,
 )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
+from bot.domain.action import Action
 from bot.domain.approval import Approval
 from bot.domain.contracts import ActingLedger, Clock
 from bot.domain.errors import (
@@ -38,13 +39,14 @@ class Explaining:
     ledger: ActingLedger
     find: Callable[[str], Node]
     clock: Clock
+    actions: Mapping[str, Action]
 
     async def sentences(self, approval: Approval, verb: str, node: str) -> tuple[str, ...]:
         """Say yes or no, and then what each guard says; an action's name stands for approving a plan with it."""
         action = "" if verb in VERBS else verb
         who, what = one_line(approval.by, 80), one_line(verb, 40)  # a surface that knows people calls them by name
-        if action and not any(action in (known, known.partition("_")[0]) for known in _ACTIONS):
-            return (f"There is no verb {what!r}.", f"There are: {', '.join((*VERBS, *_ACTIONS))}.")
+        if action and not any(action in (known, known.partition("_")[0]) for known in self.actions):
+            return (f"There is no verb {what!r}.", f"There are: {', '.join((*VERBS, *self.actions))}.")
         where = "" if verb in ("brake", "release") else f" on {one_line(node, 100)}"
         try:
             told = await self._told(approval, verb, action, node)
@@ -124,9 +126,6 @@ class Explaining:
             if verb != "undo" or (incident.ended and incident.steps):
                 return incident
         return None
-
-
-_ACTIONS = ("disable_unit", "mask_unit", "drop_caches", "drain", "uncordon", "reboot", "restore_unit")
 
 
 def _asked(so: str, guard: Callable[[], object]) -> str | Refused:

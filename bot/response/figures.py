@@ -6,12 +6,12 @@ from collections.abc import Mapping
 
 from bot.domain.events import Compared
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.cpu import CpuReading
-from bot.domain.readings.host import HostReading
-from bot.domain.readings.kernel_log import KernelLogReading
-from bot.domain.readings.units import UnitsReading
 from bot.domain.verdict import Verdict
+from bot.probes.cgroups import CgroupsReading
+from bot.probes.cpu import CpuReading
+from bot.probes.host import HostReading
+from bot.probes.kernel_log import KernelLogReading
+from bot.probes.units import UnitsReading
 
 UNREAD = "not read"
 

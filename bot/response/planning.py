@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from bot.actions.drop_caches import COSTS
 from bot.domain.action import Action
 from bot.domain.errors import CannotRead
 from bot.domain.node import Node
@@ -17,7 +16,6 @@ from bot.domain.verdict import Verdict
 from bot.response.draining import Draining
 
 _NONE = Draining()
-_REBOOT, _FOR_NOW = "reboot", "drop_caches"
 
 
 def with_plan(
@@ -30,14 +28,14 @@ def with_plan(
     """Return the verdict with its plan, where its remedy may be offered by this playbook.
 
     Steps hang together: where one may not be offered, neither is any after it. A reboot that is offered brings drain
-    and uncordon with it, where the node is one of a Kubernetes cluster. A playbook that offers to drop caches and no
-    reboot has the one in the place of the other: it frees for now what a reboot would clear.
+    and uncordon with it, where the node is one of a Kubernetes cluster. Where a playbook offers an action that may take
+    a step's place, and not that step's own, it takes its place.
     """
     if not verdict.remedy or verdict.snapshot is None:
         return verdict
     allowed = next((used.remedy for used in playbook.causes if used.cause.name == verdict.cause), ())
     steps: list[Step] = []
-    for step in _without_reboot(verdict.remedy, allowed):
+    for step in (_as_allowed(step, allowed, actions) for step in verdict.remedy):
         action = actions.get(step.action)
         if action is None or step.action not in allowed or _stops_protected(step):
             break
@@ -47,18 +45,21 @@ def with_plan(
             break
     if not steps:
         return verdict
-    whole, note = draining.around(node, steps) if node is not None else (tuple(steps), "")
+    whole, note = tuple(steps), ""
+    reboot_at = next((at for at, step in enumerate(steps) if actions[step.action].reboots), None)
+    if node is not None and reboot_at is not None:
+        whole, note = draining.around(node, whole, reboot_at)
     planned = tuple(_with_commands(step, actions, verdict.snapshot) for step in whole)
-    costs = COSTS if any(step.action == _FOR_NOW for step in planned) else ""
-    notes = tuple(filter(None, (note, costs)))
+    notes = tuple(filter(None, (note, *(actions[step.action].note for step in planned))))
     return replace(verdict, plan=Plan(verdict.node, planned, verdict.lasting_fix, notes))
 
 
-def _without_reboot(remedy: tuple[Step, ...], allowed: Sequence[str]) -> tuple[Step, ...]:
-    """Put the gentler step in the reboot's place, where a playbook offers that one and no reboot."""
-    if _REBOOT in allowed or _FOR_NOW not in allowed:
-        return remedy
-    return tuple(Step(_FOR_NOW) if step.action == _REBOOT else step for step in remedy)
+def _as_allowed(step: Step, allowed: Sequence[str], actions: Mapping[str, Action]) -> Step:
+    """Return the step, or the one that takes its place where a playbook offers that one alone."""
+    if step.action in allowed:
+        return step
+    instead = (name for name in allowed if name in actions and actions[name].in_place_of == step.action)
+    return next((Step(name) for name in instead), step)
 
 
 def _stops_protected(step: Step) -> bool:

@@ -7,8 +7,9 @@ is escaped.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
+from bot.domain.action import Action
 from bot.domain.batch import root_ways
 from bot.domain.errors import UsageError
 from bot.domain.probe import Probe
@@ -19,7 +20,8 @@ _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z")
 _MEANINGFUL = re.compile(r"([\\,:=#!*?\[\]\"'()])")
 _ESCAPED = r"\\\1"
 TIMEOUT = "/usr/bin/timeout"
-_PLACES = {"systemctl": "/usr/bin/systemctl", "sysctl": "/usr/sbin/sysctl"}
+_PLACES = {"systemctl": "/usr/bin/systemctl", "sysctl": "/usr/sbin/sysctl"}  # other programs: by their full path
+UNIT = "unit"  # the argument that names one
 
 
 def reading_lines(user: str, probes: Iterable[Probe]) -> str:
@@ -38,8 +40,21 @@ def reading_lines(user: str, probes: Iterable[Probe]) -> str:
     return "\n".join(lines) + "\n"
 
 
+def rights_as_root(
+    actions: Iterable[Action], units: Sequence[str], offered: Collection[str]
+) -> tuple[tuple[str, ...], ...]:
+    """Return what acting runs as root: all that can be done with each of these units, and what playbooks offer.
+
+    Shape: what an API does is not among it, for it needs no root.
+    """
+    on_node = [action for action in actions if action.by_calls is None]
+    of_units = [action.rights({UNIT: unit}) for unit in units for action in on_node if UNIT in action.targets]
+    of_node = [action.rights({}) for action in on_node if not action.targets and action.name in offered]
+    return tuple(argv for rights in (*of_units, *of_node) for argv in rights)
+
+
 def acting_lines(user: str, rights: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return one line for each `systemctl …` or `sysctl …` that may be run as root, or rule that a cluster has to give.
+    """Return one line for each command that may be run as root, or rule that a cluster has to give.
 
     Raises: UsageError when `user` cannot be a login's name.
 
@@ -50,12 +65,15 @@ def acting_lines(user: str, rights: Iterable[Sequence[str]]) -> tuple[str, ...]:
     ('ClusterRole: - {apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"]}',)
     """
     _checked(user)
-    return tuple(
-        f'ClusterRole: - {{apiGroups: [""], resources: ["{argv[2]}"], verbs: ["{argv[1]}"]}}'
-        if argv[0] == KUBERNETES
-        else f"{user} ALL=(root) NOPASSWD: {_PLACES[argv[0]]} {_MEANINGFUL.sub(_ESCAPED, ' '.join(argv[1:]))}"
-        for argv in rights
-    )
+    return tuple(_acting_line(user, *argv) for argv in rights)
+
+
+def _acting_line(user: str, program: str, *arguments: str) -> str:
+    if program == KUBERNETES:
+        verb, resource = arguments
+        return f'ClusterRole: - {{apiGroups: [""], resources: ["{resource}"], verbs: ["{verb}"]}}'
+    command = f"{_PLACES.get(program, program)} {_MEANINGFUL.sub(_ESCAPED, ' '.join(arguments))}".rstrip()
+    return f"{user} ALL=(root) NOPASSWD: {command}"
 
 
 def login_that_lacks(node: str, user: str, rights: Sequence[Sequence[str]]) -> tuple[str, str]:

@@ -12,8 +12,8 @@ from bot.domain.node import Node
 from bot.domain.plan import Plan
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Unread
-from bot.domain.readings.host import HostReading
 from bot.domain.verdict import Confidence, Verdict
+from bot.probes.host import HostReading
 from bot.response.binding import binds
 from bot.response.cluster import KUBERNETES
 from bot.response.figures import figures

@@ -124,7 +124,7 @@ class Reach:
 
         Raises: Unreachable or CannotRead when the cluster does not say.
         """
-        enclosed, _ = self._draining.around(node, (Step("reboot"),))
+        enclosed, _ = self._draining.around(node, (Step("reboot"),), 0)
         action = self.actions[enclosed[-1].action]
         if action.by_calls is None or any(self.by_calls(step) for step in steps):
             return ""

@@ -155,7 +155,7 @@ class Responder:
 
         Shape: the first sentence is the answer. Nothing is changed and nothing is put on record.
         """
-        explaining = Explaining(self.policy, self.book, self.ledger, self.find, self.clock)
+        explaining = Explaining(self.policy, self.book, self.ledger, self.find, self.clock, self.reach.actions)
         return await explaining.sentences(Approval(by, "to explain", groups=frozenset(groups)), verb, node)
 
     async def _decided(self, incident_id: str, approval: Approval) -> Incident:

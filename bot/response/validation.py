@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
-from bot.domain.action import Proof
+from bot.domain.action import Action, Proof
 from bot.domain.duration import written
 from bot.domain.errors import CannotRead, HostKeyRejected, InventoryError, Unreachable
 from bot.domain.events import Escalated, IncidentEvent, QuestionAsked, Resolved, SampleTaken, StepSkipped
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.probe import Unread
-from bot.domain.readings.cgroups import CgroupsReading
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.probes.cgroups import CgroupsReading
 from bot.response.binding import another_machine
 from bot.response.figures import compared, figures
 from bot.response.guards import units_of
@@ -78,7 +78,7 @@ async def _sample(
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", verdict.summary),))
     measured = figures(verdict, units_of(plan))
     lines = tuple(f"{name}={value}" for name, value in measured.items())
-    against = [*_undone(incident, reach, seen), *filter(None, (unready,)), *_back(incident, verdict)]
+    against = [*_undone(incident, reach, seen), *filter(None, (unready,)), *_back(incident, verdict, reach.actions)]
     return _sampled(against, verdict.summary, lines)
 
 
@@ -108,14 +108,14 @@ def _undone(incident: Incident, reach: Reach, seen: Seen) -> list[str]:
     return against
 
 
-def _back(incident: Incident, verdict: Verdict) -> list[str]:
+def _back(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -> list[str]:
     """Whether the cause is there again, or what it did goes on."""
     before = incident.verdict
     assert before is not None
     assert incident.proposal is not None
     if verdict.cause is None or verdict.cause != before.cause or verdict.confidence is Confidence.POSSIBLE:
         return []
-    rebooted = any(step.action == "reboot" for step in incident.proposal.plan.steps)
+    rebooted = any(actions[step.action].reboots for step in incident.proposal.plan.steps)
     cgroups = verdict.snapshot.get(CgroupsReading) if verdict.snapshot is not None else Unread("cgroups", "")
     grows = not isinstance(cgroups, Unread) and (cgroups.growth or 0) > 0
     if rebooted or verdict.plan is not None or grows:

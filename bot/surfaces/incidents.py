@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from bot.domain.duration import span
 from bot.domain.entry import Entry, instant_text
 from bot.domain.errors import UnreadableEntry
 from bot.domain.events import (
@@ -27,7 +28,7 @@ from bot.domain.events import (
 )
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line, safe
-from bot.surfaces.text import headline, span, verdict_text
+from bot.surfaces.text import headline, verdict_text
 
 _TITLES = ("INCIDENT", "NODE", "STATE", "CAUSE", "SOURCE", "OPENED (UTC)")
 # Where an event says in words of its own what happened, in the order in which they are looked for.

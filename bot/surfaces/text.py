@@ -4,12 +4,8 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
-from datetime import timedelta
 
-from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.host import HostReading
-from bot.domain.readings.nic import NicReading
+from bot.domain.probe import Snapshot
 from bot.domain.safe_text import safe
 from bot.domain.verdict import Status, Verdict
 
@@ -22,6 +18,7 @@ _COLOURS = {
 }
 
 _WORST_FIRST = (Status.CRITICAL, Status.DEGRADED, Status.UNKNOWN, Status.UNREACHABLE, Status.HEALTHY)
+_TRAITS = ("kernel", "cgroup", "driver", "distribution", "virtualisation", "cores", "up")  # others come after these
 
 
 def headline(verdict: Verdict, colour: bool = False) -> str:
@@ -54,36 +51,9 @@ def summary_table(verdicts: Sequence[Verdict], asked: int) -> str:
 
 def facts(snapshot: Snapshot | None) -> str:
     """Return what thresholds hang on: kernel, cgroup mode, driver, distribution, cores and uptime, as far as read."""
-    if snapshot is None:
-        return ""
-    parts: list[str] = []
-    host, cgroups, nic = snapshot.get(HostReading), snapshot.get(CgroupsReading), snapshot.get(NicReading)
-    if not isinstance(host, Unread):
-        parts.append(f"kernel {host.kernel}")
-    if not isinstance(cgroups, Unread):
-        parts.append(f"cgroup {cgroups.mode}")
-    if not isinstance(nic, Unread):
-        parts += dict.fromkeys(f"{one.driver} {one.version}".strip() for one in nic.nics)
-    if not isinstance(host, Unread):
-        parts += [part for part in (host.distribution, host.virtualisation) if part]
-        parts += [f"{host.cores_online} cores"] if host.cores_online else []
-        parts.append(f"up {span(host.uptime)}")
-    return " · ".join(safe(part) for part in parts)
-
-
-def span(duration: timedelta) -> str:
-    """Return a duration in its two largest units.
-
-    Example:
-    >>> span(timedelta(days=11, hours=3, minutes=5))
-    '11 d 3 h'
-    """
-    seconds = int(duration.total_seconds())
-    for size, unit, smaller, name in ((86400, "d", 3600, "h"), (3600, "h", 60, "min"), (60, "min", 1, "s")):
-        if seconds >= size:
-            rest = seconds % size // smaller
-            return f"{seconds // size} {unit}" + (f" {rest} {name}" if rest else "")
-    return f"{seconds} s"
+    traits = dict(snapshot.traits) if snapshot is not None else {}
+    ordered = {name: traits.pop(name) for name in _TRAITS if name in traits}
+    return " · ".join(safe(said) for said in (ordered | traits).values())
 
 
 def _lines(verdict: Verdict, width: int, colour: bool) -> Iterator[str]:

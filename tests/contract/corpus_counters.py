@@ -5,10 +5,10 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.domain.command import Outputs
-from bot.domain.readings.interrupts import InterruptsReading
-from bot.domain.readings.reclaim import ReclaimReading
-from bot.domain.readings.softirq import SoftirqReading
-from bot.domain.readings.throttling import ThrottlingReading
+from bot.probes.interrupts import InterruptsReading
+from bot.probes.reclaim import ReclaimReading
+from bot.probes.softirq import SoftirqReading
+from bot.probes.throttling import ThrottlingReading
 from tests.contract.corpus import Refused, Row, from_zero
 from tests.recorded import twice
 

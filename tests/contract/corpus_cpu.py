@@ -3,7 +3,7 @@
 from typing import Any
 
 from bot.domain.command import Outputs
-from bot.domain.readings.cpu import CpuReading
+from bot.probes.cpu import CpuReading
 from tests.contract.corpus import Refused, Row, from_zero
 from tests.recorded import once
 

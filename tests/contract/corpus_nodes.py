@@ -6,13 +6,13 @@ from collections.abc import Callable
 from typing import Any
 
 from bot.domain.command import Outputs
-from bot.domain.readings.agents import AgentsReading
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.kernel_log import KernelLogReading
-from bot.domain.readings.nic import NicReading
-from bot.domain.readings.units import UnitsReading
 from bot.probes import kernel_log, nic
+from bot.probes.agents import AgentsReading
+from bot.probes.cgroups import CgroupsReading
 from bot.probes.formats.cgroup_look import END
+from bot.probes.kernel_log import KernelLogReading
+from bot.probes.nic import NicReading
+from bot.probes.units import UnitsReading
 from tests.contract.corpus import Refused, Row, text_of
 from tests.recorded import once, run, twice
 

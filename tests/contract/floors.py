@@ -10,7 +10,6 @@ BESIDE = {"domain"}  # what the parts of the second floor may see: never each ot
 MAY_IMPORT: dict[str, set[str]] = {
     "domain": set(),
     "probes": BESIDE,
-    "causes": BESIDE,
     "transport": BESIDE,
     "library": BESIDE,
     "sources": BESIDE,
@@ -20,6 +19,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "ledger": BESIDE,
     "engine": BESIDE,
     "actions": {"domain", "probes"},
+    "causes": {"domain", "probes"},
     "response": {"domain", "probes", "causes", "actions", "library", "profile"},  # the rest is handed in as contracts
     "surfaces": {"domain", "profile", "sources", "response"},
     "demo": {"domain", "profile", "sources", "response"},

@@ -41,6 +41,7 @@ def test_every_reason_for_length_belongs_to_a_file() -> None:
         ("bot/probes/x.py", "from ..causes import steal", "probes must not import causes"),
         ("bot/probes/x.py", "from .. import causes", "probes must not import causes"),
         ("bot/probes/x.py", "from bot import causes as c", "probes must not import causes"),
+        ("bot/causes/x.py", "from bot.actions.reboot import ACTION", "causes must not import actions"),
         ("bot/probes/x.py", "import bot.app", "probes must not import app"),
         ("bot/probes/x.py", "def f():\n    import bot.transport.ssh", "probes must not import transport"),
         ("bot/probes/x.py", "if TYPE_CHECKING:\n    from bot.ledger import L", "probes must not import ledger"),

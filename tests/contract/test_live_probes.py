@@ -12,12 +12,11 @@ import pytest
 
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.probe import Probe, Unread
-from bot.domain.readings import READINGS
-from bot.domain.readings.cpu import CpuReading
-from bot.domain.readings.processes import ProcessesReading
 from bot.probes import PROBES
 from bot.probes.cpu import PROBE as CPU
+from bot.probes.cpu import CpuReading
 from bot.probes.processes import PROBE as PROCESSES
+from bot.probes.processes import ProcessesReading
 from tests.recorded import read_this_machine, run
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="probes read Linux")
@@ -40,7 +39,7 @@ def test_every_command_runs_here_and_is_understood(user: str | None) -> None:
     assert {done.probe for done in runs} == set(PROBES)
     for probe in probes:
         reading = read(probe, runs)
-        assert isinstance(reading, (Unread, READINGS[probe.name]))
+        assert isinstance(reading, (Unread, probe.reading))
         if probe.name in EVERYWHERE:
             assert not isinstance(reading, Unread), reading
     for done in runs:

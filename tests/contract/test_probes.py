@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed, Looks, Outputs
 from bot.domain.probe import Probe, Unread
-from bot.domain.readings import READINGS
 from bot.domain.safe_text import decode
 from bot.probes import PROBES
 from tests.mutation import HOSTILE, mutated
@@ -54,7 +53,7 @@ def leaves(value: Any) -> Iterator[Any]:
 def assert_sane(probe: Probe, outputs: Outputs) -> None:
     """Only a typed reading or a reason comes out, without control characters and without impossible numbers."""
     read = probe.read(outputs)
-    assert isinstance(read, (Unread, READINGS[probe.name]))
+    assert isinstance(read, (Unread, probe.reading))
     for leaf in leaves(plain(read)):
         if isinstance(leaf, str):
             assert not _CONTROL.search(leaf), leaf
@@ -68,7 +67,7 @@ def test_module_exports_its_probe_and_the_table_shows_it(module: str) -> None:
     assert isinstance(probe, Probe)
     assert probe.name == module
     assert PROBES[module] is probe
-    assert READINGS[module].probe == module
+    assert probe.reading.probe == module
 
 
 @every_probe

@@ -8,8 +8,6 @@ import pytest
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.commands import COMMANDS
-from bot.library import remedies
-from bot.response import explaining
 from tests.source_edge import MEMBERS
 
 BOT = Path(__file__).parents[2] / "bot"
@@ -34,9 +32,14 @@ def test_every_command_is_in_its_list() -> None:
     assert files_with("commands", r"def add\(") == {module.__name__.rsplit(".", 1)[-1] for module in COMMANDS}
 
 
-def test_every_action_can_be_asked_for_and_explained() -> None:
-    assert set(remedies.ACTIONS) == set(ACTIONS) - ONLY_TO_UNDO
-    assert set(explaining._ACTIONS) == set(ACTIONS)
+def test_every_action_but_those_that_only_undo_may_stand_in_a_playbook() -> None:
+    assert {name for name, action in ACTIONS.items() if action.remedy is not None} == set(ACTIONS) - ONLY_TO_UNDO
+
+
+def test_what_actions_and_causes_say_of_others_is_there() -> None:
+    said = {name for action in ACTIONS.values() for name in (action.in_place_of, action.ended_by)} - {""}
+    said |= {name for cause in CAUSES.values() for name in (*cause.cured_alone_by, *cause.eased_by)}
+    assert said <= set(ACTIONS)
 
 
 def test_every_source_is_held_to_the_promises_of_sources() -> None:

@@ -121,6 +121,8 @@ class Mark:
         marks = Action(
             name="reboot",
             title="Make a mark",
+            verb="make a mark",
+            impact="a file is made",
             commands=self.commands,
             looks=self.looks,
             facts=self.facts,

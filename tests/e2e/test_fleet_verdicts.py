@@ -11,9 +11,9 @@ import pytest
 from bot import app
 from bot.demo.fleet import FLEET, running
 from bot.domain.batch import Sampling
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.cpu import CpuReading
 from bot.domain.verdict import Verdict
+from bot.probes.cgroups import CgroupsReading
+from bot.probes.cpu import CpuReading
 
 LEAK = "leaked-memory-cgroups"
 ECS = ("ecs.service",)

@@ -17,8 +17,8 @@ from bot.domain.json_form import plain
 from bot.domain.node import Node
 from bot.domain.plan import Plan, Step
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.processes import ProcessesReading
 from bot.domain.verdict import Evidence, RuledOut, Verdict
+from bot.probes.processes import ProcessesReading
 from bot.response.shown import without_secrets
 from bot.surfaces.document import document
 from bot.surfaces.text import verdict_text

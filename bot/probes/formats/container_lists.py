@@ -9,12 +9,26 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.domain.errors import CannotRead
-from bot.domain.readings.containers import Container
 from bot.domain.safe_text import one_line, safe
+
+
+@dataclass(frozen=True, slots=True)
+class Container:
+    """One container. `age` is since its creation, None where the runtime's text could not be dated."""
+
+    id: str
+    image: str
+    name: str = ""
+    status: str = ""
+    running: bool = True
+    age: timedelta | None = None
+    source: str = ""
+
 
 DOCKER_ROW = "{{.ID}}|{{.Image}}|{{.Names}}|{{.CreatedAt}}|{{.Status}}"
 

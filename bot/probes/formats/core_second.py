@@ -6,10 +6,33 @@ import itertools
 import math
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from bot.domain.errors import CannotRead
-from bot.domain.readings.cpu import CoreSecond
 from bot.probes.formats.core_list import MOST_CORES
+
+
+@dataclass(frozen=True, slots=True)
+class CoreSecond:
+    """One core in one second. Units: percent of that second; `raw` is the line it was read from.
+
+    Shape: user time is told as mpstat tells it, without niced work and guests, which stand for themselves.
+    `span_seconds` is more than one where the node came late to its sample.
+    """
+
+    core: int
+    usr_percent: float
+    sys_percent: float
+    iowait_percent: float
+    irq_percent: float
+    soft_percent: float
+    steal_percent: float
+    idle_percent: float
+    raw: str = ""
+    nice_percent: float = 0.0
+    guest_percent: float = 0.0  # running a virtual machine, niced or not
+    span_seconds: float = 1.0
+
 
 # The shares of a sample add up to 100. Printed without decimals ten of them may be 5 off, and mpstat counts idle or
 # iowait ticks that went back as nothing, which moves the others up a little.

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 
-from bot.domain.readings.kernel_log import KernelEvent
-from bot.domain.readings.kernel_log import KernelEventKind as Kind
-from bot.probes.formats.kernel_line import KernelLine
+from bot.probes.formats.kernel_line import KernelEvent, KernelLine
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
 
 VERSION = re.compile(r"Elastic Network Adapter \(ENA\) v(?P<version>[0-9][0-9A-Za-z.]{0,30})")
 SWAPPED_IN = "2.17.0"

@@ -9,9 +9,8 @@ from __future__ import annotations
 
 import re
 
-from bot.domain.readings.kernel_log import KernelEvent
-from bot.domain.readings.kernel_log import KernelEventKind as Kind
-from bot.probes.formats.kernel_line import KernelLine
+from bot.probes.formats.kernel_line import KernelEvent, KernelLine
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
 
 _CPU = r"(?P<core>[0-9]{1,5})"
 _WHO = r"(?P<process>.{1,40}?)"

@@ -6,9 +6,52 @@ Defined in: Linux, kernel/printk/printk.c (times, callers), dmesg(1), journalctl
 
 from __future__ import annotations
 
+import enum
 import re
 from dataclasses import dataclass
 from datetime import timedelta
+
+
+@dataclass(frozen=True, slots=True)
+class KernelEvent:
+    """One line. `since_boot` is None where the line carries no time of that kind."""
+
+    kind: KernelEventKind
+    text: str  # the raw line
+    since_boot: timedelta | None = None
+    device: str = ""
+    core: int | None = None  # the CPU the line names
+    queue: int | None = None
+    process: str = ""  # the process the line names
+    napi_scheduled: bool | None = None
+    reason: KernelEventKind | None = None  # of a reset: what the driver said just before it
+
+
+class KernelEventKind(enum.StrEnum):
+    """What a line of the kernel log is about."""
+
+    NIC_STARVED = "nic-starved"  # the driver says that its poll was scheduled and did not run
+    NIC_STALLED = "nic-stalled"  # queue or completion time-out that does not say starved
+    NIC_KEEPALIVE = "nic-keepalive"
+    NIC_ADMIN = "nic-admin"
+    NIC_INTERRUPT = "nic-interrupt"  # interrupt that never came
+    NIC_RESET = "nic-reset"
+    NIC_RESET_FAILED = "nic-reset-failed"
+    NIC_DEVICE_ERROR = "nic-device-error"  # invalid ids, malformed descriptors, failed restore
+    NIC_REFILL = "nic-refill"  # receive ring could not be refilled: too little memory
+    NETDEV_WATCHDOG = "netdev-watchdog"
+    SOFT_LOCKUP = "soft-lockup"
+    HARD_LOCKUP = "hard-lockup"
+    RCU_STALL = "rcu-stall"
+    STACK_MEMCG_WALK = "stack-memcg-walk"  # a call trace that names the memory cgroup statistics walk
+    HUNG_TASK = "hung-task"
+    OOM_KILL = "oom-kill"
+    CONNTRACK_FULL = "conntrack-full"
+    DISK_ERROR = "disk-error"  # I/O errors, NVMe time-outs, aborted journals
+    CGROUP_EXHAUSTED = "cgroup-exhausted"  # ENOSPC on making a cgroup, fork rejected by pids
+    CLOCKSOURCE = "clocksource"
+    GPU_ERROR = "gpu-error"
+
 
 _SINCE_BOOT = r"\[\s*(?P<at>[0-9]{1,9}\.[0-9]{1,9})\]"
 _CALLER = r"(?:\s?\[\s*[TC][0-9]+\])?"  # CONFIG_PRINTK_CALLER

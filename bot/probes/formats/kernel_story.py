@@ -6,11 +6,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
-from bot.domain.readings.kernel_log import KernelEvent
-from bot.domain.readings.kernel_log import KernelEventKind as Kind
 from bot.probes.formats.ena_events import VERSION, ena_event
 from bot.probes.formats.kernel_events import frame, kernel_event, on_core, stalled_core
-from bot.probes.formats.kernel_line import KernelLine
+from bot.probes.formats.kernel_line import KernelEvent, KernelLine
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
 
 _TRACED = (Kind.SOFT_LOCKUP, Kind.HARD_LOCKUP, Kind.RCU_STALL, Kind.HUNG_TASK)
 _RESETS = (Kind.NIC_RESET, Kind.NIC_RESET_FAILED)

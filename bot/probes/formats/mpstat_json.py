@@ -10,9 +10,8 @@ import re
 from typing import Any
 
 from bot.domain.errors import CannotRead
-from bot.domain.readings.cpu import CoreSecond
 from bot.domain.safe_text import one_line, safe
-from bot.probes.formats.core_second import core_second, sample_seconds
+from bot.probes.formats.core_second import CoreSecond, core_second, sample_seconds
 
 _ALL = ("all", "-1")  # the row of averages over cores; "-1" before 12.0.4
 _NEEDED = ("usr", "nice", "sys", "iowait", "irq", "soft", "steal", "idle")

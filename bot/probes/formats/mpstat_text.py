@@ -9,9 +9,8 @@ import re
 from dataclasses import dataclass, field
 
 from bot.domain.errors import CannotRead
-from bot.domain.readings.cpu import CoreSecond
 from bot.domain.safe_text import one_line
-from bot.probes.formats.core_second import core_second, sample_seconds
+from bot.probes.formats.core_second import CoreSecond, core_second, sample_seconds
 
 _COLOUR = re.compile(r"(?:\\x1b|\x1b)\[[0-9;]*m")  # S_COLORS=always; escapes arrive visible
 _SHARE = re.compile(r"[0-9]{1,4}(?:[.,][0-9]{1,4})?", re.ASCII)

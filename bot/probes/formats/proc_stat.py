@@ -10,9 +10,8 @@ import re
 from dataclasses import dataclass
 
 from bot.domain.errors import CannotRead
-from bot.domain.readings.cpu import CoreSecond
 from bot.domain.safe_text import one_line
-from bot.probes.formats.core_second import core_second
+from bot.probes.formats.core_second import CoreSecond, core_second
 
 _UPTIME = re.compile(r"uptime ([0-9]{1,12}\.[0-9]{1,3})", re.ASCII)
 _CORE = re.compile(r"cpu([0-9]{1,5})((?: [0-9]{1,20}){7,})", re.ASCII)

@@ -8,10 +8,20 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
 from bot.domain.errors import CannotRead
-from bot.domain.readings.units import FailedUnit
 from bot.domain.safe_text import one_line, safe
+
+
+@dataclass(frozen=True, slots=True)
+class FailedUnit:
+    """A unit of any type that is failed: its name, description and the line that says so."""
+
+    name: str
+    description: str
+    source: str
+
 
 _LOADS = "loaded|not-found|bad-setting|error|masked|merged|stub"
 # A name may hold what no unit's name should: only the load state ends it.

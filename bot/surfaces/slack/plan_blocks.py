@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from bot.domain.duration import span
 from bot.domain.events import PlanProposed, StepFailed, StepSkipped, StepVerified
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.plan import Plan, Step
@@ -12,7 +13,6 @@ from bot.domain.verdict import Evidence
 from bot.surfaces.slack.message import Block, clipped, preformatted, titled
 from bot.surfaces.slack.rich import bold, code, date, line, listing, person, text, usergroup, utc
 from bot.surfaces.slack.telling import Telling
-from bot.surfaces.text import span
 
 MOST_COMMANDS = 6
 COMMAND = 600  # characters of one command on the card; the dialog and the thread have it whole

@@ -11,6 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequenc
 from datetime import datetime
 
 from bot.domain.alert import SourceKind
+from bot.domain.call import is_call
 from bot.domain.contracts import ActingLedger, Outbox
 from bot.domain.errors import LedgerError, UnknownIncident
 from bot.domain.house_events import HOUSE
@@ -30,7 +31,6 @@ from bot.surfaces.slack.telling import Telling
 HEAD = 12  # digits of the record's hash on a closing card, as many as `zombie audit verify --head` asks for
 REMEMBERED = 2000  # groups of which the last wording is known
 PROGRESS = (State.ACTING, State.VERIFYING)
-_IN_ROUNDS = ("drain", "uncordon")
 
 
 class SlackSurface:
@@ -217,8 +217,10 @@ def _may_be_held_up(incident: Incident) -> bool:
     """True while no step is under way, and while one is that goes on in rounds, each with something to tell."""
     if incident.state not in (State.APPROVED, State.ACTING) or incident.proposal is None:
         return False
-    under_way = incident.step_under_way
-    return under_way is None or incident.proposal.plan.steps[under_way.number - 1].action in _IN_ROUNDS
+    if (under_way := incident.step_under_way) is None:
+        return True
+    commands = incident.proposal.plan.steps[under_way.number - 1].commands
+    return bool(commands) and all(map(is_call, commands))
 
 
 def _ended(group: Sequence[Incident]) -> bool:

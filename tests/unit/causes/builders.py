@@ -10,20 +10,23 @@ import yaml
 from bot.causes import CAUSES
 from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
-from bot.domain.readings.agents import Agent, AgentsReading
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.containers import Container, ContainersReading
-from bot.domain.readings.cpu import CoreSecond, CpuReading
-from bot.domain.readings.host import HostReading
-from bot.domain.readings.interrupts import InterruptLine, InterruptsReading
-from bot.domain.readings.kernel_log import KernelEvent, KernelEventKind, KernelLogReading
-from bot.domain.readings.nic import Nic, NicReading
-from bot.domain.readings.processes import ProcessesReading, ProcessUse, ThreadUse
-from bot.domain.readings.reclaim import Pressure, ReclaimReading
-from bot.domain.readings.softirq import SoftirqReading, SoftnetCore
-from bot.domain.readings.throttling import ThrottlingReading
-from bot.domain.readings.units import Unit, UnitsReading
 from bot.domain.verdict import Finding, RuledOut, Undecided
+from bot.probes.agents import Agent, AgentsReading
+from bot.probes.cgroups import CgroupsReading
+from bot.probes.containers import ContainersReading
+from bot.probes.cpu import CpuReading
+from bot.probes.formats.container_lists import Container
+from bot.probes.formats.core_second import CoreSecond
+from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.host import HostReading
+from bot.probes.interrupts import InterruptLine, InterruptsReading
+from bot.probes.kernel_log import KernelLogReading
+from bot.probes.nic import Nic, NicReading
+from bot.probes.processes import ProcessesReading, ProcessUse, ThreadUse
+from bot.probes.reclaim import Pressure, ReclaimReading
+from bot.probes.softirq import SoftirqReading, SoftnetCore
+from bot.probes.throttling import ThrottlingReading
+from bot.probes.units import Unit, UnitsReading
 
 PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
 NODE_HEALTH: dict[str, Any] = yaml.safe_load((PLAYBOOKS / "node-health.yaml").read_text())

@@ -3,8 +3,8 @@
 import pytest
 
 from bot.causes import CAUSES
-from bot.domain.readings.conntrack import ConntrackReading
 from bot.domain.verdict import RuledOut
+from bot.probes.conntrack import ConntrackReading
 from tests.unit.causes.builders import weigh
 
 

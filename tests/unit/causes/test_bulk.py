@@ -5,8 +5,8 @@ from typing import Any
 import pytest
 
 from bot.causes import _bulk
-from bot.domain.readings.cgroups import CgroupsReading
 from bot.domain.verdict import Confidence, Finding, Status
+from bot.probes.cgroups import CgroupsReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, steps
 

@@ -2,8 +2,8 @@
 
 from datetime import timedelta
 
-from bot.domain.readings.throttling import ThrottledGroup, ThrottlingReading
 from bot.domain.verdict import Confidence, Status
+from bot.probes.throttling import ThrottledGroup, ThrottlingReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pytest
 
-from bot.domain.readings.units import FailedUnit, UnitsReading
 from bot.domain.verdict import Confidence, Status
+from bot.probes.formats.systemctl import FailedUnit
+from bot.probes.units import UnitsReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, steps, undecided
 

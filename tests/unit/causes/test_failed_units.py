@@ -1,7 +1,7 @@
 """Units that systemd has given up on."""
 
-from bot.domain.readings.units import FailedUnit
 from bot.domain.verdict import Confidence, Status
+from bot.probes.formats.systemctl import FailedUnit
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
 

@@ -5,9 +5,10 @@ from typing import Any
 
 import pytest
 
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.containers import Container, ContainersReading
 from bot.domain.verdict import Confidence, Finding
+from bot.probes.cgroups import CgroupsReading
+from bot.probes.containers import ContainersReading
+from bot.probes.formats.container_lists import Container
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, steps, undecided
 

@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.readings.kernel_log import KernelEventKind as Kind
 from bot.domain.verdict import Confidence, Status
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
 

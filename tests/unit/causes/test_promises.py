@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 from bot.causes import CAUSES
 from bot.domain.cause import Weighing
 from bot.domain.protected import is_protected
-from bot.domain.readings.conntrack import ConntrackReading
-from bot.domain.readings.kernel_log import KernelEventKind
-from bot.domain.readings.throttling import ThrottledGroup, ThrottlingReading
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status
+from bot.probes.conntrack import ConntrackReading
+from bot.probes.formats.kernel_line import KernelEventKind
+from bot.probes.throttling import ThrottledGroup, ThrottlingReading
 from tests.unit.causes import builders as b
 
 PROBES = (

@@ -1,8 +1,8 @@
 """Directories that nobody removed."""
 
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.kernel_log import KernelEventKind as Kind
 from bot.domain.verdict import Confidence, Status
+from bot.probes.cgroups import CgroupsReading
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, steps, undecided
 

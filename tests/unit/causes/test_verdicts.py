@@ -5,17 +5,18 @@ from typing import Any
 
 import pytest
 
+from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.domain.conclude import conclude
-from bot.domain.readings.conntrack import ConntrackReading
-from bot.domain.readings.kernel_log import KernelEventKind as Kind
-from bot.domain.readings.units import FailedUnit
 from bot.domain.verdict import Status, Verdict
 from bot.library.library import Library
 from bot.probes import PROBES
+from bot.probes.conntrack import ConntrackReading
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
+from bot.probes.formats.systemctl import FailedUnit
 from tests.unit.causes import builders as b
 
-LIBRARY = Library.load([b.PLAYBOOKS], PROBES, CAUSES)
+LIBRARY = Library.load([b.PLAYBOOKS], PROBES, CAUSES, ACTIONS)
 TABLE = ConntrackReading(True, 900, 262_144)
 
 DYING = b.cgroups(68_440)

@@ -7,16 +7,20 @@ from typing import Any
 
 import pytest
 
+from bot.actions import ACTIONS
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.command import Command
 from bot.domain.errors import PlaybookError
 from bot.domain.probe import Probe, Snapshot
 from bot.domain.verdict import RuledOut
 from bot.library import Library
+from bot.probes import PROBES as HOUSE_PROBES
 
 
 def _probe(name: str) -> Probe:
-    return Probe(name, f"what {name} says", (Command(name, ("true",)),), lambda outputs: outputs)
+    return Probe(
+        name, f"what {name} says", (Command(name, ("true",)),), lambda outputs: outputs, HOUSE_PROBES[name].reading
+    )
 
 
 def _never(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -26,7 +30,7 @@ def _never(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 PROBES = {name: _probe(name) for name in ("host", "cpu", "cgroups", "kernel_log", "reclaim", "units")}
 CAUSES = {
     "leaked-memory-cgroups": Cause("leaked-memory-cgroups", "a leak", ("cgroups", "cpu"), ("many", "held"), _never),
-    "lockup": Cause("lockup", "a lockup", ("kernel_log",), (), _never),
+    "lockup": Cause("lockup", "a lockup", ("kernel_log",), (), _never, cured_alone_by=("reboot",)),
     "crash-looping-unit": Cause("crash-looping-unit", "a loop", ("units",), ("restarts",), _never),
 }
 
@@ -68,7 +72,7 @@ def load(folder: Path, **files: str) -> Library:
     folder.mkdir(exist_ok=True)
     for name, text in files.items():
         (folder / f"{name.replace('_', '-')}.yaml").write_text(text)
-    return Library.load([folder], PROBES, CAUSES)
+    return Library.load([folder], PROBES, CAUSES, ACTIONS)
 
 
 def snapshot(readings: Mapping[str, Any]) -> Snapshot:

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed, Looks, Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.probe import Unread
-from bot.domain.readings.custom import CustomReading
+from bot.domain.probe import CustomReading, Unread
 from bot.library.custom_probes import CustomProbe, make_probe
 from bot.library.kinds import Kind
 from bot.library.shapes import FieldShape, ProbeShape

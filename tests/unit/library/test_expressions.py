@@ -3,17 +3,20 @@
 import ast
 import contextlib
 import time
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.readings import READINGS
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.domain.readings.kernel_log import KernelLogReading
 from bot.library.expressions import LONGEST, Misread, read_expression
 from bot.library.kinds import Kind, all_attributes, fields_of
+from bot.probes import PROBES
+from bot.probes.cgroups import CgroupsReading
+from bot.probes.kernel_log import KernelLogReading
 from tests.unit.library.tables import snapshot
+
+READINGS: dict[str, Any] = {name: probe.reading for name, probe in PROBES.items()}
 
 
 @pytest.mark.parametrize(

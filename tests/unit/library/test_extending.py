@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from bot.actions import ACTIONS
 from bot.domain.cause import Threshold
 from bot.library import Library
 from tests.unit.library.tables import CAUSES, EXTENDING, PROBES, WHOLE, load, refusal
@@ -77,7 +78,7 @@ def test_playbook_of_a_later_folder_replaces_and_may_extend_what_it_replaces(tmp
     load(house, node_health=WHOLE)
     own.mkdir()
     (own / "mine.yaml").write_text(edited_extension())
-    library = Library.load([house, own], PROBES, CAUSES)
+    library = Library.load([house, own], PROBES, CAUSES, ACTIONS)
     book = library.get("node-health")
     assert library.names == ("node-health",)
     assert (book.title, book.origin) == ("Mine", str(own / "mine.yaml"))

@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.probe import Unread
-from bot.domain.readings.custom import CustomReading
+from bot.domain.probe import CustomReading, Unread
 from bot.domain.truth import Truth, Unknown
 from bot.library.expressions import Misread, read_expression
 from bot.library.kinds import Kind

@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from bot.actions import ACTIONS
 from bot.domain.cause import Threshold
 from bot.domain.errors import PlaybookError, UnknownPlaybook
-from bot.domain.readings.cgroups import CgroupsReading
 from bot.domain.verdict import Confidence, Status
 from bot.library import Library
+from bot.probes.cgroups import CgroupsReading
 from tests.unit.library.tables import CAUSES, EXTENDING, PROBES, WHOLE, load, refusal, snapshot
 
 ROOT = Path(__file__).parents[3]
@@ -179,7 +180,7 @@ def test_huge_file_is_refused(tmp_path: Path) -> None:
 def test_file_that_is_no_text_is_refused_with_its_line(tmp_path: Path) -> None:
     (tmp_path / "a.yaml").write_bytes(b"name: x\ntitle: caf\xe9\n")
     with pytest.raises(PlaybookError, match=r"a\.yaml:2: the byte 0xe9 is not UTF-8"):
-        Library.load([tmp_path], PROBES, CAUSES)
+        Library.load([tmp_path], PROBES, CAUSES, ACTIONS)
 
 
 def test_empty_file_is_refused(tmp_path: Path) -> None:
@@ -188,7 +189,7 @@ def test_empty_file_is_refused(tmp_path: Path) -> None:
 
 def test_missing_folder_is_named(tmp_path: Path) -> None:
     with pytest.raises(PlaybookError, match="gone: the folder of playbooks cannot be read: No such file"):
-        Library.load([tmp_path / "gone"], PROBES, CAUSES)
+        Library.load([tmp_path / "gone"], PROBES, CAUSES, ACTIONS)
 
 
 def test_only_yaml_files_are_playbooks(tmp_path: Path) -> None:
@@ -234,8 +235,8 @@ def test_loading_waits_for_nothing_that_only_editors_need(tmp_path: Path) -> Non
     load(tmp_path, node_health=WHOLE)
     program = (
         "import sys; from pathlib import Path; from bot.library import Library; "
-        "from tests.unit.library.tables import PROBES, CAUSES; "
-        f"Library.load([Path({str(tmp_path)!r})], PROBES, CAUSES); "
+        "from tests.unit.library.tables import PROBES, CAUSES, ACTIONS; "
+        f"Library.load([Path({str(tmp_path)!r})], PROBES, CAUSES, ACTIONS); "
         "print(*sorted({'pydantic', 're2', 'asyncssh', 'jsonschema'} & sys.modules.keys()))"
     )
     done = subprocess.run(

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from bot.domain.errors import PlaybookError
-from bot.domain.readings.custom import CustomReading
+from bot.domain.probe import CustomReading
 from tests.unit.library.tables import EXTENDING, OWN, WHOLE, load, refusal, snapshot
 
 LEAK = "leaked-memory-cgroups"

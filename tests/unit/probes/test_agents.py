@@ -9,8 +9,7 @@ from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.protected import KUBELET_UNITS, is_protected
-from bot.domain.readings.agents import Agent, AgentsReading
-from bot.probes.agents import CONFIGS, INIT_LOG, PROBE, parse
+from bot.probes.agents import CONFIGS, INIT_LOG, PROBE, Agent, AgentsReading, parse
 from tests.recorded import CAPTURES, recorded, run
 
 ENABLED = "ecs.service enabled enabled\n"

@@ -7,8 +7,7 @@ import pytest
 
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.probes.cgroups import MOST_DIRECTORIES, PROBE, parse
+from bot.probes.cgroups import MOST_DIRECTORIES, PROBE, CgroupsReading, parse
 from bot.probes.formats.cgroup_look import END, unescaped
 from tests.recorded import CAPTURES, once, recorded, run, twice
 

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.readings.conntrack import ConntrackReading
-from bot.probes.conntrack import parse
+from bot.probes.conntrack import ConntrackReading, parse
 from tests.mutation import mutated
 from tests.recorded import CAPTURES, recorded, run
 

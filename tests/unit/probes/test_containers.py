@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.readings.containers import ContainersReading
-from bot.probes.containers import EXITS_OVER, MOST_CONTAINERS, parse
+from bot.probes.containers import EXITS_OVER, MOST_CONTAINERS, ContainersReading, parse
 from bot.probes.formats.container_lists import created_age, crictl_rows, ctr_rows
 from tests.recorded import CAPTURES, recorded, run
 

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.readings.cpu import CoreSecond, CpuReading
-from bot.probes.cpu import parse
+from bot.probes.cpu import CpuReading, parse
+from bot.probes.formats.core_second import CoreSecond
 from tests.mutation import mutated
 from tests.recorded import CAPTURES, once, recorded, run
 

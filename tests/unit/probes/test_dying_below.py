@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.readings.cgroups import CgroupsReading
-from bot.probes.cgroups import MOST_ASKED, PROBE, parse
+from bot.probes.cgroups import MOST_ASKED, PROBE, CgroupsReading, parse
 from bot.probes.formats.cgroup_look import END
 from tests.recorded import CAPTURES, once, recorded, twice
 from tests.unit.probes.test_cgroups import V2_STAT, v2

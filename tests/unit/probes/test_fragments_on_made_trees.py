@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from bot.domain.command import Command, Outputs
-from bot.domain.readings.interrupts import InterruptsReading
-from bot.domain.readings.throttling import ThrottlingReading
 from bot.probes import interrupts, throttling
+from bot.probes.interrupts import InterruptsReading
+from bot.probes.throttling import ThrottlingReading
 from tests.recorded import run
 
 pytestmark = pytest.mark.skipif(shutil.which("awk") is None, reason="awk is not installed")

@@ -4,8 +4,7 @@ import pytest
 
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.readings.host import HostReading
-from bot.probes.host import parse
+from bot.probes.host import HostReading, parse
 from tests.recorded import CAPTURES, recorded, run
 
 SYNTHETIC = CAPTURES / "host" / "synthetic--ubuntu-20.04-ec2.out"

@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
-from bot.domain.readings.interrupts import InterruptsReading
-from bot.probes.interrupts import parse, queue_of
+from bot.probes.interrupts import InterruptsReading, parse, queue_of
 from tests.mutation import mutated
 from tests.recorded import CAPTURES, recorded, twice
 

@@ -7,10 +7,9 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.errors import CannotRead
-from bot.domain.readings.kernel_log import KernelEvent, KernelLogReading
-from bot.domain.readings.kernel_log import KernelEventKind as Kind
-from bot.probes.formats.kernel_line import kernel_line
-from bot.probes.kernel_log import FILTER, MOST_OF_A_SORT, PROBE, parse
+from bot.probes.formats.kernel_line import KernelEvent, kernel_line
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
+from bot.probes.kernel_log import FILTER, MOST_OF_A_SORT, PROBE, KernelLogReading, parse
 from tests.recorded import CAPTURES, once, recorded
 
 RECORDED = CAPTURES / "kernel_log"

@@ -6,8 +6,7 @@ import subprocess
 import pytest
 
 from bot.domain.errors import CannotRead
-from bot.domain.readings.nic import ALLOWANCE_COUNTERS, ENA_RESET_COUNTERS, Nic, NicReading
-from bot.probes.nic import COUNTERS, END, parse
+from bot.probes.nic import ALLOWANCE_COUNTERS, COUNTERS, ENA_RESET_COUNTERS, END, Nic, NicReading, parse
 from tests.recorded import CAPTURES, once, recorded, twice
 from tests.unit.probes.ena_counters import GLOBAL_2_11, GLOBAL_IN_TREE, ethtool_s
 

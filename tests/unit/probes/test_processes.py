@@ -4,8 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from bot.domain.errors import CannotRead
-from bot.domain.readings.processes import ProcessesReading
-from bot.probes.processes import parse
+from bot.probes.processes import ProcessesReading, parse
 from tests.mutation import HOSTILE, mutated
 from tests.recorded import CAPTURES, once, recorded
 

@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
-from bot.domain.readings.reclaim import ReclaimReading
-from bot.probes.reclaim import parse
+from bot.probes.reclaim import ReclaimReading, parse
 from tests.mutation import mutated
 from tests.recorded import CAPTURES, recorded, twice
 

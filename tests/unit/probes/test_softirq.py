@@ -5,8 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
-from bot.domain.readings.softirq import SoftirqReading
-from bot.probes.softirq import parse
+from bot.probes.softirq import SoftirqReading, parse
 from tests.mutation import mutated
 from tests.recorded import CAPTURES, recorded, twice
 

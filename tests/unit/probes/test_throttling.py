@@ -7,8 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
-from bot.domain.readings.throttling import ThrottlingReading
-from bot.probes.throttling import parse
+from bot.probes.throttling import ThrottlingReading, parse
 from tests.mutation import mutated
 from tests.recorded import CAPTURES, recorded, twice
 

@@ -10,10 +10,9 @@ from hypothesis import strategies as st
 from bot.domain.batch import root_ways
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.readings.units import UnitsReading
 from bot.probes.formats.systemctl import failed_units, shown_units
 from bot.probes.formats.systemd_span import systemd_span
-from bot.probes.units import PROBE, parse
+from bot.probes.units import PROBE, UnitsReading, parse
 from tests.recorded import CAPTURES, recorded, run
 
 UNITS = CAPTURES / "units"

@@ -18,8 +18,8 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot
-from bot.domain.readings.host import HostReading
 from bot.domain.verdict import Confidence, Status, Verdict
+from bot.probes.host import HostReading
 from bot.response.policy import Policy
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach

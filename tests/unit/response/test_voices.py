@@ -15,7 +15,7 @@ from bot.domain.errors import Refused
 from bot.domain.events import AlertReceived, PlanProposed, PlanWithheld, Triaged
 from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot
-from bot.domain.readings.host import HostReading
+from bot.probes.host import HostReading
 from bot.response.policy import Policy
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach

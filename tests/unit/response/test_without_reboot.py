@@ -9,10 +9,11 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.app.parts import library
+from bot.causes import CAUSES
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
-from bot.domain.readings.host import HostReading
 from bot.library.remedies import remedy_fault
+from bot.probes.host import HostReading
 from bot.response.planning import with_plan
 from tests.incidents import BEGAN_AT, BOOT, NODE, VERDICT
 
@@ -62,4 +63,4 @@ def test_what_it_costs_and_does_not_do_stands_beside_the_plan() -> None:
     ],
 )
 def test_playbook_cannot_offer_it_as_a_cure(cause: str, remedy: list[str], says: str) -> None:
-    assert says in (remedy_fault(cause, remedy) or "")
+    assert says in (remedy_fault(CAUSES[cause], remedy, ACTIONS, CAUSES) or "")
