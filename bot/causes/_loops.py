@@ -13,13 +13,25 @@ from bot.probes.units import Unit, UnitsReading
 
 # The node cannot work, or cannot be reached, without these.
 ESSENTIAL = (
-    "kubelet.service", "containerd.service", "crio.service", "sshd.service", "ssh.service",
-    "snap.kubelet.daemon.service", "snap.kubelet-eks.daemon.service",
-)  # fmt: skip
+    "kubelet.service",
+    "containerd.service",
+    "crio.service",
+    "sshd.service",
+    "ssh.service",
+    "snap.kubelet.daemon.service",
+    "snap.kubelet-eks.daemon.service",
+)
 
 _TOLD = (
-    "Id=", "ActiveState=", "SubState=", "Result=", "NRestarts=", "ExecMainStatus=", "UnitFileState=", "RestartUSec=",
-)  # fmt: skip
+    "Id=",
+    "ActiveState=",
+    "SubState=",
+    "Result=",
+    "NRestarts=",
+    "ExecMainStatus=",
+    "UnitFileState=",
+    "RestartUSec=",
+)
 
 
 class LoopState(enum.StrEnum):
