@@ -41,7 +41,7 @@ def node_facts(args: Args, outputs: Outputs) -> dict[str, str]:
     """
     node = _read(outputs.text("node"), "Node")
     spec, status = _part(node, "spec"), _part(node, "status")
-    ready = next((one for one in _items(status, "conditions") if one.get("type") == "Ready"), {})
+    ready = next((condition for condition in _items(status, "conditions") if condition.get("type") == "Ready"), {})
     boot = str(_part(status, "nodeInfo").get("bootID", "")).lower()
     if not ready.get("status") or not boot:
         raise CannotRead(f"the cluster does not say whether {args[NODE]} is Ready, and in which boot it is")
@@ -61,7 +61,7 @@ def pods(args: Args, outputs: Outputs) -> tuple[Pod, ...]:
     Raises: CannotRead when the cluster does not say.
     """
     listed = _read(outputs.text("pods"), "PodList")
-    found = [Pod.of(one) for one in _items(listed, "items")]
+    found = [Pod.of(item) for item in _items(listed, "items")]
     if any(pod.node != args[NODE] for pod in found):
         raise CannotRead(f"the cluster tells of pods that are not on {args[NODE]}")
     return tuple(sorted((pod for pod in found if pod.moves), key=lambda pod: pod.full_name))
@@ -94,6 +94,6 @@ def _part(of: Mapping[str, Any], name: str) -> Mapping[str, Any]:
 
 def _items(of: Mapping[str, Any], name: str) -> list[Mapping[str, Any]]:
     items = of.get(name) or []
-    if not isinstance(items, list) or not all(isinstance(one, dict) for one in items):
+    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
         raise CannotRead(f"the cluster's answer has no list of {name}")
     return items

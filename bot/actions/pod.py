@@ -55,7 +55,7 @@ class Pod:
         if not (_fits(_NAME, namespace) and _fits(_NAME, name) and _fits(_UID, uid)):
             raise CannotRead(f"the cluster tells of a pod without a proper name: {one_line(str(name), 80)}")
         owners = meta.get("ownerReferences")
-        owner = next((one for one in owners or () if isinstance(one, dict) and one.get("controller") is True), None)
+        owner = next((ref for ref in owners or () if isinstance(ref, dict) and ref.get("controller") is True), None)
         stays = _MIRROR in _table(meta, "annotations") or (owner or {}).get("kind") == "DaemonSet"
         ended = status.get("phase") in ("Succeeded", "Failed")
         state = GOING if meta.get("deletionTimestamp") else EVICT if owner is not None else BARE
@@ -107,9 +107,9 @@ def _job(labels: Mapping[str, Any], owner: Mapping[str, Any] | None) -> str:
 def _scratch(spec: Mapping[str, Any]) -> str:
     volumes = spec.get("volumes")
     names = [
-        one_line(str(one.get("name", "")), 40)
-        for one in (volumes if isinstance(volumes, list) else ())
-        if isinstance(one, dict) and "emptyDir" in one
+        one_line(str(volume.get("name", "")), 40)
+        for volume in (volumes if isinstance(volumes, list) else ())
+        if isinstance(volume, dict) and "emptyDir" in volume
     ]
     return f"loses emptyDir {', '.join(names)}" if names else ""
 

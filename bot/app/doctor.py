@@ -99,9 +99,8 @@ class Doctor:
         ]
 
     async def _inventory(self) -> Sequence[Examined]:
-        count = len(self._known.nodes)
-        seen = f"{count} nodes, of which {len(self._nodes)} are asked"
-        if not count:
+        seen = f"{self._known.says}, of which {len(self._nodes)} are asked"
+        if not self._known.nodes:
             return (Examined("inventory", Mark.WRONG, "there is no node in it", "Add one: [nodes.NAME], address = …"),)
         return (Examined("inventory", Mark.OK, seen),)
 

@@ -163,8 +163,9 @@ def _owner(image: str, agents: tuple[Agent, ...], units: UnitsReading | Unread) 
             return agent
     for known in KNOWN_AGENTS:
         if any(_is_named(name, own) for own in known.images):
-            here = [] if isinstance(units, Unread) else [one for one in map(units.get, known.units) if one is not None]
-            return Agent(known.name, here[0].name if here else "", image=name)
+            found = () if isinstance(units, Unread) else filter(None, map(units.get, known.units))
+            unit = next(iter(found), None)
+            return Agent(known.name, unit.name if unit else "", image=name)
     return None
 
 

@@ -91,8 +91,8 @@ def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, 
     )
     kinds = (CpuReading, ProcessesReading, KernelLogReading, ReclaimReading)
     return Harms(
-        seen=tuple(one for one in judged if isinstance(one, Harm)),
-        not_theirs=tuple(one for one in judged if isinstance(one, Evidence)),
+        seen=tuple(harm for harm in judged if isinstance(harm, Harm)),
+        not_theirs=tuple(seen for seen in judged if isinstance(seen, Evidence)),
         walk=walk,
         unread=tuple(reading for kind in kinds if isinstance(reading := snapshot.get(kind), Unread)),
     )

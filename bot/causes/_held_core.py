@@ -12,9 +12,20 @@ from bot.probes.processes import ProcessesReading, ProcessUse
 
 # Programs that read every cgroup's statistics again and again, by comm (15 characters at most).
 STATISTICS_WALKERS = (
-    "kubelet", "kubelite", "k3s-server", "k3s-agent", "cadvisor", "dockerd", "containerd", "containerd-shim", "crio",
-    "systemd-oomd", "systemd-cgtop", "node_exporter", "telegraf",
-)  # fmt: skip
+    "kubelet",
+    "kubelite",
+    "k3s-server",
+    "k3s-agent",
+    "cadvisor",
+    "dockerd",
+    "containerd",
+    "containerd-shim",
+    "crio",
+    "systemd-oomd",
+    "systemd-cgtop",
+    "node_exporter",
+    "telegraf",
+)
 
 
 @dataclass(frozen=True, slots=True)

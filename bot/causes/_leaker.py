@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.causes import _churn, _loops
-from bot.causes._bulk import Bulk
 from bot.causes._churn import Churn
+from bot.causes._dying_share import DyingShare
 from bot.causes._figures import count, span
 from bot.causes._loops import Loop, LoopState
-from bot.causes._standing import Standing, standing
+from bot.causes._unit_state import UnitState, unit_state_of
 from bot.domain.cause import Tuning
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence
@@ -33,7 +33,7 @@ class Suspect:
     """
 
     name: str  # the unit, else the image
-    standing: Standing
+    unit_state: UnitState
     goes_on: bool
     says: str
     probe: str
@@ -51,7 +51,7 @@ class Suspects:
 
     all: tuple[Suspect, ...]
     unread: tuple[Unread, ...] = field(default=())
-    bulk: Bulk | None = None
+    largest_share: DyingShare | None = None
     owner: Suspect | None = None  # the unit under which the kernel itself counts the bulk
 
     @property
@@ -65,7 +65,7 @@ class Suspects:
         return tuple(suspect for suspect in self.all if suspect.goes_on)
 
 
-def find(snapshot: Snapshot, dying: int, tuning: Tuning, bulk: Bulk | None = None) -> Suspects:
+def find(snapshot: Snapshot, dying: int, tuning: Tuning, largest_share: DyingShare | None = None) -> Suspects:
     """Return what loops or looped, each held against the count of dying cgroups and the place where they lie."""
     host = snapshot.get(HostReading)
     uptime = None if isinstance(host, Unread) else host.uptime
@@ -76,36 +76,36 @@ def find(snapshot: Snapshot, dying: int, tuning: Tuning, bulk: Bulk | None = Non
         if suspect is not None:
             found.append(suspect)
     each = _one_each(sorted(found, key=_order))
-    if bulk is not None and bulk.is_no_units:
-        each = tuple(suspect for suspect in each if not suspect.standing.unit)  # a unit's do not lie there
-    owner = _owner(snapshot, bulk, each, tuning) if bulk is not None and bulk.unit else None
-    return Suspects(each, _not_read(units, snapshot.get(ContainersReading)), bulk, owner)
+    if largest_share is not None and largest_share.is_no_units:
+        each = tuple(suspect for suspect in each if not suspect.unit_state.unit)  # a unit's do not lie there
+    owner = _owner(snapshot, largest_share, each, tuning) if largest_share is not None and largest_share.unit else None
+    return Suspects(each, _not_read(units, snapshot.get(ContainersReading)), largest_share, owner)
 
 
-def _owner(snapshot: Snapshot, bulk: Bulk, each: tuple[Suspect, ...], tuning: Tuning) -> Suspect:
+def _owner(snapshot: Snapshot, largest_share: DyingShare, each: tuple[Suspect, ...], tuning: Tuning) -> Suspect:
     """Return the unit as a suspect: what is known of its loop, or a unit that runs as well as anybody can tell."""
     units = snapshot.get(UnitsReading)
-    unit = None if isinstance(units, Unread) else units.get(bulk.unit)
-    same = next((suspect for suspect in each if suspect.name == (unit.name if unit else bulk.unit)), None)
-    grows = bulk.growth is not None and bulk.growth >= tuning["leak_growth"]
+    unit = None if isinstance(units, Unread) else units.get(largest_share.unit)
+    same = next((suspect for suspect in each if suspect.name == (unit.name if unit else largest_share.unit)), None)
+    grows = largest_share.growth is not None and largest_share.growth >= tuning["leak_growth"]
     if same is not None:
         return replace(
             same,
             goes_on=same.goes_on or grows,
-            says=f"{bulk.says}; {same.says}",
+            says=f"{largest_share.says}; {same.says}",
             probe="cgroups",
-            source=(bulk.line, *same.source),
+            source=(largest_share.line, *same.source),
             steady=same.steady or not (same.goes_on or same.stopped),
         )
-    stands = standing(snapshot, bulk.unit, unit)
+    state = unit_state_of(snapshot, largest_share.unit, unit)
     return Suspect(
-        name=stands.unit,
-        standing=stands,
+        name=state.unit,
+        unit_state=state,
         goes_on=grows,
-        says=bulk.says,
+        says=largest_share.says,
         probe="cgroups",
-        source=(bulk.line, *(_loops.told(unit) if unit else ())),
-        steady=stands.active not in ("failed", "inactive"),
+        source=(largest_share.line, *(_loops.told(unit) if unit else ())),
+        steady=state.active not in ("failed", "inactive"),
     )
 
 
@@ -136,7 +136,7 @@ def _of_loop(snapshot: Snapshot, loop: Loop, dying: int, uptime: timedelta | Non
     scaled = " at its journal's pace" if turns != loop.turns else ""
     return Suspect(
         name=loop.unit.name,
-        standing=standing(snapshot, loop.unit.name, loop.unit),
+        unit_state=unit_state_of(snapshot, loop.unit.name, loop.unit),
         goes_on=loop.goes_on,
         says=_loops.says(loop, uptime),
         probe="units",
@@ -152,8 +152,8 @@ def _of_loop(snapshot: Snapshot, loop: Loop, dying: int, uptime: timedelta | Non
 def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | None, tuning: Tuning) -> Suspect | None:
     units, agent = snapshot.get(UnitsReading), churn.agent
     unit = None if isinstance(units, Unread) or not churn.unit else units.get(churn.unit)
-    stands = standing(snapshot, churn.unit, unit, agent)
-    stopped = stands.active in ("failed", "inactive")
+    state = unit_state_of(snapshot, churn.unit, unit, agent)
+    stopped = state.active in ("failed", "inactive")
     # An agent in use that failed now and then in the past is not what is looked for: its log alone says nothing.
     log_tells = (
         churn.log_exits >= tuning["agent_log_exits"]
@@ -170,12 +170,12 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
     if fit is None and agent is not None and uptime is not None and (churn.goes_on or log_tells):
         because = _pace(dying, uptime, unit, stopped, tuning)
         fit = _PACE_FIT if because else None
-    state = f"; {unit.name} itself is {stands.active}, NRestarts={unit.most_restarts}" if unit else ""
+    beside = f"; {unit.name} itself is {state.active}, NRestarts={unit.most_restarts}" if unit else ""
     return Suspect(
         name=churn.suspect,
-        standing=stands,
+        unit_state=state,
         goes_on=(churn.goes_on or fails_now) and not stopped,
-        says=_churn.says(churn) + state,
+        says=_churn.says(churn) + beside,
         probe="containers" if churn.goes_on or churn.exits else "agents",
         source=(*churn.source, *(_loops.told(unit) if unit else ())),
         turns=churn.turns_scaled,
@@ -239,7 +239,7 @@ def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
     fast = growth is not None and growth >= tuning["leak_growth"]
     going, fits = suspects.going_on, suspects.in_proportion
     if fast:
-        unused = [suspect for suspect in going if suspect.standing.unused_because]
+        unused = [suspect for suspect in going if suspect.unit_state.unused_because]
         fitting = [suspect for suspect in fits if suspect.goes_on]
         for some in (fitting[:1], going, unused, fits[:1]):
             if len(some) == 1:
@@ -259,11 +259,15 @@ def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
 
 def _chosen(leaker: Suspect, suspects: Suspects) -> str:
     says = f"{leaker.says}: {leaker.fits_because}" if leaker.fits_because else leaker.says
-    if leaker.standing.unused_because:
-        says += f". It is not needed here: {leaker.standing.unused_because}"
-    others = [one for one in suspects.all if one.name != leaker.name and (one.goes_on or one.fit is not None)]
+    if leaker.unit_state.unused_because:
+        says += f". It is not needed here: {leaker.unit_state.unused_because}"
+    others = [
+        suspect
+        for suspect in suspects.all
+        if suspect.name != leaker.name and (suspect.goes_on or suspect.fit is not None)
+    ]
     if others:
-        names = ", ".join(one.name for one in others[:3])
+        names = ", ".join(other.name for other in others[:3])
         better = "the dying ones do not lie under them" if leaker is suspects.owner else _better(leaker)
         says += f". {names} started over too; {better}"
     return says
@@ -274,5 +278,5 @@ def _better(leaker: Suspect) -> str:
 
 
 def _not_asked(suspects: Suspects) -> str:
-    place = f"; {suspects.bulk.says}" if suspects.bulk is not None else ""
-    return place + "".join(f"; {one.probe} were not read ({one.reason})" for one in suspects.unread)
+    place = f"; {suspects.largest_share.says}" if suspects.largest_share is not None else ""
+    return place + "".join(f"; {unread.probe} were not read ({unread.reason})" for unread in suspects.unread)

@@ -13,8 +13,15 @@ from bot.probes.host import HostReading
 from bot.probes.units import Unit, UnitsReading
 
 _TOLD = (
-    "Id=", "ActiveState=", "SubState=", "Result=", "NRestarts=", "ExecMainStatus=", "UnitFileState=", "RestartUSec=",
-)  # fmt: skip
+    "Id=",
+    "ActiveState=",
+    "SubState=",
+    "Result=",
+    "NRestarts=",
+    "ExecMainStatus=",
+    "UnitFileState=",
+    "RestartUSec=",
+)
 
 
 class LoopState(enum.StrEnum):

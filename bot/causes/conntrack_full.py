@@ -42,7 +42,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             cause=NAME,
             status=Status.CRITICAL if dropped or used >= tuning["full_percent"] else Status.DEGRADED,
             confidence=Confidence.CONFIRMED,
-            summary=sentence(*(one.says for one in evidence)),
+            summary=sentence(*(seen.says for seen in evidence)),
             evidence=tuple(evidence),
         )
     if isinstance(table, Unread):

@@ -14,7 +14,7 @@ from datetime import timedelta
 from bot.causes import _churn, _loops
 from bot.causes._churn import Churn
 from bot.causes._loops import Loop, LoopState
-from bot.causes._standing import Standing, keep_from_starting, standing
+from bot.causes._unit_state import UnitState, keep_from_starting, unit_state_of
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -42,7 +42,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
 
 
 def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: Tuning) -> Finding:
-    stands = standing(snapshot, loop.unit.name, loop.unit)
+    state = unit_state_of(snapshot, loop.unit.name, loop.unit)
     if loop.state is LoopState.BY_HISTORY:
         confidence = Confidence.LIKELY
     elif _loops.restarted_by_systemd(loop.unit) or loop.turns >= tuning["tries_few"]:
@@ -52,7 +52,7 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
         confidence = Confidence.LIKELY if loop.unit.restarts is None else Confidence.POSSIBLE
     critical = _loops.is_essential(loop.unit) and confidence is not Confidence.POSSIBLE
     return _finding(
-        stands,
+        state,
         loop.unit.name,
         confidence,
         _loops.says(loop, uptime),
@@ -64,8 +64,8 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
 def _of_churn(snapshot: Snapshot, churn: Churn, tuning: Tuning) -> Finding | None:
     often = churn.exits_per_minute >= tuning["exits_per_minute"]
     failed = churn.log_exits >= tuning["agent_log_exits"] and churn.goes_on
-    stands = standing(snapshot, churn.unit, agent=churn.agent)
-    if stands.active in ("failed", "inactive"):
+    state = unit_state_of(snapshot, churn.unit, agent=churn.agent)
+    if state.active in ("failed", "inactive"):
         return None
     if churn.agent is not None:
         if not (churn.replaced or often or failed):
@@ -78,13 +78,13 @@ def _of_churn(snapshot: Snapshot, churn: Churn, tuning: Tuning) -> Finding | Non
     says = _churn.says(churn)
     probe = "containers" if churn.image and (churn.goes_on or churn.exits) else "agents"
     evidence = Evidence("container-restarts", probe, says, churn.source)
-    return _finding(stands, churn.suspect, confidence, says, evidence, Status.DEGRADED)
+    return _finding(state, churn.suspect, confidence, says, evidence, Status.DEGRADED)
 
 
 def _finding(
-    stands: Standing, suspect: str, confidence: Confidence, says: str, evidence: Evidence, status: Status
+    state: UnitState, suspect: str, confidence: Confidence, says: str, evidence: Evidence, status: Status
 ) -> Finding:
-    steps, why_not = keep_from_starting(stands)
+    steps, why_not = keep_from_starting(state)
     surely = confidence is not Confidence.POSSIBLE
     return Finding(
         cause=NAME,

@@ -40,7 +40,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
                 source = (card.lines[name],) if name in card.lines else ()
                 evidence.append(Evidence(name.replace("_", "-"), "nic", says, source))
     if evidence:
-        says = sentence(*(one.says for one in evidence[:2]))
+        says = sentence(*(seen.says for seen in evidence[:2]))
         return Finding(NAME, Status.DEGRADED, Confidence.CONFIRMED, says, tuple(evidence))
     if not known:
         return Undecided(NAME, "this ENA driver has no allowance counters, or they were read only once")

@@ -56,7 +56,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         cause=NAME,
         status=Status.CRITICAL if now and (waiting or pressed is not None) else Status.DEGRADED,
         confidence=Confidence.CONFIRMED if hung or stalled or (errors and waiting) else Confidence.LIKELY,
-        summary=sentence(*(one.says for one in evidence[:3])),
+        summary=sentence(*(seen.says for seen in evidence[:3])),
         evidence=tuple(evidence),
     )
 

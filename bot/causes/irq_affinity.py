@@ -9,7 +9,7 @@ Remedy: none planned: spread the interrupts (irqbalance, effective affinity); a 
 from __future__ import annotations
 
 from bot.causes._figures import percent
-from bot.causes._landing import Landing, full_cores, is_one_core, landing, packet_percent, rows
+from bot.causes._irq_placement import IrqPlacement, full_cores, irq_placement, is_one_core, packet_percent, rows
 from bot.causes._starvation import starvation
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
@@ -30,42 +30,49 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         if full:
             because += f", and core {next(iter(full))} is full of them"
         return Undecided(NAME, because, suspected=bool(full))
-    land = landing(interrupts)
-    one = is_one_core(land, tuning["one_core_share_percent"], tuning["interrupts_per_second"])
-    if land is None or not one:
+    placement = irq_placement(interrupts)
+    is_one = is_one_core(placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"])
+    if placement is None or not is_one:
         if interrupts.lines and not interrupts.seconds_between:
             return Undecided(NAME, "the interrupts were looked at only once")
-        return RuledOut(NAME, _spread(land))
+        return RuledOut(NAME, _spread(placement))
     said = (
-        f"{percent(land.share_percent)} of the network's interrupts ({land.per_second:,.0f}/s, {len(land.queues)} "
-        f"queues) land on core {land.core}"
+        f"{percent(placement.share_percent)} of the network's interrupts "
+        f"({placement.per_second:,.0f}/s, {len(placement.queues)} queues) land on core {placement.core}"
     )
     if isinstance(cpu, Unread):
         return Undecided(NAME, f"{said}; how full it is was not read ({cpu.reason})", suspected=True)
-    if land.core not in full_cores(cpu, tuning["core_full_percent"], tuning["held_seconds"]):
-        spent = packet_percent(cpu, land.core)
+    if placement.core not in full_cores(cpu, tuning["core_full_percent"], tuning["held_seconds"]):
+        spent = packet_percent(cpu, placement.core)
         return RuledOut(NAME, f"{said}, which spends only {percent(spent)} of its time on them")
-    return _found(snapshot, land, said, cpu, interrupts, tuning)
+    return _found(snapshot, placement, said, cpu, interrupts, tuning)
 
 
 def _found(
-    snapshot: Snapshot, land: Landing, said: str, cpu: CpuReading, interrupts: InterruptsReading, tuning: Tuning
+    snapshot: Snapshot,
+    placement: IrqPlacement,
+    said: str,
+    cpu: CpuReading,
+    interrupts: InterruptsReading,
+    tuning: Tuning,
 ) -> Finding:
-    spent = packet_percent(cpu, land.core)
-    full = f"core {land.core} spends {percent(spent)} of its time in interrupts"
+    spent = packet_percent(cpu, placement.core)
+    full = f"core {placement.core} spends {percent(spent)} of its time in interrupts"
     evidence = [
-        Evidence("interrupts-on-one-core", "interrupts", said, tuple(line.raw for line in land.queues if line.raw)[:4]),
-        Evidence("core-full-of-interrupts", "cpu", full, rows(cpu, (land.core,))),
+        Evidence(
+            "interrupts-on-one-core", "interrupts", said, tuple(line.raw for line in placement.queues if line.raw)[:4]
+        ),
+        Evidence("core-full-of-interrupts", "cpu", full, rows(cpu, (placement.core,))),
     ]
     if interrupts.irqbalance_runs is False:
         evidence.append(Evidence("irqbalance", "interrupts", "irqbalance does not run"))
     softirq = snapshot.get(SoftirqReading)
     dropped = 0
     if not isinstance(softirq, Unread):
-        mine = [core for core in softirq.softnet if core.core == land.core]
+        mine = [core for core in softirq.softnet if core.core == placement.core]
         dropped = sum(core.dropped for core in mine)
         if dropped:
-            says = f"{dropped:,} packets dropped on core {land.core} within the window"
+            says = f"{dropped:,} packets dropped on core {placement.core} within the window"
             evidence.append(Evidence("packets-dropped", "softirq", says, tuple(core.raw for core in mine if core.raw)))
     starved = starvation(snapshot, tuning["recent_hours"])
     if starved is not None:
@@ -80,14 +87,14 @@ def _found(
     )
 
 
-def _spread(land: Landing | None) -> str:
-    if land is None:
+def _spread(placement: IrqPlacement | None) -> str:
+    if placement is None:
         return "no network interrupt came within the window"
-    if len(land.queues) == 1 and land.share_percent >= 99:
-        return f"one queue has all the interrupts, on core {land.core}: there is nothing to spread"
+    if len(placement.queues) == 1 and placement.share_percent >= 99:
+        return f"one queue has all the interrupts, on core {placement.core}: there is nothing to spread"
     return (
-        f"core {land.core} takes the most network interrupts, {percent(land.share_percent)} of them "
-        f"({land.per_second:,.0f}/s)"
+        f"core {placement.core} takes the most network interrupts, {percent(placement.share_percent)} of them "
+        f"({placement.per_second:,.0f}/s)"
     )
 
 
@@ -96,7 +103,11 @@ CAUSE = Cause(
     title="Interrupts on one core",
     probes=("interrupts", "cpu", "softirq", "kernel_log", "nic", "host"),
     thresholds=(
-        "one_core_share_percent", "interrupts_per_second", "core_full_percent", "held_seconds", "recent_hours",
+        "one_core_share_percent",
+        "interrupts_per_second",
+        "core_full_percent",
+        "held_seconds",
+        "recent_hours",
     ),
     weigh=weigh,
-)  # fmt: skip
+)

@@ -14,13 +14,13 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from bot.causes import _bulk, _churn, _harm, _leaker, _loops
+from bot.causes import _churn, _dying_share, _harm, _leaker, _loops
 from bot.causes._figures import count, memory, span
 from bot.causes._harm import Harms
 from bot.causes._held_core import hold
 from bot.causes._leaker import Blame, Suspect, Suspects
-from bot.causes._standing import keep_from_starting
 from bot.causes._starvation import starvation
+from bot.causes._unit_state import keep_from_starting
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
@@ -46,8 +46,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if cgroups.alive_is_at_least and max(cgroups.siblings.values(), default=0) < cgroups.alive:
         # The directories were not counted to the end, and no other controller's count stands in for them.
         return Undecided(NAME, f"at least {alive:,} memory cgroups are alive; how many are dying cannot be told")
-    bulk = _bulk.find(cgroups, dying, tuning["unit_share"])
-    suspects = _leaker.find(snapshot, dying, tuning, bulk)
+    largest_share = _dying_share.find(cgroups, dying, tuning["unit_share"])
+    suspects = _leaker.find(snapshot, dying, tuning, largest_share)
     blame = _leaker.blame(suspects, cgroups.growth, tuning)
     harms = _harm.find(snapshot, cgroups, dying, blame.leaker is not None, tuning)
     evidence = (
@@ -78,14 +78,14 @@ def _who(blame: Blame, suspects: Suspects) -> Evidence:
     if blame.leaker is not None:
         return Evidence("leaker", blame.leaker.probe, blame.says, blame.leaker.source[:8])
     source = tuple(line for suspect in suspects.all[:2] for line in suspect.source[:4])
-    if suspects.bulk is not None:
-        return Evidence("leaker-not-found", "cgroups", blame.says, (suspects.bulk.line, *source))
+    if suspects.largest_share is not None:
+        return Evidence("leaker-not-found", "cgroups", blame.says, (suspects.largest_share.line, *source))
     return Evidence("leaker-not-found", "units", blame.says, source)
 
 
 def _named(snapshot: Snapshot, leaker: Suspect, said: str, harms: Harms, evidence: tuple[Evidence, ...]) -> Finding:
-    steps, why_not = keep_from_starting(leaker.standing)
-    if steps and leaker.steady and not leaker.standing.unused_because:
+    steps, why_not = keep_from_starting(leaker.unit_state)
+    if steps and leaker.steady and not leaker.unit_state.unused_because:
         steps, why_not = (), f"{leaker.name} runs steadily now: disabling it would stop what works."
     verb = f"leaked memory cgroups and {leaker.stopped}" if leaker.stopped else "leaks memory cgroups"
     if leaker.steady and not leaker.goes_on:
@@ -107,8 +107,8 @@ def _named(snapshot: Snapshot, leaker: Suspect, said: str, harms: Harms, evidenc
             suspects=(leaker.name,),
             remedy=(*steps, Step("reboot")) if steps else (),
         )
-    if steps and leaker.stopped and leaker.standing.enabled in ("disabled", "masked"):
-        steps, why_not = (), f"It is {leaker.standing.enabled} already."
+    if steps and leaker.stopped and leaker.unit_state.enabled in ("disabled", "masked"):
+        steps, why_not = (), f"It is {leaker.unit_state.enabled} already."
     ends = "Disabled, it cannot begin again." if leaker.stopped else "Disabling it ends the leak."
     advice = ends if steps else why_not
     return Finding(
@@ -153,7 +153,7 @@ def _held(snapshot: Snapshot) -> str:
 
 
 def _no_harm(harms: Harms) -> str:
-    names = ", ".join(one.probe for one in harms.unread)
+    names = ", ".join(unread.probe for unread in harms.unread)
     return f"no harm seen as far as read (unread: {names})" if names else "no harm seen on this kernel"
 
 
@@ -168,7 +168,7 @@ def _unread(snapshot: Snapshot, reason: str, tuning: Tuning) -> Undecided:
     thousands = tuning["suspect_turns"]
     looping = _loops.loops(snapshot, thousands)
     if not isinstance(looping, Unread):
-        points += [f"{one.unit.name} was started {one.turns:,} times" for one in looping if one.turns >= thousands]
+        points += [f"{loop.unit.name} was started {loop.turns:,} times" for loop in looping if loop.turns >= thousands]
     for churn in _churn.churns(snapshot, tuning["turn_seconds_high"]):
         hides = churn.agent is not None and churn.goes_on
         if hides or churn.turns_scaled >= thousands:
@@ -183,14 +183,38 @@ CAUSE = Cause(
     name=NAME,
     title="Leaked memory cgroups",
     probes=(
-        "cgroups", "units", "containers", "agents", "host", "cpu", "processes", "kernel_log", "nic", "interrupts",
+        "cgroups",
+        "units",
+        "containers",
+        "agents",
+        "host",
+        "cpu",
+        "processes",
+        "kernel_log",
+        "nic",
+        "interrupts",
         "reclaim",
     ),
     thresholds=(
-        "dying_many", "leak_growth", "ratio_low", "ratio_high", "unit_share", "turn_seconds_low", "turn_seconds_high",
-        "turns_few", "loop_many", "agent_log_exits", "suspect_turns", "core_held_percent", "core_held_seconds",
-        "walker_share", "memory_gone_percent", "kib_per_cgroup_most", "ids_live_many", "recent_hours",
+        "dying_many",
+        "leak_growth",
+        "ratio_low",
+        "ratio_high",
+        "unit_share",
+        "turn_seconds_low",
+        "turn_seconds_high",
+        "turns_few",
+        "loop_many",
+        "agent_log_exits",
+        "suspect_turns",
+        "core_held_percent",
+        "core_held_seconds",
+        "walker_share",
+        "memory_gone_percent",
+        "kib_per_cgroup_most",
+        "ids_live_many",
+        "recent_hours",
     ),
     weigh=weigh,
     eased_by=("drop_caches",),
-)  # fmt: skip
+)

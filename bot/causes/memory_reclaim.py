@@ -59,7 +59,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         cause=NAME,
         status=Status.CRITICAL if severe or (kills and short and direct) else Status.DEGRADED,
         confidence=Confidence.CONFIRMED if direct and (pressed or short) else Confidence.LIKELY,
-        summary=sentence(*(one.says for one in evidence[:3])),
+        summary=sentence(*(seen.says for seen in evidence[:3])),
         evidence=tuple(evidence),
     )
 
@@ -122,8 +122,13 @@ CAUSE = Cause(
     title="Memory reclaim",
     probes=("reclaim", "kernel_log", "processes", "host"),
     thresholds=(
-        "stalls_many", "scanned_pages_many", "available_percent", "memory_full_avg10", "memory_full_critical",
-        "oom_recent_hours", "recent_hours",
+        "stalls_many",
+        "scanned_pages_many",
+        "available_percent",
+        "memory_full_avg10",
+        "memory_full_critical",
+        "oom_recent_hours",
+        "recent_hours",
     ),
     weigh=weigh,
-)  # fmt: skip
+)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from bot.causes import _recent
 from bot.causes._figures import count, percent, sentence
-from bot.causes._landing import rows
+from bot.causes._irq_placement import rows
 from bot.causes._starvation import says_starved, starvation
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
@@ -27,9 +27,15 @@ _ITS_OWN = (KernelEventKind.NIC_KEEPALIVE, KernelEventKind.NIC_ADMIN, KernelEven
 _SILENCES = (*_ITS_OWN, KernelEventKind.NIC_STALLED, KernelEventKind.NETDEV_WATCHDOG)
 _LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
 _FAULT_COUNTERS = (
-    "bad_tx_req_id", "bad_rx_req_id", "bad_rx_desc_num", "rx_desc_malformed", "tx_desc_malformed", "invalid_state",
-    "reset_fail", "device_request_reset",
-)  # fmt: skip
+    "bad_tx_req_id",
+    "bad_rx_req_id",
+    "bad_rx_desc_num",
+    "rx_desc_malformed",
+    "tx_desc_malformed",
+    "invalid_state",
+    "reset_fail",
+    "device_request_reset",
+)
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -69,7 +75,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         cause=NAME,
         status=Status.CRITICAL if failed or len(resets) >= tuning["resets_many"] else Status.DEGRADED,
         confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY if idle and its_own else Confidence.POSSIBLE,
-        summary=sentence(*(one.says for one in evidence[:3])),
+        summary=sentence(*(seen.says for seen in evidence[:3])),
         evidence=tuple(evidence),
     )
 
@@ -126,7 +132,12 @@ CAUSE = Cause(
     title="Network device fault",
     probes=("kernel_log", "nic", "cpu", "host", "interrupts"),
     thresholds=(
-        "recent_hours", "now_minutes", "idle_percent", "resets_many", "core_held_percent", "core_held_seconds",
+        "recent_hours",
+        "now_minutes",
+        "idle_percent",
+        "resets_many",
+        "core_held_percent",
+        "core_held_seconds",
     ),
     weigh=weigh,
-)  # fmt: skip
+)

@@ -10,7 +10,7 @@ Remedy: none planned: the traffic is still there after a reboot.
 from __future__ import annotations
 
 from bot.causes._figures import count, percent
-from bot.causes._landing import full_cores, is_one_core, landing, rows
+from bot.causes._irq_placement import full_cores, irq_placement, is_one_core, rows
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -37,10 +37,12 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return RuledOut(NAME, f"the core busiest with soft interrupts{where} spends {percent(spent)} of its time there")
     interrupts = snapshot.get(InterruptsReading)
     if not isinstance(interrupts, Unread):
-        land = landing(interrupts)
-        one = is_one_core(land, tuning["one_core_share_percent"], tuning["interrupts_per_second"])
-        if land is not None and one and set(full) <= {land.core}:
-            return RuledOut(NAME, f"only core {land.core} drowns, on which every queue's interrupts land: irq-affinity")
+        placement = irq_placement(interrupts)
+        is_one = is_one_core(placement, tuning["one_core_share_percent"], tuning["interrupts_per_second"])
+        if placement is not None and is_one and set(full) <= {placement.core}:
+            return RuledOut(
+                NAME, f"only core {placement.core} drowns, on which every queue's interrupts land: irq-affinity"
+            )
     cores = ", ".join(map(str, list(full)[:6])) + (f" and {len(full) - 6} more" if len(full) > 6 else "")
     means = sum(full.values()) / len(full)
     said = f"{count(len(full), 'core')} full of soft interrupts (core {cores}; {percent(means)} on average)"
@@ -71,8 +73,12 @@ CAUSE = Cause(
     title="Softirq storm",
     probes=("cpu", "softirq", "interrupts"),
     thresholds=(
-        "core_full_percent", "held_seconds", "dropped_many", "time_squeeze_many", "one_core_share_percent",
+        "core_full_percent",
+        "held_seconds",
+        "dropped_many",
+        "time_squeeze_many",
+        "one_core_share_percent",
         "interrupts_per_second",
     ),
     weigh=weigh,
-)  # fmt: skip
+)

@@ -1,5 +1,5 @@
 """The machines we may reach, and by which names."""
 
-from bot.inventory.inventory import Inventory
+from bot.inventory.inventory import KINDS, Inventory
 
-__all__ = ["Inventory"]
+__all__ = ["KINDS", "Inventory"]

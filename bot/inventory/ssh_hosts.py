@@ -9,12 +9,14 @@ from __future__ import annotations
 import re
 import shlex
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from bot.domain.errors import InventoryError
-from bot.domain.node import is_name
+from bot.domain.node import Node, is_name
 from bot.domain.problems import Problems, decode_file
+from bot.inventory.inventory_file import InventoryFile
+from bot.inventory.kind import InventoryKind, Known
 
 _LIMIT_BYTES = 1024 * 1024
 _MOST_FILES = 500
@@ -99,6 +101,22 @@ def _like(pattern: str, name: str) -> bool:
     return not pattern[place:].strip("*")
 
 
+def load(file: InventoryFile) -> Known:
+    """Return the hosts of the configuration that `[ssh] config` names; none where it names none.
+
+    Raises: InventoryError, with file and line, when the configuration cannot be read or understood.
+    """
+    shared = file.defaults
+    if shared.ssh_config is None:
+        return Known()
+    hosts = SshHosts.read(shared.ssh_config, file.home)
+
+    def node(name: str) -> Node:
+        return replace(shared, name=name, address=name)
+
+    return Known(tuple(map(node, hosts.names)), hosts.patterns, lambda name: node(name) if hosts.allows(name) else None)
+
+
 class _Reader:
     """Follows one configuration through its Includes."""
 
@@ -174,3 +192,6 @@ def _words(line: str, number: int, problems: Problems) -> tuple[str, list[str]]:
         words = [words[0][1:], *words[1:]]
     comment = next((index for index, word in enumerate(words) if word.startswith("#")), len(words))
     return keyword, words[:comment]
+
+
+KIND = InventoryKind(table="ssh", title="in an OpenSSH configuration", load=load)

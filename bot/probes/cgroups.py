@@ -208,15 +208,15 @@ def _on_v2(look: Look, root: str, counters: Mapping[str, int]) -> _Counted:
         raise CannotRead(f"cgroups: {path} is cut short, or the kernel is too old to count (before 4.14)")
     source = tuple(f"{path}: {name} {counters[name]}" for name in (alive, dying))
     # Figures of another kind than the root's are no part of it.
-    below = {one.path.removeprefix(f"{root}/"): one for one in look.below if one.counter == dying}
+    below = {group.path.removeprefix(f"{root}/"): group for group in look.below if group.counter == dying}
     return _Counted(
         "v2",
         counters[dying],
         counters[alive],
         dying,
         source,
-        below={path: one.dying for path, one in below.items()},
-        source_below={path: one.line for path, one in below.items()},
+        below={path: group.dying for path, group in below.items()},
+        source_below={path: group.line for path, group in below.items()},
     )
 
 

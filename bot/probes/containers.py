@@ -60,9 +60,19 @@ _END = re.compile(r"-- end ([0-9]{1,11}) --")
 
 _DOCKER_PS = ("docker", "ps", "-a", "-n", str(MOST_CONTAINERS), "--no-trunc", "--format", DOCKER_ROW)
 _DOCKER_EVENTS = (
-    "docker", "events", "--since", "10m", "--until", "0s", "--filter", "type=container", "--filter", "event=die",
-    "--format", "{{.Actor.Attributes.image}}|{{.Actor.Attributes.exitCode}}",
-)  # fmt: skip
+    "docker",
+    "events",
+    "--since",
+    "10m",
+    "--until",
+    "0s",
+    "--filter",
+    "type=container",
+    "--filter",
+    "event=die",
+    "--format",
+    "{{.Actor.Attributes.image}}|{{.Actor.Attributes.exitCode}}",
+)
 _CRICTL = ("crictl", "ps", "-a", "-n", str(MOST_CONTAINERS), "-o", "json")
 _CTR_CONTAINERS = ("ctr", "-n", "k8s.io", "containers", "ls")
 _CTR_TASKS = ("ctr", "-n", "k8s.io", "tasks", "ls")
@@ -124,16 +134,16 @@ def parse(outputs: Outputs) -> ContainersReading:
     if refused and not first:
         said = "; ".join(f"{runtime}: {reason}" for runtime, reason in refused.items())
         raise CannotRead(f"containers: {said}")
-    exits = _exits(outputs.text_or_none("exits")) if any(one.runtime == "docker" for one in first) else None
-    both = [one.runtime for one in first] == [one.runtime for one in later]
+    exits = _exits(outputs.text_or_none("exits")) if any(listed.runtime == "docker" for listed in first) else None
+    both = [listed.runtime for listed in first] == [listed.runtime for listed in later]
     return ContainersReading(
-        runtimes=tuple(one.runtime for one in first),
-        containers=tuple(container for one in first for container in one.containers),
-        containers_later=tuple(container for one in later for container in one.containers) if both else None,
+        runtimes=tuple(listed.runtime for listed in first),
+        containers=tuple(container for listed in first for container in listed.containers),
+        containers_later=tuple(container for listed in later for container in listed.containers) if both else None,
         exits_by_image=exits or {},
         exits_over=None if exits is None else EXITS_OVER,
         refused=refused,
-        count_is_at_least=any(len(one.containers) >= MOST_CONTAINERS for one in first),
+        count_is_at_least=any(len(listed.containers) >= MOST_CONTAINERS for listed in first),
     )
 
 

@@ -73,9 +73,17 @@ _HYPERVISOR = "/sys/hypervisor/type"
 
 # Where systemd-detect-virt is missing: what the machine says of its maker, by the names that tool would print.
 _MAKERS = (
-    ("amazon ec2", "amazon"), ("qemu", "qemu"), ("xen", "xen"), ("vmware", "vmware"), ("innotek", "oracle"),
-    ("google", "google"), ("openstack", "kvm"), ("alibaba", "kvm"), ("bochs", "bochs"), ("parallels", "parallels"),
-)  # fmt: skip
+    ("amazon ec2", "amazon"),
+    ("qemu", "qemu"),
+    ("xen", "xen"),
+    ("vmware", "vmware"),
+    ("innotek", "oracle"),
+    ("google", "google"),
+    ("openstack", "kvm"),
+    ("alibaba", "kvm"),
+    ("bochs", "bochs"),
+    ("parallels", "parallels"),
+)
 _SAYS = re.compile(r"(time|cgroup|virt)=(.*)")
 
 
@@ -136,9 +144,19 @@ def _instant(seconds: str) -> datetime | None:
 
 
 _FILES = (
-    _KERNEL, _BOOT_ID, _MACHINE_ID, _UPTIME, _ETC_RELEASE, _LIB_RELEASE, _CLOCKSOURCE, _ONLINE, _HOSTNAME, _VENDOR,
-    _PRODUCT, _HYPERVISOR,
-)  # fmt: skip
+    _KERNEL,
+    _BOOT_ID,
+    _MACHINE_ID,
+    _UPTIME,
+    _ETC_RELEASE,
+    _LIB_RELEASE,
+    _CLOCKSOURCE,
+    _ONLINE,
+    _HOSTNAME,
+    _VENDOR,
+    _PRODUCT,
+    _HYPERVISOR,
+)
 _FRAGMENT = (
     "echo time=$(date -u +%s); echo cgroup=$(stat -fc %T /sys/fs/cgroup 2>/dev/null); "
     "echo virt=$(systemd-detect-virt 2>/dev/null)"

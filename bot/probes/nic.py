@@ -20,14 +20,31 @@ from bot.probes.formats.fragment import fragment
 
 # Counters that rise by one with each device reset, by what made the driver reset.
 ENA_RESET_COUNTERS = (
-    "suspected_poll_starvation", "os_netdev_wd", "missing_tx_cmpl", "tx_timeout", "wd_expired", "admin_q_pause",
-    "admin_to", "missing_admin_interrupt", "missing_intr", "missing_first_intr", "bad_tx_req_id", "bad_rx_req_id",
-    "bad_rx_desc_num", "rx_desc_malformed", "tx_desc_malformed", "invalid_state", "device_request_reset",
-)  # fmt: skip
+    "suspected_poll_starvation",
+    "os_netdev_wd",
+    "missing_tx_cmpl",
+    "tx_timeout",
+    "wd_expired",
+    "admin_q_pause",
+    "admin_to",
+    "missing_admin_interrupt",
+    "missing_intr",
+    "missing_first_intr",
+    "bad_tx_req_id",
+    "bad_rx_req_id",
+    "bad_rx_desc_num",
+    "rx_desc_malformed",
+    "tx_desc_malformed",
+    "invalid_state",
+    "device_request_reset",
+)
 ALLOWANCE_COUNTERS = (
-    "bw_in_allowance_exceeded", "bw_out_allowance_exceeded", "pps_allowance_exceeded",
-    "conntrack_allowance_exceeded", "linklocal_allowance_exceeded",
-)  # fmt: skip
+    "bw_in_allowance_exceeded",
+    "bw_out_allowance_exceeded",
+    "pps_allowance_exceeded",
+    "conntrack_allowance_exceeded",
+    "linklocal_allowance_exceeded",
+)
 
 
 @dataclass(frozen=True, slots=True)

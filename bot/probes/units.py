@@ -110,10 +110,28 @@ class UnitsReading:
 
 
 PROPERTIES = (
-    "Id", "Names", "Description", "LoadState", "ActiveState", "SubState", "Result", "NRestarts", "ExecMainCode",
-    "ExecMainStatus", "ExecMainStartTimestampMonotonic", "StateChangeTimestampMonotonic", "UnitFileState",
-    "FragmentPath", "Restart", "RestartUSec", "TriggeredBy", "RequiredBy", "WantedBy", "PartOf", "ControlGroup",
-)  # fmt: skip
+    "Id",
+    "Names",
+    "Description",
+    "LoadState",
+    "ActiveState",
+    "SubState",
+    "Result",
+    "NRestarts",
+    "ExecMainCode",
+    "ExecMainStatus",
+    "ExecMainStartTimestampMonotonic",
+    "StateChangeTimestampMonotonic",
+    "UnitFileState",
+    "FragmentPath",
+    "Restart",
+    "RestartUSec",
+    "TriggeredBy",
+    "RequiredBy",
+    "WantedBy",
+    "PartOf",
+    "ControlGroup",
+)
 _TELLING = ("ActiveState", "SubState", "Result", "ExecMainStatus", "NRestarts", "Restart", "RestartUSec")
 # Each unit costs PID 1 half a millisecond whatever is asked of it, so units at rest are not asked.
 _STATES = "running,failed,activating,deactivating,reloading"

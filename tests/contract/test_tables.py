@@ -8,6 +8,7 @@ import pytest
 from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.commands import COMMANDS
+from bot.inventory import KINDS
 from tests.source_edge import MEMBERS
 
 BOT = Path(__file__).parents[2] / "bot"
@@ -26,6 +27,11 @@ def test_every_cause_is_in_its_table() -> None:
 
 def test_every_action_is_in_its_table() -> None:
     assert files_with("actions", "ACTION = ") == set(ACTIONS)
+
+
+def test_every_kind_of_inventory_is_in_its_list() -> None:
+    held = {kind.load.__module__.rsplit(".", 1)[-1] for kind in KINDS}
+    assert files_with("inventory", "KIND = ") == held
 
 
 def test_every_command_is_in_its_list() -> None:

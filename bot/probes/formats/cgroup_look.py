@@ -110,7 +110,7 @@ def read_look(text: str) -> Look:
         directories=int(walked.group(2)) if walked else None,
         directories_are_at_least=walked is not None and walked.group(1) is not None,
         walked=walked.group() if walked else "",
-        below=tuple(one for line in files.get(BELOW, ()) if (one := _below(line)) is not None),
+        below=tuple(below for line in files.get(BELOW, ()) if (below := _below(line)) is not None),
     )
 
 
@@ -121,11 +121,11 @@ def _below(line: str) -> Below | None:
 
 
 def _mounts(lines: tuple[str, ...]) -> list[Mount]:
-    found = [_MOUNT.fullmatch(line) for line in lines]
+    mounts = [_MOUNT.fullmatch(line) for line in lines]
     return [
-        Mount(unescaped(one["root"]), unescaped(one["point"]), one["kind"], tuple(one["options"].split(",")))
-        for one in found
-        if one is not None
+        Mount(unescaped(mount["root"]), unescaped(mount["point"]), mount["kind"], tuple(mount["options"].split(",")))
+        for mount in mounts
+        if mount is not None
     ]
 
 

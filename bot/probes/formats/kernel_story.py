@@ -15,9 +15,14 @@ _TRACED = (Kind.SOFT_LOCKUP, Kind.HARD_LOCKUP, Kind.RCU_STALL, Kind.HUNG_TASK)
 _RESETS = (Kind.NIC_RESET, Kind.NIC_RESET_FAILED)
 # What makes a driver reset its device, the most telling first.
 _REASONS = (
-    Kind.NIC_STARVED, Kind.NIC_DEVICE_ERROR, Kind.NIC_KEEPALIVE, Kind.NIC_ADMIN, Kind.NIC_INTERRUPT,
-    Kind.NIC_STALLED, Kind.NETDEV_WATCHDOG,
-)  # fmt: skip
+    Kind.NIC_STARVED,
+    Kind.NIC_DEVICE_ERROR,
+    Kind.NIC_KEEPALIVE,
+    Kind.NIC_ADMIN,
+    Kind.NIC_INTERRUPT,
+    Kind.NIC_STALLED,
+    Kind.NETDEV_WATCHDOG,
+)
 _TRACE_LASTS = timedelta(seconds=5)
 _RESET_FOLLOWS_WITHIN = timedelta(seconds=60)
 

@@ -9,9 +9,16 @@ import re
 from datetime import timedelta
 
 _SECONDS = {
-    "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0, "d": 86400.0, "w": 604800.0,
-    "month": 2629800.0, "y": 31557600.0,
-}  # fmt: skip
+    "us": 1e-6,
+    "ms": 1e-3,
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    "d": 86400.0,
+    "w": 604800.0,
+    "month": 2629800.0,
+    "y": 31557600.0,
+}
 _PIECE = re.compile(r"([0-9]{1,12}(?:\.[0-9]{1,6})?)(us|ms|s|min|h|d|w|month|y)")
 
 

@@ -124,7 +124,7 @@ def test_what_cannot_be_a_name_is_refused_before_it_is_looked_up(tmp_path: Path,
 @given(st.text(max_size=300))
 @settings(deadline=None)
 def test_no_text_is_ever_taken_for_another_name(name: str) -> None:
-    inventory = Inventory({"node-123": _node()}, "inventory.toml", _node())
+    inventory = Inventory({"node-123": _node()}, "inventory.toml")
     if name == "node-123":
         return
     with pytest.raises(InventoryError):

@@ -15,7 +15,7 @@ _NOT_DISABLED_USEFULLY = ("static", "generated", "indirect", "transient", "maske
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class UnitState:
     """What a unit is to its node. `unit` "": none is known; `needed_because`: what on this node uses it."""
 
     unit: str
@@ -27,15 +27,15 @@ class Standing:
     triggered_by: tuple[str, ...] = ()
 
 
-def standing(snapshot: Snapshot, name: str, unit: Unit | None = None, agent: Agent | None = None) -> Standing:
+def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent: Agent | None = None) -> UnitState:
     """Return what is known of a unit; a name alone is enough to know it protected."""
     units, agents = snapshot.get(UnitsReading), snapshot.get(AgentsReading)
     if unit is None and name and not isinstance(units, Unread):
         unit = units.get(name)
     names = [name, *((unit.name, *unit.aliases) if unit else ())]
     if agent is None and name and not isinstance(agents, Unread):
-        agent = next((one for one in agents.agents if one.unit in names), None)
-    return Standing(
+        agent = next((known for known in agents.agents if known.unit in names), None)
+    return UnitState(
         unit=unit.name if unit else name,
         enabled=(unit.enabled if unit else "") or (agent.enabled if agent else ""),
         active=(unit.active_later or unit.active) if unit else agent.active if agent else "",
@@ -46,7 +46,7 @@ def standing(snapshot: Snapshot, name: str, unit: Unit | None = None, agent: Age
     )
 
 
-def keep_from_starting(unit: Standing) -> tuple[tuple[Step, ...], str]:
+def keep_from_starting(unit: UnitState) -> tuple[tuple[Step, ...], str]:
     """Return the step that stops a unit for good, or none and the reason."""
     if not unit.unit:
         return (), "No unit is known that starts it, so there is nothing to disable."

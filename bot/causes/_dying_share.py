@@ -13,7 +13,7 @@ _SERVICE = re.compile(r"[A-Za-z0-9:_.\\@-]{1,247}\.service")
 
 
 @dataclass(frozen=True, slots=True)
-class Bulk:
+class DyingShare:
     """The deepest cgroup below which the bulk of the dying ones lie.
 
     Shape: `unit` is the service whose cgroup it is, "" where it is none's; `is_no_units`: it is a pod's, a container's
@@ -38,7 +38,7 @@ class Bulk:
         return where
 
 
-def find(cgroups: CgroupsReading, dying: int, share: float) -> Bulk | None:
+def find(cgroups: CgroupsReading, dying: int, share: float) -> DyingShare | None:
     """Return where at least this share of the dying lie; None where the kernel does not tell, or in no one place."""
     below = cgroups.dying_below if cgroups.dying_later is None else cgroups.dying_below_later
     many = {path: figure for path, figure in below.items() if figure >= share * dying}
@@ -54,7 +54,7 @@ def find(cgroups: CgroupsReading, dying: int, share: float) -> Bulk | None:
     pods = any(part.startswith("kubepods") for part in parts)
     figure = below.get(path, many[deepest[0]])
     first = None if cgroups.dying_later is None else cgroups.dying_below.get(path)
-    return Bulk(
+    return DyingShare(
         path=path,
         dying=figure,
         of=max(dying, figure),  # the two files are read one after the other

@@ -10,7 +10,7 @@ from bot.probes.interrupts import InterruptLine, InterruptsReading
 
 
 @dataclass(frozen=True, slots=True)
-class Landing:
+class IrqPlacement:
     """The core on which most network interrupts landed in the window.
 
     Shape: `bound` where no queue's interrupts may go anywhere else.
@@ -23,27 +23,27 @@ class Landing:
     bound: bool = False
 
 
-def landing(interrupts: InterruptsReading) -> Landing | None:
+def irq_placement(interrupts: InterruptsReading) -> IrqPlacement | None:
     """Return the busiest core's share, None where no network interrupt came or the looks' distance is not told."""
     if not interrupts.total_rise or not interrupts.seconds_between:
         return None
     core, rise = max(interrupts.by_core.items(), key=lambda pair: (pair[1], -pair[0]))
     lines = tuple(line for line in interrupts.lines if line.rises.get(core))
     bound = all(line.cores == (core,) for line in interrupts.lines if line.queue is not None)
-    return Landing(core, interrupts.busiest_core_share_percent, rise / interrupts.seconds_between, lines, bound)
+    return IrqPlacement(core, interrupts.busiest_core_share_percent, rise / interrupts.seconds_between, lines, bound)
 
 
-def is_one_core(land: Landing | None, share_percent: float, per_second: float) -> bool:
+def is_one_core(placement: IrqPlacement | None, share_percent: float, per_second: float) -> bool:
     """True when several queues share one core although their interrupts could be spread, and it is many of them.
 
     A core full of packet work polls its queues with their interrupts off (NAPI): the fuller, the fewer. So where every
     queue is bound to it, how many there are says nothing.
     """
     return (
-        land is not None
-        and len(land.queues) > 1
-        and land.share_percent >= share_percent
-        and (land.per_second >= per_second or land.bound)
+        placement is not None
+        and len(placement.queues) > 1
+        and placement.share_percent >= share_percent
+        and (placement.per_second >= per_second or placement.bound)
     )
 
 

@@ -1,0 +1,94 @@
+"""The inventory's file, TOML: a table for each kind of inventory, and `[ssh]` with what all nodes share."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from bot.domain.errors import InventoryError
+from bot.domain.node import Node
+from bot.domain.problems import Problems, decode_file
+from bot.domain.safe_text import one_line
+from bot.domain.toml_table import TomlTable
+from bot.domain.toml_text import read_toml
+
+SSH_KEYS = ("user", "key", "known_hosts", "config", "port", "connect_timeout")
+_LIMIT_BYTES = 8 * 1024 * 1024
+_LONGEST_TIMEOUT = timedelta(minutes=5)
+_USER = re.compile(r"[A-Za-z0-9._][^\s/:\x00-\x1f]{0,99}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class InventoryFile:
+    """A file that was read: its tables, and what all nodes share, as a node without name and address.
+
+    Shape: faults are noted in `problems`. `home` is what `~` stands for.
+    """
+
+    top: TomlTable
+    problems: Problems
+    home: Path | None
+    defaults: Node
+
+    @classmethod
+    def read(cls, path: Path, home: Path | None, tables: Iterable[str]) -> InventoryFile:
+        """Read the file; `tables` are those that it may have.
+
+        Raises: InventoryError, with file and line, when it cannot be read or is no TOML.
+        """
+        problems = Problems(str(path), InventoryError)
+        try:
+            with path.open("rb") as file:
+                raw = file.read(_LIMIT_BYTES + 1)
+        except OSError as no:
+            problems.fail(0, f"the inventory cannot be read: {no.strerror}")
+        top = TomlTable(read_toml(decode_file(raw, _LIMIT_BYTES, problems), problems), (), problems)
+        top.only(dict.fromkeys(("ssh", *tables)))
+        ssh = top.table("ssh")
+        defaults = Node("", "") if ssh is None else _defaults(ssh, path.absolute().parent, home)
+        return cls(top, problems, home, defaults)
+
+
+def user_of(table: TomlTable) -> str | None:
+    """Return the login that a table names; one that cannot be a login is noted."""
+    user = table.text("user")
+    if user is not None and not _USER.match(user):
+        table.wrong("user", f'is "{one_line(user, 60)}", which is not a user name')
+        return None
+    return user
+
+
+def _defaults(ssh: TomlTable, folder: Path, home: Path | None) -> Node:
+    ssh.only(SSH_KEYS)
+    timeout = ssh.duration("connect_timeout")
+    if timeout is not None and not timedelta(0) < timeout <= _LONGEST_TIMEOUT:
+        ssh.wrong("connect_timeout", 'should be more than 0 and at most "5m"')
+    return Node(
+        name="",
+        address="",
+        port=ssh.integer("port", 1, 65535),
+        user=user_of(ssh),
+        key=_path(ssh, "key", folder, home),
+        known_hosts=_path(ssh, "known_hosts", folder, home),
+        ssh_config=_path(ssh, "config", folder, home),
+        connect_timeout=Node("", "").connect_timeout if timeout is None else timeout,
+    )
+
+
+def _path(table: TomlTable, key: str, folder: Path, home: Path | None) -> Path | None:
+    """A path from the file's folder, or from home where it starts with `~`; what is there is for the transport."""
+    text = table.text(key)
+    if text is None:
+        return None
+    if text == "~" or text.startswith("~/"):
+        if home is None:
+            table.wrong(key, "starts with ~, and there is no home folder here; write the whole path")
+            return None
+        return home / text[2:]
+    if text.startswith("~"):
+        table.wrong(key, "starts with another user's ~; write the whole path")
+        return None
+    return folder / text
