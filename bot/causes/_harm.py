@@ -81,11 +81,13 @@ def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, 
     """Return the harm done by dying cgroups; `proven`: the leak itself is, with its leaker named."""
     walk = walk_of(snapshot, cgroups.mode)
     held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
-    stacks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
+    walks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
+    stacks = tuple(event for event in walks if _is_of_now(snapshot, event, tuning))
+    cost = _walk_cost(walk, dying, tuning)
     judged = (
-        _by_stack(snapshot, stacks) if stacks else None,
-        _core(held, walk, bool(stacks)),
-        _resets(snapshot, held, walk, bool(stacks), proven, tuning),
+        _by_stack(snapshot, stacks) if stacks else _of_before(snapshot, walks),
+        _core(held, cost, bool(stacks)),
+        _resets(snapshot, held, cost, bool(stacks), proven, tuning),
         _memory_gone(snapshot, dying, proven, tuning),
         _ids_spent(snapshot, cgroups, tuning),
     )
@@ -112,6 +114,29 @@ def _by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...]) -> Harm:
     )
 
 
+def _walk_cost(walk: Walk, dying: int, tuning: Tuning) -> Walk:
+    """Return the walk as it is over so many: where one takes next to no time, it cannot hold a core."""
+    seconds = dying * tuning["walk_seconds_per_10000"] / 10_000
+    if not walk.dear or seconds >= tuning["walk_seconds_few"]:
+        return walk
+    return Walk(False, f"{walk.says}, but one over {dying:,} takes about {seconds:.2f} s, too little to hold a core")
+
+
+def _is_of_now(snapshot: Snapshot, event: KernelEvent, tuning: Tuning) -> bool:
+    """True for an event young enough to be harm of now; one without a time may be."""
+    age = _recent.age(snapshot, event)
+    return age is None or age.total_seconds() <= tuning["harm_minutes"] * 60
+
+
+def _of_before(snapshot: Snapshot, walks: tuple[KernelEvent, ...]) -> Evidence | None:
+    if not walks:
+        return None
+    says = (
+        f"a call trace in the walk over memory cgroups, {_recent.ago(snapshot, walks[-1])}: too old to be harm of now"
+    )
+    return Evidence("memcg-walk-earlier", "kernel_log", says, _recent.lines(walks))
+
+
 def _core(held: Hold, walk: Walk, stack: bool) -> Harm | Evidence | None:
     if held.core is None or held.walker is None:
         return Evidence("core-held", "cpu", held.says, held.source) if held.cores else None
@@ -135,6 +160,10 @@ def _resets(
     if not (walk.dear or stack):
         says += f"; not laid to the dying cgroups: {walk.says}, and no call trace names the walk"
         return Evidence("nic-starved", probe, says, source)
+    is_now = not starved.events or any(_is_of_now(snapshot, event, tuning) for event in starved.events)
+    if not (is_now or starved.rose or held.walker is not None):
+        says += f"; the last of it was {_recent.ago(snapshot, starved.events[-1])}, too long ago to be harm of now"
+        return Evidence("nic-starved-earlier", probe, says, source)
     for core in (held.core,) if held.core else held.cores:
         line = starved.place(snapshot, core.core)
         if line is not None:
@@ -159,22 +188,32 @@ def _memory_gone(snapshot: Snapshot, dying: int, proven: bool, tuning: Tuning) -
     reclaim = snapshot.get(ReclaimReading)
     if isinstance(reclaim, Unread):
         return None
-    held, available, total = reclaim.kernel_held_kib, reclaim.mem_available_kib, reclaim.mem_total_kib
-    if held is None or not total or not dying or held / dying > tuning["kib_per_cgroup_most"]:
+    kernel_held, available, total = reclaim.kernel_held_kib, reclaim.mem_available_kib, reclaim.mem_total_kib
+    if kernel_held is None or not total or not dying:
         return None
+    # Of what the kernel holds, theirs is what so many can cost on so many CPUs; a file system's caches are not.
+    held = min(kernel_held, round(dying * _kib_each(snapshot, tuning)))
     tenth = total * tuning["memory_gone_percent"] / 100
-    # A job may use nearly all memory by right: little left is theirs only where the kernel holds more than is left.
+    # A job may use nearly all memory: little left is theirs only where they hold more than is left.
     if held <= tenth and not (available is not None and available < tenth and held > available):
         return None
     left = "" if available is None else f", {memory(available)} ({percent(100 * available / total)}) are left"
-    says = f"the kernel itself holds {memory(held)} of {memory(total)} (Percpu + SUnreclaim){left}"
+    says = f"{dying:,} dying cgroups hold about {memory(held)} of {memory(total)} (of Percpu + SUnreclaim){left}"
     rows = ("MemTotal", "MemAvailable", "Percpu", "SUnreclaim")
     source = tuple(reclaim.lines[row] for row in rows if row in reclaim.lines)
     return Harm(
-        f"the kernel holds {memory(held)} of {memory(total)}",
+        f"they hold {memory(held)} of {memory(total)}",
         Confidence.CONFIRMED if proven else Confidence.LIKELY,
         Evidence("memory-gone", "reclaim", says, source),
     )
+
+
+def _kib_each(snapshot: Snapshot, tuning: Tuning) -> float:
+    """What a dying cgroup costs here: it has a part for each CPU. CPUs that were not read count as two."""
+    cpu = snapshot.get(CpuReading)
+    cpus = len(cpu.seconds[0]) if not isinstance(cpu, Unread) and cpu.seconds else 2
+    few, many = tuning["kib_per_cgroup_2_cpus"], tuning["kib_per_cgroup_96_cpus"]
+    return few + (many - few) * max(0, cpus - 2) / 94
 
 
 def _ids_spent(snapshot: Snapshot, cgroups: CgroupsReading, tuning: Tuning) -> Harm | None:

@@ -65,12 +65,22 @@ class Suspects:
         return tuple(suspect for suspect in self.all if suspect.goes_on)
 
 
-def find(snapshot: Snapshot, dying: int, tuning: Tuning, largest_share: DyingShare | None = None) -> Suspects:
+def find(
+    snapshot: Snapshot,
+    dying: int,
+    tuning: Tuning,
+    largest_share: DyingShare | None = None,
+    growth: int | None = None,
+) -> Suspects:
     """Return what loops or looped, each held against the count of dying cgroups and the place where they lie."""
     host = snapshot.get(HostReading)
     uptime = None if isinstance(host, Unread) else host.uptime
     units, looping = snapshot.get(UnitsReading), _loops.loops(snapshot, tuning["loop_many"])
-    found = [] if isinstance(looping, Unread) else [_of_loop(snapshot, loop, dying, uptime, tuning) for loop in looping]
+    found = (
+        []
+        if isinstance(looping, Unread)
+        else [_of_loop(snapshot, loop, dying, growth, uptime, tuning) for loop in looping]
+    )
     for churn in _churn.churns(snapshot, tuning["turn_seconds_high"]):
         suspect = _of_churn(snapshot, churn, dying, uptime, tuning)
         if suspect is not None:
@@ -129,11 +139,15 @@ def _one_each(suspects: Iterable[Suspect]) -> tuple[Suspect, ...]:
     return tuple(kept.values())
 
 
-def _of_loop(snapshot: Snapshot, loop: Loop, dying: int, uptime: timedelta | None, tuning: Tuning) -> Suspect:
-    turns, fit = loop.turns, _fit(dying, loop.turns, tuning)
-    if fit is None and loop.turns >= tuning["turns_few"]:
-        turns, fit = loop.turns_scaled, _fit(dying, loop.turns_scaled, tuning)
-    scaled = " at its journal's pace" if turns != loop.turns else ""
+def _of_loop(
+    snapshot: Snapshot, loop: Loop, dying: int, growth: int | None, uptime: timedelta | None, tuning: Tuning
+) -> Suspect:
+    # What it was counted to have started, never a pace scaled beyond the time that the counter or the journal covers.
+    turns, fit = loop.turns, _fit(dying, loop.turns, tuning["ratio_high"])
+    because = f"{count(turns, 'start')} against {dying:,} dying"
+    if fit is None and (each := _each_start(loop, growth, tuning)):
+        fit = _fit(dying, turns, each / tuning["unit_share"])
+        because = f"{count(turns, 'start')}, each of which left about {each:,.0f} between the looks"
     return Suspect(
         name=loop.unit.name,
         unit_state=unit_state_of(snapshot, loop.unit.name, loop.unit),
@@ -143,10 +157,18 @@ def _of_loop(snapshot: Snapshot, loop: Loop, dying: int, uptime: timedelta | Non
         source=_loops.told(loop.unit),
         turns=loop.turns,
         fit=fit,
-        fits_because="" if fit is None else f"{count(turns, 'start')}{scaled} against {dying:,} dying",
+        fits_because="" if fit is None else because,
         steady=loop.state is LoopState.STEADY,
         stopped=_loops.when_stopped(loop, uptime) if loop.state is LoopState.STOPPED else "",
     )
+
+
+def _each_start(loop: Loop, growth: int | None, tuning: Tuning) -> float:
+    """How many cgroups each start left between the looks; 0 where neither starts nor growth tell."""
+    before, later = loop.unit.restarts, loop.unit.restarts_later
+    if growth is None or growth < tuning["growth_told_apart"] or before is None or later is None or later <= before:
+        return 0.0
+    return growth / (later - before)
 
 
 def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | None, tuning: Tuning) -> Suspect | None:
@@ -164,9 +186,9 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
     if not (churn.goes_on or log_tells or churn.exits >= tuning["loop_many"]):
         return None
     fit, because = None, ""
-    if churn.exits >= tuning["turns_few"] and (fit := _fit(dying, churn.turns_scaled, tuning)) is not None:
-        pace = f"{churn.exits_per_minute:.1f} ends a minute make {churn.turns_scaled:,} since boot"
-        because = f"{pace}, against {dying:,} dying"
+    ended = max(churn.exits, churn.log_exits if log_tells else 0)
+    if (fit := _fit(dying, ended, tuning["ratio_high"])) is not None:
+        because = f"{count(ended, 'run')} that ended, against {dying:,} dying"
     if fit is None and agent is not None and uptime is not None and (churn.goes_on or log_tells):
         because = _pace(dying, uptime, unit, stopped, tuning)
         fit = _PACE_FIT if because else None
@@ -178,7 +200,7 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
         says=_churn.says(churn) + beside,
         probe="containers" if churn.goes_on or churn.exits else "agents",
         source=(*churn.source, *(_loops.told(unit) if unit else ())),
-        turns=churn.turns_scaled,
+        turns=ended,
         fit=fit,
         fits_because=because,
         steady=churn.runs_steadily and not stopped,
@@ -186,8 +208,9 @@ def _of_churn(snapshot: Snapshot, churn: Churn, dying: int, uptime: timedelta | 
     )
 
 
-def _fit(dying: int, turns: int, tuning: Tuning) -> float | None:
-    if turns <= 0 or not tuning["ratio_low"] <= dying / turns <= tuning["ratio_high"]:
+def _fit(dying: int, turns: int, each: float) -> float | None:
+    """Return how far the turns are from one cgroup a turn; None where at most `each` of them could not have made it."""
+    if turns <= 0 or turns * each < dying:
         return None
     return abs(math.log(dying / turns))
 
@@ -198,6 +221,10 @@ def _pace(dying: int, uptime: timedelta, unit: Unit | None, stopped: bool, tunin
     stop_told = stopped and unit is not None and unit.state_changed_usec
     if stop_told:
         seconds, since = min(seconds, stop_told / 1e6), "the time until it stopped"
+    elif not stopped and unit is not None and unit.active == "active" and (started := unit.started_usec):
+        ran = seconds - started / 1e6
+        if 0 < ran < seconds:
+            seconds, since = ran, f"the time that {unit.name} runs"
     each = seconds / dying if dying else math.inf
     if each < tuning["turn_seconds_low"]:
         return ""  # there was no time for so many turns
@@ -230,31 +257,26 @@ class Blame:
 
 
 def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
-    """Name the leaker: the unit that holds the bulk, one whose turns are in proportion, or the one that loops.
+    """Name the leaker: the unit below which the kernel counts the dying, or the only one that could have made them.
 
-    The last only while the count grows.
+    Two that could both have made them are both named and neither is blamed; nor is anybody for growth alone.
     """
     if suspects.owner is not None:
         return Blame(suspects.owner, Confidence.CONFIRMED, _chosen(suspects.owner, suspects))
-    fast = growth is not None and growth >= tuning["leak_growth"]
-    going, fits = suspects.going_on, suspects.in_proportion
-    if fast:
-        unused = [suspect for suspect in going if suspect.unit_state.unused_because]
-        fitting = [suspect for suspect in fits if suspect.goes_on]
-        for some in (fitting[:1], going, unused, fits[:1]):
-            if len(some) == 1:
-                return Blame(some[0], Confidence.CONFIRMED, _chosen(some[0], suspects))
-        if going:
-            names = ", ".join(suspect.name for suspect in going)
-            says = f"{names} loop, none in proportion to the count: which of them leaks cannot be told"
-            return Blame(None, Confidence.LIKELY, says, tuple(suspect.name for suspect in going))
-        return Blame(None, Confidence.LIKELY, "the leaker was not found" + _not_asked(suspects))
-    if fits:
-        return Blame(fits[0], Confidence.CONFIRMED, _chosen(fits[0], suspects))
+    could = suspects.in_proportion
+    if len(could) == 1:
+        return Blame(could[0], Confidence.CONFIRMED, _chosen(could[0], suspects))
+    if could:
+        each = "; ".join(f"{suspect.says}: {suspect.fits_because}" for suspect in could[:3])
+        names = tuple(suspect.name for suspect in could)
+        says = f"{', '.join(names)} could each have left them, and which of them did cannot be told ({each})"
+        return Blame(None, Confidence.LIKELY, says, names)
+    grows = growth is not None and growth >= tuning["leak_growth"]
     says = "the leaker was not found" + _not_asked(suspects)
     if suspects.all:
         says += "; out of proportion to the count: " + "; ".join(suspect.says for suspect in suspects.all[:2])
-    return Blame(None, Confidence.POSSIBLE, says)
+    going = tuple(suspect.name for suspect in suspects.going_on) if grows else ()
+    return Blame(None, Confidence.LIKELY if grows else Confidence.POSSIBLE, says, going)
 
 
 def _chosen(leaker: Suspect, suspects: Suspects) -> str:
@@ -268,13 +290,10 @@ def _chosen(leaker: Suspect, suspects: Suspects) -> str:
     ]
     if others:
         names = ", ".join(other.name for other in others[:3])
-        better = "the dying ones do not lie under them" if leaker is suspects.owner else _better(leaker)
+        elsewhere = leaker is suspects.owner
+        better = "the dying ones do not lie under them" if elsewhere else "theirs could not have made as many"
         says += f". {names} started over too; {better}"
     return says
-
-
-def _better(leaker: Suspect) -> str:
-    return "its turns fit the count best" if leaker.fit is not None else "it alone loops for nothing"
 
 
 def _not_asked(suspects: Suspects) -> str:

@@ -35,6 +35,7 @@ class Starvation:
     counters: tuple[str, ...]
     says: str
     timed: bool
+    rose: bool = False  # a counter rose between the looks
 
     @property
     def source(self) -> tuple[str, ...]:
@@ -74,7 +75,9 @@ def starvation(snapshot: Snapshot, hours: float) -> Starvation | None:
             rose, total = rose + rise, total + all_time
     if not events and not rows:
         return None
-    return Starvation(events, resets, tuple(rows), _says(snapshot, events, resets, rose, total), bool(events or rose))
+    return Starvation(
+        events, resets, tuple(rows), _says(snapshot, events, resets, rose, total), bool(events or rose), bool(rose)
+    )
 
 
 def _says(

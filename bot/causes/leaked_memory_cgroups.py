@@ -26,9 +26,15 @@ from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cgroups import CgroupsReading
+from bot.probes.host import HostReading
 from bot.probes.reclaim import ReclaimReading
 
 NAME = "leaked-memory-cgroups"
+# fb2f2b0adb98 ("mm: memcg/slab: reparent memcg kmem_caches on cgroup removal"): since then slab pins no dying cgroup.
+SLAB_REPARENTED_SINCE = (5, 3)
+_UPTIME_NOT_READ = timedelta(
+    days=30
+)  # what is assumed then: without kernel and uptime few and many cannot be told apart
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -40,14 +46,17 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return _unread(snapshot, f"at least {cgroups.alive:,} are alive, too many to tell the dying ones apart", tuning)
     dying = cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
-    if dying < tuning["dying_many"]:
-        few = f"{count(dying, 'dying memory cgroup')} beside {alive:,} alive; {tuning['dying_many']:,.0f} would be many"
+    many, why = _many(snapshot, tuning)
+    if dying < many:
+        few = f"{count(dying, 'dying memory cgroup')} beside {alive:,} alive; {many:,.0f} would be many{why}"
+        if dying >= tuning["dying_many"] and isinstance(snapshot.get(HostReading), Unread):
+            return Undecided(NAME, f"{few}, and kernel and uptime were not read")
         return RuledOut(NAME, few)
     if cgroups.alive_is_at_least and max(cgroups.siblings.values(), default=0) < cgroups.alive:
         # The directories were not counted to the end, and no other controller's count stands in for them.
         return Undecided(NAME, f"at least {alive:,} memory cgroups are alive; how many are dying cannot be told")
     largest_share = _dying_share.find(cgroups, dying, tuning["unit_share"])
-    suspects = _leaker.find(snapshot, dying, tuning, largest_share)
+    suspects = _leaker.find(snapshot, dying, tuning, largest_share, cgroups.growth)
     blame = _leaker.blame(suspects, cgroups.growth, tuning)
     harms = _harm.find(snapshot, cgroups, dying, blame.leaker is not None, tuning)
     evidence = (
@@ -61,6 +70,20 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if blame.leaker is None:
         return _unnamed(said, cgroups.growth, blame, harms, evidence)
     return _named(snapshot, blame.leaker, said, harms, evidence)
+
+
+def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
+    """Return how many dying cgroups are many here, and why it is more than usual: old kernels gather them."""
+    host = snapshot.get(HostReading)
+    if isinstance(host, Unread):
+        return max(tuning["dying_many"], tuning["grown_a_day"] * _UPTIME_NOT_READ.days), ""
+    if host.kernel_version == (0, 0) or host.kernel_version >= SLAB_REPARENTED_SINCE:
+        return tuning["dying_many"], ""
+    days = host.uptime / timedelta(days=1)
+    grown = tuning["grown_a_day"] * days
+    if grown <= tuning["dying_many"]:
+        return tuning["dying_many"], ""
+    return grown, f" on kernel {host.kernel} after {span(host.uptime)}: before 5.3 they gather without any leak"
 
 
 def _count(cgroups: CgroupsReading, dying: int, alive: int) -> Evidence:
@@ -198,12 +221,11 @@ CAUSE = Cause(
     thresholds=(
         "dying_many",
         "leak_growth",
-        "ratio_low",
+        "growth_told_apart",
         "ratio_high",
         "unit_share",
         "turn_seconds_low",
         "turn_seconds_high",
-        "turns_few",
         "loop_many",
         "agent_log_exits",
         "suspect_turns",
@@ -211,7 +233,12 @@ CAUSE = Cause(
         "core_held_seconds",
         "walker_share",
         "memory_gone_percent",
-        "kib_per_cgroup_most",
+        "kib_per_cgroup_2_cpus",
+        "kib_per_cgroup_96_cpus",
+        "walk_seconds_per_10000",
+        "walk_seconds_few",
+        "harm_minutes",
+        "grown_a_day",
         "ids_live_many",
         "recent_hours",
     ),

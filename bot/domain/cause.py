@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from bot.domain.probe import Snapshot
-from bot.domain.verdict import Finding, RuledOut, Undecided
+from bot.domain.verdict import Finding, RuledOut, Status, Undecided
 
 Weighing: TypeAlias = Finding | RuledOut | Undecided
 
@@ -49,8 +49,9 @@ class Cause:
 
     Shape: `probes` are what `weigh` looks at; `thresholds` the names it takes from its tuning. `weigh` returns a
     Finding where the readings support the cause, RuledOut where they speak against it, and Undecided where what was
-    not read leaves it open. `cured_alone_by` are actions that cure it although no unit was stopped before, because
-    nothing runs that would bring it back. `eased_by` are actions that help this cause for now, and not each.
+    not read leaves it open. `worst` is the gravest status that it ever comes to. `cured_alone_by` are actions that
+    cure it although no unit was stopped before, because nothing runs that would bring it back. `eased_by` are actions
+    that help this cause for now, and not each.
     """
 
     name: str
@@ -58,5 +59,6 @@ class Cause:
     probes: tuple[str, ...]
     thresholds: tuple[str, ...]
     weigh: Callable[[Snapshot, Tuning], Weighing]
+    worst: Status = Status.CRITICAL
     cured_alone_by: tuple[str, ...] = ()
     eased_by: tuple[str, ...] = ()

@@ -37,12 +37,11 @@ def _conditions(snapshot: Snapshot, playbook: Playbook) -> list[Weighing]:
 
 
 def _ordered(findings: Sequence[Finding], playbook: Playbook) -> tuple[Finding, ...]:
-    """Surer than possible first, then the graver, then in the playbook's order of explanation."""
+    """The gravest first, then in the playbook's order of explanation: mechanism before symptom, however sure it is."""
     order = {used.cause.name: index for index, used in enumerate(playbook.causes)}
 
-    def key(finding: Finding) -> tuple[bool, int, int]:
-        unsure = finding.confidence is None or finding.confidence is Confidence.POSSIBLE
-        return (unsure, -_status(finding).rank, order.get(finding.cause or "", len(order)))
+    def key(finding: Finding) -> tuple[int, int]:
+        return (-_status(finding).rank, order.get(finding.cause or "", len(order)))
 
     return tuple(sorted(findings, key=key))
 
@@ -70,10 +69,15 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         unread=unread,
         snapshot=snapshot,
     )
-    missing = [one for one in unread if one.probe in playbook.must_read]
-    suspected = [one for one in undecided if one.suspected]
-    confirmed = any(finding.confidence is Confidence.CONFIRMED for finding in findings)
-    if (missing or suspected) and not confirmed:
+    # What was not read outranks every finding that is less grave than what it would decide.
+    found = max((_status(finding).rank for finding in findings if _is_sure(finding)), default=0)
+    missing = [
+        reading
+        for reading in unread
+        if reading.probe in playbook.must_read and _worst_undecided(reading.probe, playbook, undecided) > found
+    ]
+    suspected = [open_ for open_ in undecided if open_.suspected and _worst(open_.cause, playbook) > found]
+    if missing or suspected:
         decisive = [f"{one.probe} was not read ({one.reason})" for one in missing]
         decisive += [f"{one.cause} cannot be told: {one.because}" for one in suspected]
         return replace(
@@ -98,6 +102,21 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         remedy=first.remedy if proven else (),
         lasting_fix=first.lasting_fix if proven else "",
     )
+
+
+def _is_sure(finding: Finding) -> bool:
+    return finding.confidence in (Confidence.CONFIRMED, Confidence.LIKELY)
+
+
+def _worst(cause: str, playbook: Playbook) -> int:
+    return next((used.cause.worst.rank for used in playbook.causes if used.cause.name == cause), Status.CRITICAL.rank)
+
+
+def _worst_undecided(probe: str, playbook: Playbook, undecided: Sequence[Undecided]) -> int:
+    """The gravest that an unread probe leaves open; what no cause of the playbook hangs on may be anything."""
+    open_causes = {weighing.cause for weighing in undecided}
+    using = [used.cause for used in playbook.causes if probe in used.cause.probes]
+    return max((cause.worst.rank for cause in using if cause.name in open_causes), default=0 if using else 2)
 
 
 def _evidence(findings: Sequence[Finding]) -> tuple[Evidence, ...]:

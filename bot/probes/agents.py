@@ -66,6 +66,7 @@ class AgentsReading:
 ECS = "ecs"
 CONFIGS = ("/etc/ecs/ecs.config", "/var/lib/ecs/ecs.config")
 INIT_LOG, AGENT_LOG = "/var/log/ecs/ecs-init.log", "/var/log/ecs/ecs-agent.log"
+COUNTED = "failed runs"  # in the whole log; of its lines only the newest leave the node
 
 _NO_SYSTEMD, _ACTIVE, _END = "no /run/systemd/system", "-- active --", "-- end --"
 _NAMES = " ".join([*(unit for agent in KNOWN_AGENTS for unit in agent.units), *KUBELET_UNITS])
@@ -87,6 +88,8 @@ _FILES = fragment(f"""
         echo "==> $f <==";
         tail -c 65536 $f | grep -a -e 'Agent exited with code' -e 'Agent failed to start' -e 'egistered container'
         -e 'Registration completed' | tail -n 300; done;
+    [ -r {INIT_LOG} ] && echo '==> {COUNTED} <==' &&
+        tail -c 16777216 {INIT_LOG} | grep -acE 'Agent exited with code -?[1-9]';
     echo '{_END}'
 """)
 
@@ -108,6 +111,7 @@ class _Ecs:
     readable: bool  # False: a configuration is there and could not be read
     registered: bool  # and not failing since
     failures: tuple[str, ...]
+    counted: int
 
 
 def parse(outputs: Outputs) -> AgentsReading:
@@ -153,8 +157,9 @@ def _agent(known: KnownAgent, unit: str, enabled: str, state: tuple[str, str], k
     used, because = _ecs_used(kubelet, ecs) if known.name == ECS else (None, "")
     source = [f"{unit} {enabled or 'no unit file'}", f"{unit} {active} {sub}"]
     failures: tuple[str, ...] = ()
+    counted = 0
     if known.name == ECS and ecs is not None:
-        failures = ecs.failures
+        failures, counted = ecs.failures, ecs.counted
         source += [ecs.cluster_line] if ecs.cluster_line else []
         source += failures[-2:]
     last = _TIME.search(failures[-1]) if failures else None
@@ -166,7 +171,7 @@ def _agent(known: KnownAgent, unit: str, enabled: str, state: tuple[str, str], k
         image=known.images[0] if known.images else "",
         used=used,
         because=because or (f"it is used if there is {known.shows_used}" if known.shows_used else ""),
-        log_exits=len(failures),
+        log_exits=max(len(failures), counted),
         log_last_at=last.group() if last else "",
         source=tuple(source),
     )
@@ -188,6 +193,7 @@ def _ecs(text: str | None) -> _Ecs | None:
         readable=not any(line.startswith("unreadable ") for line in text.split("\n")),
         registered=bool(registrations) and not (failures and _at(failures[-1]) >= _at(registrations[-1])),
         failures=tuple(failures),
+        counted=next((int(line) for line in files.get(COUNTED, ()) if re.fullmatch(r"[0-9]{1,9}", line)), 0),
     )
 
 

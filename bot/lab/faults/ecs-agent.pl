@@ -23,6 +23,13 @@ my $home = $v1 ? $unit : "$unit/agent";
 if (!$v1) { # v2: no processes beside sub-cgroups, and controllers are handed down one by one
     mkdir $home; into("$home/cgroup.procs", '0'); into("$unit/cgroup.subtree_control", '+memory') }
 
+sub told {
+    my ($s, $m, $h, $d, $mon, $y) = gmtime;
+    open my $told, '>>', $log or die "$log: $!";
+    printf $told "level=error time=%04d-%02d-%02dT%02d:%02d:%02dZ msg=\"Agent exited with code %d\"\n",
+        $y + 1900, $mon + 1, $d, $h, $m, $s, $_[0];
+}
+
 sub leak {
     sysopen(my $file, $state, O_RDWR | O_CREAT) or die "$state: $!";
     my $at = ((stat $file)[7] + 4095) & ~4095;
@@ -35,6 +42,7 @@ sub leak {
         sysseek($file, $at, SEEK_SET); syswrite($file, 'z') or die "$state: $!\n"; $at += 4096;
         rmdir $before if $before;
         $before = $made;
+        told(1); # each task is a run of its own, as the agent's own log tells it
     }
     into("$home/cgroup.procs", '0');
     rmdir $before if $before;
@@ -48,8 +56,4 @@ for (;;) {
     my $run = fork // die $!;
     leak() if !$run;
     waitpid $run, 0;
-    my ($s, $m, $h, $d, $mon, $y) = gmtime;
-    open my $told, '>>', $log or die "$log: $!";
-    printf $told "level=error time=%04d-%02d-%02dT%02d:%02d:%02dZ msg=\"Agent exited with code %d\"\n",
-        $y + 1900, $mon + 1, $d, $h, $m, $s, $? >> 8;
 }

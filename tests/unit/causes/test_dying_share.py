@@ -13,7 +13,7 @@ from tests.unit.causes.builders import found, steps
 LEAK = "leaked-memory-cgroups"
 DYING = 7_612
 ECS = "system.slice/ecs.service"
-HARM = b.memory(total=16 * b.GIB, available=9 * b.GIB, percpu=2 * b.GIB)
+HARM = b.memory(total=2 * b.GIB, available=b.GIB, percpu=b.GIB // 4, slab=b.GIB // 4)  # 7,612 cost 270 MiB on 8 CPUs
 
 
 def below(figures: dict[str, int], rose: int = 0, **more: Any) -> CgroupsReading:

@@ -117,9 +117,43 @@ def test_starvation_resets_without_a_held_core_confirm_harm_too() -> None:
     assert (finding.status, finding.confidence, steps(finding)) == (Status.CRITICAL, Confidence.CONFIRMED, CURED)
 
 
-@pytest.mark.parametrize(("ago", "harmed"), [(timedelta(hours=23), True), (timedelta(hours=25), False), (None, True)])
-def test_starvation_counts_for_a_day(ago: timedelta | None, harmed: bool) -> None:
+@pytest.mark.parametrize(
+    ("ago", "harmed"), [(timedelta(minutes=59), True), (timedelta(minutes=61), False), (None, True)]
+)
+def test_starvation_is_harm_of_now_for_an_hour(ago: timedelta | None, harmed: bool) -> None:
     assert (leak(b.log(*b.starved(ago))).status is Status.CRITICAL) == harmed
+
+
+def test_starvation_of_this_morning_is_told_and_earns_no_reboot() -> None:
+    finding = leak(b.log(*b.starved(timedelta(hours=5))))
+    assert (finding.status, steps(finding)) == (Status.DEGRADED, DISABLED)
+    assert "too long ago to be harm of now" in "".join(evidence.says for evidence in finding.evidence)
+    held_now = leak(b.log(*b.starved(timedelta(hours=5))), *WALKED)
+    assert (held_now.confidence, steps(held_now)) == (Confidence.CONFIRMED, CURED)
+
+
+def test_walk_over_a_thousand_is_too_short_to_hold_a_core() -> None:
+    few = (b.cgroups(1_100), b.units(b.between_tries(restarts=1_100)))
+    finding = found(LEAK, *few, *WALKED)
+    assert (finding.status, steps(finding)) == (Status.DEGRADED, DISABLED)
+    assert "takes about 0.08 s, too little to hold a core" in "".join(evidence.says for evidence in finding.evidence)
+
+
+def test_slab_as_such_is_no_harm_of_theirs() -> None:
+    few = (b.cgroups(1_200), b.units(b.between_tries(restarts=1_150)))
+    small = b.memory(4 * b.GIB, available=3 * b.GIB, percpu=35 * MIB, slab=400 * MIB)
+    finding = found(LEAK, *few, small)
+    assert (finding.status, steps(finding)) == (Status.DEGRADED, DISABLED)
+
+
+@pytest.mark.parametrize(
+    ("dying", "days", "many"), [(1_562, 7, False), (4_500, 7, False), (4_600, 7, True), (68_440, 11, True)]
+)
+def test_kernels_before_5_3_gather_dying_cgroups_without_a_leak(dying: int, days: float, many: bool) -> None:
+    old = (b.cgroups(dying), b.host("4.19.0-27-cloud-amd64", days=days), b.units(b.between_tries(restarts=dying)))
+    weighing = b.weigh(LEAK, *old)
+    assert isinstance(weighing, Finding) == many
+    assert isinstance(b.weigh(LEAK, *old[::2], b.host("5.4.0-1")), Finding), "since then they do not"
 
 
 def test_reset_whose_reason_was_starvation_is_enough() -> None:
@@ -151,15 +185,15 @@ LAB = b.cgroups(20_674, later=21_300, mode="v2", alive=60)
 MIB = 1024
 
 
-def lab(available: int, percpu: int, slab: int) -> Finding:
-    """The small machine: 768 MB, an agent that leaks hundreds a second, kernel 6.1."""
-    agent = b.units(b.unit("ecs-agent.service", 12, 14))
-    memory = b.memory(768 * MIB, available * MIB, percpu * MIB, slab * MIB)
+def lab(total: int, available: int, percpu: int, slab: int) -> Finding:
+    """A small machine with 8 CPUs and an agent that leaks hundreds a second, kernel 6.1: 21,300 cost 752 MiB."""
+    agent = b.units(b.unit("ecs-agent.service", 60, 62))
+    memory = b.memory(total * MIB, available * MIB, percpu * MIB, slab * MIB)
     return found(LEAK, LAB, NEW, b.host("6.1.0-18", days=0.01), agent, memory)
 
 
 def test_memory_gone_on_a_small_machine_is_confirmed_harm_on_a_new_kernel() -> None:
-    finding = lab(available=60, percpu=90, slab=330)
+    finding = lab(768, available=60, percpu=90, slab=330)
     assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.CONFIRMED)
     assert steps(finding) == [("disable_unit", "ecs-agent.service"), ("reboot", "")]
     assert "MemAvailable: 61440 kB" in next(one.source for one in finding.evidence if one.finding == "memory-gone")
@@ -171,13 +205,18 @@ def test_memory_gone_on_a_small_machine_is_confirmed_harm_on_a_new_kernel() -> N
         (600, 20, 56, False),  # 76 of 768: under a tenth
         (600, 20, 58, True),  # 78: above it
         (70, 20, 40, False),  # less than a tenth is left, and a job has the rest
-        (50, 20, 40, True),  # the kernel holds more than is left
+        (50, 20, 40, True),  # they hold more than is left
     ],
 )
-def test_memory_is_gone_above_a_tenth_or_where_the_kernel_holds_more_than_is_left(
+def test_memory_is_gone_above_a_tenth_or_where_they_hold_more_than_is_left(
     available: int, percpu: int, slab: int, gone: bool
 ) -> None:
-    assert (lab(available, percpu, slab).status is Status.CRITICAL) == gone
+    assert (lab(768, available, percpu, slab).status is Status.CRITICAL) == gone
+
+
+@pytest.mark.parametrize(("total", "gone"), [(7_400, True), (7_600, False)])
+def test_memory_that_they_can_have_taken_is_what_so_many_cost_on_so_many_cpus(total: int, gone: bool) -> None:
+    assert (lab(total, 4_000, 2_000, 1_000).status is Status.CRITICAL) == gone
 
 
 def test_training_job_that_uses_nearly_all_memory_earns_no_reboot() -> None:
@@ -200,7 +239,7 @@ def test_ids_are_judged_by_live_cgroups_and_by_refusals_never_by_the_count_of_dy
     assert leak(b.log(forks)).status is Status.DEGRADED
 
 
-@pytest.mark.parametrize("harm", [WALKED, (b.log(*b.starved()),), (b.memory(percpu=60 * b.GIB),)])
+@pytest.mark.parametrize("harm", [WALKED, (b.log(*b.starved()),), (b.memory_gone(),)])
 @pytest.mark.parametrize("growth", [0, 40])
 def test_harm_without_a_leaker_is_critical_and_never_a_reboot(harm: tuple[object, ...], growth: int) -> None:
     finding = found(LEAK, b.cgroups(DYING, later=DYING + growth), *harm)
@@ -243,12 +282,14 @@ def test_held_core_that_is_not_a_walkers_says_who_used_the_kernel_most() -> None
 
 
 def test_memory_gone_is_told_with_what_is_left_where_that_is_told() -> None:
-    memory = b.memory(384 * b.GIB, 100 * b.GIB, percpu=39 * b.GIB)
+    memory = b.memory_gone()
     said = next(one.says for one in leak(memory).evidence if one.finding == "memory-gone")
-    assert said.endswith("holds 40.0 GiB of 384.0 GiB (Percpu + SUnreclaim), 100.0 GiB (26 %) are left")
+    assert said == (
+        "68,440 dying cgroups hold about 2.4 GiB of 16.0 GiB (of Percpu + SUnreclaim), 10.0 GiB (62 %) are left"
+    )
     old = ReclaimReading({}, {}, {name: kib for name, kib in memory.meminfo_kib.items() if name != "MemAvailable"})
     said = next(one.says for one in leak(old).evidence if one.finding == "memory-gone")
-    assert said.endswith("holds 40.0 GiB of 384.0 GiB (Percpu + SUnreclaim)")
+    assert said.endswith("hold about 2.4 GiB of 16.0 GiB (of Percpu + SUnreclaim)")
 
 
 def test_starved_poll_is_told_with_its_device_its_number_and_its_age() -> None:

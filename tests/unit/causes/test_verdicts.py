@@ -56,8 +56,8 @@ def verdict(*readings: Any, playbook: str = "node-health") -> Verdict:
             (DYING, b.units(b.between_tries(), *BACKUP.services, failed_units=BACKUP.failed_units)),
             ("degraded", "leaked-memory-cgroups", "confirmed", ["disable_unit"]),
         ),
-        # present is less than confirmed: the failed unit names it
-        ((DYING, BACKUP), ("degraded", "failed-units", "confirmed", [])),
+        # the mechanism before a symptom, however sure
+        ((DYING, BACKUP), ("degraded", "leaked-memory-cgroups", "possible", [])),
         ((BACKUP,), ("degraded", "failed-units", "confirmed", [])),
         ((b.units(b.between_tries()),), ("degraded", "crash-looping-unit", "confirmed", ["disable_unit"])),
         (
@@ -92,7 +92,7 @@ def verdict(*readings: Any, playbook: str = "node-health") -> Verdict:
         ((b.log(b.event(Kind.NIC_KEEPALIVE)),), ("degraded", "nic-device-fault", "confirmed", [])),
         (
             (b.log(b.event(Kind.NIC_STALLED), b.event(Kind.NIC_RESET)),),  # an old driver, which tells no reason
-            ("degraded", None, "likely", []),
+            ("degraded", "nic-device-fault", "possible", []),
         ),
         (
             (b.log(b.event(Kind.SOFT_LOCKUP), b.event(Kind.SOFT_LOCKUP)),),
@@ -100,9 +100,17 @@ def verdict(*readings: Any, playbook: str = "node-health") -> Verdict:
         ),
         ((b.unread("cgroups"),), ("unknown", None, None, [])),
         ((b.unread("cpu"),), ("unknown", None, None, [])),
-        ((b.unread("units"), b.unread("nic"), b.unread("kernel_log")), ("healthy", None, None, [])),
+        ((b.unread("nic"), b.unread("containers")), ("healthy", None, None, [])),
+        ((b.unread("kernel_log"),), ("unknown", None, None, [])),
+        ((b.unread("units"),), ("unknown", None, None, [])),
+        # a failed unit is less grave than what the unread cgroups decide
+        ((b.unread("cgroups"), *WALKED, BACKUP), ("unknown", None, None, [])),
         ((b.unread("cgroups"), *WALKED), ("unknown", None, None, [])),
-        ((b.unread("cpu"), *HIDDEN), ("degraded", "leaked-memory-cgroups", "confirmed", ["disable_unit"])),
+        ((b.unread("cpu"), *HIDDEN), ("unknown", None, None, [])),
+        (
+            (b.unread("cpu"), *HIDDEN, b.memory_gone()),
+            ("critical", "leaked-memory-cgroups", "confirmed", ["disable_unit", "reboot"]),
+        ),
         ((b.unread("interrupts"), b.cpu({3: DROWNING})), ("unknown", None, None, [])),
     ],
 )
