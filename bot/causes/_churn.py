@@ -86,7 +86,8 @@ def churns(snapshot: Snapshot, young_seconds: float) -> tuple[Churn, ...]:
         seen = (*containers.containers, *(containers.containers_later or ()))
         images = sorted({container.image for container in seen} | set(containers.exits_by_image))
         for image in images:
-            owner = None if _is_a_pods(image, seen, containers.runtimes) else _owner(image, known, units)
+            owned_by_none = _is_a_pods(image, seen, containers.runtimes) or _is_a_tasks(image, seen)
+            owner = None if owned_by_none else _owner(image, known, units)
             age = age_by_clock(snapshot, owner.log_last_at) if owner else None
             found.append(replace(_churn(image, containers, owner, uptime, young_seconds), log_last_age=age))
     owned = {churn.unit for churn in found}
@@ -153,6 +154,12 @@ def _is_a_pods(image: str, seen: tuple[Container, ...], runtimes: tuple[str, ...
     """True where the kubelet runs it: then no unit of that name does, whatever the image is called."""
     names = [container.name for container in seen if container.image == image]
     return "docker" not in runtimes or (bool(names) and all(name.startswith("k8s_") for name in names))
+
+
+def _is_a_tasks(image: str, seen: tuple[Container, ...]) -> bool:
+    """True where ECS runs it as part of a task, which ends by itself: `ecs-FAMILY-REVISION-NAME-ID`, not `ecs-agent`."""
+    names = [container.name for container in seen if container.image == image]
+    return bool(names) and all(name.startswith("ecs-") and not name.startswith("ecs-agent") for name in names)
 
 
 def _owner(image: str, agents: tuple[Agent, ...], units: UnitsReading | Unread) -> Agent | None:

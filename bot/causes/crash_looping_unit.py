@@ -67,14 +67,10 @@ def _of_churn(snapshot: Snapshot, churn: Churn, tuning: Tuning) -> Finding | Non
     state = unit_state_of(snapshot, churn.unit, agent=churn.agent)
     if state.active in ("failed", "inactive"):
         return None
-    if churn.agent is not None:
-        if not (churn.replaced or often or failed):
-            return None
-        confidence = Confidence.CONFIRMED if churn.replaced else Confidence.LIKELY
-    elif churn.replaced and often:
-        confidence = Confidence.LIKELY  # a job may end and begin by right: whether it fails is not seen
-    else:
+    # Other containers end with their job or task: whether they fail is not seen, and a restart is no crash.
+    if churn.agent is None or not (churn.replaced or often or failed):
         return None
+    confidence = Confidence.CONFIRMED if churn.replaced else Confidence.LIKELY
     says = _churn.says(churn)
     probe = "containers" if churn.image and (churn.goes_on or churn.exits) else "agents"
     evidence = Evidence("container-restarts", probe, says, churn.source)

@@ -18,6 +18,7 @@ from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cgroups import CgroupsReading
+from bot.probes.containers import ContainersReading
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.kernel_log import KernelLogReading
 
@@ -31,12 +32,19 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return Undecided(NAME, f"the cgroups were not read ({cgroups.reason})")
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
     at_least = "at least " if cgroups.alive_is_at_least else ""
-    if alive < tuning["live_many"]:
+    many, beside = _many(snapshot, tuning)
+    if alive < many:
         # Where the walk was stopped, another controller's count stands in for it; without one the end is not known.
         if cgroups.alive_is_at_least and max(cgroups.siblings.values(), default=0) < cgroups.alive:
             return Undecided(NAME, f"the live memory cgroups were counted only up to {alive:,}")
         about = "about " if cgroups.alive_is_at_least else ""
-        return RuledOut(NAME, f"{about}{count(alive, 'live memory cgroup')}; {tuning['live_many']:,.0f} would be many")
+        return RuledOut(NAME, f"{about}{count(alive, 'live memory cgroup')}{beside}; {many:,.0f} would be many")
+    if isinstance(containers := snapshot.get(ContainersReading), Unread) or containers.count_is_at_least:
+        because = containers.reason if isinstance(containers, Unread) else "there are more than were listed"
+        if not _stopped(snapshot, tuning):
+            return Undecided(
+                NAME, f"{alive:,} memory cgroups are alive; how many containers they serve is not known ({because})"
+            )
     said = f"{at_least}{alive:,} memory cgroups are alive"
     evidence = [Evidence("live-cgroups", "cgroups", said, cgroups.source_later or cgroups.source)]
     stacks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
@@ -66,6 +74,21 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     )
 
 
+def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
+    """Return how many live cgroups are many beside the containers that run here."""
+    containers = snapshot.get(ContainersReading)
+    if isinstance(containers, Unread):
+        return tuning["live_many"], ""
+    running = sum(1 for container in containers.containers if container.running)
+    return max(tuning["live_many"], running * tuning["live_per_container"]), f" beside {count(running, 'container')}"
+
+
+def _stopped(snapshot: Snapshot, tuning: Tuning) -> bool:
+    """True where the kernel itself refused another, or was caught in the walk: then it is many, whatever runs."""
+    kinds = (KernelEventKind.STACK_MEMCG_WALK, KernelEventKind.CGROUP_EXHAUSTED)
+    return any("fork rejected" not in event.text for kind in kinds for event in _events(snapshot, tuning, kind))
+
+
 def _events(snapshot: Snapshot, tuning: Tuning, kind: KernelEventKind) -> tuple[KernelEvent, ...]:
     log = snapshot.get(KernelLogReading)
     return () if isinstance(log, Unread) else _recent.recent(snapshot, log.of(kind), tuning["recent_hours"])
@@ -74,8 +97,15 @@ def _events(snapshot: Snapshot, tuning: Tuning, kind: KernelEventKind) -> tuple[
 CAUSE = Cause(
     name=NAME,
     title="Too many live cgroups",
-    probes=("cgroups", "cpu", "processes", "kernel_log", "host"),
-    thresholds=("live_many", "core_held_percent", "core_held_seconds", "walker_share", "recent_hours"),
+    probes=("cgroups", "containers", "cpu", "processes", "kernel_log", "host"),
+    thresholds=(
+        "live_many",
+        "live_per_container",
+        "core_held_percent",
+        "core_held_seconds",
+        "walker_share",
+        "recent_hours",
+    ),
     weigh=weigh,
     cured_alone_by=("reboot",),  # the kernel itself is stuck or full, and nothing leaks that a boot would bring back
 )

@@ -27,3 +27,9 @@ def test_one_core_that_is_stolen_for_seconds_counts() -> None:
     assert "of core 3's" in finding.summary
     ruled_out(STEAL, b.cpu(one, cores=96, hot_for=1))
     undecided(STEAL, b.unread("cpu"))
+
+
+def test_four_cores_of_many_that_lose_nearly_half_count() -> None:
+    finding = found(STEAL, b.cpu({core: {"usr": 20.0, "steal": 45.0} for core in range(4)}, cores=96))
+    assert finding.status is Status.DEGRADED
+    ruled_out(STEAL, b.cpu({core: {"usr": 20.0, "steal": 12.0} for core in range(4)}, cores=96))

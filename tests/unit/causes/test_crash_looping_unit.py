@@ -7,6 +7,8 @@ from typing import Any
 import pytest
 
 from bot.domain.verdict import Confidence, Status
+from bot.probes.containers import ContainersReading
+from bot.probes.formats.container_lists import Container
 from bot.probes.formats.systemctl import FailedUnit
 from bot.probes.units import UnitsReading
 from tests.unit.causes import builders as b
@@ -115,14 +117,24 @@ def test_agent_that_merely_started_lately_does_not_loop() -> None:
     found(LOOP, b.units(b.unit()), same, b.agents(b.agent(log_exits=12)))
 
 
-def test_jobs_that_come_and_go_are_a_loop_only_where_one_image_is_replaced_often() -> None:
-    one, two = b.container("j1", 20, "ci/job:1"), b.container("j2", 1, "ci/job:1")
+def test_jobs_that_come_and_go_are_no_loop_however_often() -> None:
+    first, second = b.container("j1", 40, "ci/job:1"), b.container("j2", 2, "ci/job:1")
     often = {"exits_by_image": {"ci/job:1": 30}, "exits_over": timedelta(minutes=10)}
-    finding = found(LOOP, b.containers(one, later=[two], **often))
-    assert (finding.confidence, finding.suspects, finding.remedy) == (Confidence.LIKELY, ("ci/job:1",), ())
-    ruled_out(LOOP, b.containers(one, later=[two]))
-    ruled_out(LOOP, b.containers(one, later=[one], **often))
-    ruled_out(LOOP, b.containers(one, later=[one, two], **often))  # a second one came beside the first
+    ruled_out(LOOP, b.containers(first, later=[second], **often))
+    ruled_out(LOOP, b.containers(first, later=[first, second], **often))
+
+
+def test_tasks_of_an_agents_image_do_not_make_the_hosts_own_service_a_loop() -> None:
+    image = "public.ecr.aws/aws-observability/aws-for-fluent-bit:stable"
+
+    def task(number: int, seconds: float) -> Container:
+        name = f"ecs-shop-7-log_router-{number:016x}"
+        return Container(f"t{number}", image, name, age=timedelta(seconds=seconds), source=name)
+
+    looks = ContainersReading(
+        ("docker",), (task(1, 40), task(2, 20)), (task(2, 25), task(3, 1)), {image: 30}, timedelta(minutes=10)
+    )
+    ruled_out(LOOP, looks, b.units(b.unit("fluent-bit.service")), b.agents())
 
 
 @pytest.mark.parametrize("probe", ["units", "containers"])

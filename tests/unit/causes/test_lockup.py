@@ -38,6 +38,30 @@ def test_lockup_that_may_be_over_earns_no_reboot(lines: list[KernelEvent], statu
     assert (finding.status, finding.remedy) == (status, ())
 
 
+def test_lines_within_one_stall_are_one_episode_and_earn_no_reboot() -> None:
+    stall = [lockup(10.2), lockup(9.8), b.event(Kind.RCU_STALL, ago=timedelta(minutes=9), core=7)]
+    finding = found(LOCKUP, b.log(*stall))
+    assert (finding.status, finding.remedy) == (Status.DEGRADED, ())
+    assert "3 lockup lines" in finding.summary
+    assert "in 1 episode" in finding.summary
+
+
+def test_many_cores_in_one_instant_are_a_machine_that_was_paused() -> None:
+    def at_once(minutes: float, cores: int) -> list[KernelEvent]:
+        ago = timedelta(minutes=minutes)
+        return [b.event(Kind.SOFT_LOCKUP, ago=ago + timedelta(seconds=core / 10), core=core) for core in range(cores)]
+
+    finding = found(LOCKUP, b.log(*at_once(5, 6), *at_once(1, 6)))
+    assert (finding.status, finding.remedy) == (Status.DEGRADED, ())
+    assert "6 cores in one instant: the machine itself was paused" in finding.summary
+    assert steps(found(LOCKUP, b.log(*at_once(5, 3), *at_once(1, 3)))) == [("reboot", "")]
+
+
+def test_one_stall_and_a_core_that_is_held_now_goes_on() -> None:
+    assert steps(found(LOCKUP, b.log(lockup(2)), b.held(core=7))) == [("reboot", "")]
+    assert found(LOCKUP, b.log(lockup(40)), b.held(core=7)).remedy == ()
+
+
 def test_lockup_without_the_nodes_uptime_counts_and_earns_no_reboot() -> None:
     assert found(LOCKUP, b.log(lockup(5), lockup(1)), b.unread("host")).remedy == ()
 

@@ -95,7 +95,7 @@ def verdict(*readings: Any, playbook: str = "node-health") -> Verdict:
             ("degraded", "nic-device-fault", "possible", []),
         ),
         (
-            (b.log(b.event(Kind.SOFT_LOCKUP), b.event(Kind.SOFT_LOCKUP)),),
+            (b.log(b.event(Kind.SOFT_LOCKUP, ago=timedelta(minutes=8)), b.event(Kind.SOFT_LOCKUP)),),
             ("critical", "lockup", "confirmed", ["reboot"]),
         ),
         ((b.unread("cgroups"),), ("unknown", None, None, [])),

@@ -233,15 +233,19 @@ def trace(*functions: str, head: str = "CPU: 39 UID: 0 PID: 42 Comm: kubelet Not
         "memcg_numa_stat_show.isra.0",
         "memcg_stat_show",
         "mem_cgroup_iter",
-        "cgroup_rstat_flush_locked",
-        "css_rstat_flush",
-        "RIP: 0010:cgroup_rstat_flush",
+        "RIP: 0010:memory_stat_show",
         "[<ffffffff81234567>] mem_cgroup_iter",
     ],
 )
 def test_trace_that_walks_statistics_is_one_event(function: str) -> None:
     (event,) = read(trace("cpumask_next", function, "seq_read", function)).events
     assert (event.kind, event.core, event.process) == (Kind.STACK_MEMCG_WALK, 39, "kubelet")
+
+
+@pytest.mark.parametrize("function", ["cgroup_rstat_flush_locked", "css_rstat_flush", "RIP: 0010:cgroup_rstat_flush"])
+def test_trace_in_a_flush_of_statistics_is_no_walk(function: str) -> None:
+    events = read(trace("cpumask_next", function, "seq_read", function)).events
+    assert Kind.STACK_MEMCG_WALK not in {event.kind for event in events}
 
 
 def test_reclaim_that_walks_groups_reads_no_statistics() -> None:
