@@ -124,9 +124,9 @@ class Action:
 
     def impact_of(self, args: Args) -> str:
         """What it does to the node and what runs there; "?" for an argument that is not known."""
-        return self.impact.format_map(_Known(args))
+        return self.impact.format_map(_Args(args))
 
 
-class _Known(dict[str, str]):
+class _Args(dict[str, str]):
     def __missing__(self, key: str) -> str:
         return "?"
