@@ -8,29 +8,16 @@ seen from outside, so both are dropped.
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.domain.action import Action, Args, Facts, Proof, RemedyRules
+from bot.domain.action import Action, Args, Facts, Proof, RemedyRules, by_sudo
 from bot.domain.command import Command, Looks, Outputs
 from bot.domain.errors import CannotRead
-from bot.domain.probe import Snapshot
 from bot.probes.cgroups import PROBE
 
 _LET_GO = 0.1  # a tenth fewer is more than comes and goes by itself
 _DYING = "dying"
-
-
-def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the one command; running it twice changes nothing more.
-
-    Example:
-    >>> from datetime import datetime, timezone
-    >>> commands({}, Snapshot("n", datetime.now(timezone.utc), timedelta(seconds=5)))
-    ('sudo -n sysctl -w vm.drop_caches=3',)
-    """
-    return (shlex.join(("sudo", "-n", *rights(args)[0])),)
 
 
 def rights(args: Args) -> tuple[tuple[str, ...], ...]:
@@ -66,7 +53,7 @@ ACTION = Action(
     impact="the page cache is emptied: reads are slow until it is warm again",
     note="In place of a reboot caches are dropped: that frees dying cgroups for now, often not all, and stops no leak. "
     "Until the cache is warm again, reads come from the disk.",
-    commands=commands,
+    commands=by_sudo(rights),
     looks=looks,
     facts=facts,
     judge=judge,

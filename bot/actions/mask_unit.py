@@ -2,22 +2,8 @@
 
 from __future__ import annotations
 
-import shlex
-
 from bot.actions import restore_unit, unit_state
-from bot.domain.action import Action, Args, Facts, RemedyRules
-from bot.domain.probe import Snapshot
-
-
-def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return the one command; running it twice changes nothing more.
-
-    Example:
-    >>> from datetime import datetime, timedelta, timezone
-    >>> commands({"unit": "x.service"}, Snapshot("n", datetime.now(timezone.utc), timedelta(seconds=5)))
-    ('sudo -n systemctl mask --now -- x.service',)
-    """
-    return (shlex.join(("sudo", "-n", *rights(args)[0])),)
+from bot.domain.action import Action, Args, Facts, RemedyRules, by_sudo
 
 
 def rights(args: Args) -> tuple[tuple[str, ...], ...]:
@@ -32,10 +18,8 @@ def undo(args: Args, before: Facts) -> tuple[str, ...]:
     >>> undo({"unit": "x.service"}, {"ActiveState": "inactive", "UnitFileState": "static", "LoadState": "loaded"})
     ('sudo -n systemctl unmask -- x.service',)
     """
-    unit = shlex.quote(args["unit"])
-    back = ["unmask"] if before.get("LoadState") != "masked" else []
-    back += ["start"] if before.get("ActiveState") in ("active", "activating", "reloading") else []
-    return tuple(f"sudo -n systemctl {verb} -- {unit}" for verb in back)
+    was_masked = before.get("LoadState") == "masked"
+    return restore_unit.commands_back(args, before, "" if was_masked else "unmask")
 
 
 ACTION = Action(
@@ -44,7 +28,7 @@ ACTION = Action(
     verb="mask",
     impact="{unit} stops now, and nothing can start it until it is unmasked",
     targets=("unit",),
-    commands=commands,
+    commands=by_sudo(rights),
     looks=unit_state.looks,
     facts=unit_state.facts,
     judge=unit_state.masked,

@@ -6,10 +6,9 @@ import shlex
 from collections.abc import Callable
 
 from bot.actions import unit_state
-from bot.domain.action import Action, Args, Facts, Proof
+from bot.domain.action import Action, Args, Facts, Proof, by_sudo
 from bot.domain.command import Outputs
 from bot.domain.plan import Step
-from bot.domain.probe import Snapshot
 
 NAME = "restore_unit"
 VERBS = ("enable", "unmask", "start")
@@ -26,16 +25,11 @@ def as_inverse(undo: Callable[[Args, Facts], tuple[str, ...]]) -> Callable[[Args
     return inverse
 
 
-def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
-    """Return one command for each verb; running them twice changes nothing more.
-
-    Example:
-    >>> from datetime import datetime, timedelta, timezone
-    >>> snapshot = Snapshot("n", datetime.now(timezone.utc), timedelta(seconds=5))
-    >>> commands({"unit": "ecs.service", "verbs": "enable start"}, snapshot)
-    ('sudo -n systemctl enable -- ecs.service', 'sudo -n systemctl start -- ecs.service')
-    """
-    return tuple(shlex.join(("sudo", "-n", *argv)) for argv in rights(args))
+def commands_back(args: Args, before: Facts, verb: str) -> tuple[str, ...]:
+    """Return the commands that undo: `verb`, where there is one, and a start of a unit that ran or was about to."""
+    ran = before.get("ActiveState") in ("active", "activating", "reloading")
+    verbs = [verb] * bool(verb) + ["start"] * ran
+    return tuple(f"sudo -n systemctl {word} -- {shlex.quote(args['unit'])}" for word in verbs)
 
 
 def rights(args: Args) -> tuple[tuple[str, ...], ...]:
@@ -64,7 +58,7 @@ ACTION = Action(
     verb="bring back",
     impact="{unit} is brought back ({verbs})",
     targets=("unit",),
-    commands=commands,
+    commands=by_sudo(rights),
     looks=unit_state.looks,
     facts=facts,
     judge=judge,

@@ -157,7 +157,7 @@ def _is_a_pods(image: str, seen: tuple[Container, ...], runtimes: tuple[str, ...
 
 
 def _is_a_tasks(image: str, seen: tuple[Container, ...]) -> bool:
-    """True where ECS runs it as part of a task, which ends by itself: `ecs-FAMILY-REVISION-NAME-ID`, not `ecs-agent`."""
+    """True where ECS runs it in a task, which ends by itself: `ecs-FAMILY-REVISION-NAME-ID`, not `ecs-agent`."""
     names = [container.name for container in seen if container.image == image]
     return bool(names) and all(name.startswith("ecs-") and not name.startswith("ecs-agent") for name in names)
 

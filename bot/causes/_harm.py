@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from bot.causes import _recent
 from bot.causes._figures import memory, percent
-from bot.causes._held_core import STATISTICS_WALKERS, Hold, hold
+from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
 from bot.causes._starvation import starvation
 from bot.domain.cause import Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -80,7 +80,7 @@ def walk_of(snapshot: Snapshot, mode: str) -> Walk:
 def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, tuning: Tuning) -> Harms:
     """Return the harm done by dying cgroups; `proven`: the leak itself is, with its leaker named."""
     walk = walk_of(snapshot, cgroups.mode)
-    held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
+    held = held_cores(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     walks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
     stacks = tuple(event for event in walks if _is_of_now(snapshot, event, tuning))
     cost = _walk_cost(walk, dying, tuning)
@@ -137,7 +137,7 @@ def _of_before(snapshot: Snapshot, walks: tuple[KernelEvent, ...]) -> Evidence |
     return Evidence("memcg-walk-earlier", "kernel_log", says, _recent.lines(walks))
 
 
-def _core(held: Hold, walk: Walk, stack: bool) -> Harm | Evidence | None:
+def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Evidence | None:
     if held.core is None or held.walker is None:
         return Evidence("core-held", "cpu", held.says, held.source) if held.cores else None
     if not (walk.dear or stack):
@@ -151,7 +151,7 @@ def _core(held: Hold, walk: Walk, stack: bool) -> Harm | Evidence | None:
 
 
 def _resets(
-    snapshot: Snapshot, held: Hold, walk: Walk, stack: bool, proven: bool, tuning: Tuning
+    snapshot: Snapshot, held: HeldCores, walk: Walk, stack: bool, proven: bool, tuning: Tuning
 ) -> Harm | Evidence | None:
     starved = starvation(snapshot, tuning["recent_hours"])
     if starved is None:

@@ -17,7 +17,7 @@ from datetime import timedelta
 from bot.causes import _churn, _dying_share, _harm, _leaker, _loops
 from bot.causes._figures import count, memory, span
 from bot.causes._harm import Harms
-from bot.causes._held_core import hold
+from bot.causes._held_cores import held_cores
 from bot.causes._leaker import Blame, Suspect, Suspects
 from bot.causes._starvation import starvation
 from bot.causes._unit_state import keep_from_starting
@@ -183,7 +183,7 @@ def _no_harm(harms: Harms) -> str:
 def _unread(snapshot: Snapshot, reason: str, tuning: Tuning) -> Undecided:
     """Nothing can be said of cgroups that were not counted, but other readings may point at them."""
     points = []
-    held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
+    held = held_cores(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     if held.walker is not None:
         points.append(held.says)
     if (starved := starvation(snapshot, tuning["recent_hours"])) is not None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
-from bot.causes._held_core import hold
+from bot.causes._held_cores import held_cores
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
@@ -49,7 +49,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     evidence = [Evidence("live-cgroups", "cgroups", said, cgroups.source_later or cgroups.source)]
     stacks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
     refused = [e for e in _events(snapshot, tuning, KernelEventKind.CGROUP_EXHAUSTED) if "fork rejected" not in e.text]
-    held = hold(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
+    held = held_cores(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     harm = []
     if stacks:
         harm.append("a call trace is in the walk over them")

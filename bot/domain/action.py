@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import timedelta
@@ -14,6 +15,7 @@ from bot.domain.probe import Snapshot
 
 Args: TypeAlias = Mapping[str, str]
 Facts: TypeAlias = Mapping[str, str]  # what a look saw, by name: what decides whether an action took effect
+Rights: TypeAlias = Callable[[Args], tuple[tuple[str, ...], ...]]
 
 
 class Proof(enum.Enum):
@@ -94,7 +96,7 @@ class Action:
     note: str = ""
 
     commands: Callable[[Args, Snapshot], tuple[str, ...]]
-    rights: Callable[[Args], tuple[tuple[str, ...], ...]]
+    rights: Rights
     limit: timedelta = timedelta(seconds=100)
     by_calls: ByCalls | None = None
 
@@ -124,9 +126,14 @@ class Action:
 
     def impact_of(self, args: Args) -> str:
         """What it does to the node and what runs there; "?" for an argument that is not known."""
-        return self.impact.format_map(_Known(args))
+        return self.impact.format_map(_Args(args))
 
 
-class _Known(dict[str, str]):
+def by_sudo(rights: Rights) -> Callable[[Args, Snapshot], tuple[str, ...]]:
+    """Return the commands of an action that runs just what it has the rights for, each through sudo."""
+    return lambda args, snapshot: tuple(shlex.join(("sudo", "-n", *argv)) for argv in rights(args))
+
+
+class _Args(dict[str, str]):
     def __missing__(self, key: str) -> str:
         return "?"

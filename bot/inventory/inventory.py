@@ -36,9 +36,9 @@ class Inventory:
         by_name: dict[str, Node] = {}
         for kind in kinds:
             known[kind.title] = kind.load(file)
-            file.problems.stop_if_any()
             for node in known[kind.title].nodes:
                 by_name.setdefault(node.name, node)
+        file.problems.stop_if_any()
         return cls(by_name, str(path), known)
 
     @property

@@ -109,6 +109,7 @@ def load(file: InventoryFile) -> Known:
     shared = file.defaults
     if shared.ssh_config is None:
         return Known()
+    file.problems.stop_if_any()  # the other file is read once this one is right
     hosts = SshHosts.read(shared.ssh_config, file.home)
 
     def node(name: str) -> Node:

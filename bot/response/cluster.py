@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
+from bot.actions.cluster_node import CLUSTER
 from bot.domain.action import Action, Args, Facts
 from bot.domain.call import Answered, Call, fits
 from bot.domain.command import Command, Completed, Outputs
@@ -16,7 +17,6 @@ from bot.domain.errors import CannotRead, ConnectionLost, UnknownCluster
 from bot.domain.plan import Step
 from bot.domain.safe_text import one_line
 
-CLUSTER = "of_cluster"  # the argument that names it
 KUBERNETES = "kubernetes"  # the first word of a right that a cluster gives, and not sudo
 _LOOK_LIMIT = timedelta(seconds=10)
 _ROUND = timedelta(seconds=8)  # one round is over before anybody takes its runner for dead; the rest is for the next

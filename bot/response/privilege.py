@@ -49,8 +49,9 @@ def rights_as_root(
     """
     on_node = [action for action in actions if action.by_calls is None]
     of_units = [action.rights({UNIT: unit}) for unit in units for action in on_node if UNIT in action.targets]
-    of_node = [action.rights({}) for action in on_node if not action.targets and action.name in offered]
-    return tuple(argv for rights in (*of_units, *of_node) for argv in rights)
+    of_node = [action for action in on_node if not action.targets and action.name in offered]
+    of_node.sort(key=lambda action: action.in_place_of != "")  # what takes another's place comes after it
+    return tuple(argv for rights in (*of_units, *(action.rights({}) for action in of_node)) for argv in rights)
 
 
 def acting_lines(user: str, rights: Iterable[Sequence[str]]) -> tuple[str, ...]:

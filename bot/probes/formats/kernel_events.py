@@ -75,7 +75,8 @@ _PATTERNS = tuple((kind, re.compile(pattern)) for kind, patterns in _WORDINGS.it
 _STALLED_CORE = re.compile(rf"(?:rcu: )?\s*{_CPU}-[^\s:]{{0,12}}: \(")
 _ON_CORE = re.compile(rf"CPU: {_CPU} (?:UID: [0-9]+ )?PID: [0-9]+ Comm: {_WHO} (?:Kdump: .*)?(?:Tainted|Not tainted)")
 
-# A frame that walks memory cgroups' statistics. A flush of rstat is none: any busy kernel does that. `? ` marks what merely lies on the stack, and is passed over.
+# A frame that walks memory cgroups' statistics. A flush of rstat is none: any busy kernel does that. `? ` marks what
+# merely lies on the stack, and is passed over.
 _FRAME = re.compile(
     r"\s*(?:RIP: [0-9a-f]+:|pc : |lr : )?(?:\[<[0-9a-fx]+>\] ?)*(?P<function>mem_cgroup_(?:node_)?nr_lru_pages|"
     r"memcg_numa_stat_show|memcg_stat_show|memory_numa_stat_show|memory_stat_show|mem_cgroup_iter|"

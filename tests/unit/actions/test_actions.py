@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -10,6 +10,7 @@ from bot.actions import ACTIONS
 from bot.domain.action import Proof
 from bot.domain.command import Completed, Looks, Outputs
 from bot.domain.errors import CannotRead
+from bot.domain.probe import Snapshot
 from bot.response.privilege import acting_lines
 
 UNIT = {"unit": "ecs.service"}
@@ -67,6 +68,24 @@ def test_proof_waits_longer_than_systemd_would(span: str, seconds: int) -> None:
 def test_undo_brings_back_what_was_recorded(action: str, before: dict[str, str], commands: list[str]) -> None:
     undone = ACTIONS[action].undo(UNIT, before)
     assert list(undone) == [f"sudo -n systemctl {verb} -- ecs.service" for verb in commands]
+
+
+@pytest.mark.parametrize(
+    ("action", "args", "commands"),
+    [
+        ("disable_unit", UNIT, ["sudo -n systemctl disable --now -- ecs.service"]),
+        ("mask_unit", {"unit": "x.service"}, ["sudo -n systemctl mask --now -- x.service"]),
+        ("drop_caches", {}, ["sudo -n sysctl -w vm.drop_caches=3"]),
+        (
+            "restore_unit",
+            UNIT | {"verbs": "enable start"},
+            ["sudo -n systemctl enable -- ecs.service", "sudo -n systemctl start -- ecs.service"],
+        ),
+    ],
+)
+def test_commands_run_exactly_the_rights_through_sudo(action: str, args: dict[str, str], commands: list[str]) -> None:
+    snapshot = Snapshot("n", datetime.now(UTC), timedelta(seconds=5))
+    assert list(ACTIONS[action].commands(args, snapshot)) == commands
 
 
 def test_what_it_runs_is_what_it_needs_as_root() -> None:

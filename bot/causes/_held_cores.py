@@ -29,7 +29,7 @@ STATISTICS_WALKERS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Hold:
+class HeldCores:
     """The cores held in the kernel, and the statistics walker that held one of them.
 
     Shape: `core` and `walker` are set together, `by_elimination` where no thread of the walker was seen on that core.
@@ -72,7 +72,7 @@ class Hold:
         )
 
 
-def hold(snapshot: Snapshot, at_least_percent: float, for_seconds: float, walker_share: float) -> Hold:
+def held_cores(snapshot: Snapshot, at_least_percent: float, for_seconds: float, walker_share: float) -> HeldCores:
     """Return which cores were held in the kernel, and by which statistics walker, in the same window.
 
     The walker must itself have used `walker_share` of the kernel time that the core spent, and one of its threads must
@@ -82,23 +82,23 @@ def hold(snapshot: Snapshot, at_least_percent: float, for_seconds: float, walker
     cpu, processes = snapshot.get(CpuReading), snapshot.get(ProcessesReading)
     unread = tuple(reading for reading in (cpu, processes) if isinstance(reading, Unread))
     if isinstance(cpu, Unread):
-        return Hold((), unread=unread)
+        return HeldCores((), unread=unread)
     # A window of a second or two must be able to see it too, and says that it was short.
     needed = max(1, min(round(for_seconds), len(cpu.seconds)))
     cores = cpu.held("sys_percent", at_least_percent, needed)
     short = needed < for_seconds
     if not cores or isinstance(processes, Unread):
-        return Hold(cores, unread=unread, short_window=short)
+        return HeldCores(cores, unread=unread, short_window=short)
     busy = sorted((p for p in processes.busiest if p.sys_seconds > 0), key=lambda p: -p.sys_seconds)
     for walker in busy:
         if walker.name not in STATISTICS_WALKERS:
             continue
         for core in cores:
             if core.core in walker.cores_in_kernel and walker.sys_seconds >= walker_share * _spent(core):
-                return Hold(cores, core, walker, short_window=short)
+                return HeldCores(cores, core, walker, short_window=short)
         if walker is busy[0] and _alone_can_have(walker, busy, cores[0]):
-            return Hold(cores, cores[0], walker, by_elimination=True, short_window=short)
-    return Hold(cores, others=tuple(busy[:3]), short_window=short)
+            return HeldCores(cores, cores[0], walker, by_elimination=True, short_window=short)
+    return HeldCores(cores, others=tuple(busy[:3]), short_window=short)
 
 
 def _alone_can_have(walker: ProcessUse, busy: Sequence[ProcessUse], core: HeldCore) -> bool:
