@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
     alarm, signals = _alarm(arguments.file, arguments.source)
     places = rules.pagerduty_places if alarm.source == "pagerduty" else Places()
     nodes = options.inventory(arguments, settings).nodes
-    named = Names(nodes).found(alarm, [one for one in signals if one.firing], places)
+    named = Names(nodes).found(alarm, [signal for signal in signals if signal.firing], places)
     route = rules.routes.of_alarm(replace(alarm, signals=tuple(signals)))
     told = _document(alarm, named, route)
     print(json.dumps(told, indent=2, ensure_ascii=False) if arguments.json else _text(alarm, named, route))
@@ -81,7 +81,9 @@ def _alarm(file: str, source: str | None) -> tuple[Alarm, tuple[Signal, ...]]:
                 delivery = Delivery(SourceKind.PAGERDUTY, alarm.case, alarm)
             else:
                 delivery = PagerDutySource(()).delivery({}, raw)
-            signals = signals_of(one for one in alerts if isinstance(one, dict)) if isinstance(alerts, list) else ()
+            signals = (
+                signals_of(alert for alert in alerts if isinstance(alert, dict)) if isinstance(alerts, list) else ()
+            )
         else:
             kind = source or ("grafana" if "orgId" in told or told.get("version") == "1" else "alertmanager")
             delivery = group_of(SourceKind(kind), told)

@@ -29,17 +29,29 @@ _IN_KERNEL = Shares(sys=99.6, soft=0.2)
 def _training(cores: int) -> tuple[Process, ...]:
     """Ray workers that keep half of the cores busy in user space."""
     return tuple(
-        Process(40_000 + 12 * number, "ray::train_step", (Thread(number, 52.0, 0.6),), command="ray::train_step",
-                ppid=39_870, rss_kib=6_100_000, since=500_000.0 - number, group="/kubepods/burstable/pod-ray")
+        Process(
+            40_000 + 12 * number,
+            "ray::train_step",
+            (Thread(number, 52.0, 0.6),),
+            command="ray::train_step",
+            ppid=39_870,
+            rss_kib=6_100_000,
+            since=500_000.0 - number,
+            group="/kubepods/burstable/pod-ray",
+        )
         for number in range(0, cores, 2)
-    )  # fmt: skip
+    )
 
 
 def _pods(number: int) -> tuple[Container, ...]:
     """Pods under dockershim: each with its pause container."""
-    pods = (("ray-worker", "rayproject/ray-ml:2.9.3-gpu"), ("aws-node", "amazon-k8s-cni:v1.12.6"),
-            ("kube-proxy", "kube-proxy:v1.23.17"), ("nvidia-device-plugin", "nvidia/k8s-device-plugin:v0.14.1"),
-            ("node-exporter", "prom/node-exporter:v1.6.1"))  # fmt: skip
+    pods = (
+        ("ray-worker", "rayproject/ray-ml:2.9.3-gpu"),
+        ("aws-node", "amazon-k8s-cni:v1.12.6"),
+        ("kube-proxy", "kube-proxy:v1.23.17"),
+        ("nvidia-device-plugin", "nvidia/k8s-device-plugin:v0.14.1"),
+        ("node-exporter", "prom/node-exporter:v1.6.1"),
+    )
     found = []
     for at, (name, image) in enumerate(pods):
         kind = f"{name}-{number:04x}_ray_{number:08x}-77c5_0"
@@ -74,9 +86,12 @@ def gpu_node(
         processes=(*_training(cores), kubelet(Thread(core, 0.2, 95.4))),
         memory=_GPU_MEMORY,
         conntrack=(21_400, 2_097_152),
-        files={"/var/lib/kubelet/config.yaml": "kind: KubeletConfiguration\n", "/etc/ecs/ecs.config": "",
-               ecs_agent.LOG: ecs_agent.supervisor_log(loop, ecs.exit_status)},
-    )  # fmt: skip
+        files={
+            "/var/lib/kubelet/config.yaml": "kind: KubeletConfiguration\n",
+            "/etc/ecs/ecs.config": "",
+            ecs_agent.LOG: ecs_agent.supervisor_log(loop, ecs.exit_status),
+        },
+    )
 
 
 _AUTO_RESTART_LOOP = Loop(runs=1.2, rests=10.0, since=45.0)

@@ -128,7 +128,11 @@ class NodeServer:
 
     def opened(self, connection: asyncssh.SSHServerConnection) -> None:
         """Take note of a connection, so that the end of the node ends it."""
-        self._connections = {key: one for key, one in self._connections.items() if not one.is_closed()}
+        self._connections = {
+            key: open_connection
+            for key, open_connection in self._connections.items()
+            if not open_connection.is_closed()
+        }
         self._connections[id(connection)] = connection
 
 

@@ -134,14 +134,21 @@ class ImageStore:
         ]
         _run(
             [
-                needed["mmdebstrap"], "--mode=root", "--variant=minbase", "--format=directory",
+                needed["mmdebstrap"],
+                "--mode=root",
+                "--variant=minbase",
+                "--format=directory",
                 f"--include={','.join(recipe.packages)}",
-                '--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "false"',
+                '--aptopt=Acquire::Languages "none"',
+                '--aptopt=APT::Install-Recommends "false"',
                 *(f"--dpkgopt={option}" for option in recipe.dpkg_options),
-                *hooks, recipe.suite, tree, _mirror(),
+                *hooks,
+                recipe.suite,
+                tree,
+                _mirror(),
             ],
             log,
-        )  # fmt: skip
+        )
         installed = time.monotonic()
         self._say(f"  packages: {installed - began:.0f} s, {_used(tree)}")
         disk = folder / "root.img"

@@ -10,6 +10,17 @@ from pathlib import Path
 from bot.domain.errors import UsageError
 from bot.lab.process import Process
 
+_SSH_OPTIONS = (
+    "IdentitiesOnly=yes",
+    "IdentityAgent=none",
+    "BatchMode=yes",
+    "StrictHostKeyChecking=yes",
+    "GlobalKnownHostsFile=/dev/null",
+    "ConnectTimeout=30",
+    "ServerAliveInterval=10",
+    "ServerAliveCountMax=6",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
@@ -58,14 +69,10 @@ class LabNode:
         """
         if not self.process.runs:
             raise UsageError(f"{self.name} does not run any more.", f"Its console: {self.console}")
-        argv = [
-            "ssh", "-q", "-T", "-F", "none", "-i", str(self.root_key), "-p", str(self.port),
-            "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none", "-o", "BatchMode=yes",
-            "-o", "StrictHostKeyChecking=yes", "-o", f"UserKnownHostsFile={self.known_hosts}",
-            "-o", "GlobalKnownHostsFile=/dev/null", "-o", "ConnectTimeout=30",
-            "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=6",
-            f"root@{self.address}", "sh -s",
-        ]  # fmt: skip
+        argv = ["ssh", "-q", "-T", "-F", "none", "-i", str(self.root_key), "-p", str(self.port)]
+        for option in (*_SSH_OPTIONS, f"UserKnownHostsFile={self.known_hosts}"):
+            argv += ["-o", option]
+        argv += [f"root@{self.address}", "sh -s"]
         try:
             done = subprocess.run(
                 argv,

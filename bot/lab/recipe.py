@@ -8,10 +8,25 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 PACKAGES = (
-    "systemd-sysv", "libpam-systemd", "dbus", "udev", "kmod", "iproute2", "openssh-server", "sysstat", "ethtool",
-    "procps", "sudo", "libnss-myhostname", "nftables", "e2fsprogs", "initramfs-tools", "zstd", "linux-perf",
+    "systemd-sysv",
+    "libpam-systemd",
+    "dbus",
+    "udev",
+    "kmod",
+    "iproute2",
+    "openssh-server",
+    "sysstat",
+    "ethtool",
+    "procps",
+    "sudo",
+    "libnss-myhostname",
+    "nftables",
+    "e2fsprogs",
+    "initramfs-tools",
+    "zstd",
+    "linux-perf",
     "linux-image-cloud-amd64",
-)  # fmt: skip
+)
 SETUP = Path(__file__).with_name("image") / "setup.sh"
 
 # Where each goes in the image. The network's address is the only one that the emulated network hands out.

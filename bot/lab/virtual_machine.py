@@ -6,6 +6,7 @@ KVM is not asked for: where /dev/kvm opens, Debian's kernel may still hang in it
 from __future__ import annotations
 
 import contextlib
+import itertools
 import socket
 import subprocess
 import time
@@ -41,8 +42,9 @@ def start(name: str, folder: Path, image: Image, cgroups: str, hardware: Hardwar
     disk = folder / "disk.qcow2"
     subprocess.run(
         [needed["qemu-img"], "create", "-q", "-f", "qcow2", "-F", "raw", "-b", str(image.disk), str(disk)],
-        check=True, capture_output=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+    )
     said = folder / "qemu.out"
     for _ in range(_TRIES):
         port = _free_port()
@@ -81,21 +83,32 @@ def _argv(
     words = "no_timer_check clocksource=tsc tsc=reliable "
     words += "sysctl.kernel.watchdog_thresh=60 rcupdate.rcu_cpu_stall_timeout=120 "
     words += f"root=/dev/vda rw console=ttyS0 quiet net.ifnames=0 mitigations=off panic=1 systemd.hostname={name}"
-    return [
-        qemu, "-name", name, "-M", "q35", "-accel", "tcg,thread=multi", "-cpu", "max", "-smp", str(hardware.cpus),
-        "-m", str(hardware.memory_mib), "-nodefaults", "-no-user-config", "-display", "none",
-        "-serial", f"file:{folder / 'console.log'}",
-        "-kernel", str(image.kernel), "-initrd", str(image.initrd),
-        "-append", f"{words} {_V1}" if cgroups == "v1" else words,
-        "-drive", f"id=d0,file={disk},format=qcow2,if=none,cache=unsafe", "-device", "virtio-blk-pci,drive=d0",
-        # restrict: the node sees nothing of this machine's network; the one way in is from loopback.
-        "-netdev", f"user,id=n0,restrict=on,hostfwd=tcp:{ADDRESS}:{port}-:22",
-        "-device", "virtio-net-pci,netdev=n0",
-        # Two more cards, with one cable between them: what goes out at eth1 comes in at eth2, by real interrupts.
-        "-netdev", "hubport,id=n1,hubid=1", "-device", "virtio-net-pci,netdev=n1",
-        "-netdev", "hubport,id=n2,hubid=1", "-device", "virtio-net-pci,netdev=n2,rx_queue_size=1024",
-        "-object", "rng-random,id=r0,filename=/dev/urandom", "-device", "virtio-rng-pci,rng=r0",
-    ]  # fmt: skip
+    options = (
+        ("-name", name),
+        ("-M", "q35"),
+        ("-accel", "tcg,thread=multi"),
+        ("-cpu", "max"),
+        ("-smp", str(hardware.cpus)),
+        ("-m", str(hardware.memory_mib)),
+        ("-display", "none"),
+        ("-serial", f"file:{folder / 'console.log'}"),
+        ("-kernel", str(image.kernel)),
+        ("-initrd", str(image.initrd)),
+        ("-append", f"{words} {_V1}" if cgroups == "v1" else words),
+        ("-drive", f"id=d0,file={disk},format=qcow2,if=none,cache=unsafe"),
+        ("-device", "virtio-blk-pci,drive=d0"),
+        # restrict: the node cannot reach this machine's network. The only way in is from loopback.
+        ("-netdev", f"user,id=n0,restrict=on,hostfwd=tcp:{ADDRESS}:{port}-:22"),
+        ("-device", "virtio-net-pci,netdev=n0"),
+        # Two more network cards joined by a virtual cable: eth1 sends to eth2, with real interrupts.
+        ("-netdev", "hubport,id=n1,hubid=1"),
+        ("-device", "virtio-net-pci,netdev=n1"),
+        ("-netdev", "hubport,id=n2,hubid=1"),
+        ("-device", "virtio-net-pci,netdev=n2,rx_queue_size=1024"),
+        ("-object", "rng-random,id=r0,filename=/dev/urandom"),
+        ("-device", "virtio-rng-pci,rng=r0"),
+    )
+    return [qemu, "-nodefaults", "-no-user-config", *itertools.chain.from_iterable(options)]
 
 
 def _free_port() -> int:

@@ -107,10 +107,10 @@ def _chain(stream: str, rows: Iterator[Row[Any]], found: _Found) -> list[Entry] 
         found.entries += 1
         values = [row._mapping[name] for name in _FIELDS]
         says = ""
-        if not isinstance(row.seq, int) or not all(isinstance(one, str) for one in (*values[:1], *values[2:])):
+        if not isinstance(row.seq, int) or not all(isinstance(value, str) for value in (*values[:1], *values[2:])):
             says, hashes = "is not of an entry's types", set()
         else:
-            hashes = {chained(one, *values[:-1]) for one in previous}
+            hashes = {chained(digest, *values[:-1]) for digest in previous}
             if row.seq != expected:
                 found.broken.append(Broken(stream, expected, f"is missing; entry {row.seq} stands in its place"))
             elif row.hash not in hashes:

@@ -172,10 +172,10 @@ class _Assembly:
         self, cause: Cause, shape: CauseShape, inherited: WeighedCause | None, path: tuple[str | int, ...]
     ) -> WeighedCause:
         thresholds = dict(inherited.thresholds) if inherited is not None else {}
-        for name, one in (shape.thresholds or {}).items():
+        for name, threshold in (shape.thresholds or {}).items():
             if name not in cause.thresholds:
                 self._unknown("threshold", name, cause.thresholds, cause.name, *path, "thresholds", name)
-            thresholds[name] = Threshold(_tidy(one.value), one.reason)
+            thresholds[name] = Threshold(_tidy(threshold.value), threshold.reason)
         missing = [name for name in cause.thresholds if name not in thresholds]
         if missing:
             self._wrong(f"{cause.name} lacks thresholds: {', '.join(missing)} (each with value and reason)", *path)
@@ -193,7 +193,11 @@ class _Assembly:
 
     def conditions(self, probes: Mapping[str, Probe]) -> tuple[Condition, ...]:
         whole = self._parent is not None and self._shape.probes is None and self._shape.causes is None
-        found = {one.name: one for one in self._parent.conditions} if whole and self._parent is not None else {}
+        found = (
+            {condition.name: condition for condition in self._parent.conditions}
+            if whole and self._parent is not None
+            else {}
+        )
         own: set[str] = set()
         for index, shape in enumerate(self._shape.conditions or ()):
             if shape.name in own:

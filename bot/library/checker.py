@@ -66,7 +66,7 @@ def _note(fault: ErrorDetails, document: Document, problems: Problems) -> None:
     if fault["type"] == "missing":
         problems.add(document.line_of(*path), f'{_named(path)} lacks "{last}"')
     elif fault["type"] == "unexpected_keyword_argument":
-        known = [one.name for one in fields(_kind_at(path[:-1]))]
+        known = [field.name for field in fields(_kind_at(path[:-1]))]
         where = _named(path[:-1]) if path[:-1] else ""
         problems.unknown(document.line_of(*path), "key", str(last), known, where)
     else:

@@ -93,10 +93,10 @@ def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
         limit=_limit(shape, complain),
         output_limit_bytes=_output_limit(shape, complain),
     )
-    finders = [_finder(name, one, complain) for name, one in shape.fields.items()]
-    if len({one.json is None for one in shape.fields.values()}) > 1:
+    finders = [_finder(name, field_shape, complain) for name, field_shape in shape.fields.items()]
+    if len({field_shape.json is None for field_shape in shape.fields.values()}) > 1:
         complain("fields", "are by regex and by json; the output is one or the other")
-    kinds = {name: _KINDS[one.type] for name, one in shape.fields.items()}
+    kinds = {name: _KINDS[field_shape.type] for name, field_shape in shape.fields.items()}
     if twice:
         later = {f"{name}_later": kind for name, kind in kinds.items()}
         later |= {f"{name}_rise": kind for name, kind in kinds.items() if kind is Kind.NUMBER}

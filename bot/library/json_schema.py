@@ -21,7 +21,9 @@ def json_schema(probes: Iterable[str], causes: Iterable[str]) -> dict[str, Any]:
 
     schema = GenerateJsonSchema().generate(core_schema())
     words = {
-        frozenset(one.name for one in fields(kind)): {one.name: str(one.metadata["says"]) for one in fields(kind)}
+        frozenset(field.name for field in fields(kind)): {
+            field.name: str(field.metadata["says"]) for field in fields(kind)
+        }
         for kind in SHAPES
     }
     _describe(schema, words)
@@ -48,21 +50,21 @@ def _list_of(nullable: dict[str, Any]) -> dict[str, Any]:
 def _describe(schema: Any, words: dict[frozenset[str], dict[str, str]]) -> None:
     """Walk the schema and give every key its description in place of a title; a table is known by its keys."""
     if isinstance(schema, list):
-        for one in schema:
-            _describe(one, words)
+        for item in schema:
+            _describe(item, words)
     elif isinstance(schema, dict):
         described = words.get(frozenset(schema.get("properties", {})), {})
-        for name, one in schema.get("properties", {}).items():
-            one.pop("title", None)
-            if one.get("default", "") is None:
-                one.pop("default")
+        for name, part in schema.get("properties", {}).items():
+            part.pop("title", None)
+            if part.get("default", "") is None:
+                part.pop("default")
             if name in described:
-                one["description"] = described[name]
-            _describe(one, words)
+                part["description"] = described[name]
+            _describe(part, words)
         if described:
             schema.pop("title", None)
             schema["additionalProperties"] = False
         for key in ("anyOf", "oneOf", "items", "additionalProperties"):
             _describe(schema.get(key), words)
-        for one in schema.get("patternProperties", {}).values():
-            _describe(one, words)
+        for part in schema.get("patternProperties", {}).values():
+            _describe(part, words)

@@ -50,9 +50,9 @@ def fields_of(reading: type[Any]) -> Mapping[str, Kind]:
     found: dict[str, Kind] = {}
     if is_dataclass(reading):
         hints = typing.get_type_hints(reading)
-        for one in fields(reading):
-            if (kind := kind_of(hints[one.name])) is not None:
-                found[one.name] = kind
+        for field in fields(reading):
+            if (kind := kind_of(hints[field.name])) is not None:
+                found[field.name] = kind
     for name in dir(reading):
         attribute = getattr(reading, name, None)
         if isinstance(attribute, property) and attribute.fget is not None:
@@ -64,5 +64,5 @@ def fields_of(reading: type[Any]) -> Mapping[str, Kind]:
 
 def all_attributes(reading: type[Any]) -> frozenset[str]:
     """Return every public name of a reading's type, usable or not, so that a refusal can tell the two apart."""
-    named = {one.name for one in fields(reading)} if is_dataclass(reading) else set()
+    named = {field.name for field in fields(reading)} if is_dataclass(reading) else set()
     return frozenset(name for name in {*dir(reading), *named} if not name.startswith("_"))

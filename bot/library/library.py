@@ -151,7 +151,7 @@ class _Assembler:
             if len(below) > _LONGEST_CHAIN:
                 problems.fail(line, f"extends more than {_LONGEST_CHAIN} playbooks, one the other")
             if draft in below:
-                chain = " extends ".join(one.shape.name for one in (*below[below.index(draft) :], draft))
+                chain = " extends ".join(link.shape.name for link in (*below[below.index(draft) :], draft))
                 problems.fail(line, f"goes in a circle: {chain}")
             parent = None
             if draft.shape.extends is not None:
@@ -164,13 +164,13 @@ class _Assembler:
 
     def _parent(self, draft: _Draft, line: int, problems: Problems) -> _Draft:
         """The latest playbook of that name; for one that extends its own name, the latest before it."""
-        place = next(index for index, one in enumerate(self._drafts) if one is draft)
+        place = next(index for index, other in enumerate(self._drafts) if other is draft)
         own_name = draft.shape.extends == draft.shape.name
         candidates = self._drafts[:place] if own_name else self._drafts
-        for one in reversed(candidates):
-            if one.shape.name == draft.shape.extends:
-                return one
-        names = {one.shape.name for one in self._drafts} - {draft.shape.name}
+        for candidate in reversed(candidates):
+            if candidate.shape.name == draft.shape.extends:
+                return candidate
+        names = {other.shape.name for other in self._drafts} - {draft.shape.name}
         problems.unknown(line, "playbook", draft.shape.extends or "", sorted(names), "extends")
         raise problems.error()
 
@@ -188,5 +188,5 @@ def _files(folder: Path) -> list[Path]:
         problems.fail(0, f"the folder of playbooks cannot be read: {no.strerror}")
 
 
-def _same(one: Path, other: Path) -> bool:
-    return one.absolute() == other.absolute() or (one.exists() and other.exists() and one.samefile(other))
+def _same(path: Path, other: Path) -> bool:
+    return path.absolute() == other.absolute() or (path.exists() and other.exists() and path.samefile(other))

@@ -78,7 +78,7 @@ _WRITING_WORDS: Mapping[str, str] = {
     "tail": "-f -F --follow= --retry",
     "chronyc": "makestep burst add delete online offline settime",
     "ss": "-K --kill",
-}  # fmt: skip
+}
 
 
 def writing_fault(command: Sequence[str]) -> str | None:

@@ -103,12 +103,12 @@ SHAPES = (ThresholdShape, CauseShape, ConditionShape, FieldShape, ProbeShape, Pl
 def _table(kind: type[Any], **schemas: CoreSchema) -> CoreSchema:
     """The schema of one dataclass: its fields in order, those with a default optional, nothing else allowed."""
     arguments = []
-    for one in fields(kind):
-        schema = schemas[one.name]
-        if one.default is not MISSING:
-            schema = core.with_default_schema(schema, default=one.default)
-        arguments.append(core.dataclass_field(one.name, schema, kw_only=True))
-    names = [one.name for one in fields(kind)]
+    for column in fields(kind):
+        schema = schemas[column.name]
+        if column.default is not MISSING:
+            schema = core.with_default_schema(schema, default=column.default)
+        arguments.append(core.dataclass_field(column.name, schema, kw_only=True))
+    names = [column.name for column in fields(kind)]
     inner = core.dataclass_args_schema(kind.__name__, arguments, extra_behavior="forbid")
     return core.dataclass_schema(kind, inner, names, slots=True, frozen=True)
 

@@ -21,8 +21,15 @@ class Failure(Exception):
 
     def document(self) -> dict[str, Any]:
         """Return it as the API tells of it."""
-        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
-                "reason": self.reason, "code": self.code}  # fmt: skip
+        return {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "code": self.code,
+        }
 
 
 @dataclass(slots=True)
@@ -111,7 +118,9 @@ class Cluster:
 
         Raises: Failure when it is not there, is another, or a budget does not let it go.
         """
-        pod = next((one for one in self.pods if (one.namespace, one.name) == (namespace, name)), None)
+        pod = next(
+            (candidate for candidate in self.pods if (candidate.namespace, candidate.name) == (namespace, name)), None
+        )
         if pod is None or pod not in self.on(pod.node):
             raise Failure(404, "NotFound", f'pods "{name}" not found')
         if uid and uid != pod.uid:
@@ -122,8 +131,8 @@ class Cluster:
         if pod.ends_at is not None:
             return
         if len(pod.budgets) > 1:
-            raise Failure(500, "InternalError", "This pod has more than one PodDisruptionBudget, which the eviction "
-                          "subresource does not support.")  # fmt: skip
+            message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            raise Failure(500, "InternalError", message)
         if not all(budget.lets_go() for budget in pod.budgets):
             raise Failure(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
         pod.ends_at = self.seconds() + pod.grace

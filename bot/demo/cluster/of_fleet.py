@@ -27,12 +27,26 @@ def _pods(node: str) -> tuple[DemoPod, ...]:
     """Part of a training job that a budget holds for a while, a small job, and what stays on every node."""
     ray = {"ray.io/cluster": "train-llm-7", "ray.io/node-type": "worker"}
     return (
-        DemoPod("ray", f"train-llm-7-worker-{node.split('.')[0]}", node, ("RayCluster", "train-llm-7"), ray,
-                ("dshm", "checkpoints"), grace=2.0, budgets=(Budget("train-llm-7", refuses=2),)),
-        DemoPod("batch", "tokenize-29-x7k", node, ("Job", "tokenize-29"),
-                {"batch.kubernetes.io/job-name": "tokenize-29"}, grace=1.0),
+        DemoPod(
+            "ray",
+            f"train-llm-7-worker-{node.split('.')[0]}",
+            node,
+            ("RayCluster", "train-llm-7"),
+            ray,
+            ("dshm", "checkpoints"),
+            grace=2.0,
+            budgets=(Budget("train-llm-7", refuses=2),),
+        ),
+        DemoPod(
+            "batch",
+            "tokenize-29-x7k",
+            node,
+            ("Job", "tokenize-29"),
+            {"batch.kubernetes.io/job-name": "tokenize-29"},
+            grace=1.0,
+        ),
         DemoPod("monitoring", "loki-gateway-6f9-m2", node, ("ReplicaSet", "loki-gateway-6f9"), grace=1.0),
         DemoPod("kube-system", "aws-node-q8z", node, ("DaemonSet", "aws-node")),
         DemoPod("kube-system", "nvidia-device-plugin-1p", node, ("DaemonSet", "nvidia-device-plugin")),
         DemoPod("kube-system", f"kube-proxy-{node.split('.')[0]}", node, mirror=True),
-    )  # fmt: skip
+    )

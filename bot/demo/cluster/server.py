@@ -63,14 +63,16 @@ class ClusterServer:
 
     def kubeconfig(self, context: str = "demo") -> str:
         """Return a kubeconfig with one context for this cluster."""
-        return json.dumps({
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "somewhere-else",
-            "clusters": [{"name": "simulated", "cluster": {"server": self.url}}],
-            "users": [{"name": "zombie", "user": {"token": TOKEN}}],
-            "contexts": [{"name": context, "context": {"cluster": "simulated", "user": "zombie"}}],
-        })  # fmt: skip
+        return json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "somewhere-else",
+                "clusters": [{"name": "simulated", "cluster": {"server": self.url}}],
+                "users": [{"name": "zombie", "user": {"token": TOKEN}}],
+                "contexts": [{"name": context, "context": {"cluster": "simulated", "user": "zombie"}}],
+            }
+        )
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.text()

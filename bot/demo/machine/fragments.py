@@ -73,30 +73,36 @@ async def busiest(here: Here, argv: Sequence[str]) -> Answer:
     gap = float(argv[argv.index("-v") + 1].removeprefix("gap="))
     first = here.now()
     everyone = processes.everyone(here.state)
-    before = {one.pid: processes.ticks(one, one.threads, first) for one in everyone}
+    before = {process.pid: processes.ticks(process, process.threads, first) for process in everyone}
     await asyncio.sleep(max(0.0, gap - 0.25))
     second = here.now()
     rows = []
-    for one in everyone:
-        then, now = before[one.pid], processes.ticks(one, one.threads, second)
+    for process in everyone:
+        then, now = before[process.pid], processes.ticks(process, process.threads, second)
         if now != then:
-            rows.append((now[0] - then[0], now[1] - then[1], one))
+            rows.append((now[0] - then[0], now[1] - then[1], process))
     text = f"hz {TICKS}\n"
-    text += "".join(f"d {processes.stat(one, one.pid, one.threads, second)}" for one in everyone if one.state == "D")
+    text += "".join(
+        f"d {processes.stat(process, process.pid, process.threads, second)}"
+        for process in everyone
+        if process.state == "D"
+    )
     text += f"looks {first.uptime:.2f} {second.uptime:.2f} {len(everyone)}\n"
     by_kernel = sorted((row for row in rows if row[1]), key=lambda row: -row[1])[:15]
     by_all = sorted((row for row in rows if row not in by_kernel), key=lambda row: -(row[0] + row[1]))
-    for usr, sys, one in (*by_kernel, *by_all[: 25 - len(by_kernel)]):
-        text += f"p {usr} {sys} {processes.stat(one, one.pid, one.threads, second)}"
-    many = [one for _, _, one in by_kernel[:5] if len(one.threads) > 1]
+    for usr, sys, process in (*by_kernel, *by_all[: 25 - len(by_kernel)]):
+        text += f"p {usr} {sys} {processes.stat(process, process.pid, process.threads, second)}"
+    many = [process for _, _, process in by_kernel[:5] if len(process.threads) > 1]
     if many:
         await asyncio.sleep(0.3)
         third = here.now()
-        for one in many:
-            for number, thread in enumerate(one.threads):
-                then, now = (processes.ticks(one, (thread,), moment) for moment in (second, third))
+        for process in many:
+            for number, thread in enumerate(process.threads):
+                then, now = (processes.ticks(process, (thread,), moment) for moment in (second, third))
                 if now != then:
-                    text += f"t {one.pid} {one.pid + number} {thread.core} {now[0] - then[0]} {now[1] - then[1]}\n"
+                    text += (
+                        f"t {process.pid} {process.pid + number} {thread.core} {now[0] - then[0]} {now[1] - then[1]}\n"
+                    )
     return Answer.text(text + "end\n")
 
 

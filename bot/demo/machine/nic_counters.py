@@ -14,20 +14,49 @@ from bot.demo.machine.state import Moment, Nic, State
 
 _ENA_GLOBAL = ("tx_timeout", "suspend", "resume", "wd_expired", "interface_up", "interface_down", "admin_q_pause")
 _ENA_SINCE: tuple[tuple[tuple[int, ...], tuple[str, ...]], ...] = (
-    ((2, 2, 10), ("bw_in_allowance_exceeded", "bw_out_allowance_exceeded", "pps_allowance_exceeded",
-                  "conntrack_allowance_exceeded", "linklocal_allowance_exceeded")),
+    (
+        (2, 2, 10),
+        (
+            "bw_in_allowance_exceeded",
+            "bw_out_allowance_exceeded",
+            "pps_allowance_exceeded",
+            "conntrack_allowance_exceeded",
+            "linklocal_allowance_exceeded",
+        ),
+    ),
     ((2, 8, 1), ("conntrack_allowance_available",)),
     ((2, 8, 0), ("reset_fail",)),
-    ((2, 10, 0), ("total_resets", "bad_tx_req_id", "bad_rx_req_id", "bad_rx_desc_num", "missing_intr",
-                  "suspected_poll_starvation", "missing_tx_cmpl", "rx_desc_malformed", "tx_desc_malformed",
-                  "invalid_state", "os_netdev_wd")),
+    (
+        (2, 10, 0),
+        (
+            "total_resets",
+            "bad_tx_req_id",
+            "bad_rx_req_id",
+            "bad_rx_desc_num",
+            "missing_intr",
+            "suspected_poll_starvation",
+            "missing_tx_cmpl",
+            "rx_desc_malformed",
+            "tx_desc_malformed",
+            "invalid_state",
+            "os_netdev_wd",
+        ),
+    ),
     ((2, 11, 0), ("missing_admin_interrupt", "admin_to")),
     ((2, 12, 0), ("device_request_reset",)),
     ((2, 13, 0), ("missing_first_intr",)),
-    ((2, 8, 0), ("ena_srd_mode", "ena_srd_tx_pkts", "ena_srd_eligible_tx_pkts", "ena_srd_rx_pkts",
-                 "ena_srd_resource_utilization")),
-)  # fmt: skip
-_TX: tuple[str, ...] = (
+    (
+        (2, 8, 0),
+        (
+            "ena_srd_mode",
+            "ena_srd_tx_pkts",
+            "ena_srd_eligible_tx_pkts",
+            "ena_srd_rx_pkts",
+            "ena_srd_resource_utilization",
+        ),
+    ),
+)
+_TX = (
     "cnt",
     "bytes",
     "queue_stop",
@@ -36,12 +65,29 @@ _TX: tuple[str, ...] = (
     "linearize",
     "linearize_failed",
     "napi_comp",
+    "tx_poll",
+    "doorbells",
+    "prepare_ctx_err",
+    "bad_req_id",
+    "llq_buffer_copy",
+    "missed_tx",
+    "unmask_interrupt",
 )
-_TX += ("tx_poll", "doorbells", "prepare_ctx_err", "bad_req_id", "llq_buffer_copy", "missed_tx", "unmask_interrupt")
 _RX = (
-    "cnt", "bytes", "rx_copybreak_pkt", "csum_good", "refil_partial", "csum_bad", "page_alloc_fail", "skb_alloc_fail",
-    "dma_mapping_err", "bad_desc_num", "bad_req_id", "empty_rx_ring", "csum_unchecked",
-)  # fmt: skip
+    "cnt",
+    "bytes",
+    "rx_copybreak_pkt",
+    "csum_good",
+    "refil_partial",
+    "csum_bad",
+    "page_alloc_fail",
+    "skb_alloc_fail",
+    "dma_mapping_err",
+    "bad_desc_num",
+    "bad_req_id",
+    "empty_rx_ring",
+    "csum_unchecked",
+)
 _VIRTIO = ("rx_queue_0_packets", "rx_queue_0_drops", "tx_queue_0_packets", "tx_queue_0_tx_timeouts")
 _ADMIN = ("aborted_cmd", "submitted_cmd", "completed_cmd", "out_of_space", "no_completion")
 
@@ -79,10 +125,21 @@ def _value(nic: Nic, name: str, now: Moment) -> int:
     return nic.counters.get(name, 0) + int(nic.rates.get(name, 0.0) * now.uptime)
 
 
-_QUEUE_TROUBLE = (
-    "queue_stop", "missed_tx", "dma_mapping_err", "linearize_failed", "prepare_ctx_err", "bad_req_id",
-    "bad_desc_num", "page_alloc_fail", "skb_alloc_fail", "empty_rx_ring", "refil_partial",
-)  # fmt: skip
+_QUEUE_TROUBLE = frozenset(
+    {
+        "queue_stop",
+        "missed_tx",
+        "dma_mapping_err",
+        "linearize_failed",
+        "prepare_ctx_err",
+        "bad_req_id",
+        "bad_desc_num",
+        "page_alloc_fail",
+        "skb_alloc_fail",
+        "empty_rx_ring",
+        "refil_partial",
+    }
+)
 
 
 def look(nic: Nic, now: Moment) -> str:

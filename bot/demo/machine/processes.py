@@ -65,7 +65,7 @@ def ticks(process: Process, threads: tuple[Thread, ...], now: Moment) -> tuple[i
 
 def state_of(process: Process, threads: tuple[Thread, ...]) -> str:
     """Return the state letter: a thread that takes most of a core is seen running."""
-    return "R" if process.state == "S" and any(one.usr + one.sys > 60 for one in threads) else process.state
+    return "R" if process.state == "S" and any(thread.usr + thread.sys > 60 for thread in threads) else process.state
 
 
 def stat(process: Process, tid: int, threads: tuple[Thread, ...], now: Moment) -> str:
@@ -75,9 +75,57 @@ def stat(process: Process, tid: int, threads: tuple[Thread, ...], now: Moment) -
     priority, realtime = (-51, 50) if process.policy else (20, 0)
     rss = 0 if process.kernel else process.rss_kib // _PAGE_KIB
     fields = [
-        tid, f"({process.comm})", state_of(process, threads), process.ppid, process.pid, process.pid, 0, -1, flags,
-        1200, 0, 3, 0, usr, sys, 0, 0, priority, 0, len(process.threads), 0, int(process.since * TICKS),
-        rss * 16384, rss, 18446744073709551615, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 17, threads[0].core, realtime,
-        process.policy, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    ]  # fmt: skip
+        tid,
+        f"({process.comm})",
+        state_of(process, threads),
+        process.ppid,
+        process.pid,
+        process.pid,
+        0,
+        -1,
+        flags,
+        1200,
+        0,
+        3,
+        0,
+        usr,
+        sys,
+        0,
+        0,
+        priority,
+        0,
+        len(process.threads),
+        0,
+        int(process.since * TICKS),
+        rss * 16384,
+        rss,
+        18446744073709551615,
+        1,
+        1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        17,
+        threads[0].core,
+        realtime,
+        process.policy,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]
     return " ".join(map(str, fields)) + "\n"

@@ -30,8 +30,8 @@ class Seen:
 
 def seen(state: State, containers: Sequence[Container], now: Moment) -> list[Seen]:
     """Return the containers that the runtime lists now, newest first."""
-    found = [one for container in containers for one in _turns(state, container, now)]
-    return sorted(found, key=lambda one: -one.created)
+    found = [container_run for container in containers for container_run in _turns(state, container, now)]
+    return sorted(found, key=lambda container_run: -container_run.created)
 
 
 def _turns(state: State, container: Container, now: Moment) -> Iterator[Seen]:
@@ -67,12 +67,12 @@ def _words(seconds: float) -> str:
 def docker_ps(state: State, now: Moment) -> str:
     """Return `docker ps -a --no-trunc` with id, image, name, creation and status between bars."""
     text = ""
-    for one in seen(state, state.runtime.docker or (), now):
-        made = f"{now.wall(one.created):%Y-%m-%d %H:%M:%S} +0000 UTC"
-        status = f"Up {_words(now.uptime - one.created)}"
-        if one.ended is not None:
-            status = f"Exited ({one.container.exit_status}) {_words(now.uptime - one.ended)} ago"
-        text += f"{one.id}|{one.container.image}|{one.container.name}|{made}|{status}\n"
+    for run in seen(state, state.runtime.docker or (), now):
+        made = f"{now.wall(run.created):%Y-%m-%d %H:%M:%S} +0000 UTC"
+        status = f"Up {_words(now.uptime - run.created)}"
+        if run.ended is not None:
+            status = f"Exited ({run.container.exit_status}) {_words(now.uptime - run.ended)} ago"
+        text += f"{run.id}|{run.container.image}|{run.container.name}|{made}|{status}\n"
     return text
 
 
@@ -110,21 +110,21 @@ def cri(here: Here, argv: Sequence[str]) -> Answer:
         return Answer()  # the socket is root's
     if not state.sudo:
         return Answer.error("sudo: a password is required", 1)
-    rows = [_crictl(one, now) for one in seen(state, state.runtime.cri, now)]
+    rows = [_crictl(run, now) for run in seen(state, state.runtime.cri, now)]
     return Answer.text(f"{json.dumps({'containers': rows}, indent=2)}\n-- end {int(now.at.timestamp())} --\n")
 
 
-def _crictl(one: Seen, now: Moment) -> dict[str, object]:
-    namespace, _, pod = one.container.name.rpartition("/")
-    name = one.container.image.rpartition("/")[2].partition(":")[0]
+def _crictl(run: Seen, now: Moment) -> dict[str, object]:
+    namespace, _, pod = run.container.name.rpartition("/")
+    name = run.container.image.rpartition("/")[2].partition(":")[0]
     return {
-        "id": one.id,
-        "podSandboxId": one.id[::-1],
+        "id": run.id,
+        "podSandboxId": run.id[::-1],
         "metadata": {"name": name, "attempt": 0},
-        "image": {"image": one.container.image, "annotations": {}},
-        "imageRef": f"sha256:{one.id}",
-        "state": "CONTAINER_RUNNING" if one.ended is None else "CONTAINER_EXITED",
-        "createdAt": str(int(now.wall(one.created).timestamp() * 1e9)),
+        "image": {"image": run.container.image, "annotations": {}},
+        "imageRef": f"sha256:{run.id}",
+        "state": "CONTAINER_RUNNING" if run.ended is None else "CONTAINER_EXITED",
+        "createdAt": str(int(now.wall(run.created).timestamp() * 1e9)),
         "labels": {
             "io.kubernetes.container.name": name,
             "io.kubernetes.pod.name": pod,

@@ -141,9 +141,12 @@ def systemctl(state: State, now: Moment, argv: Sequence[str]) -> Answer:
         case "is-active" | "is-enabled" | "is-failed":
             told = [properties(state, units[name], now) if name in units else None for name in names]
             key = "UnitFileState" if verb == "is-enabled" else "ActiveState"
-            answers = [one[key] if one else "not-found" if verb == "is-enabled" else "inactive" for one in told]
+            answers = [
+                unit_properties[key] if unit_properties else "not-found" if verb == "is-enabled" else "inactive"
+                for unit_properties in told
+            ]
             good = {"is-active": "active", "is-enabled": "enabled", "is-failed": "failed"}[verb]
-            text = "".join(f"{one}\n" for one in answers)
+            text = "".join(f"{answer}\n" for answer in answers)
             return Answer(text.encode(), b"", 0 if good in answers else 1 if verb != "is-active" else 3)
         case "cat" if names and names[0] in units:
             return Answer.text(unit_file(units[names[0]]))

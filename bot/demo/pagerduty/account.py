@@ -173,7 +173,7 @@ class Account:
             self.clock(),
             severity,
             details,
-            [dict(one) for one in contexts],
+            [dict(context) for context in contexts],
             mail,
             entry=self.new_id("R"),
         )
@@ -216,10 +216,13 @@ class Account:
 
     def enqueue(self, routing_key: str, action: str, key: str, payload: Mapping[str, Any]) -> Incident | None:
         """Take an event: a trigger under a key whose alert is open is that alert again."""
-        service = next((one for one in self.services.values() if one.routing_key == routing_key), None)
+        service = next((known for known in self.services.values() if known.routing_key == routing_key), None)
         if service is None:
             return None
-        found = next((one for one in self.incidents.values() if one.key == key and one.status != "resolved"), None)
+        found = next(
+            (incident for incident in self.incidents.values() if incident.key == key and incident.status != "resolved"),
+            None,
+        )
         if action == "trigger" and found is None:
             summary = str(payload.get("summary", ""))
             return self.trigger(summary, payload.get("custom_details"), service=service.name, key=key)

@@ -35,13 +35,13 @@ class Answers:
 
     def table(self) -> Sequence[tuple[str, str, str, Answer]]:
         """Return method, path, name and answer of every call."""
-        one, notes, fields = "/incidents/{id}", "/incidents/{id}/notes", "/incidents/{id}/custom_fields/values"
+        incident, notes, fields = "/incidents/{id}", "/incidents/{id}/notes", "/incidents/{id}/custom_fields/values"
         subscription = "/webhook_subscriptions/{id}"
         return (
             ("GET", "/incidents", "incidents", self._incidents),
-            ("GET", one, "incident", lambda request, _: (200, {"incident": self._told(self._incident(request))})),
-            ("PUT", one, "update_incident", self._update_incident),
-            ("GET", f"{one}/alerts", "alerts", self._alerts),
+            ("GET", incident, "incident", lambda request, _: (200, {"incident": self._told(self._incident(request))})),
+            ("PUT", incident, "update_incident", self._update_incident),
+            ("GET", f"{incident}/alerts", "alerts", self._alerts),
             ("GET", notes, "notes", self._notes),
             ("POST", notes, "add_note", self._add_note),
             ("PUT", f"{notes}/{{note}}", "edit_note", self._edit_note),
@@ -66,19 +66,21 @@ class Answers:
             raise Refusal(404, "Not Found", 2100)
         return found
 
-    def _told(self, one: Incident) -> Json:
-        told = forms.incident(one)
+    def _told(self, incident: Incident) -> Json:
+        told = forms.incident(incident)
         return told if self._account.counts_alerts else {key: told[key] for key in told if key != "alert_counts"}
 
     def _incidents(self, request: web.Request, _: Any) -> Told:
         statuses = request.query.getall("statuses[]", [])
         since = _instant(request.query.get("since"))
         found = [
-            one
-            for one in sorted(self._account.incidents.values(), key=lambda one: (one.created_at, one.number))
-            if (not statuses or one.status in statuses) and (since is None or one.created_at >= since)
+            incident
+            for incident in sorted(
+                self._account.incidents.values(), key=lambda incident: (incident.created_at, incident.number)
+            )
+            if (not statuses or incident.status in statuses) and (since is None or incident.created_at >= since)
         ]
-        return 200, _paged("incidents", [self._told(one) for one in found], request)
+        return 200, _paged("incidents", [self._told(incident) for incident in found], request)
 
     def _update_incident(self, request: web.Request, body: Any) -> Told:
         incident = self._incident(request)
@@ -91,13 +93,13 @@ class Answers:
 
     def _alerts(self, request: web.Request, _: Any) -> Told:
         incident = self._incident(request)
-        return 200, _paged("alerts", [forms.alert(one, incident) for one in incident.alerts], request)
+        return 200, _paged("alerts", [forms.alert(alert, incident) for alert in incident.alerts], request)
 
     def _log_entry(self, request: web.Request, _: Any) -> Told:
         alerts: Iterable[tuple[Alert, Incident]] = (
-            (alert, one) for one in self._account.incidents.values() for alert in one.alerts
+            (alert, incident) for incident in self._account.incidents.values() for alert in incident.alerts
         )
-        found = next(((alert, one) for alert, one in alerts if alert.entry == request.match_info["id"]), None)
+        found = next(((alert, incident) for alert, incident in alerts if alert.entry == request.match_info["id"]), None)
         if found is None:
             raise Refusal(404, "Not Found", 2100)
         return 200, {"log_entry": forms.log_entry(*found, "channels" in request.query.getall("include[]", []))}
@@ -105,7 +107,9 @@ class Answers:
     # --- notes and custom fields
 
     def _notes(self, request: web.Request, _: Any) -> Told:
-        return 200, {"notes": [forms.note(one) for one in reversed(self._incident(request).notes)]}  # the newest first
+        return 200, {
+            "notes": [forms.note(note) for note in reversed(self._incident(request).notes)]
+        }  # the newest first
 
     def _content(self, body: Any) -> str:
         note = body.get("note")
@@ -121,12 +125,12 @@ class Answers:
         if len(incident.notes) >= MOST_NOTES:
             raise Refusal(400, "Invalid Input Provided", 2001, "Too many notes.")
         sender = request.headers["From"]
-        by = next(one for one in self._account.users.values() if one.email == sender)
+        by = next(user for user in self._account.users.values() if user.email == sender)
         return 200, {"note": forms.note(self._account.annotate(incident, self._content(body), by))}
 
     def _edit_note(self, request: web.Request, body: Any) -> Told:
         incident = self._incident(request)
-        note = next((one for one in incident.notes if one.id == request.match_info["note"]), None)
+        note = next((known for known in incident.notes if known.id == request.match_info["note"]), None)
         if note is None:
             raise Refusal(404, "Not Found", 2100)
         self._account.edit(incident, note, self._content(body))
@@ -154,8 +158,8 @@ class Answers:
 
     def _users(self, request: web.Request, _: Any) -> Told:
         query = request.query.get("query", "").lower()
-        found = [one for one in self._account.users.values() if query in one.name.lower() or query in one.email]
-        return 200, _paged("users", [forms.user(one) for one in found], request)
+        found = [user for user in self._account.users.values() if query in user.name.lower() or query in user.email]
+        return 200, _paged("users", [forms.user(user) for user in found], request)
 
     def _user(self, request: web.Request, _: Any) -> Told:
         found = self._account.users.get(request.match_info["id"])
@@ -172,12 +176,16 @@ class Answers:
         return found
 
     @staticmethod
-    def _form(one: Subscription) -> Json:
-        return {"webhook_subscription": one.form()}
+    def _form(subscription: Subscription) -> Json:
+        return {"webhook_subscription": subscription.form()}
 
     def _subscriptions(self, request: web.Request, _: Any) -> Told:
-        found = [self._webhooks.find(one) for one in list(self._webhooks.subscriptions)]
-        return 200, _paged("webhook_subscriptions", [one.form() for one in found if one is not None], request)
+        found = [self._webhooks.find(subscription_id) for subscription_id in list(self._webhooks.subscriptions)]
+        return 200, _paged(
+            "webhook_subscriptions",
+            [subscription.form() for subscription in found if subscription is not None],
+            request,
+        )
 
     def _subscribe(self, _: web.Request, body: Any) -> Told:
         asked = body.get("webhook_subscription")
@@ -186,22 +194,22 @@ class Answers:
         events = asked.get("events") if isinstance(asked, dict) else None
         if not isinstance(url, str) or not isinstance(events, list) or not set(events) <= set(EVENTS):
             raise Refusal(400, "Invalid Input Provided", 2001, "delivery_method.url and events are required")
-        one = self._webhooks.subscribe(url, self._account.new_id("S", 40), events)
-        told = self._form(one)
-        told["webhook_subscription"]["delivery_method"]["secret"] = one.secrets[0]  # never shown again
+        subscription = self._webhooks.subscribe(url, self._account.new_id("S", 40), events)
+        told = self._form(subscription)
+        told["webhook_subscription"]["delivery_method"]["secret"] = subscription.secrets[0]  # never shown again
         return 201, told
 
     def _change(self, request: web.Request, body: Any) -> Told:
-        one = self._subscription(request)
+        subscription = self._subscription(request)
         asked = body.get("webhook_subscription")
         if isinstance(asked, dict) and isinstance(asked.get("active"), bool):
-            one.active = asked["active"]
-        return 200, self._form(one)
+            subscription.active = asked["active"]
+        return 200, self._form(subscription)
 
     def _enable(self, request: web.Request, _: Any) -> Told:
-        one = self._subscription(request)
-        self._webhooks.enable(one)
-        return 200, self._form(one)
+        subscription = self._subscription(request)
+        self._webhooks.enable(subscription)
+        return 200, self._form(subscription)
 
     def _ping(self, request: web.Request, _: Any) -> Told:
         self._webhooks.ping(self._subscription(request))

@@ -53,33 +53,33 @@ class Page:
         newest = list(self._account.incidents.values())[::-1][:MOST_SHOWN]
         return web.json_response(
             {
-                "suggestions": [one.name for one in self.suggestions],
-                "pages": [self._shown(one) for one in newest],
+                "suggestions": [suggestion.name for suggestion in self.suggestions],
+                "pages": [self._shown(incident) for incident in newest],
                 "says": self._says(),
             }
         )
 
     def _says(self) -> str:
         told = [
-            f"Webhooks go to {one.url}"
-            if one.is_listening
+            f"Webhooks go to {subscription.url}"
+            if subscription.is_listening
             else "The webhook subscription is disabled: nothing is brought."
-            for one in self._webhooks.subscriptions.values()
+            for subscription in self._webhooks.subscriptions.values()
         ]
         return " ".join(told) or "Nobody has subscribed to webhooks."
 
     @staticmethod
-    def _shown(one: Incident) -> Json:
+    def _shown(incident: Incident) -> Json:
         return {
-            "id": one.id,
-            "number": one.number,
-            "title": one.title,
-            "status": one.status,
-            "service": one.service.name,
-            "alerts": len(one.alerts),
+            "id": incident.id,
+            "number": incident.number,
+            "title": incident.title,
+            "status": incident.status,
+            "service": incident.service.name,
+            "alerts": len(incident.alerts),
             "notes": [
                 {"by": note.user.name, "content": note.content, "edited": note.updated_at != note.created_at}
-                for note in one.notes
+                for note in incident.notes
             ],
         }
 

@@ -145,7 +145,7 @@ class RestApi:
             return
         if call in ("add_note", "edit_note", "update_incident"):
             sender = request.headers.get("From", "")
-            if not any(one.email == sender for one in self._account.users.values()):
+            if not any(user.email == sender for user in self._account.users.values()):
                 raise Refusal(400, "Invalid Input Provided", 2001, "Requester User Not Found")
         if call not in ("enable", "ping") and (request.content_type != "application/json" or body is None):
             raise Refusal(400, "Invalid Input Provided", 2001, "the body is no JSON object")
@@ -163,7 +163,7 @@ class RestApi:
         key = str((body or {}).get("dedup_key") or self._account.new_id("D", 20)) if not problems else ""
         if len(key) > 255:
             problems.append("'dedup_key' is too long")
-        known = {one.routing_key for one in self._account.services.values()}
+        known = {service.routing_key for service in self._account.services.values()}
         if not problems and body.get("routing_key") not in known:
             problems.append("'routing_key' is invalid")
         if problems:

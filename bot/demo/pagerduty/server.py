@@ -56,19 +56,19 @@ class PagerDuty:
     ) -> AsyncIterator[PagerDuty]:
         """Serve an account on loopback until the block ends; `limit` is how many calls a minute it takes."""
         async with ClientSession() as session:
-            one = cls(clock, random_bytes, session, persistence or Persistence(), limit)
-            app = web.Application(middlewares=[one._guard.check])
-            app.router.add_routes([*one.page.routes(), *one._rest.routes()])
+            pagerduty = cls(clock, random_bytes, session, persistence or Persistence(), limit)
+            app = web.Application(middlewares=[pagerduty._guard.check])
+            app.router.add_routes([*pagerduty.page.routes(), *pagerduty._rest.routes()])
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
             await runner.setup()
             try:
                 await web.TCPSite(runner, HOST, port).start()
-                one.api_url = f"http://{HOST}:{runner.addresses[0][1]}"
-                one._guard.stand_at(one.api_url)
-                yield one
+                pagerduty.api_url = f"http://{HOST}:{runner.addresses[0][1]}"
+                pagerduty._guard.stand_at(pagerduty.api_url)
+                yield pagerduty
             finally:
-                one._rest.closing.set()
-                await one.webhooks.close()
+                pagerduty._rest.closing.set()
+                await pagerduty.webhooks.close()
                 await runner.cleanup()
 
     # --- what the bot is given
@@ -118,7 +118,7 @@ class PagerDuty:
 
         Raises: LookupError when there are several.
         """
-        notes = [one.content for one in incident.notes if one.user == self.account.bot]
+        notes = [note.content for note in incident.notes if note.user == self.account.bot]
         if len(notes) > 1:
             raise LookupError(f"{len(notes)} notes on {incident.id}")
         return notes[0] if notes else ""

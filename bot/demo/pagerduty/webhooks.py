@@ -111,31 +111,35 @@ class Webhooks:
 
     def subscribe(self, url: str, secret: str, events: Iterable[str] = EVENTS) -> Subscription:
         """Have everything brought to an address from now on."""
-        one = Subscription(self._account.new_id("PY", 5), url, [secret], tuple(events))
-        self.subscriptions[one.id] = one
-        return one
+        subscription = Subscription(self._account.new_id("PY", 5), url, [secret], tuple(events))
+        self.subscriptions[subscription.id] = subscription
+        return subscription
 
     def find(self, subscription_id: str) -> Subscription | None:
         """Return a subscription; one that was disabled a day ago is none any more."""
-        one = self.subscriptions.get(subscription_id)
-        if one is not None and one.disabled_at and self._account.clock() - one.disabled_at >= DISABLED_FOR:
-            self.enable(one)
-        return one
+        subscription = self.subscriptions.get(subscription_id)
+        if (
+            subscription is not None
+            and subscription.disabled_at
+            and self._account.clock() - subscription.disabled_at >= DISABLED_FOR
+        ):
+            self.enable(subscription)
+        return subscription
 
-    def enable(self, one: Subscription) -> None:
+    def enable(self, subscription: Subscription) -> None:
         """Undo what three drops did; what was missed is not brought."""
-        one.disabled_at, one.drops = None, 0
+        subscription.disabled_at, subscription.drops = None, 0
         self._account.changes.wake()
 
-    def disable(self, one: Subscription) -> None:
+    def disable(self, subscription: Subscription) -> None:
         """Switch a subscription off, as after three webhooks in a row that had to be given up."""
-        one.disabled_at = self._account.clock()
-        one.queues.clear()
+        subscription.disabled_at = self._account.clock()
+        subscription.queues.clear()
         self._account.changes.wake()
 
-    def ping(self, one: Subscription) -> None:
+    def ping(self, subscription: Subscription) -> None:
         """Bring the test event, even to one that is disabled."""
-        self._bring(one, "pagey", "pagey.ping", forms.ping(self._account))
+        self._bring(subscription, "pagey", "pagey.ping", forms.ping(self._account))
 
     async def close(self) -> None:
         """Bring nothing more."""
@@ -151,17 +155,17 @@ class Webhooks:
 
     def _hear(self, happened: Happened) -> None:
         for subscription_id in list(self.subscriptions):
-            one = self.find(subscription_id)
-            if one is not None and one.is_listening and happened.kind in one.events:
-                self._bring(one, happened.incident.id, happened.kind, forms.event(happened, self._account))
+            subscription = self.find(subscription_id)
+            if subscription is not None and subscription.is_listening and happened.kind in subscription.events:
+                self._bring(subscription, happened.incident.id, happened.kind, forms.event(happened, self._account))
 
-    def _bring(self, one: Subscription, resource: str, kind: str, event: Json) -> None:
+    def _bring(self, subscription: Subscription, resource: str, kind: str, event: Json) -> None:
         webhook = (self._account.new_id("W", 20), kind, json.dumps(event).encode())
-        if resource in one.queues:  # one that fails holds up those behind it
-            one.queues[resource].append(webhook)
+        if resource in subscription.queues:  # one that fails holds up those behind it
+            subscription.queues[resource].append(webhook)
             return
-        one.queues[resource] = deque([webhook])
-        task = asyncio.create_task(self._all_of(one, resource), name=f"webhooks {one.id} {resource}")
+        subscription.queues[resource] = deque([webhook])
+        task = asyncio.create_task(self._all_of(subscription, resource), name=f"webhooks {subscription.id} {resource}")
         self._tasks.add(task)
         task.add_done_callback(self._brought)
 
@@ -169,49 +173,49 @@ class Webhooks:
         self._tasks.discard(task)
         self._account.changes.wake()
 
-    async def _all_of(self, one: Subscription, resource: str) -> None:
-        queue = one.queues[resource]
+    async def _all_of(self, subscription: Subscription, resource: str) -> None:
+        queue = subscription.queues[resource]
         try:
-            while queue and one.queues.get(resource) is queue:
-                await self._one(one, *queue[0])
+            while queue and subscription.queues.get(resource) is queue:
+                await self._one(subscription, *queue[0])
                 with contextlib.suppress(IndexError):
                     queue.popleft()
         finally:
-            if one.queues.get(resource) is queue:
-                del one.queues[resource]
+            if subscription.queues.get(resource) is queue:
+                del subscription.queues[resource]
 
-    async def _one(self, one: Subscription, webhook_id: str, kind: str, body: bytes) -> None:
+    async def _one(self, subscription: Subscription, webhook_id: str, kind: str, body: bytes) -> None:
         """Bring one webhook: again after time-outs, 5xx and 429, and given up at once at any other 4xx."""
         for wait in (*self._persistence.tries_after, None):
-            status = await self._post(one, webhook_id, kind, body)
+            status = await self._post(subscription, webhook_id, kind, body)
             if 200 <= status < 300:
-                one.drops = 0
+                subscription.drops = 0
                 if self.duplicates > 0:
                     self.duplicates -= 1
-                    await self._post(one, webhook_id, kind, body)
+                    await self._post(subscription, webhook_id, kind, body)
                 return
             if wait is None or (400 <= status < 500 and status != 429):
                 break
             await asyncio.sleep(wait.total_seconds())
-            if not one.is_listening and kind != "pagey.ping":
+            if not subscription.is_listening and kind != "pagey.ping":
                 return
-        one.drops += 1
-        if one.drops >= DROPS:
-            self.disable(one)
+        subscription.drops += 1
+        if subscription.drops >= DROPS:
+            self.disable(subscription)
 
-    async def _post(self, one: Subscription, webhook_id: str, kind: str, body: bytes) -> int:
+    async def _post(self, subscription: Subscription, webhook_id: str, kind: str, body: bytes) -> int:
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "PagerDuty-Webhook/V3.0",
-            "X-PagerDuty-Signature": sign(one.secrets, body),
+            "X-PagerDuty-Signature": sign(subscription.secrets, body),
             "X-Webhook-Id": webhook_id,
-            "X-Webhook-Subscription": one.id,
+            "X-Webhook-Subscription": subscription.id,
         }
         loop = asyncio.get_running_loop()
         started = loop.time()
         try:
             async with self._session.post(
-                one.url,
+                subscription.url,
                 data=body,
                 headers=headers,
                 timeout=ClientTimeout(total=self._persistence.answer.total_seconds()),
@@ -221,6 +225,6 @@ class Webhooks:
         except (ClientError, TimeoutError):
             status = 0
         took = timedelta(seconds=loop.time() - started)
-        self.brought.append(Brought(one.id, webhook_id, kind, body, status, took))
+        self.brought.append(Brought(subscription.id, webhook_id, kind, body, status, took))
         self._account.changes.wake()
         return status
