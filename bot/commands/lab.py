@@ -55,17 +55,19 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run_up(arguments: argparse.Namespace) -> int:
     """Boot the nodes; an interruption leaves nothing behind."""
     from bot.app.lab import lab, recipe
-    from bot.lab.lab import Wish
+    from bot.lab.lab import LabRequest
     from bot.lab.virtual_machine import Hardware
 
     only = "v1" if arguments.kind == "nspawn" else "v2"
     if arguments.kind == "nspawn" and arguments.cgroups == "v2":
         raise UsageError("Nodes of kind nspawn share this machine's cgroup v1.", "--kind qemu has v2.")
-    wish = Wish(arguments.nodes, arguments.cgroups or only, arguments.kind, Hardware(arguments.memory, arguments.cpus))
+    request = LabRequest(
+        arguments.nodes, arguments.cgroups or only, arguments.kind, Hardware(arguments.memory, arguments.cpus)
+    )
     for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C
         signal.signal(number, signal.default_int_handler)
     here = lab(arguments.environ)
-    nodes = here.up(recipe(arguments.suite), wish)
+    nodes = here.up(recipe(arguments.suite), request)
     command = arguments.environ.get("ZOMBIE_COMMAND", "./zombie")
     print(f"{command} check {nodes[0].name} --inventory {here.inventory}")
     return 0

@@ -8,7 +8,7 @@ import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from bot.commands import options, wishing
+from bot.commands import approvals, options
 from bot.domain.errors import AlreadyDecided, LedgerUnavailable, Refused, UsageError
 
 if TYPE_CHECKING:
@@ -38,7 +38,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "remediate",
         help="approve an incident's plan and carry it out; or decline it, call it off, answer its question",
-        description=wishing.described(
+        description=approvals.described(
             "Approve the plan of an incident and carry it out: the node is looked at again, each step is "
             "proved, and the node is watched before the incident counts as resolved. Where several people have to say "
             "yes, each runs this, and the last one carries it out."
@@ -47,7 +47,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("id", metavar="ID", help="the incident: zombie incidents")
-    parser.add_argument("--approve-as", type=wishing.name, metavar="NAME", help="one of terminal_approvers")
+    parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="one of terminal_approvers")
     parser.add_argument("--reason", metavar="TEXT", help="why; it goes on record")
     instead = parser.add_mutually_exclusive_group()
     instead.add_argument("--decline", action="store_true", help="say no to its plan instead")
@@ -80,13 +80,13 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"A decision needs {' and '.join(lacks)}.", "zombie remediate --help")
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    approval = wishing.approval(arguments.approve_as, arguments.reason or "")
+    approval = approvals.approval(arguments.approve_as, arguments.reason or "")
     with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
         parts = acting(settings, known, ledger, arguments.environ, arguments.validation)
         try:
             incident = asyncio.run(_to_its_end(parts, ledger, arguments, approval))
         except Refused as no:
-            return wishing.say_refused(no)
+            return approvals.say_refused(no)
         except KeyboardInterrupt:
             print(f"zombie: interrupted; incident {arguments.id} is as it stands on record", file=sys.stderr)
             raise

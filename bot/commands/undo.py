@@ -6,7 +6,7 @@ import argparse
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.commands import options, wishing
+from bot.commands import approvals, options
 from bot.domain.errors import Refused
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = commands.add_parser(
         "undo",
         help="propose to take back what an incident did",
-        description=wishing.described(
+        description=approvals.described(
             "Open an incident whose plan brings back what was before: units enabled, unmasked, started as the "
             "record says they were. Nothing is done yet: somebody else approves it, like any plan (zombie remediate). "
             "It is refused where the node is not as the incident left it. A reboot cannot be taken back."
@@ -38,7 +38,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("id", metavar="ID", help="the incident: zombie incidents")
     parser.add_argument(
-        "--as", "--approve-as", dest="claimed", type=wishing.name, metavar="NAME", help="who asks (else your login)"
+        "--as", "--approve-as", dest="claimed", type=approvals.name, metavar="NAME", help="who asks (else your login)"
     )
     parser.add_argument("--reason", default="", metavar="TEXT", help="why; it goes on record")
     options.add_files(parser)
@@ -56,13 +56,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    wish = wishing.approval(arguments.claimed, arguments.reason)
+    approval = approvals.approval(arguments.claimed, arguments.reason)
     with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
         parts = acting(settings, known, ledger, arguments.environ)
         try:
-            opened, entries = asyncio.run(_proposed(parts, ledger, arguments.id, wish))
+            opened, entries = asyncio.run(_proposed(parts, ledger, arguments.id, approval))
         except Refused as no:
-            return wishing.say_refused(no)
+            return approvals.say_refused(no)
     for entry in entries:
         print(entry_line(entry))
     print(f"Incident {opened.id}: somebody else approves it with")
@@ -71,10 +71,10 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _proposed(
-    parts: Acting, ledger: AwaitedLedger, incident: str, wish: Approval
+    parts: Acting, ledger: AwaitedLedger, incident: str, approval: Approval
 ) -> tuple[Incident, tuple[Entry, ...]]:
     try:
-        opened = await parts.responder.undo(incident, wish)
+        opened = await parts.responder.undo(incident, approval)
         return opened, await ledger.read(opened.id)
     finally:
         await parts.cluster.close()

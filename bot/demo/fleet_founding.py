@@ -1,4 +1,4 @@
-"""The founding case in its three faces: an unused ECS agent starts over and over, and each start leaks a cgroup."""
+"""Nodes that leak memory cgroups: an unused ECS agent starts again and again, and each start leaks one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _IN_KERNEL = Shares(sys=99.6, soft=0.2)
 
 
 def _training(cores: int) -> tuple[Process, ...]:
-    """Ray workers that keep half of the cores busy in user space."""
+    """Ray workers that keep half of the cores busy."""
     return tuple(
         Process(
             40_000 + 12 * number,
@@ -71,7 +71,7 @@ def gpu_node(
     cores: int = 96,
     product: str = "p4d.24xlarge",
 ) -> State:
-    """A node of the founding kind: kernel 5.4, cgroup v1, ENA 2.11.0g, one core held by kubelet."""
+    """A GPU node that leaks: kernel 5.4, cgroup v1, ENA 2.11.0g, one core held by kubelet."""
     queues = min(32, cores)
     of_queues = tuple(core if queue == resets.queue else (queue * 3 + 1) % cores for queue in range(queues))
     return State(
@@ -141,3 +141,26 @@ STOPPED = State(
     memory=Memory(total=64_000_000, available=41_000_000, percpu=1_150_000, unreclaimable=780_000),
     files={"/etc/ecs/ecs.config": "", ecs_agent.LOG: ecs_agent.supervisor_log(_OLD_LOOP, 1)},
 )
+
+# The same leak on smaller nodes. Each ends differently once the bot acts on it: fleet.py gives it its fault.
+
+
+def _small_node(name: str, number: int, dying: int) -> State:
+    return gpu_node(
+        name,
+        number,
+        dying,
+        _AUTO_RESTART_LOOP,
+        replace(ecs_agent.UNIT, loop=_AUTO_RESTART_LOOP, exit_status=5),
+        core=number % 16,
+        resets=Resets(queue=3, first=39_000.0, every=6_000.0 + number),
+        cores=16,
+        product="g5.4xlarge",
+    )
+
+
+SWALLOWS_REBOOT = _small_node("ray-gpu-1b-0601", 0x601, 41_210)
+ENABLED_AT_BOOT = _small_node("ray-gpu-1b-0602", 0x602, 44_870)
+STAYS_DOWN = _small_node("ray-gpu-1b-0603", 0x603, 39_940)
+BOOTED_BY_SOMEBODY = _small_node("ray-gpu-1b-0604", 0x604, 47_330)
+IN_CLUSTER = _small_node("ray-gpu-1b-0605", 0x605, 43_150)

@@ -1,4 +1,4 @@
-"""The rest of the fleet: what looks like the founding case and is not, and nodes that are well."""
+"""The rest of the fleet: other faults with similar symptoms, and healthy nodes."""
 
 from __future__ import annotations
 
@@ -250,6 +250,6 @@ THROTTLED = State(
     files=_KUBERNETES,
 )
 
-# Two that never come to a verdict of their own: the ways to them are broken (see the fleet).
+# These two cannot be read: fleet.py breaks their connections.
 SILENT = replace(QUIET_ZOMBIES, name="ray-gpu-1c-0290", cgroups=Cgroups(alive=200, dying=20))
 REBUILT = replace(BACKUP_FAILED, name="web-1b-0044", units=usual_units(DEBIAN_12))

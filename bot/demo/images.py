@@ -1,4 +1,4 @@
-"""What base images bring along: the system, the usual services and their processes."""
+"""Base images: the system and its usual services."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ KUBELET = Unit(
 
 
 def usual_units(system: System, *more: Unit, irqbalance: bool = True) -> tuple[Unit, ...]:
-    """Return the services of an image and a node's own, as systemctl sorts them."""
+    """Return an image's services and the given ones, in systemctl's order."""
     found = [*_USUAL, *more]
     if irqbalance:
         found.append(_IRQBALANCE)
@@ -136,7 +136,7 @@ def usual_units(system: System, *more: Unit, irqbalance: bool = True) -> tuple[U
 
 
 def kubelet(*threads: Thread) -> Process:
-    """Return kubelet's process with these working threads and many that sleep."""
+    """Return kubelet's process, with these busy threads besides its usual one."""
     return Process(
         2114,
         "kubelet",

@@ -40,7 +40,7 @@ done
 """
 
 
-def why_not() -> str:
+def unsupported_reason() -> str:
     """Say why this machine can have no such nodes; empty where it can."""
     if os.geteuid() != 0:
         return "systemd-nspawn nodes need root"
@@ -54,7 +54,7 @@ def start(names: Sequence[str], place: Path, image: Image) -> tuple[LabNode, ...
 
     Raises: UsageError when this machine can have none.
     """
-    if reason := why_not():
+    if reason := unsupported_reason():
         raise UsageError(f"{reason[0].upper()}{reason[1:]}.", "Nodes with a kernel of their own: --kind qemu")
     needed = tools.need(tools.FOR_NSPAWN)
     ip = needed["ip"]

@@ -31,7 +31,7 @@ BOOT_SECONDS = 300.0  # a boot takes about 15 s; on a machine that does other wo
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class LabRequest:
     """What `up` is asked for."""
 
     nodes: int = 1
@@ -85,7 +85,7 @@ class Lab:
             raise UnknownNode(f"The lab has no node {name!r}.", f"There are: {', '.join(near or nodes)}")
         return nodes[name]
 
-    def up(self, recipe: Recipe, wish: Wish) -> tuple[LabNode, ...]:
+    def up(self, recipe: Recipe, request: LabRequest) -> tuple[LabNode, ...]:
         """Make the image where it is not there, boot the nodes and wait for each; all or none.
 
         Raises: UsageError when a lab is up already, or this machine cannot do it.
@@ -96,7 +96,7 @@ class Lab:
         self._folder.mkdir(parents=True, exist_ok=True)
         (self._folder / "nodes").mkdir()
         try:
-            nodes = self._started(image, wish)
+            nodes = self._started(image, request)
             began = time.monotonic()
             for node in nodes:
                 virtual_machine.await_banner(node, BOOT_SECONDS)
@@ -107,15 +107,17 @@ class Lab:
             raise
         return nodes
 
-    def _started(self, image: Image, wish: Wish) -> tuple[LabNode, ...]:
-        self._say(f"booting {wish.nodes} × Debian with cgroup {wish.cgroups}, kind {wish.kind} …")
-        names = [f"lab-{number}" for number in range(1, wish.nodes + 1)]
+    def _started(self, image: Image, request: LabRequest) -> tuple[LabNode, ...]:
+        self._say(f"booting {request.nodes} × Debian with cgroup {request.cgroups}, kind {request.kind} …")
+        names = [f"lab-{number}" for number in range(1, request.nodes + 1)]
         place = self._folder / "nodes"
-        if wish.kind == "nspawn":
+        if request.kind == "nspawn":
             from bot.lab.container import start
 
             return start(names, place, image)
-        return tuple(virtual_machine.start(name, place / name, image, wish.cgroups, wish.hardware) for name in names)
+        return tuple(
+            virtual_machine.start(name, place / name, image, request.cgroups, request.hardware) for name in names
+        )
 
     def _write_inventory(self, image: Image, nodes: tuple[LabNode, ...]) -> None:
         key = self._folder / "login_key"

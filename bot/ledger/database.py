@@ -23,7 +23,7 @@ from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger.migrations import migrate
 from bot.ledger.presence import Presence
-from bot.ledger.turn import Turn
+from bot.ledger.write_lock import WriteLock
 
 BUSY = timedelta(seconds=10)  # how long one process waits for another's transaction, which takes milliseconds
 _WRITES, _ADDS = "zombie_writes", "adds"
@@ -46,7 +46,7 @@ class Database:
         self._engine = engine
         self._sentence = sentence
         self._busy = busy
-        self._turn = Turn() if engine.dialect.name == "sqlite" else None
+        self._write_lock = WriteLock() if engine.dialect.name == "sqlite" else None
 
     @classmethod
     def open(cls, url: str, busy: timedelta = BUSY) -> Database:
@@ -133,10 +133,10 @@ class Database:
     @contextlib.contextmanager
     def _in_turn(self, writes: bool | str) -> Iterator[None]:
         """Wait for this program's other threads; what is only added goes before the rest, for somebody waits for it."""
-        if not writes or self._turn is None:
+        if not writes or self._write_lock is None:
             yield
             return
-        with self._turn.taken(first=writes == _ADDS, seconds=self._busy.total_seconds()) as came:
+        with self._write_lock.taken(first=writes == _ADDS, seconds=self._busy.total_seconds()) as came:
             if not came:
                 raise LedgerUnavailable(
                     f"{self._sentence}: it is busy for longer than {self._busy.total_seconds():g} s."

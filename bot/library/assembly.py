@@ -209,7 +209,7 @@ class _Assembly:
         return tuple(found.values())
 
     def _condition(self, shape: ConditionShape, probes: Mapping[str, Probe], index: int) -> Condition | None:
-        from bot.library.expressions import Misread, read_expression
+        from bot.library.expressions import ExpressionError, read_expression
 
         if shape.status is None:
             for key in ("cause", "confidence"):
@@ -217,12 +217,14 @@ class _Assembly:
                     self._wrong(
                         f"{shape.name} has a {key} and no status; add status: degraded", "conditions", index, key
                     )
-        askable = {
+        known_fields = {
             name: kind for name in probes if (kind := self.own_kinds.get(name) or READINGS.get(name)) is not None
         }
         try:
-            expression = read_expression(shape.when, askable, {*self._known_probes, *self.own_kinds} - askable.keys())
-        except Misread as no:
+            expression = read_expression(
+                shape.when, known_fields, {*self._known_probes, *self.own_kinds} - known_fields.keys()
+            )
+        except ExpressionError as no:
             self._wrong(f"when of {shape.name}: {no}", "conditions", index, "when")
             return None
         return Condition(

@@ -1,6 +1,6 @@
-"""What can be done to a simulated node: a unit stopped, disabled, masked or started again, and a reboot.
+"""Changes to a simulated node: a unit is stopped, disabled, masked or started, caches are dropped, it reboots.
 
-Defined in: systemctl(1); what is dying is freed by nothing but a boot: Linux, Documentation/admin-guide/cgroup-v2.rst.
+Defined in: systemctl(1). Dying cgroups outlive their unit: Linux, Documentation/admin-guide/cgroup-v2.rst.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from bot.demo.machine.state import Cgroups, Container, Content, Loop, Moment, State, Thread, Unit
 
-BOOT_TAKES = 14.0  # uptime at which a node lets people in again
+BOOT_TAKES = 14.0  # uptime at which sshd accepts logins
 _FRESH_DYING = 17
 
 
@@ -29,14 +29,14 @@ def enabled(state: State, name: str) -> State:
 
 
 def dropped(state: State, now: Moment) -> State:
-    """Return the node after its caches were dropped: what they pinned is freed, and nobody walks over it any more."""
+    """Return the node after its caches were dropped: the dying cgroups that they pinned are freed."""
     cgroups = replace(state.cgroups, dying=_FRESH_DYING, since=now.uptime)
-    processes = tuple(replace(process, threads=tuple(map(_at_ease, process.threads))) for process in state.processes)
+    processes = tuple(replace(process, threads=tuple(map(_relieved, process.threads))) for process in state.processes)
     return replace(state, cgroups=cgroups, load=replace(state.load, holds=()), processes=processes)
 
 
 def started(state: State, image: State, name: str, now: Moment) -> State:
-    """Return the node after `systemctl start`: the unit does again what it did when the node was made."""
+    """Return the node after `systemctl start`: the unit is as it was when the node was made."""
     was = next(unit for unit in image.units if _is(unit, name))
     loop = None if was.loop is None else replace(was.loop, since=now.uptime, until=float("inf"))
     back = replace(was, since=now.uptime, loop=loop)
@@ -45,10 +45,10 @@ def started(state: State, image: State, name: str, now: Moment) -> State:
 
 
 def rebooted(before: State, image: State, enables: str = "") -> State:
-    """Return the node in its next boot.
+    """Return the node after a reboot.
 
-    Shape: `image` is the node as it once was, from which whatever starts at boot starts again; `enables` is a unit
-    that something enables again while it boots.
+    Shape: `image` is the node as it was made; its enabled units start again. `enables` is a unit that something
+    enables during the boot.
     """
     leaks = {unit.name for unit in image.units if unit.loop is not None or _loops(image, unit)}
     kept = {unit.name: unit.enabled for unit in before.units}
@@ -95,7 +95,7 @@ def _with(state: State, name: str, **changes: str) -> State:
 
 
 def _stopped(state: State, name: str, now: Moment) -> State:
-    """The unit at rest, the containers that it started gone with it, and no further leak."""
+    """The node with the unit stopped, its containers gone, and no further leak."""
     unit = next(candidate for candidate in state.units if _is(candidate, name))
     leaked = unit.loop is not None or _loops(state, unit)
     rest = replace(unit, active="inactive", sub="dead", loop=None, pid=0, since=now.uptime)
@@ -109,14 +109,14 @@ def _stopped(state: State, name: str, now: Moment) -> State:
 
 
 def _written_until(end: Moment, content: Content) -> Content:
-    """A file that nobody writes to any more."""
+    """A file's content as it was at `end`."""
     if isinstance(content, str):
         return content
     return content(end)
 
 
-def _at_ease(thread: Thread) -> Thread:
-    """A thread that walks no statistics of dying cgroups."""
+def _relieved(thread: Thread) -> Thread:
+    """A thread that no longer walks dying cgroups."""
     return replace(thread, sys=min(thread.sys, 0.5))
 
 
@@ -150,7 +150,7 @@ def _is(unit: Unit, name: str) -> bool:
 
 
 def _loops(state: State, unit: Unit) -> bool:
-    """True for the agent's unit while its containers come and go."""
+    """True for the agent's unit while its containers restart."""
     agent = unit.name.removesuffix(".service")
     containers = (*(state.runtime.docker or ()), *(state.runtime.cri or ()))
     return any(container.loop is not None and agent in container.name for container in containers)

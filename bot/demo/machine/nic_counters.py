@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bot.demo.answer import Answer
+from bot.demo.machine.command import Answer
 from bot.demo.machine.network import packets_a_queue
 from bot.demo.machine.state import Moment, Nic, State
 
@@ -96,7 +96,7 @@ def counters(nic: Nic, now: Moment) -> dict[str, int]:
     """Return an interface's counters in its driver's order."""
     if nic.driver != "ena":
         return {name: _value(nic, name, now) for name in _VIRTIO}
-    # The in-tree driver shows the kernel's release as its version; of the later counters it has the allowances.
+    # The in-tree driver shows the kernel's release as its version. Of the newer counters it has only the allowances.
     version = tuple(int(part) for part in nic.version.removesuffix("g").split(".")) if nic.version.endswith("g") else ()
     found = {name: _value(nic, name, now) for name in _ENA_GLOBAL}
     allowances = _ENA_SINCE[0][1]
@@ -125,7 +125,7 @@ def _value(nic: Nic, name: str, now: Moment) -> int:
     return nic.counters.get(name, 0) + int(nic.rates.get(name, 0.0) * now.uptime)
 
 
-_QUEUE_TROUBLE = frozenset(
+_QUEUE_ERRORS = frozenset(
     {
         "queue_stop",
         "missed_tx",
@@ -143,7 +143,7 @@ _QUEUE_TROUBLE = frozenset(
 
 
 def look(nic: Nic, now: Moment) -> str:
-    """Return an interface's driver, its device's counters, and its queues' where they tell of trouble, summed up."""
+    """Return an interface's driver, its device counters, and the sums of its queues' error counters."""
     text = (
         f"==> {nic.name} <==\ndriver: {nic.driver}\ndriver: {nic.driver}\nversion: {nic.version}\nbus-info: {nic.bus}\n"
     )
@@ -153,7 +153,7 @@ def look(nic: Nic, now: Moment) -> str:
         kind = re.sub(r"queue_\d+_[rt]x_", "", name) if nic.driver == "ena" else name
         if kind == name:
             text += f"     {name}: {value}\n"
-        elif kind in _QUEUE_TROUBLE:
+        elif kind in _QUEUE_ERRORS:
             sums[kind] = sums.get(kind, 0) + value
             text += f"     {name}: {value}\n" if value else ""
     return text + "".join(f"queue_*_{name}: {value}\n" for name, value in sums.items())

@@ -1,4 +1,4 @@
-"""/proc, /sys and /etc of a simulated node, as far as they tell of kernel, cores, memory and cgroups.
+"""/proc, /sys and /etc of a simulated node: kernel, cores, memory and cgroups.
 
 Defined in: Linux, Documentation/filesystems/proc.rst, Documentation/accounting/psi.rst, cgroup-v1/ and cgroup-v2.rst.
 """
@@ -34,7 +34,7 @@ _TOGETHER = {
 
 
 def files(state: State) -> dict[str, Content]:
-    """Return the files, each with its content or what computes it."""
+    """Return the files, each with its content or a function that computes it."""
     system = state.system
     found: dict[str, Content] = {
         "/proc/uptime": lambda now: f"{now.uptime:.2f} {now.uptime * state.load.cores * 0.7:.2f}\n",
@@ -224,7 +224,7 @@ def vmstat(state: State, now: Moment) -> str:
 
 
 def _pressure(state: State, resource: str, now: Moment) -> str:
-    """One PSI file: the shares as given, `full` beside `some` (system-wide cpu has only `some` before 5.13)."""
+    """One PSI file, with `some` and `full` lines (system-wide cpu has only `some` before 5.13)."""
     text = ""
     for line in ("some", "full"):
         if resource == "cpu" and line == "full" and state.system.kernel_version < (5, 13):
@@ -254,7 +254,7 @@ def mountinfo(state: State) -> str:
 
 
 def cgroup_files(state: State) -> dict[str, Content]:
-    """Return the files that count cgroups, and those of the groups with a quota."""
+    """Return the files that count cgroups."""
     found: dict[str, Content] = {"/proc/cgroups": lambda now: proc_cgroups(state, now)}
     unified = {"v2": "/sys/fs/cgroup", "hybrid": "/sys/fs/cgroup/unified"}.get(state.system.cgroups)
     if unified:
@@ -268,7 +268,7 @@ def cgroup_files(state: State) -> dict[str, Content]:
 
 
 def proc_cgroups(state: State, now: Moment) -> str:
-    """Return /proc/cgroups; since Linux 6.12 `memory` and `cpuset` are left out where their v1 code is."""
+    """Return /proc/cgroups. Since Linux 6.12 it has no `memory` and `cpuset` under cgroup v2."""
     dying, alive = state.cgroups.dying_at(now.uptime), state.cgroups.alive
     text = "#subsys_name\thierarchy\tnum_cgroups\tenabled\n"
     for number, name in enumerate(_V1, start=2):

@@ -1,4 +1,4 @@
-"""Processes of a simulated node, as /proc and ps tell of them.
+"""Processes of a simulated node, as /proc and ps show them.
 
 Defined in: proc_pid_stat(5), 52 fields; ps(1) of procps.
 """
@@ -14,8 +14,8 @@ _KERNEL_THREAD = 0x00200000  # PF_KTHREAD
 _PAGE_KIB = 4
 
 
-def everyone(state: State) -> tuple[Process, ...]:
-    """Return the node's processes: those that any Linux has, the units' main ones, and the node's own."""
+def all_processes(state: State) -> tuple[Process, ...]:
+    """Return the node's processes: those of every Linux, the units' main processes, and the node's own."""
     found = [
         Process(1, "systemd", (Thread(0, 0.05, 0.05),), ppid=0, command="/sbin/init", since=0.0, group="/init.scope")
     ]
@@ -41,9 +41,9 @@ def everyone(state: State) -> tuple[Process, ...]:
 
 
 def files(state: State) -> dict[str, Content]:
-    """Return the files of every process, and of the threads that work."""
+    """Return the files of every process and of its busy threads."""
     found: dict[str, Content] = {}
-    for process in everyone(state):
+    for process in all_processes(state):
         here = f"/proc/{process.pid}"
         found[f"{here}/comm"] = f"{process.comm}\n"
         found[f"{here}/cmdline"] = "" if process.kernel else process.command.replace(" ", "\0") + "\0"
@@ -56,7 +56,7 @@ def files(state: State) -> dict[str, Content]:
 
 
 def ticks(process: Process, threads: tuple[Thread, ...], now: Moment) -> tuple[int, int]:
-    """Return the ticks in the program and in the kernel since the process began."""
+    """Return the user and system ticks since the process started."""
     lived = max(0.0, now.uptime - process.since)
     usr = sum(thread.usr for thread in threads) / 100
     sys = sum(thread.sys for thread in threads) / 100
@@ -64,7 +64,7 @@ def ticks(process: Process, threads: tuple[Thread, ...], now: Moment) -> tuple[i
 
 
 def state_of(process: Process, threads: tuple[Thread, ...]) -> str:
-    """Return the state letter: a thread that takes most of a core is seen running."""
+    """Return the state letter: R with a thread that uses most of a core."""
     return "R" if process.state == "S" and any(thread.usr + thread.sys > 60 for thread in threads) else process.state
 
 

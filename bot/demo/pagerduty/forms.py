@@ -1,11 +1,11 @@
-"""What PagerDuty's JSON looks like: https://developer.pagerduty.com/api-reference and the v3 webhooks' payloads."""
+"""PagerDuty's JSON: https://developer.pagerduty.com/api-reference, and the payloads of v3 webhooks."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.demo.pagerduty.account import Account, Alert, Happened, Incident, Json, Note, Service, User
+from bot.demo.pagerduty.account import Account, AccountEvent, Alert, Incident, Json, Note, Service, User
 
 API = "https://api.pagerduty.com"
 WEB = "https://zombie-demo.pagerduty.com"
@@ -17,13 +17,13 @@ def instant(at: datetime) -> str:
 
 
 def reference(kind: str, identifier: str, summary: str, path: str) -> Json:
-    """Return a reference to something."""
+    """Return a reference object."""
     here = f"{path}/{identifier}"
     return {"id": identifier, "type": kind, "summary": summary, "self": f"{API}{here}", "html_url": f"{WEB}{here}"}
 
 
 def agent(who: User | Service | None) -> Json | None:
-    """Return whoever did something."""
+    """Return a reference to the user or service that did something."""
     if who is None:
         return None
     if isinstance(who, Service):
@@ -37,7 +37,7 @@ def user(who: User) -> Json:
 
 
 def incident(incident: Incident) -> Json:
-    """Return an incident as the REST API has it: nothing of its alerts' details."""
+    """Return an incident as the REST API shows it, without its alerts' details."""
     whole: Json = reference("incident", incident.id, f"[#{incident.number}] {incident.title}", "/incidents")
     return {
         **whole,
@@ -86,7 +86,7 @@ def alert(alert: Alert, incident: Incident) -> Json:
 
 
 def log_entry(alert: Alert, incident: Incident, channels: bool) -> Json:
-    """Return an alert's first log entry; what came by e-mail stands in its channel, which has to be asked for."""
+    """Return an alert's first log entry. `channels` adds the channel, which holds an e-mail's text."""
     channel: Json = {"type": "email" if alert.mail else "api"}
     if channels and alert.mail:
         channel |= {
@@ -118,8 +118,8 @@ def note(note: Note) -> Json:
     }
 
 
-def event(happened: Happened, account: Account) -> Json:
-    """Return what a v3 webhook tells: an incident without its alerts, or a note."""
+def event(happened: AccountEvent, account: Account) -> Json:
+    """Return a v3 webhook's payload: an incident without its alerts, or a note."""
     incident = happened.incident
     data: Json = {
         **reference("incident", incident.id, incident.title, "/incidents"),

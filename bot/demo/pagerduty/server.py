@@ -1,4 +1,4 @@
-"""The simulated PagerDuty as a whole: one server on loopback, with everything a test or the demo asks of it."""
+"""The simulated PagerDuty: one server on loopback for the tests and the demo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aiohttp import ClientSession, web
 from bot.demo.pagerduty.account import Account, Incident, RandomBytes
 from bot.demo.pagerduty.faults import Faults
 from bot.demo.pagerduty.page import Page
-from bot.demo.pagerduty.rest import LIMIT, Asked, RestApi
+from bot.demo.pagerduty.rest import LIMIT, RecordedCall, RestApi
 from bot.demo.pagerduty.webhooks import Persistence, Subscription, Webhooks
 from bot.demo.slack.names import Names
 from bot.demo.slack.page_guard import PageGuard
@@ -24,10 +24,10 @@ LONG = timedelta(seconds=10)
 
 
 class PagerDuty:
-    """A PagerDuty to try things in.
+    """A simulated PagerDuty.
 
-    Shape: `account` is where things happen (`account.trigger(…)`), `webhooks` brings them to whoever subscribed, and
-    `page` shows them in a browser.
+    Shape: change `account` (`account.trigger(…)`); `webhooks` reports it to the subscriptions, `page` shows it in a
+    browser.
 
     Example: `async with PagerDuty.start(clock=clock, random_bytes=os.urandom) as pagerduty: …`, and then
     `PAGERDUTY_API_URL=pagerduty.api_url PAGERDUTY_API_TOKEN=pagerduty.token PAGERDUTY_FROM=pagerduty.sender`
@@ -54,7 +54,7 @@ class PagerDuty:
         persistence: Persistence | None = None,
         limit: int = LIMIT,
     ) -> AsyncIterator[PagerDuty]:
-        """Serve an account on loopback until the block ends; `limit` is how many calls a minute it takes."""
+        """Serve an account on loopback for the length of a block; `limit` is the number of calls a minute."""
         async with ClientSession() as session:
             pagerduty = cls(clock, random_bytes, session, persistence or Persistence(), limit)
             app = web.Application(middlewares=[pagerduty._guard.check])
@@ -71,7 +71,7 @@ class PagerDuty:
                 await pagerduty.webhooks.close()
                 await runner.cleanup()
 
-    # --- what the bot is given
+    # --- for the bot's settings
 
     @property
     def page_url(self) -> str:
@@ -80,7 +80,7 @@ class PagerDuty:
 
     @property
     def events_url(self) -> str:
-        """The Events API's whole address, as `PAGERDUTY_EVENTS_URL` takes it."""
+        """The Events API's address, for `PAGERDUTY_EVENTS_URL`."""
         return f"{self.api_url}/v2/enqueue"
 
     @property
@@ -90,7 +90,7 @@ class PagerDuty:
 
     @property
     def sender(self) -> str:
-        """The e-mail address in whose name the bot writes."""
+        """The e-mail address of the bot's user, for `PAGERDUTY_FROM`."""
         return self.account.bot.email
 
     @property
@@ -99,22 +99,22 @@ class PagerDuty:
         return next(iter(self.account.services.values())).routing_key
 
     def deliver_to(self, url: str, secret: str) -> Subscription:
-        """Bring everything that happens to this address from now on."""
+        """Subscribe an address to every event."""
         return self.webhooks.subscribe(url, secret)
 
-    # --- what a test looks at
+    # --- for tests
 
     @property
     def faults(self) -> Faults:
-        """What goes wrong on purpose."""
+        """The faults of the next calls."""
         return self._rest.faults
 
-    def asked(self, call: str = "") -> list[Asked]:
-        """Return the calls so far, or those of one name."""
+    def asked(self, call: str = "") -> list[RecordedCall]:
+        """Return the calls so far, or only those of one name."""
         return [each for each in self._rest.asked if call in ("", each.call)]
 
     def note_on(self, incident: Incident) -> str:
-        """Return the one note that the bot has on an incident; empty where it has none.
+        """Return the bot's note on an incident; empty if it has none.
 
         Raises: LookupError when there are several.
         """
@@ -124,5 +124,5 @@ class PagerDuty:
         return notes[0] if notes else ""
 
     async def until(self, question: Callable[[], T | None], timeout: timedelta = LONG, what: str = "a condition") -> T:
-        """Wait until the answer to a question is truthy, and return it. Raises: TimeoutError."""
+        """Wait until the function returns something truthy, and return that. Raises: TimeoutError."""
         return await self.account.changes.until(question, timeout, what)

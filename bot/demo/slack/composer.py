@@ -7,10 +7,10 @@ from typing import Any
 
 from bot.demo.slack.access import Access
 from bot.demo.slack.delivery import TOO_LATE, Delivered
+from bot.demo.slack.dispatcher import Dispatcher
 from bot.demo.slack.message import Message
 from bot.demo.slack.payloads import Payloads
 from bot.demo.slack.people import BOT, BOT_USER, SLACKBOT, TEAM_ID, Channel, User
-from bot.demo.slack.post_office import PostOffice
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.response_urls import ResponseUrls, respond
 from bot.demo.slack.triggers import Triggers
@@ -50,7 +50,7 @@ class Composer:
     def __init__(
         self,
         workspace: Workspace,
-        office: PostOffice,
+        office: Dispatcher,
         payloads: Payloads,
         access: Access,
         triggers: Triggers,

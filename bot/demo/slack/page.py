@@ -14,7 +14,7 @@ from bot.demo.page_files import PageFiles
 from bot.demo.slack import page_state
 from bot.demo.slack.changes import Change
 from bot.demo.slack.composer import Composer
-from bot.demo.slack.hands import Hands
+from bot.demo.slack.interactions import Interactions
 from bot.demo.slack.page_guard import PageGuard
 from bot.demo.slack.view import View
 from bot.demo.slack.workspace import Workspace
@@ -29,10 +29,10 @@ Act = Callable[[dict[str, Any]], Awaitable[Any]]
 class Page:
     """Serves the page of every person; who acts is said in each request, for one browser plays them all."""
 
-    def __init__(self, workspace: Workspace, composer: Composer, hands: Hands, guard: PageGuard) -> None:
+    def __init__(self, workspace: Workspace, composer: Composer, hands: Interactions, guard: PageGuard) -> None:
         self._workspace = workspace
         self._composer = composer
-        self._hands = hands
+        self._interactions = hands
         self._files = PageFiles(FOLDER, guard)
         self._wires: set[web.WebSocketResponse] = set()
 
@@ -134,7 +134,7 @@ class Page:
         message = self._workspace.find(given["channel"], given["ts"])
         if message is None:
             raise LookupError("that message is gone")
-        delivered = await self._hands.click(
+        delivered = await self._interactions.click(
             given["as"], message, given["action_id"], given.get("value"), given.get("block_id")
         )
         return {"failure": delivered.failure}
@@ -146,21 +146,21 @@ class Page:
         return view
 
     async def _click_in_view(self, given: dict[str, Any]) -> Any:
-        delivered = await self._hands.click_in_view(
+        delivered = await self._interactions.click_in_view(
             given["as"], self._view(given), given["action_id"], given.get("value"), given.get("block_id")
         )
         return {"failure": delivered.failure if delivered else ""}
 
     async def _submit(self, given: dict[str, Any]) -> Any:
-        submitted = await self._hands.submit(given["as"], self._view(given), given["values"])
+        submitted = await self._interactions.submit(given["as"], self._view(given), given["values"])
         return {"is_open": submitted.view is not None}
 
     async def _close(self, given: dict[str, Any]) -> Any:
-        await self._hands.close(given["as"], self._view(given))
+        await self._interactions.close(given["as"], self._view(given))
         return {}
 
     async def _home(self, given: dict[str, Any]) -> Any:
-        delivered = await self._hands.open_home(given["as"])
+        delivered = await self._interactions.open_home(given["as"])
         return {"failure": delivered.failure}
 
 

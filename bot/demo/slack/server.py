@@ -12,14 +12,14 @@ from aiohttp import ClientSession, web
 from bot.demo.slack.access import LEAST_SCOPES, Access
 from bot.demo.slack.composer import COMMANDS, Composer, Said, SlashCommand
 from bot.demo.slack.delivery import Delivered, Patience
+from bot.demo.slack.dispatcher import Dispatcher
 from bot.demo.slack.faults import RESPONSE_URL, Faults
-from bot.demo.slack.hands import Hands, Submitted
+from bot.demo.slack.interactions import Interactions, Submitted
 from bot.demo.slack.message import Message
 from bot.demo.slack.names import Names, RandomBytes
 from bot.demo.slack.page import Page
 from bot.demo.slack.page_guard import PageGuard
 from bot.demo.slack.payloads import Payloads
-from bot.demo.slack.post_office import PostOffice
 from bot.demo.slack.rate_limits import RateLimits
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.response_urls import ResponseUrls
@@ -28,7 +28,7 @@ from bot.demo.slack.socket_mode import SocketMode
 from bot.demo.slack.triggers import Triggers
 from bot.demo.slack.uploads import MOST_BYTES, Uploads
 from bot.demo.slack.view import View
-from bot.demo.slack.web_api import Asked, WebApi, cut, suffer
+from bot.demo.slack.web_api import RecordedCall, WebApi, apply_fault, drop_connection
 from bot.demo.slack.workspace import Workspace
 from bot.domain.contracts import Clock
 
@@ -61,7 +61,7 @@ class SlackWorkspace:
         self.triggers = Triggers(clock, names)
         self.access = Access.grant(names, scopes)
         self.sockets = SocketMode(names, self.faults, self.state.changes, patience)
-        self.office = PostOffice(self.sockets, patience, self.state.changes)
+        self.office = Dispatcher(self.sockets, patience, self.state.changes)
         self.origin = ""
         self._clock, self._names, self._session, self._patience = clock, names, session, patience
         self._urls = ResponseUrls(clock, names, self.state)
@@ -73,9 +73,9 @@ class SlackWorkspace:
         self._composer = Composer(
             self.state, self.office, payloads, self.access, self.triggers, self._urls, clock, commands
         )
-        self._hands = Hands(self.state, self.office, payloads, self.triggers, self._urls, clock)
+        self._interactions = Interactions(self.state, self.office, payloads, self.triggers, self._urls, clock)
         self._guard = PageGuard(names)
-        self.page = Page(self.state, self._composer, self._hands, self._guard)
+        self.page = Page(self.state, self._composer, self._interactions, self._guard)
 
     @classmethod
     @asynccontextmanager
@@ -113,7 +113,7 @@ class SlackWorkspace:
 
     def _stand_at(self, origin: str) -> None:
         self.origin = self._api.origin = self.sockets.origin = self._urls.origin = origin
-        self._hands.file_address = f"{origin}/page/files"
+        self._interactions.file_address = f"{origin}/page/files"
         self._guard.stand_at(origin)
 
     def _routes(self) -> list[web.RouteDef]:
@@ -124,14 +124,14 @@ class SlackWorkspace:
 
     async def _receive_response(self, request: web.Request) -> web.Response:
         fault = self.faults.take(RESPONSE_URL)
-        suffered = await suffer(fault, request, self._api.closing)
+        suffered = await apply_fault(fault, request, self._api.closing)
         if suffered is not None:
             return suffered
         try:
             self._urls.receive(request.match_info["ticket"], await request.read())
         except SlackRefused as refused:
             return web.json_response(refused.body(), status=404 if refused.error.endswith("_url") else 400)
-        return cut(request) if fault is not None else web.Response(text="ok")
+        return drop_connection(request) if fault is not None else web.Response(text="ok")
 
     # --- what the bot is given
 
@@ -175,26 +175,26 @@ class SlackWorkspace:
     async def click(
         self, user: str, message: Message, action_id: str, value: Any = None, block_id: str | None = None
     ) -> Delivered:
-        """Click a button, or choose `value` in a menu of a message; see `Hands.click`."""
-        return await self._hands.click(user, message, action_id, value, block_id)
+        """Click a button, or choose `value` in a menu of a message; see `Interactions.click`."""
+        return await self._interactions.click(user, message, action_id, value, block_id)
 
     async def click_in_view(
         self, user: str, view: View, action_id: str, value: Any = None, block_id: str | None = None
     ) -> Delivered | None:
-        """Click or choose in a modal or the App Home; see `Hands.click_in_view`."""
-        return await self._hands.click_in_view(user, view, action_id, value, block_id)
+        """Click or choose in a modal or the App Home; see `Interactions.click_in_view`."""
+        return await self._interactions.click_in_view(user, view, action_id, value, block_id)
 
     async def submit(self, user: str, view: View, values: Mapping[str, Any] | None = None) -> Submitted:
-        """Fill in a modal and send it; see `Hands.submit`."""
-        return await self._hands.submit(user, view, values)
+        """Fill in a modal and send it; see `Interactions.submit`."""
+        return await self._interactions.submit(user, view, values)
 
     async def close(self, user: str, view: View) -> Delivered | None:
         """Close a modal without sending it."""
-        return await self._hands.close(user, view)
+        return await self._interactions.close(user, view)
 
     async def open_home(self, user: str) -> Delivered:
         """Look at the app's own page."""
-        return await self._hands.open_home(user)
+        return await self._interactions.open_home(user)
 
     # --- what a test looks at
 
@@ -215,7 +215,7 @@ class SlackWorkspace:
         """Return a person's App Home."""
         return self.state.homes.get(self.state.user(user).id)
 
-    def asked(self, method: str = "") -> list[Asked]:
+    def asked(self, method: str = "") -> list[RecordedCall]:
         """Return the Web API calls so far, or those of one method."""
         return [each for each in self._api.asked if method in ("", each.method)]
 

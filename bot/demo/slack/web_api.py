@@ -37,7 +37,7 @@ MOST_REMEMBERED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RecordedCall:
     """One call as it was remembered: what was asked when, and what was answered; `error` is empty where it was `ok`."""
 
     method: str
@@ -47,7 +47,7 @@ class Asked:
     error: str
 
 
-async def suffer(fault: Fault | None, request: web.Request, closing: asyncio.Event) -> web.Response | None:
+async def apply_fault(fault: Fault | None, request: web.Request, closing: asyncio.Event) -> web.Response | None:
     """Let a fault that comes before the effect happen; None when the call goes on."""
     if fault is None or fault.is_after_effect:
         return None
@@ -55,7 +55,7 @@ async def suffer(fault: Fault | None, request: web.Request, closing: asyncio.Eve
         with suppress(TimeoutError):
             await asyncio.wait_for(closing.wait(), fault.wait.total_seconds())
     if fault.is_silent:
-        return cut(request)
+        return drop_connection(request)
     if fault.status == 429:
         headers = {"Retry-After": str(fault.retry_after_seconds)}
         return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
@@ -66,7 +66,7 @@ async def suffer(fault: Fault | None, request: web.Request, closing: asyncio.Eve
     return None
 
 
-def cut(request: web.Request) -> web.Response:
+def drop_connection(request: web.Request) -> web.Response:
     """Cut the connection in place of answering."""
     if request.transport is not None:
         request.transport.abort()
@@ -87,7 +87,7 @@ class WebApi:
         clock: Clock,
         connect: Callable[[], str],
     ) -> None:
-        self.asked: deque[Asked] = deque(maxlen=MOST_REMEMBERED)
+        self.asked: deque[RecordedCall] = deque(maxlen=MOST_REMEMBERED)
         self.origin = ""
         self.closing = asyncio.Event()
         self._workspace = workspace
@@ -115,11 +115,11 @@ class WebApi:
         fault = self._faults.take(method)
         body = await request.read()
         arguments: dict[str, Any] = {}
-        suffered = await suffer(fault, request, self.closing)
+        suffered = await apply_fault(fault, request, self.closing)
         if suffered is None:
             response = self._answer(method, request, body, arguments)
             if fault is not None and fault.is_after_effect:
-                response = cut(request)
+                response = drop_connection(request)
         else:
             response = suffered
             arguments.update(_readable(request, body))
@@ -158,11 +158,11 @@ class WebApi:
         elif '"ok": false' in (text := response.text or ""):
             error = text.partition('"error": "')[2].partition('"')[0]
         known = {name: value for name, value in arguments.items() if name != "token"}
-        self.asked.append(Asked(method, known, self._clock(), response.status, error))
+        self.asked.append(RecordedCall(method, known, self._clock(), response.status, error))
 
     async def receive_upload(self, request: web.Request) -> web.Response:
         """Take a file's content, raw or as the one part of a form."""
-        suffered = await suffer(self._faults.take(UPLOAD), request, self.closing)
+        suffered = await apply_fault(self._faults.take(UPLOAD), request, self.closing)
         if suffered is not None:
             return suffered
         content = await request.read()

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bot.domain.readings import READINGS
 from bot.domain.readings.cgroups import CgroupsReading
 from bot.domain.readings.kernel_log import KernelLogReading
-from bot.library.expressions import LONGEST, Misread, read_expression
+from bot.library.expressions import LONGEST, ExpressionError, read_expression
 from bot.library.kinds import Kind, all_attributes, fields_of
 from tests.unit.library.tables import snapshot
 
@@ -80,13 +80,13 @@ def test_slip_is_told_with_what_would_be_right(text: str, says: str | None) -> N
     if says is None:  # a comment swallows what stands on the next line of a folded text: still one expression
         assert read_expression(text, READINGS).probes == ("cgroups",)
         return
-    with pytest.raises(Misread) as refused:
+    with pytest.raises(ExpressionError) as refused:
         read_expression(text, READINGS)
     assert says in str(refused.value)
 
 
 def test_probe_that_is_there_and_not_asked_is_told_so() -> None:
-    with pytest.raises(Misread, match="reclaim is not asked by this playbook; add it to probes"):
+    with pytest.raises(ExpressionError, match="reclaim is not asked by this playbook; add it to probes"):
         read_expression("reclaim.memory_full_avg10 > 1", {"cpu": READINGS["cpu"]}, {"reclaim"})
 
 
@@ -162,7 +162,7 @@ _ATTACKS = [
 @pytest.mark.parametrize("text", _ATTACKS)
 def test_nothing_gets_out_and_nothing_takes_long(text: str) -> None:
     began = time.process_time()
-    with contextlib.suppress(Misread):
+    with contextlib.suppress(ExpressionError):
         read_expression(text, READINGS).holds(
             snapshot({"cgroups": CgroupsReading("v1", 5, 5, "x"), "host": READINGS["host"]})
         )
@@ -186,7 +186,7 @@ def test_nothing_gets_out_and_nothing_takes_long(text: str) -> None:
 )
 def test_deep_and_long_texts_are_read_or_refused_at_once(text: str) -> None:
     began = time.process_time()
-    with contextlib.suppress(Misread):
+    with contextlib.suppress(ExpressionError):
         read_expression(text, READINGS).holds(snapshot({"cgroups": CgroupsReading("v1", 5, 5, "x")}))
     assert time.process_time() - began < 0.5
 
@@ -194,7 +194,7 @@ def test_deep_and_long_texts_are_read_or_refused_at_once(text: str) -> None:
 def test_length_is_bounded() -> None:
     text = "cgroups.dying > 1"
     read_expression(text + " or cgroups.dying > 1" * 23, READINGS)
-    with pytest.raises(Misread, match=f"{LONGEST} is the most"):
+    with pytest.raises(ExpressionError, match=f"{LONGEST} is the most"):
         read_expression(text + " or cgroups.dying > 1" * 24, READINGS)
 
 
@@ -260,7 +260,7 @@ _ALLOWED_TOO = (ast.Call, ast.Tuple, ast.List, ast.Load, ast.operator, ast.unary
 def test_whatever_is_written_only_conditions_come_through(text: str) -> None:
     try:
         expression = read_expression(text, READINGS)
-    except Misread:
+    except ExpressionError:
         return
     for node in ast.walk(expression.tree):
         assert isinstance(node, (*_ALLOWED, *_ALLOWED_TOO))

@@ -12,7 +12,7 @@ from bot.demo.slack.delivery import TOO_LATE, Delivered, Patience, Way
 MOST_REMEMBERED = 20_000
 
 
-class PostOffice:
+class Dispatcher:
     """Brings commands, interactions and events; `delivered` remembers what became of each."""
 
     def __init__(self, way: Way, patience: Patience, changes: Changes) -> None:

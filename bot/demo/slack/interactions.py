@@ -8,11 +8,11 @@ from typing import Any
 
 from bot.demo.slack.block_parts import find_element
 from bot.demo.slack.delivery import Delivered
-from bot.demo.slack.filled import fill, filled
+from bot.demo.slack.dispatcher import Dispatcher
+from bot.demo.slack.form_values import fill, filled
 from bot.demo.slack.message import Message
 from bot.demo.slack.methods_views import changed_view, make_view
 from bot.demo.slack.payloads import Payloads
-from bot.demo.slack.post_office import PostOffice
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.response_urls import ResponseUrls
 from bot.demo.slack.triggers import Triggers
@@ -35,13 +35,13 @@ class Submitted:
     delivered: Delivered | None = None
 
 
-class Hands:
+class Interactions:
     """Hands of every person in the workspace."""
 
     def __init__(
         self,
         workspace: Workspace,
-        office: PostOffice,
+        office: Dispatcher,
         payloads: Payloads,
         triggers: Triggers,
         urls: ResponseUrls,

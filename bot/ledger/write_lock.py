@@ -10,7 +10,7 @@ import threading
 from collections.abc import Iterator
 
 
-class Turn:
+class WriteLock:
     """One thread of this program at a time; those who say so go first."""
 
     def __init__(self) -> None:
