@@ -64,7 +64,7 @@ class PagerDuty:
             try:
                 await web.TCPSite(runner, HOST, port).start()
                 pagerduty.api_url = f"http://{HOST}:{runner.addresses[0][1]}"
-                pagerduty._guard.stand_at(pagerduty.api_url)
+                pagerduty._guard.set_origin(pagerduty.api_url)
                 yield pagerduty
             finally:
                 pagerduty._rest.closing.set()

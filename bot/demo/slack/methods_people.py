@@ -14,7 +14,7 @@ from bot.demo.slack.refusal import SlackRefused
 
 
 def auth_test(call: Call) -> dict[str, Any]:
-    """Say whose token this is."""
+    """Return who the token belongs to."""
     return {
         "url": f"https://{TEAM_DOMAIN}.slack.com/",
         "team": TEAM_NAME,
@@ -45,7 +45,7 @@ def users_info(call: Call) -> dict[str, Any]:
 
 
 def users_lookup_by_email(call: Call) -> dict[str, Any]:
-    """Describe the member who has an e-mail address."""
+    """Describe the member with an e-mail address."""
     email = call.arguments.text("email").lower()
     found = next((user for user in call.workspace.users.values() if user.email == email and not user.is_deleted), None)
     if found is None or not email:
@@ -65,7 +65,7 @@ def usergroups_list(call: Call) -> dict[str, Any]:
 
 
 def usergroups_users_list(call: Call) -> dict[str, Any]:
-    """List who is in a user group."""
+    """List the members of a user group."""
     group = call.workspace.groups.get(call.arguments.text("usergroup"))
     if group is None:
         raise SlackRefused("no_such_subteam")
@@ -73,7 +73,7 @@ def usergroups_users_list(call: Call) -> dict[str, Any]:
 
 
 def conversations_info(call: Call) -> dict[str, Any]:
-    """Describe one conversation; public ones also where the bot is no member."""
+    """Describe one conversation; a public one even if the bot is not a member."""
     channel = call.workspace.channels.get(call.arguments.text("channel"))
     if channel is None or (channel.is_private and BOT_USER not in channel.members):
         raise SlackRefused("channel_not_found")

@@ -1,4 +1,4 @@
-"""The Web API over HTTP: a token, a method, its arguments, and Slack's answer.
+"""The Web API over HTTP.
 
 Defined in https://docs.slack.dev/apis/web-api
 """
@@ -38,7 +38,7 @@ MOST_REMEMBERED = 20_000
 
 @dataclass(frozen=True, slots=True)
 class RecordedCall:
-    """One call as it was remembered: what was asked when, and what was answered; `error` is empty where it was `ok`."""
+    """One call that was made. `error` is empty if the answer was `ok`."""
 
     method: str
     arguments: Mapping[str, Any]
@@ -48,7 +48,7 @@ class RecordedCall:
 
 
 async def apply_fault(fault: Fault | None, request: web.Request, closing: asyncio.Event) -> web.Response | None:
-    """Let a fault that comes before the effect happen; None when the call goes on."""
+    """Apply a fault that comes before the call's effect. None: the call goes on."""
     if fault is None or fault.is_after_effect:
         return None
     if fault.wait:
@@ -67,14 +67,14 @@ async def apply_fault(fault: Fault | None, request: web.Request, closing: asynci
 
 
 def drop_connection(request: web.Request) -> web.Response:
-    """Cut the connection in place of answering."""
+    """Close the connection without an answer."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response()
 
 
 class WebApi:
-    """Answers `/api/METHOD` and takes uploads; `asked` remembers the calls."""
+    """Answers `/api/METHOD` and receives uploads. `asked` are the calls so far."""
 
     def __init__(
         self,
@@ -100,7 +100,7 @@ class WebApi:
         self._connect = connect
 
     def routes(self) -> list[web.RouteDef]:
-        """Return what the server is to answer."""
+        """Return the routes."""
         return [
             web.route("*", "/api/{method}", self.answer),
             web.route("*", "/api/", self.answer),
@@ -108,7 +108,7 @@ class WebApi:
         ]
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Answer one call, faults and limits included."""
+        """Answer one call, with its faults and rate limits."""
         method = request.match_info.get("method", "")
         if method not in HANDLERS:
             return web.json_response({"ok": False, "error": "unknown_method", "req_method": method})
@@ -161,7 +161,7 @@ class WebApi:
         self.asked.append(RecordedCall(method, known, self._clock(), response.status, error))
 
     async def receive_upload(self, request: web.Request) -> web.Response:
-        """Take a file's content, raw or as the one part of a form."""
+        """Receive a file's content, raw or as the only part of a form."""
         suffered = await apply_fault(self._faults.take(UPLOAD), request, self.closing)
         if suffered is not None:
             return suffered
