@@ -1,4 +1,4 @@
-"""Puts a playbook together: its shape, what it takes from the one it extends, and the tables of probes and causes."""
+"""Assembles a playbook from its file, the playbook that it extends, and the tables of probes and causes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bot.library.shapes import CauseShape, ConditionShape, PlaybookShape
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A playbook, and what the fields of its own probes are to conditions."""
+    """A playbook, and the kinds of the fields of its own probes."""
 
     playbook: Playbook
     own_kinds: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
@@ -36,11 +36,11 @@ def assemble(
 ) -> Assembled:
     """Return the playbook.
 
-    Shape: what is not given is the parent's: probes, must_read, causes, and within a cause that both have each
-    threshold, the remedy and the lasting fix. A playbook that gives neither probes nor causes has the parent's
-    conditions too, before its own.
+    Shape: what is not given comes from the parent: probes, must_read, causes; and for a cause that both have, each
+    threshold, the remedy and the lasting fix. A playbook without probes and causes also has the parent's conditions,
+    before its own.
 
-    Raises: the problems' error, with a line for each fault.
+    Raises: the problems' error, with a line for each problem.
     """
     work = _Assembly(shape, document, parent, tables, problems)
     probes = work.probes()
@@ -63,7 +63,7 @@ def assemble(
 
 
 class _Assembly:
-    """One playbook on its way; every fault is noted where it stands."""
+    """The assembly of one playbook. Every problem is noted with its line."""
 
     def __init__(
         self,
@@ -117,7 +117,7 @@ class _Assembly:
                 self._wrong(f"{key} of {name} {says}", "define_probes", index, *key.split("."))
 
             if shape.name in self._known_probes:
-                complain("name", "is one of the house's probes; choose another name")
+                complain("name", "is a built-in probe; choose another name")
             elif shape.name in own or shape.name in inherited:
                 complain("name", "is defined already; choose another name")
             made = make_probe(shape, complain)
@@ -133,7 +133,8 @@ class _Assembly:
                 if given is None:
                     parent = self._shape.extends
                     self._wrong(
-                        f"must_read of {parent} names {name}, which is not asked here: give must_read", "probes"
+                        f"must_read of {parent} names {name}, which is not among the probes: set must_read here",
+                        "probes",
                     )
                 else:
                     self._unknown("probe", name, probes, "must_read (it has to be among probes)", "must_read", index)
@@ -166,7 +167,7 @@ class _Assembly:
     def _covered(self, cause: Cause, probes: Mapping[str, Probe], *path: str | int) -> None:
         missing = [name for name in cause.probes if name not in probes]
         if missing:
-            self._wrong(f"{cause.name} looks at {', '.join(missing)}: add to probes, or leave the cause out", *path)
+            self._wrong(f"{cause.name} needs {', '.join(missing)}: add it to probes, or leave the cause out", *path)
 
     def _weighed(
         self, cause: Cause, shape: CauseShape, inherited: WeighedCause | None, path: tuple[str | int, ...]
@@ -201,11 +202,11 @@ class _Assembly:
         own: set[str] = set()
         for index, shape in enumerate(self._shape.conditions or ()):
             if shape.name in own:
-                self._wrong(f"a condition {shape.name} is there already; choose another name", "conditions", index)
+                self._wrong(f"a condition {shape.name} exists already; choose another name", "conditions", index)
             own.add(shape.name)
             condition = self._condition(shape, probes, index)
             if condition is not None:
-                found[shape.name] = condition  # one of the same name takes the parent's place
+                found[shape.name] = condition  # replaces the parent's condition of the same name
         return tuple(found.values())
 
     def _condition(self, shape: ConditionShape, probes: Mapping[str, Probe], index: int) -> Condition | None:
@@ -240,5 +241,5 @@ class _Assembly:
 
 
 def _tidy(value: float) -> float:
-    """A whole figure without a decimal point, because people will read it."""
+    """A whole number without a decimal point, because people will read it."""
     return int(value) if value.is_integer() and abs(value) < 1 << 53 else value

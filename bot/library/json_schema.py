@@ -1,4 +1,4 @@
-"""The JSON Schema of a playbook's file, for editors: what the checks hold to, with a word to every key."""
+"""The JSON Schema of a playbook's file, for editors, with a description of every key."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def json_schema(probes: Iterable[str], causes: Iterable[str]) -> dict[str, Any]:
-    """Return the schema; the names of probes and causes become its suggestions.
+    """Return the schema. It suggests the names of these probes and causes.
 
-    Shape: what hangs on several keys together (thresholds of a cause, names in an expression) is not in it.
+    Shape: rules that span several keys (the thresholds of a cause, the names in an expression) are not in it.
     """
-    from pydantic.json_schema import GenerateJsonSchema  # for editors only: no check waits for its import
+    from pydantic.json_schema import GenerateJsonSchema  # imported here, because a check does not need it
 
     schema = GenerateJsonSchema().generate(core_schema())
     words = {
@@ -48,7 +48,7 @@ def _list_of(nullable: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe(schema: Any, words: dict[frozenset[str], dict[str, str]]) -> None:
-    """Walk the schema and give every key its description in place of a title; a table is known by its keys."""
+    """Walk the schema and replace every key's title by its description. Tables are recognised by their keys."""
     if isinstance(schema, list):
         for item in schema:
             _describe(item, words)

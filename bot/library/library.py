@@ -1,4 +1,4 @@
-"""The library: every playbook there is, read whole at start, so that no fault waits for the night it is needed."""
+"""The library: every playbook, loaded and checked at the start, so that mistakes show before they matter."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _LONGEST_CHAIN = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draft:
-    """A file that has a playbook's shape, and is not yet put together."""
+    """A valid playbook file that is not assembled yet."""
 
     path: Path
     shape: PlaybookShape
@@ -38,8 +38,8 @@ class _Draft:
 class Library:
     """The playbooks by name.
 
-    Shape: a playbook in a later folder takes the place of one of the same name in an earlier folder, and may extend
-    the one whose place it takes.
+    Shape: a playbook in a later folder replaces one of the same name in an earlier folder, and may extend the one that
+    it replaces.
     """
 
     __slots__ = ("_causes", "_checker", "_drafts", "_playbooks", "_probes")
@@ -72,7 +72,7 @@ class Library:
                 except PlaybookError as fault:
                     faults.append(fault)
             drafts += inside.values()
-        _raise_all(faults)  # before putting together: what extends a broken file would be said to be broken too
+        _raise_all(faults)  # before assembling, so that what extends a broken file is not reported too
         library._drafts = tuple(drafts)
         library._playbooks = library._assembled()
         return library
@@ -99,7 +99,7 @@ class Library:
         return self._playbooks[name]
 
     def check_file(self, path: Path) -> Playbook:
-        """Return the playbook that a file holds, as this library would take it in.
+        """Return a file's playbook, as if it were in this library.
 
         Raises: PlaybookError, with file and line, when it cannot be used as written.
         """
@@ -137,7 +137,7 @@ class Library:
 
 
 class _Assembler:
-    """Puts drafts together, each after the one that it extends."""
+    """Assembles drafts, each after the one that it extends."""
 
     def __init__(self, drafts: Sequence[_Draft], probes: Mapping[str, Probe], causes: Mapping[str, Cause]) -> None:
         self._drafts = drafts
@@ -149,7 +149,7 @@ class _Assembler:
             problems = draft.problems()
             line = draft.document.line_of("extends")
             if len(below) > _LONGEST_CHAIN:
-                problems.fail(line, f"extends more than {_LONGEST_CHAIN} playbooks, one the other")
+                problems.fail(line, f"extends a chain of more than {_LONGEST_CHAIN} playbooks")
             if draft in below:
                 chain = " extends ".join(link.shape.name for link in (*below[below.index(draft) :], draft))
                 problems.fail(line, f"goes in a circle: {chain}")
@@ -163,7 +163,7 @@ class _Assembler:
         return self._done[id(draft)]
 
     def _parent(self, draft: _Draft, line: int, problems: Problems) -> _Draft:
-        """The latest playbook of that name; for one that extends its own name, the latest before it."""
+        """The latest playbook of that name; if a playbook extends its own name, the latest before it."""
         place = next(index for index, other in enumerate(self._drafts) if other is draft)
         own_name = draft.shape.extends == draft.shape.name
         candidates = self._drafts[:place] if own_name else self._drafts

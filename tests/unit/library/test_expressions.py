@@ -20,17 +20,17 @@ from tests.unit.library.tables import snapshot
     ("text", "says"),
     [
         ("cpu.hotest_sys_percent > 5", 'cpu has no field "hotest_sys_percent". Did you mean hottest_sys_percent'),
-        ("cgroup.dying > 5", '"cgroup" is no probe. Did you mean cgroups?'),
+        ("cgroup.dying > 5", '"cgroup" is not a probe. Did you mean cgroups?'),
         ("dying > 5", '"dying" is not known; name a field as probe.field.'),
-        ("cgroups > 5", "cgroups is a whole reading; name a field of it"),
+        ("cgroups > 5", "cgroups is a reading; name one of its fields"),
         ("units.services == 5", "units.services is not a number, a text or a yes or no"),
-        ("cgroups.dying", "it comes to a number; a condition comes to yes or no"),
-        ("host.kernel", "it comes to text"),
-        ("1 < 2", "it looks at no reading"),
-        ("True", "it looks at no reading"),
+        ("cgroups.dying", "its value is a number; a condition is a yes or no"),
+        ("host.kernel", "its value is text"),
+        ("1 < 2", "it uses no reading"),
+        ("True", "it uses no reading"),
         ("cgroups.dying > '5'", "cgroups.dying is a number and '5' is text; they cannot be compared"),
-        ("host.kernel > '5'", "host.kernel is text, which has no more and less"),
-        ("units.systemd > False", "units.systemd is a yes or no, which has no more and less"),
+        ("host.kernel > '5'", "host.kernel is text, which has no order"),
+        ("units.systemd > False", "units.systemd is a yes or no, which has no order"),
         ("units.systemd == 1", "units.systemd is a yes or no and 1 is a number; they cannot be compared"),
         ("cgroups.dying and units.systemd", "cgroups.dying is a number, and and takes a yes or no"),
         ("not cgroups.dying", "cgroups.dying is a number, and not takes a yes or no"),
@@ -43,13 +43,13 @@ from tests.unit.library.tables import snapshot
         ("kernel_log.kinds == ('a',)", "kernel_log.kinds is a list of texts"),
         ("cgroups.growth == None", "None is not a value here"),
         ("cgroups.growth is None", "None is not a value here"),
-        ("units.systemd is True", "it says is; write == or !="),
+        ("units.systemd is True", "`is` is not allowed; write == or !="),
         ("cgroups.dying = 5", "not an expression at character 15: invalid syntax"),
         ("cgroups.dying > 5 && units.systemd", "write and, not &&"),
         ("cgroups.dying > 5 || units.systemd", "write or, not ||"),
         ("!units.systemd", "write not, not !"),
-        ("units.systemd & units.systemd", "it joins with & | ^ << or >>"),
-        ("1 << cgroups.dying > 5", "it joins with & | ^ << or >>"),
+        ("units.systemd & units.systemd", "& | ^ << and >> are not allowed"),
+        ("1 << cgroups.dying > 5", "& | ^ << and >> are not allowed"),
         ("~cgroups.dying > 5", "~cgroups.dying is not allowed"),
         ("cgroups.dying if units.systemd else 5", "is not allowed"),
         ("cgroups.siblings['cpu'] > 5", "is not allowed"),
@@ -86,7 +86,7 @@ def test_slip_is_told_with_what_would_be_right(text: str, says: str | None) -> N
 
 
 def test_probe_that_is_there_and_not_asked_is_told_so() -> None:
-    with pytest.raises(ExpressionError, match="reclaim is not asked by this playbook; add it to probes"):
+    with pytest.raises(ExpressionError, match="reclaim is not read by this playbook; add it to probes"):
         read_expression("reclaim.memory_full_avg10 > 1", {"cpu": READINGS["cpu"]}, {"reclaim"})
 
 
@@ -120,7 +120,7 @@ def test_condition_over_a_real_reading_holds() -> None:
     assert read_expression("cgroups.dying > 1000 and cgroups.mode == 'v1'", READINGS).holds(look) is True
     unknown = read_expression("cgroups.growth > 0", READINGS).holds(look)
     assert not isinstance(unknown, bool)
-    assert unknown.because == "cgroups.growth is not told by this node"
+    assert unknown.because == "cgroups.growth is not reported by this node"
 
 
 _ATTACKS = [
