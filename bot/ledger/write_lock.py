@@ -1,6 +1,6 @@
-"""Turns at a database that one thread at a time may write: those who wait are woken, and do not look again and again.
+"""A lock for the threads that write to SQLite. Waiting threads are woken, and do not poll.
 
-SQLite itself lets who finds it locked sleep for longer and longer; https://sqlite.org/c3ref/busy_timeout.html
+SQLite itself makes a waiting writer sleep for longer and longer; https://sqlite.org/c3ref/busy_timeout.html
 """
 
 from __future__ import annotations
@@ -11,27 +11,27 @@ from collections.abc import Iterator
 
 
 class WriteLock:
-    """One thread of this program at a time; those who say so go first."""
+    """Held by one thread of this program at a time; urgent threads go first."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
-        self._is_taken = False
-        self._first = 0
+        self._is_held = False
+        self._urgent = 0
 
     @contextlib.contextmanager
-    def taken(self, *, first: bool, seconds: float) -> Iterator[bool]:
-        """Wait for a turn, so long at most, and have it for the length of a block; False where it did not come."""
+    def held(self, *, urgent: bool, seconds: float) -> Iterator[bool]:
+        """Wait for the lock for at most `seconds`, and hold it for the length of a block; yield False on a time-out."""
         with self._changed:
-            self._first += first
+            self._urgent += urgent
             try:
-                came = self._changed.wait_for(lambda: not self._is_taken and (first or not self._first), seconds)
+                is_ours = self._changed.wait_for(lambda: not self._is_held and (urgent or not self._urgent), seconds)
             finally:
-                self._first -= first
-            self._is_taken = self._is_taken or came
+                self._urgent -= urgent
+            self._is_held = self._is_held or is_ours
         try:
-            yield came
+            yield is_ours
         finally:
-            if came:
+            if is_ours:
                 with self._changed:
-                    self._is_taken = False
+                    self._is_held = False
                     self._changed.notify_all()
