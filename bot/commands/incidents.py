@@ -43,7 +43,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def run_show(arguments: argparse.Namespace) -> int:
-    """Print one incident.
+    """Print an incident.
 
     Raises: UnknownIncident when there is no such incident.
     """

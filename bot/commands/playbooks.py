@@ -39,7 +39,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Check one file; a fault is a usage error with file and line."""
+    """Check a file; a fault is a usage error with file and line."""
     from bot import app
 
     playbook = app.library(options.settings(arguments).playbooks).check_file(arguments.file)

@@ -64,8 +64,8 @@ def run(arguments: argparse.Namespace) -> int:
     nodes = options.inventory(arguments, settings).nodes
     named = Names(nodes).found(alarm, [signal for signal in signals if signal.firing], places)
     route = rules.routes.of_alarm(replace(alarm, signals=tuple(signals)))
-    told = _document(alarm, named, route)
-    print(json.dumps(told, indent=2, ensure_ascii=False) if arguments.json else _text(alarm, named, route))
+    document = _document(alarm, named, route)
+    print(json.dumps(document, indent=2, ensure_ascii=False) if arguments.json else _text(alarm, named, route))
     return 0
 
 
@@ -78,10 +78,10 @@ def _alarm(file: str, source: str | None) -> tuple[Alarm, tuple[Signal, ...]]:
 
     raw = _raw(file)
     try:
-        told = read_body(raw)
-        if (source or ("pagerduty" if "event" in told or "incident" in told else "")) == "pagerduty":
-            alerts = told.get("alerts")
-            if isinstance(incident := told.get("incident"), dict):
+        body = read_body(raw)
+        if (source or ("pagerduty" if "event" in body or "incident" in body else "")) == "pagerduty":
+            alerts = body.get("alerts")
+            if isinstance(incident := body.get("incident"), dict):
                 alarm = alarm_of(incident, Happening.FIRED, None)
                 delivery = Delivery(SourceKind.PAGERDUTY, alarm.case, alarm)
             else:
@@ -90,8 +90,8 @@ def _alarm(file: str, source: str | None) -> tuple[Alarm, tuple[Signal, ...]]:
                 signals_of(alert for alert in alerts if isinstance(alert, dict)) if isinstance(alerts, list) else ()
             )
         else:
-            kind = source or ("grafana" if "orgId" in told or told.get("version") == "1" else "alertmanager")
-            delivery = group_of(SourceKind(kind), told)
+            kind = source or ("grafana" if "orgId" in body or body.get("version") == "1" else "alertmanager")
+            delivery = group_of(SourceKind(kind), body)
             signals = delivery.alarm.signals if delivery.alarm is not None else ()
     except MalformedDelivery as no:
         raise UsageError(

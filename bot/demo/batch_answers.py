@@ -37,7 +37,7 @@ def _read(script: str) -> Request:
 
 @dataclass(slots=True)
 class BatchAnswers:
-    """Answers one batch. `send` writes bytes to the connection and waits while it is full."""
+    """Answers a batch. `send` writes bytes to the connection and waits while it is full."""
 
     request: Request
     machine: CommandRunner
@@ -65,7 +65,7 @@ class BatchAnswers:
             await self._part(second_name, second[second_name])
 
     async def _part(self, name: str, ways: tuple[Way, ...]) -> None:
-        """Answer the questions of one lane and send the answers together, as the script does."""
+        """Answer the questions of a lane and send the answers together, as the script does."""
         frames = ""
         answered: set[str] = set()
         for way in ways:
@@ -77,7 +77,7 @@ class BatchAnswers:
         await self.send(frames.encode())
 
     async def _way(self, part: str, way: Way) -> tuple[str, bool]:
-        """Run one command; return its frame, and whether it printed anything."""
+        """Run a command; return its frame, and whether it printed anything."""
         started = self.machine.uptime()
         try:
             async with asyncio.timeout(way.limit_seconds):

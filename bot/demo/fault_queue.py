@@ -1,4 +1,4 @@
-"""A queue of faults, each for the next calls of one name."""
+"""A queue of faults, each for the next calls of a name."""
 
 from __future__ import annotations
 

@@ -12,7 +12,7 @@ KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
 class PageFiles:
-    """Serves one folder: `index.html`, its scripts, styles and pictures."""
+    """Serves a folder: `index.html`, its scripts, styles and pictures."""
 
     def __init__(self, folder: Path, guard: PageGuard) -> None:
         self._folder = folder

@@ -43,7 +43,7 @@ class _Login(asyncssh.SSHServer):
 
 
 class NodeServer:
-    """The SSH server of one simulated node. It keeps its port when its fault changes."""
+    """The SSH server of a simulated node. It keeps its port when its fault changes."""
 
     def __init__(self, machine: CommandRunner, login_key: asyncssh.SSHKey, fault: Fault | None = None) -> None:
         self.machine = machine

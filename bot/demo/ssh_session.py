@@ -21,7 +21,7 @@ ANSWERS_BEFORE_CLOSING = 1  # lanes' worth
 
 
 class ExecSession(asyncssh.SSHServerSession[bytes]):
-    """Accepts one exec request. Shells, terminals, subsystems and forwarding are refused."""
+    """Accepts an exec request. Shells, terminals, subsystems and forwarding are refused."""
 
     def __init__(self, machine: CommandRunner, fault: Fault | None) -> None:
         self._machine = Faulty(machine, fault)

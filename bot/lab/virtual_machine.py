@@ -1,4 +1,4 @@
-"""Nodes with their own kernel: QEMU with software emulation, one process a node, without root or network devices.
+"""Nodes with their own kernel: QEMU with software emulation, a process per node, without root or network devices.
 
 KVM is not used: even where /dev/kvm opens, Debian's kernel may hang in it without any message.
 """

@@ -57,7 +57,7 @@ _OF_STORM = (
 
 
 class Cases:
-    """The store of the cases. Each method is one blocking transaction; the contract says what it guarantees.
+    """The store of the cases. Each method is a blocking transaction; the contract says what it guarantees.
 
     Shape: `time` replaces the database's clock in tests.
     """

@@ -37,7 +37,7 @@ _OLD = delete(DELIVERIES).where(DELIVERIES.c.done, DELIVERIES.c.kept_at < bindpa
 
 
 class Inbox:
-    """One runner's inbox. Each method is one blocking transaction; the contract says what it guarantees.
+    """One runner's inbox. Each method is a blocking transaction; the contract says what it guarantees.
 
     Shape: `time` replaces the database's clock in tests.
     """

@@ -53,7 +53,7 @@ def live(connection: Connection, now: datetime, silent: timedelta = SILENT) -> l
 
 
 class Leases:
-    """One runner's leases. Each method is one blocking transaction; `contracts.Leases` says what it guarantees.
+    """One runner's leases. Each method is a blocking transaction; `contracts.Leases` says what it guarantees.
 
     Shape: `presence` shows at once that a runner is gone. `time` replaces the database's clock in tests.
     """

@@ -23,7 +23,7 @@ from bot.ledger.tables import INCIDENTS
 
 
 class Ledger:
-    """Reads and appends. Each method is one blocking transaction; the contract says what it guarantees.
+    """Reads and appends. Each method is a blocking transaction; the contract says what it guarantees.
 
     Shape: `time` replaces the database's clock in tests.
     """

@@ -27,7 +27,7 @@ _SOON = ""  # sorts before every instant
 
 
 class Outbox:
-    """Stores one row for each (incident, part). Each method is one blocking transaction."""
+    """Stores a row for each (incident, part). Each method is a blocking transaction."""
 
     def __init__(
         self,

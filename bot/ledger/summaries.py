@@ -1,4 +1,4 @@
-"""The list of incidents: one row each, updated with every entry; it can be rebuilt from the entries."""
+"""The list of incidents: a row each, updated with every entry; it can be rebuilt from the entries."""
 
 from __future__ import annotations
 

@@ -65,7 +65,7 @@ TURNS = Table(
     Column("free_at", Text, nullable=False),
 )
 
-# Exclusive holds on nodes: one row a node, from an incident's first step to its end.
+# Exclusive holds on nodes: a row per node, from an incident's first step to its end.
 HOLDS = Table(
     "holds",
     _METADATA,

@@ -63,7 +63,7 @@ def assemble(
 
 
 class _Assembly:
-    """The assembly of one playbook. Every problem is noted with its line."""
+    """The assembly of a playbook. Every problem is noted with its line."""
 
     def __init__(
         self,

@@ -1,4 +1,4 @@
-"""Probes that a playbook defines in YAML: one read-only command, and fields found in its output."""
+"""Probes that a playbook defines in YAML: a read-only command, and fields found in its output."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class CustomProbe:
 
 @dataclass(frozen=True, slots=True)
 class _Finder:
-    """Finds one field in an output, and its line; None if it is missing or has the wrong type."""
+    """Finds a field in an output, and its line; None if it is missing or has the wrong type."""
 
     name: str
     type: str

@@ -1,4 +1,4 @@
-"""The shape of a playbook's file: one dataclass a table, with the text that editors show for each key.
+"""The shape of a playbook's file: a dataclass per table, with the text that editors show for each key.
 
 The validation uses pydantic-core schemas over plain dataclasses, because pydantic's models take a tenth of a second to
 import and build before every check.
@@ -34,7 +34,7 @@ class ThresholdShape:
 
 @dataclass(frozen=True, slots=True)
 class CauseShape:
-    """How this playbook uses one cause."""
+    """How this playbook uses a cause."""
 
     remedy: list[str] | None = key("Actions that may be offered, in order: disable or mask before reboot.", None)
     lasting_fix: str | None = key("What keeps it from coming back, in one line: the image, the kernel.", None)
@@ -101,7 +101,7 @@ SHAPES = (ThresholdShape, CauseShape, ConditionShape, FieldShape, ProbeShape, Pl
 
 
 def _table(kind: type[Any], **schemas: CoreSchema) -> CoreSchema:
-    """The schema of one dataclass: its fields in order, those with a default optional, nothing else allowed."""
+    """The schema of a dataclass: its fields in order, those with a default optional, nothing else allowed."""
     arguments = []
     for column in fields(kind):
         schema = schemas[column.name]

@@ -1,4 +1,4 @@
-"""Runs one batch in a shell and reads its answers, over SSH as on this machine."""
+"""Runs a batch in a shell and reads its answers, over SSH as on this machine."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ class KubernetesApi:
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
-        """Send one call and return the answer.
+        """Send a call and return the answer.
 
         Raises: UnknownCluster when no cluster of that name is configured; ConnectionLost when there was no answer.
         """

@@ -33,7 +33,7 @@ class ReplayTransport:
 
 
 def dump(runs: Iterable[Completed]) -> str:
-    """Return runs as the text of a recording: one JSON object a line, the first with the format version."""
+    """Return runs as the text of a recording: a JSON object per line, the first with the format version."""
     rows: list[dict[str, Any]] = [{"recording": FORMAT}]
     for run in runs:
         row = asdict(run)

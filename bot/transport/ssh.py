@@ -1,4 +1,4 @@
-"""Nodes over SSH: one connection a check, host keys always verified, a time limit for every stage."""
+"""Nodes over SSH: a connection per check, host keys always verified, a time limit for every stage."""
 
 from __future__ import annotations
 

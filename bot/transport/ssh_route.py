@@ -75,7 +75,7 @@ def route(node: Node, keyring: Keyring) -> tuple[Hop, ...]:
 
 
 def _hop(node: Node, keyring: Keyring, host: str, port: int | None, user: str | None, jump: bool) -> tuple[Hop, str]:
-    """Return one server, and the jump hosts that its config names."""
+    """Return a server, and the jump hosts that its config names."""
     options: dict[str, Any] = {
         "host": host,
         "config": [],

@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 HEAD_START_SECONDS = 0.25
 
-Address: TypeAlias = Any  # one entry of socket.getaddrinfo
+Address: TypeAlias = Any  # an entry of socket.getaddrinfo
 LookUp: TypeAlias = Callable[..., list[Address]]
 
 

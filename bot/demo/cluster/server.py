@@ -62,7 +62,7 @@ class ClusterServer:
             self._runner = None
 
     def kubeconfig(self, context: str = "demo") -> str:
-        """Return a kubeconfig with one context for this cluster."""
+        """Return a kubeconfig with a context for this cluster."""
         return json.dumps(
             {
                 "apiVersion": "v1",

@@ -12,7 +12,7 @@ from bot.demo.machine.state import Moment, State
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Output, errors and exit status of one command."""
+    """Output, errors and exit status of a command."""
 
     stdout: bytes = b""
     stderr: bytes = b""
@@ -37,7 +37,7 @@ class CommandRunner(Protocol):
         ...
 
     async def run(self, argv: Sequence[str]) -> Answer:
-        """Run one command. It takes as long as the real one would."""
+        """Run a command. It takes as long as the real one would."""
         ...
 
 

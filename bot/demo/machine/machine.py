@@ -15,7 +15,7 @@ from bot.demo.machine.fragments import FRAGMENTS
 from bot.demo.machine.state import Moment, State
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
-# An action is one shell command, plain or behind a check of the boot id.
+# An action is a shell command, plain or behind a check of the boot id.
 _FENCE = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S+) && exec (?:sudo -n systemctl reboot)')
 _PLAIN = re.compile(r"sudo -n (?:systemctl [a-z]+[A-Za-z0-9@:._ \\-]*|sysctl -w vm\.drop_caches=3)")
 
@@ -48,7 +48,7 @@ class Machine:
         return self.now().uptime
 
     async def run(self, argv: Sequence[str]) -> Answer:
-        """Run one command. It takes as long as the real one would; an unknown one ends with status 127."""
+        """Run a command. It takes as long as the real one would; an unknown one ends with status 127."""
         root = False
         if argv[:2] == ("sudo", "-n") or list(argv[:2]) == ["sudo", "-n"]:
             if not self.state.sudo:

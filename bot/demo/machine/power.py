@@ -32,7 +32,7 @@ class ActingMachine(Machine):
         self.done: list[str] = []  # every change so far, in order
 
     async def run(self, argv: Sequence[str]) -> Answer:
-        """Run one command. `sudo -l` shows that a plan is being made, which starts the fault that reboots the node."""
+        """Run a command. `sudo -l` shows that a plan is being made, which starts the fault that reboots the node."""
         if self._fault is Fault.BOOTED_BY_SOMEBODY and "-l" in argv[2:3] and self._going_down is None:
             self._going_down = asyncio.get_running_loop().create_task(self._reboot(SOMEBODY_WAITS))
             self._fault = None

@@ -81,7 +81,7 @@ class Loop:
 
     @property
     def turn(self) -> float:
-        """Seconds from one start to the next."""
+        """Seconds from a start to the next."""
         return self.runs + self.rests
 
     def at(self, uptime: float) -> tuple[int, bool, float]:
@@ -242,7 +242,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """Everything about one simulated node."""
+    """Everything about a simulated node."""
 
     name: str
     system: System

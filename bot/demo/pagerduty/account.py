@@ -92,7 +92,7 @@ class AccountEvent:
 
 
 class Account:
-    """The state of one account. `listeners` are called with every event."""
+    """The state of an account. `listeners` are called with every event."""
 
     def __init__(self, clock: Clock, random_bytes: RandomBytes) -> None:
         self.clock = clock

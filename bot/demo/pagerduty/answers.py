@@ -1,4 +1,4 @@
-"""The REST API's answers, one method a call."""
+"""The REST API's answers, a method per call."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from bot.demo.fault_queue import EVERYTHING, FaultQueue
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What goes wrong with one call.
+    """What goes wrong with a call.
 
     Shape: with `is_after_effect` the call takes effect and only its answer is lost. `headers` are those of a 429.
     """

@@ -1,4 +1,4 @@
-"""The simulated PagerDuty: one server on loopback for the tests and the demo."""
+"""The simulated PagerDuty: a server on loopback for the tests and the demo."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class PagerDuty:
         return self._rest.faults
 
     def asked(self, call: str = "") -> list[RecordedCall]:
-        """Return the calls so far, or only those of one name."""
+        """Return the calls so far, or only those of a name."""
         return [each for each in self._rest.asked if call in ("", each.call)]
 
     def note_on(self, incident: Incident) -> str:

@@ -187,7 +187,7 @@ class Webhooks:
                 del subscription.queues[resource]
 
     async def _deliver_webhook(self, subscription: Subscription, webhook_id: str, kind: str, body: bytes) -> None:
-        """Deliver one webhook. Time-outs, 5xx and 429 are retried; any other 4xx gives up at once."""
+        """Deliver a webhook. Time-outs, 5xx and 429 are retried; any other 4xx gives up at once."""
         for wait in (*self._persistence.tries_after, None):
             status = await self._post(subscription, webhook_id, kind, body)
             if 200 <= status < 300:

@@ -18,7 +18,7 @@ from bot.demo.slack.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """The arguments and the workspace of one call. `origin` is the server's address."""
+    """The arguments and the workspace of a call. `origin` is the server's address."""
 
     arguments: Arguments
     workspace: Workspace

@@ -43,5 +43,5 @@ class Way(Protocol):
     async def deliver(
         self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
     ) -> Delivered:
-        """Deliver one payload and wait for the acknowledgement; `attempt` is the number of earlier attempts."""
+        """Deliver a payload and wait for the acknowledgement; `attempt` is the number of earlier attempts."""
         ...

@@ -16,7 +16,7 @@ UPLOAD = "upload"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What goes wrong with one call."""
+    """What goes wrong with a call."""
 
     status: int = 200
     error: str = ""

@@ -1,4 +1,4 @@
-"""The state that the page shows to one person: what they may see, and nothing else."""
+"""The state that the page shows to a person: what they may see, and nothing else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated Slack workspace: one server on loopback for the tests and the demo."""
+"""The simulated Slack workspace: a server on loopback for the tests and the demo."""
 
 from __future__ import annotations
 
@@ -216,7 +216,7 @@ class SlackWorkspace:
         return self.state.homes.get(self.state.user(user).id)
 
     def asked(self, method: str = "") -> list[RecordedCall]:
-        """Return the Web API calls so far, or only those of one method."""
+        """Return the Web API calls so far, or only those of a method."""
         return [each for each in self._api.asked if method in ("", each.method)]
 
     async def until(self, question: Callable[[], T | None], timeout: timedelta = LONG, what: str = "a condition") -> T:

@@ -15,7 +15,7 @@ Rule: TypeAlias = Callable[[Any, str], Iterable[Problem]]
 
 
 def problem(says: str, at: str) -> Problem:
-    """Return one problem in Slack's format.
+    """Return a problem in Slack's format.
 
     Example: `problem("must provide a string", "/blocks/0") == "must provide a string [json-pointer:/blocks/0]"`
     """

@@ -29,7 +29,7 @@ def sign(secret: str, timestamp: int, body: bytes) -> dict[str, str]:
 
 
 class SignedHttp:
-    """Delivers to one address, such as `https://bot.example/slack/events`."""
+    """Delivers to an address, such as `https://bot.example/slack/events`."""
 
     def __init__(
         self,
@@ -59,7 +59,7 @@ class SignedHttp:
     async def deliver(
         self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
     ) -> Delivered:
-        """POST one payload. Any 2xx in time is an acknowledgement."""
+        """POST a payload. Any 2xx in time is an acknowledgement."""
         if kind == "slash_commands":
             body, content_type = urlencode(payload).encode(), FORM
         elif kind == "interactive":

@@ -50,13 +50,13 @@ class SocketMode:
         return sum(not each.is_leaving and not each.socket.closed for each in self._connections)
 
     def ticket(self) -> str:
-        """Return the address for one new connection. It works once."""
+        """Return the address for a new connection. It works once."""
         ticket = self._names.secret()
         self._tickets.add(ticket)
         return f"{self.origin.replace('http', 'ws', 1)}/link/?ticket={ticket}&app_id={APP_ID}"
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        """Serve one connection of the app until it ends."""
+        """Serve a connection of the app until it ends."""
         ticket = request.query.get("ticket", "")
         if ticket not in self._tickets:
             raise web.HTTPForbidden(text="no such ticket")
@@ -101,7 +101,7 @@ class SocketMode:
     async def deliver(
         self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
     ) -> Delivered:
-        """Send one envelope and wait for its acknowledgement."""
+        """Send an envelope and wait for its acknowledgement."""
         envelope: dict[str, Any] = {
             "envelope_id": self._names.envelope(),
             "type": kind,

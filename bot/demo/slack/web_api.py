@@ -108,7 +108,7 @@ class WebApi:
         ]
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Answer one call, with its faults and rate limits."""
+        """Answer a call, with its faults and rate limits."""
         method = request.match_info.get("method", "")
         if method not in HANDLERS:
             return web.json_response({"ok": False, "error": "unknown_method", "req_method": method})

@@ -112,7 +112,7 @@ class Workspace:
         return message
 
     def find(self, channel: str, ts: str) -> Message | None:
-        """Return one message, None if there is no such message."""
+        """Return a message, None if there is no such message."""
         return self._messages.get(channel, {}).get(ts)
 
     def messages(self, channel: str, user: str | None = None) -> list[Message]:
