@@ -120,7 +120,7 @@ async def _slack_and_pagerduty(nodes: Path, policy: str) -> AsyncIterator[str]:
                 yield (
                     f"\nA Slack workspace with the bot in it, in your browser:\n  {slack.page_url}\n"
                     f"There, in #oncall-gpu, type:\n  /zombie check {known.names[0]}\n"
-                    "A PagerDuty too: fire an alert there, then look at its note, and at #alerts in Slack:\n"
+                    "A simulated PagerDuty: fire an alert there, then look at its note, and at #alerts in Slack:\n"
                     f"  {pagerduty.page_url}\n\n"
                 )
             finally:

@@ -40,7 +40,7 @@ class Ledger:
         if not is_stream(stream):
             raise ValueError(f"{stream!r} cannot name a stream")
         if not is_who(by):
-            raise ValueError(f"{by!r} cannot stand for whoever made an entry")
+            raise ValueError(f"{by!r} cannot be the author of an entry")
         if (stream == HOUSE) != isinstance(event, HOUSE_EVENTS) or (stream != HOUSE and expected_seq is None):
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {stream} so.")
         with self._database.writing() as connection:
