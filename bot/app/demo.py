@@ -1,4 +1,4 @@
-"""The demo, put together: the same check as any, pointed at simulated nodes or at the lab's."""
+"""The demo: an ordinary check, on simulated nodes or on the lab's."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from bot.app.parts import DEFAULT_PLAYBOOK, inventory, library, now, ssh_transpo
 from bot.app.serve import slack_tokens
 from bot.app.service import Service
 from bot.app.watching import shown_progress, terminal_width
-from bot.demo.cluster.of_fleet import SETTINGS
+from bot.demo.fleet import CLUSTER_SETTINGS
+from bot.demo.session import DemoTools, run_demo
 from bot.demo.slack.people import ALERTS, GROUPS
 from bot.demo.slack.server import SlackWorkspace
-from bot.demo.story import Stage, tell
 from bot.domain.batch import Sampling
 from bot.domain.verdict import Verdict
 from bot.settings import Settings
@@ -39,16 +39,18 @@ units = ["ecs.service", "metrics-shipper.service"]
 max_nodes_at_once = 6
 validation = "20s"
 reboot_deadline = "30s"
-{SETTINGS}"""
+{CLUSTER_SETTINGS}"""
 
 
 def demo(samples: int, command: str) -> int:
     """Run the demo in the terminal and return the exit status; `command` is how the program is called."""
-    return tell(stage(samples, command))
+    return run_demo(demo_tools(samples, command))
 
 
-def stage(samples: int, command: str, beyond_window: timedelta = DEADLINE_BEYOND_WINDOW, policy: str = POLICY) -> Stage:
-    """Return what the story needs; `beyond_window` is how long after it a node may take, `policy` what the bot may."""
+def demo_tools(
+    samples: int, command: str, beyond_window: timedelta = DEADLINE_BEYOND_WINDOW, policy: str = POLICY
+) -> DemoTools:
+    """Return what the demo uses. `beyond_window` is the time that a node has after the sampling window."""
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
     playbook = library().get(DEFAULT_PLAYBOOK)
 
@@ -69,22 +71,22 @@ def stage(samples: int, command: str, beyond_window: timedelta = DEADLINE_BEYOND
             await check(what, heard, concluded)
         return [verdicts[node.name] for node in nodes if node.name in verdicts]
 
-    return Stage(
+    return DemoTools(
         check=look,
-        whole=lambda verdict: verdict_text(verdict, min(100, terminal_width()), colour),
+        full_text=lambda verdict: verdict_text(verdict, min(100, terminal_width()), colour),
         document=document,
         clock=now,
         write=lambda text: print(text, end="", flush=True),
-        ask=input,
+        read_line=input,
         command=command,
-        beside=lambda nodes: _slack_beside(nodes, policy),
-        stays=not sys.stdin.isatty(),
+        extras=lambda nodes: _slack_and_pagerduty(nodes, policy),
+        keeps_running=not sys.stdin.isatty(),
     )
 
 
 @asynccontextmanager
-async def _slack_beside(nodes: Path, policy: str) -> AsyncIterator[str]:
-    """Run the bot in a simulated Slack workspace, over the nodes of an inventory; yields what to do there."""
+async def _slack_and_pagerduty(nodes: Path, policy: str) -> AsyncIterator[str]:
+    """Run the bot with a simulated Slack and PagerDuty, and yield what to do there."""
     folder = nodes.parent
     known = inventory(nodes, os.environ)
     with ExitStack() as stack:
@@ -118,7 +120,7 @@ async def _slack_beside(nodes: Path, policy: str) -> AsyncIterator[str]:
                 yield (
                     f"\nA Slack workspace with the bot in it, in your browser:\n  {slack.page_url}\n"
                     f"There, in #oncall-gpu, type:\n  /zombie check {known.names[0]}\n"
-                    "A PagerDuty beside it: fire an alert there, then look at its note and at #alerts in Slack:\n"
+                    "A simulated PagerDuty: fire an alert there, then look at its note, and at #alerts in Slack:\n"
                     f"  {pagerduty.page_url}\n\n"
                 )
             finally:

@@ -1,4 +1,4 @@
-"""The demo on nodes with a kernel of their own: the lab's that is up, or one booted for it and made sick."""
+"""The demo on virtual machines: the running lab's, or one booted for the demo and given a fault."""
 
 from __future__ import annotations
 
@@ -8,73 +8,75 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from bot.app.demo import POLICY, stage
+from bot.app.demo import POLICY, demo_tools
 from bot.app.lab import LOGIN, lab, recipe, say
-from bot.demo.cluster.of_fleet import SETTINGS as CLUSTER
-from bot.demo.story import tell
+from bot.demo.fleet import CLUSTER_SETTINGS
+from bot.demo.session import run_demo
 from bot.lab.fault import find
-from bot.lab.lab import Lab, Wish
+from bot.lab.lab import Lab, LabRequest
 from bot.lab.node import LabNode
 from bot.lab.virtual_machine import Hardware
 
-BEYOND_WINDOW = timedelta(seconds=85)  # emulated, a node with work of its own answers slowly
-OWN = Wish(nodes=1, cgroups="v1", hardware=Hardware(memory_mib=768))  # so little that the leak does harm
-POLICY_HERE = POLICY.removesuffix(CLUSTER).replace('"30s"', '"10m"') + '[check]\ndeadline = "90s"\n'
-DISEASE = "leaked-memory-cgroups"
+BEYOND_WINDOW = timedelta(seconds=85)  # an emulated node that is busy answers slowly
+OWN_LAB = LabRequest(
+    nodes=1, cgroups="v1", hardware=Hardware(memory_mib=768)
+)  # so little memory that the leak does harm
+POLICY_HERE = POLICY.removesuffix(CLUSTER_SETTINGS).replace('"30s"', '"10m"') + '[check]\ndeadline = "90s"\n'
+FAULT = "leaked-memory-cgroups"
 
 
 @dataclass(frozen=True, slots=True)
-class LabCast:
-    """The lab's nodes as the demo tells of them; `folder` gets copies of the files by which they are reached."""
+class LabDemoNodes:
+    """The lab's nodes, as the demo needs them."""
 
     nodes: Mapping[str, LabNode]
     inventory: Path
-    teaches: Mapping[str, str]
+    descriptions: Mapping[str, str]
 
     @classmethod
-    def of(cls, here: Lab, folder: Path, teaches: Mapping[str, str]) -> LabCast:
-        """Copy the files, so that what the demo writes beside them is no part of the lab."""
+    def of(cls, here: Lab, folder: Path, descriptions: Mapping[str, str]) -> LabDemoNodes:
+        """Copy the lab's files to the demo's folder, so that the demo writes nothing into the lab's own."""
         for name in ("inventory.toml", "known_hosts", "login_key"):
             shutil.copy(here.inventory.with_name(name), folder / name)
-        return cls({node.name: node for node in here.nodes}, folder / "inventory.toml", teaches)
+        return cls({node.name: node for node in here.nodes}, folder / "inventory.toml", descriptions)
 
     @property
-    def says(self) -> str:
+    def summary(self) -> str:
         """What the nodes are."""
-        return f"{len(self.nodes)} of the lab's nodes, each a real Debian: whatever is done there is done for real."
+        return f"{len(self.nodes)} of the lab's nodes, each a real Debian. What you do there really happens."
 
-    def login(self, name: str) -> tuple[str, ...]:
-        """Return the words of the ssh command that leads to a node."""
+    def ssh_command(self, name: str) -> tuple[str, ...]:
+        """Return the ssh command that logs in to a node."""
         node, folder = self.nodes[name], self.inventory.parent
         files = ("-i", str(folder / "login_key"), "-o", f"UserKnownHostsFile={folder / 'known_hosts'}")
         return ("ssh", "-F", "none", *files, "-p", str(node.port), f"{LOGIN}@{node.address}")
 
     async def start(self, seconds: Callable[[], float]) -> None:
-        """They run already."""
+        """Do nothing: they run already."""
 
     async def stop(self) -> None:
-        """They are not ended by the story, but by whoever booted them."""
+        """Do nothing: whoever booted them stops them."""
 
 
 def demo_on_lab(samples: int, command: str, environment: Mapping[str, str]) -> int:
-    """Run the demo on the lab that is up; where none is, boot one for it, make it sick, and end it afterwards.
+    """Run the demo on the running lab. If none runs, boot one, give it a fault, and shut it down afterwards.
 
     Raises: UsageError when this machine cannot boot one.
     """
     here = lab(environment)
-    on_stage = stage(samples, command, BEYOND_WINDOW, POLICY_HERE)
+    tools = demo_tools(samples, command, BEYOND_WINDOW, POLICY_HERE)
     if nodes := here.nodes:
-        return tell(on_stage, lambda folder: LabCast.of(here, folder, _as_they_are(nodes)))
-    (node,) = here.up(recipe("bookworm"), OWN)
+        return run_demo(tools, lambda folder: LabDemoNodes.of(here, folder, _described(nodes)))
+    (node,) = here.up(recipe("bookworm"), OWN_LAB)
     try:
-        say(f"{node.name}: it gets the founding disease, for real …")
-        outcome = find(DISEASE).make(node)
+        say(f"{node.name}: making memory cgroups leak, for real …")
+        outcome = find(FAULT).make(node)
         say(f"  {outcome.says}")
-        teaches = {node.name: f"ecs.service leaks memory cgroups, for real, on cgroup {node.cgroups}"}
-        return tell(on_stage, lambda folder: LabCast.of(here, folder, teaches))
+        descriptions = {node.name: f"ecs.service leaks memory cgroups, for real, on cgroup {node.cgroups}"}
+        return run_demo(tools, lambda folder: LabDemoNodes.of(here, folder, descriptions))
     finally:
         here.down()
 
 
-def _as_they_are(nodes: Sequence[LabNode]) -> dict[str, str]:
-    return {node.name: f"of the lab that is up: {node.kind}, cgroup {node.cgroups}" for node in nodes}
+def _described(nodes: Sequence[LabNode]) -> dict[str, str]:
+    return {node.name: f"a node of the running lab: {node.kind}, cgroup {node.cgroups}" for node in nodes}

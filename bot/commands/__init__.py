@@ -1,4 +1,4 @@
-"""The terminal's commands: one file a command, and this visible list of them."""
+"""The terminal's commands: a file per command, and this visible list of them."""
 
 from __future__ import annotations
 

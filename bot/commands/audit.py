@@ -1,31 +1,46 @@
-"""`zombie audit`: whether the record is whole, and the record for keeping elsewhere."""
+"""`zombie audit`: verify the record, and export it."""
 
 from __future__ import annotations
 
 import argparse
 import re
 
+from bot.commands import options
+
+_EXAMPLES = """examples:
+  zombie audit verify
+  zombie audit verify --head 3f9a1c04b7de          the hash on a closing card must be in the record
+  zombie audit export > record.jsonl
+"""
+
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser("audit", help="say whether the record is whole; export it")
+    parser = options.add_parser(
+        commands,
+        "audit",
+        "verify that the record is intact, or export it",
+        "Every entry of the record is chained to the one before by a hash. Verify the chain, or export the entries.",
+        _EXAMPLES,
+    )
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    verify = verbs.add_parser(
+    verify = options.add_parser(
+        verbs,
         "verify",
-        help="compute every hash again and name what is broken",
-        description="Compute the hash of every entry again, compare each end with what the house noted of it, and name "
-        "what is broken as INCIDENT/ENTRY. A record that was cut at its end or written anew as a whole is found by a "
-        "hash that was noted elsewhere: each closing card and note carries one.",
-        epilog="exit status: 0 the record is whole, 1 it is broken, 2 it cannot be read",
+        "recompute every hash and list what is broken",
+        "Recompute the hash of every entry, compare each incident's end with its note in the stream house, and list "
+        "what is broken as INCIDENT/ENTRY. A record that was truncated or rewritten as a whole shows only against a "
+        "hash that was noted elsewhere: every closing card and note has one.",
+        "exit status: 0 the record is intact, 1 it is broken, 2 it cannot be read",
     )
     verify.add_argument("--head", type=_hash, metavar="HASH", help="a hash that must be in the record")
     verify.set_defaults(run=run_verify)
-    export = verbs.add_parser("export", help="print every entry as one line of JSON, in the order of time")
+    export = verbs.add_parser("export", help="print every entry as one line of JSON, in order of time")
     export.set_defaults(run=run_export)
 
 
 def run_verify(arguments: argparse.Namespace) -> int:
-    """Verify, and return 0 where the record is whole."""
+    """Verify, and return 0 if the record is intact."""
     from bot.commands import record
     from bot.ledger import audit
 

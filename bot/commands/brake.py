@@ -1,4 +1,4 @@
-"""`zombie brake`: nothing that has not begun begins, until it is released."""
+"""`zombie brake`: stop new approvals and new steps until it is released."""
 
 from __future__ import annotations
 
@@ -6,33 +6,35 @@ import argparse
 import asyncio
 from pathlib import Path
 
-from bot.commands import options, wishing
+from bot.commands import approvals, options
 from bot.domain.errors import Refused
 
 _EXIT_CODES = """exit status:
-  0  it is as asked; the answer is on stdout
+  0  done; the answer is on stdout
   1  refused: NotAnApprover
   2  the command line, or a file it names, is wrong
+
+examples:
+  zombie brake on --reason "a rollout is under way"
+  zombie brake off --approve-as alice --reason "the rollout is over"
 """
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = options.add_parser(
+        commands,
         "brake",
-        help="stop everything that has not begun; release it; say whether it is on",
-        description=wishing.described(
-            "While the brake is on, nothing is approved and no step begins, in no program that shares the "
-            "database. A step that has begun is finished and its proof read. Whoever may write the database may pull "
-            "it; only one of [policy] terminal_approvers may release it."
-        ),
-        epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "stop everything that has not begun, release it, or show whether it is on",
+        "While the brake is on, nothing can be approved and no step begins, in any program that shares the database. A "
+        "step that has begun is finished and verified. Whoever can write to the database may pull the brake; only one "
+        "of [policy] terminal_approvers may release it.",
+        _EXIT_CODES,
     )
     parser.add_argument("verb", choices=("on", "off", "status"), metavar="on|off|status")
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why; it goes on record")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the record")
     parser.add_argument(
-        "--approve-as", type=wishing.name, metavar="NAME", help="one of terminal_approvers (else your login)"
+        "--approve-as", type=approvals.name, metavar="NAME", help="one of terminal_approvers (else your login)"
     )
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
     parser.set_defaults(run=run)
@@ -46,18 +48,18 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.response.braking import NO_REASON, moved
     from bot.response.policy import Policy
 
-    wish = wishing.approval(arguments.approve_as, arguments.reason)
+    approval = approvals.approval(arguments.approve_as, arguments.reason)
     with record.opened(arguments.environ) as database:
         ledger = Ledger(database)
-        if arguments.verb == "on" and not arguments.approve_as:  # whoever stands at the machine may stop it
-            ledger.append(HOUSE, None, BrakePulled(wish.reason.strip() or NO_REASON), wish.by)
+        if arguments.verb == "on" and not arguments.approve_as:  # everybody with access to the machine may pull it
+            ledger.append(HOUSE, None, BrakePulled(approval.reason.strip() or NO_REASON), approval.by)
         elif arguments.verb != "status":
             policy = Policy.of(options.settings(arguments).tables)
             try:
                 with record.ledger_of(database) as awaited:
-                    asyncio.run(moved(policy, awaited, wish, on=arguments.verb == "on"))
+                    asyncio.run(moved(policy, awaited, approval, on=arguments.verb == "on"))
             except Refused as no:
-                return wishing.say_refused(no)
+                return approvals.say_refused(no)
         pulled = ledger.braked()
     if pulled is None:
         print("off")

@@ -1,4 +1,4 @@
-"""`zombie check`: look at nodes and say what is wrong with them."""
+"""`zombie check`: check nodes and say what is wrong with them."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ if TYPE_CHECKING:
     from bot.response.record import Offer
 
 EXAMPLES = """examples:
-  zombie check node-123                        one verdict, from the nodes of ./inventory.toml or ZOMBIE_INVENTORY
+  zombie check node-123                        one node of ./inventory.toml or ZOMBIE_INVENTORY
   zombie check node-1 node-2 --json            the same as JSON, for scripts
-  zombie check --local --fail-on degraded      this very machine: the gate of an image build
-  zombie check node-123 -p zombie-cgroups      one question only
-  zombie check node-123 --open                 one verdict, and an incident on record: zombie incidents
+  zombie check --local --fail-on degraded      this machine, for example as a gate of an image build
+  zombie check node-123 -p zombie-cgroups      with another playbook, which asks one question only
+  zombie check node-123 --open                 also opens an incident: zombie incidents
 """
 
 
@@ -35,36 +35,38 @@ EXIT_CODES = """exit status:
   0  every node is healthy
   1  a node is at or above --fail-on (default: degraded)
   2  the command line, or a file it names, is wrong
-  3  a node cannot be judged: something that decides was not read
+  3  a node cannot be judged: something decisive was not read
   4  a node could not be reached
-  Of several, 1 comes before 4 and 4 before 3. Ctrl-C: 130.
+  With several nodes 1 wins over 4, and 4 over 3. Ctrl-C: 130.
 """
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = options.add_parser(
+        commands,
         "check",
-        help="look at nodes and say what is wrong with them",
-        description="Log in once to each node, read everything inside one sampling window, and give one verdict.",
-        epilog=EXAMPLES + "\n" + EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "check nodes and say what is wrong with them",
+        "Log in to each node once, read everything within one sampling window, and give one verdict.",
+        EXAMPLES + "\n" + EXIT_CODES,
     )
     parser.add_argument("nodes", nargs="*", metavar="NODE", help="a node's name in the inventory")
-    parser.add_argument("--local", action="store_true", help="look at this machine, without SSH")
-    parser.add_argument("--all", action="store_true", help="every node of the inventory")
-    parser.add_argument("-p", "--playbook", metavar="NAME", help="which questions to ask (default: node-health)")
+    parser.add_argument("--local", action="store_true", help="check this machine, without SSH")
+    parser.add_argument("--all", action="store_true", help="check every node of the inventory")
+    parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
     options.add_files(parser)
     parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
-    parser.add_argument("--json-schema", action="store_true", help="print the JSON's schema and end")
+    parser.add_argument("--json-schema", action="store_true", help="print the JSON's schema and exit")
     parser.add_argument(
         "--fail-on", choices=("degraded", "critical"), default="degraded", help="exit 1 from this status on"
     )
-    parser.add_argument("--samples", type=options.window, metavar="N", help="watch for N seconds (default 5)")
+    parser.add_argument("--samples", type=options.window, metavar="N", help="sample for N seconds (default 5)")
     parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
-    parser.add_argument("--parallel", type=options.positive, metavar="N", help="nodes at once (default 20)")
-    parser.add_argument("--open", action="store_true", help="open an incident for each node, in the ledger")
-    parser.add_argument("--record", type=Path, metavar="DIR", help="write each node's raw answers there, unjudged")
+    parser.add_argument("--parallel", type=options.positive, metavar="N", help="check N nodes at once (default 20)")
+    parser.add_argument("--open", action="store_true", help="open an incident for each node")
+    parser.add_argument(
+        "--record", type=Path, metavar="DIR", help="write each node's raw answers to DIR, without a verdict"
+    )
     parser.set_defaults(run=run)
 
 
@@ -79,7 +81,7 @@ def run(arguments: argparse.Namespace) -> int:
     if not (names or arguments.local or arguments.all):
         raise UsageError("Which node?", "Name one or more, or --all, or --local for this machine.")
     if arguments.local and (names or arguments.all):
-        raise UsageError("--local looks at this machine only.", "Leave the node names out.")
+        raise UsageError("--local checks this machine only.", "Leave the node names out.")
     if arguments.record is not None and (arguments.open or arguments.json):
         lacking = "--open has nothing to open an incident with" if arguments.open else "--json has no verdict to print"
         raise UsageError(f"--record does not judge, so {lacking}.", "Check once more without --record.")
@@ -95,7 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     from bot.commands import record
 
-    # Opened before any node is read: what cannot be recorded is not begun.
+    # Opened before any node is read, so that an unusable database is reported first.
     with record.opened(arguments.environ) if arguments.open else contextlib.nullcontext() as database:
         return _judge(arguments, what, database)
 

@@ -1,4 +1,4 @@
-"""`zombie demo`: a fleet of simulated nodes to try everything on."""
+"""`zombie demo`: simulated nodes, Slack and PagerDuty to try everything with."""
 
 from __future__ import annotations
 
@@ -10,26 +10,28 @@ from bot.commands import options
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = options.add_parser(
+        commands,
         "demo",
-        help="a fleet of simulated nodes to try everything on",
-        description="Start a fleet of simulated nodes behind real SSH on loopback, check it, and leave a prompt. "
-        "Needs no account, no root and no network.",
+        "try everything with simulated nodes, Slack and PagerDuty",
+        "Start a fleet of simulated nodes behind real SSH on loopback, with a simulated Slack and PagerDuty in the "
+        "browser. Check the nodes, then offer a prompt. Needs no account, no root and no network.",
+        "examples:\n  zombie demo\n  zombie demo --lab        real virtual machines instead (see zombie lab)",
     )
     parser.add_argument(
-        "--samples", type=options.window, default=5, metavar="N", help="watch for N seconds (default 5)"
+        "--samples", type=options.window, default=5, metavar="N", help="sample for N seconds (default 5)"
     )
     parser.add_argument(
         "--lab",
         action="store_true",
-        help="nodes with a real kernel in place of simulated ones: the lab's that is up, else one is booted and made "
-        "sick for real, which takes minutes (see zombie lab)",
+        help="use virtual machines instead of simulated nodes: the running lab's, or one that is booted for the demo, "
+        "which takes minutes (see zombie lab)",
     )
     parser.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the command and return its exit status; an interruption leaves nothing behind."""
+    """Run the command and return its exit status. An interrupt cleans up."""
     command = arguments.environ.get("ZOMBIE_COMMAND", "./zombie")
     if not arguments.lab:
         from bot.app.demo import demo
@@ -37,6 +39,6 @@ def run(arguments: argparse.Namespace) -> int:
         return demo(arguments.samples, command)
     from bot.app.lab_demo import demo_on_lab
 
-    for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C
+    for number in (signal.SIGTERM, signal.SIGHUP):  # the same as Ctrl-C
         signal.signal(number, signal.default_int_handler)
     return demo_on_lab(arguments.samples, command, arguments.environ)

@@ -1,4 +1,4 @@
-"""`zombie doctor`: is everything there that the bot leans on, and what to do where it is not."""
+"""`zombie doctor`: check everything the bot needs, and say how to fix what is wrong."""
 
 from __future__ import annotations
 
@@ -10,21 +10,27 @@ _EXIT_CODES = """exit status:
   0  nothing is wrong
   1  something is wrong; each line says what to do
   2  the command line, or a file it names, is wrong
+
+examples:
+  zombie doctor
+  zombie doctor --nodes 20 --json
 """
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = options.add_parser(
+        commands,
         "doctor",
-        help="look at everything that the bot leans on, and say what to do",
-        description="Look, all at once and each within its time, at Slack (tokens, scopes, Socket Mode, who approves), "
-        "PagerDuty (key, subscription, signature by a ping), a sample of nodes (SSH, sudo, clock), the database, the "
-        "disk and the policy. Nothing is changed.",
-        epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "check everything the bot needs, and say how to fix what is wrong",
+        "Check Slack (tokens, scopes, Socket Mode, approvers), PagerDuty (key, subscription, signature by a ping), a "
+        "sample of nodes (SSH, sudo, clock), the database, the disk and the policy. The checks run at the same time, "
+        "each with a time limit. Nothing is changed.",
+        _EXIT_CODES,
     )
-    parser.add_argument("--nodes", type=options.positive, default=5, metavar="N", help="how many nodes (default: 5)")
+    parser.add_argument(
+        "--nodes", type=options.positive, default=5, metavar="N", help="how many nodes to check (default: 5)"
+    )
     parser.add_argument("--json", action="store_true", help="print JSON")
     options.add_files(parser)
     parser.set_defaults(run=run)

@@ -1,30 +1,39 @@
-"""`zombie incidents`: what was opened, and the whole story of each."""
+"""`zombie incidents`: list the incidents, or show one with all its entries."""
 
 from __future__ import annotations
 
 import argparse
 
+from bot.commands import options
+
+_EXAMPLES = """examples:
+  zombie incidents --open
+  zombie incidents show ID --json
+"""
+
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = options.add_parser(
+        commands,
         "incidents",
-        help="list the incidents, tell the whole story of one",
-        description="List the incidents of the ledger, the newest first. It needs the database and nothing else.",
+        "list the incidents, or show one with all its entries",
+        "List the incidents on record, the newest first. It needs only the database.",
+        _EXAMPLES,
     )
-    parser.add_argument("--open", action="store_true", help="only those that have not ended")
+    parser.add_argument("--open", action="store_true", help="only incidents that have not ended")
     parser.add_argument("--json", action="store_true", help="print them as JSON")
     parser.set_defaults(run=run_list)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB")
-    show = verbs.add_parser("show", help="tell the whole story of one: every entry, and the verdict")
+    show = verbs.add_parser("show", help="show one incident: every entry, and the verdict")
     show.add_argument("id", metavar="ID")
-    # Without a default of its own it would undo a --json that stands before the verb.
+    # Any other default would override a --json before the verb.
     show.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print it as JSON")
     show.set_defaults(run=run_show)
 
 
 def run_list(arguments: argparse.Namespace) -> int:
-    """Print the list; where nothing was ever opened, an empty one."""
+    """Print the list."""
     from bot.commands import record
     from bot.surfaces.incidents import incidents_document, incidents_text
 
@@ -34,9 +43,9 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def run_show(arguments: argparse.Namespace) -> int:
-    """Print one incident.
+    """Print an incident.
 
-    Raises: UnknownIncident when there is none of that id.
+    Raises: UnknownIncident when there is no such incident.
     """
     from bot.commands import record
     from bot.domain.fold import fold

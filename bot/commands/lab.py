@@ -1,4 +1,4 @@
-"""`zombie lab`: virtual nodes with a real kernel, and their faults."""
+"""`zombie lab`: virtual nodes with a real kernel, and real faults for them."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from bot.commands import options
 from bot.domain.errors import UsageError
 
 EXAMPLES = """examples:
-  zombie lab up --cgroups v1                         one node: the image is made once (about a minute), then booted
+  zombie lab up --cgroups v1                         one node; the image is built once (about a minute)
   zombie check lab-1 --inventory $(zombie lab inventory)
-  zombie lab fault lab-1 leaked-memory-cgroups       a real leak; --undo ends it
-  zombie lab down                                    no process, port, mount or file is left; the image stays cached
+  zombie lab fault lab-1 leaked-memory-cgroups       a real leak; --undo stops it
+  zombie lab down                                    removes everything but the cached image
 """
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = options.add_parser(
+        commands,
         "lab",
-        help="virtual nodes with a real kernel, and real faults for them",
-        description="Boot virtual nodes on this machine (Linux, no KVM needed) and give them real faults.",
-        epilog=EXAMPLES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "boot virtual nodes with a real kernel, and give them real faults",
+        "Boot virtual nodes on this machine (Linux, no KVM needed) and give them real faults.",
+        EXAMPLES,
     )
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    up = verbs.add_parser("up", help="make the image once, boot nodes, print the way in")
+    up = verbs.add_parser("up", help="build the image once, boot nodes, print a command that checks them")
     up.add_argument("--nodes", type=options.positive, default=1, metavar="N", help="how many (default 1)")
     up.add_argument("--cgroups", choices=("v1", "v2"), help="the cgroup hierarchy (default v2; nspawn: v1 alone)")
     up.add_argument(
@@ -42,30 +42,32 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     up.add_argument("--suite", default="bookworm", metavar="NAME", help="the Debian release (default bookworm)")
     up.set_defaults(run=run_up)
     verbs.add_parser("inventory", help="print the path of the nodes' inventory").set_defaults(run=run_inventory)
-    fault = verbs.add_parser("fault", help="make a node sick, or well again")
+    fault = verbs.add_parser("fault", help="give a node a fault, or take it away")
     fault.add_argument("node", metavar="NODE")
-    fault.add_argument("name", metavar="NAME", nargs="?", help="which fault; without a name they are listed")
-    fault.add_argument("--undo", action="store_true", help="take it away again")
+    fault.add_argument("name", metavar="NAME", nargs="?", help="the fault; without a name all are listed")
+    fault.add_argument("--undo", action="store_true", help="take the fault away")
     fault.set_defaults(run=run_fault)
-    down = verbs.add_parser("down", help="end every node and delete what the lab wrote")
-    down.add_argument("--images", action="store_true", help="the cached images too")
+    down = verbs.add_parser("down", help="stop every node and delete what the lab wrote")
+    down.add_argument("--images", action="store_true", help="delete the cached images too")
     down.set_defaults(run=run_down)
 
 
 def run_up(arguments: argparse.Namespace) -> int:
-    """Boot the nodes; an interruption leaves nothing behind."""
+    """Boot the nodes. An interrupt cleans up."""
     from bot.app.lab import lab, recipe
-    from bot.lab.lab import Wish
+    from bot.lab.lab import LabRequest
     from bot.lab.virtual_machine import Hardware
 
     only = "v1" if arguments.kind == "nspawn" else "v2"
     if arguments.kind == "nspawn" and arguments.cgroups == "v2":
         raise UsageError("Nodes of kind nspawn share this machine's cgroup v1.", "--kind qemu has v2.")
-    wish = Wish(arguments.nodes, arguments.cgroups or only, arguments.kind, Hardware(arguments.memory, arguments.cpus))
-    for number in (signal.SIGTERM, signal.SIGHUP):  # as Ctrl-C
+    request = LabRequest(
+        arguments.nodes, arguments.cgroups or only, arguments.kind, Hardware(arguments.memory, arguments.cpus)
+    )
+    for number in (signal.SIGTERM, signal.SIGHUP):  # the same as Ctrl-C
         signal.signal(number, signal.default_int_handler)
     here = lab(arguments.environ)
-    nodes = here.up(recipe(arguments.suite), wish)
+    nodes = here.up(recipe(arguments.suite), request)
     command = arguments.environ.get("ZOMBIE_COMMAND", "./zombie")
     print(f"{command} check {nodes[0].name} --inventory {here.inventory}")
     return 0
@@ -80,13 +82,13 @@ def run_inventory(arguments: argparse.Namespace) -> int:
 
 
 def run_fault(arguments: argparse.Namespace) -> int:
-    """Make or take away a fault, and print what proves it; 1 when the proof does not come."""
+    """Make or undo a fault, and print the proof; return 1 without one."""
     from bot.app.lab import lab
     from bot.lab.fault import FAULTS, find
 
     if arguments.name is None:
-        for each in FAULTS.values():
-            print(f"{each.name:<34} {each.says}")
+        for fault in FAULTS.values():
+            print(f"{fault.name:<34} {fault.says}")
         return 0
     fault = find(arguments.name)
     node = lab(arguments.environ).node(arguments.node)
@@ -96,12 +98,12 @@ def run_fault(arguments: argparse.Namespace) -> int:
 
 
 def run_down(arguments: argparse.Namespace) -> int:
-    """End the lab."""
+    """Shut the lab down."""
     from bot.app.lab import lab
 
     here = lab(arguments.environ)
     number = here.down()
-    print(f"{number} nodes ended" if number else "no lab was up")
+    print(f"{number} nodes stopped" if number else "no lab was up")
     if arguments.images:
         here.forget_images()
     return 0

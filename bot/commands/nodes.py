@@ -1,4 +1,4 @@
-"""`zombie nodes`: the inventory, as it was understood."""
+"""`zombie nodes`: list the nodes of the inventory."""
 
 from __future__ import annotations
 
@@ -9,7 +9,13 @@ from bot.commands import options
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser("nodes", help="list the nodes of the inventory")
+    parser = options.add_parser(
+        commands,
+        "nodes",
+        "list the nodes of the inventory",
+        "List the nodes of the inventory, with address and labels.",
+        "example:\n  zombie nodes --inventory inventory.toml",
+    )
     options.add_files(parser)
     parser.set_defaults(run=run)
 

@@ -1,9 +1,10 @@
-"""Options that several commands share."""
+"""Parsers and options that several commands share."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+import textwrap
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,8 +16,21 @@ if TYPE_CHECKING:
     from bot.settings import Settings
 
 
+def add_parser(
+    commands: argparse._SubParsersAction[argparse.ArgumentParser], name: str, summary: str, about: str, after: str
+) -> argparse.ArgumentParser:
+    """Add a command: `summary` is its line in the list, `about` its description, `after` examples and exit codes."""
+    return commands.add_parser(
+        name,
+        help=summary,
+        description=textwrap.fill(about, 100),
+        epilog=after,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+
+
 def add_files(parser: argparse.ArgumentParser) -> None:
-    """Add the options that name the inventory, the settings file and further playbooks."""
+    """Add the options for the inventory, the settings file and further playbooks."""
     parser.add_argument("--inventory", type=Path, metavar="FILE", help="nodes, as TOML (else ZOMBIE_INVENTORY)")
     parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
     parser.add_argument(
@@ -51,7 +65,7 @@ def seconds(text: str) -> timedelta:
 def settings(arguments: argparse.Namespace) -> Settings:
     """Return the settings in force: flag before environment before zombie.toml before default.
 
-    Raises: SettingsError when one is not what it may be.
+    Raises: SettingsError when a setting has a wrong value.
     """
     from bot.settings import Settings
 
@@ -63,13 +77,13 @@ def settings(arguments: argparse.Namespace) -> Settings:
 def inventory(arguments: argparse.Namespace, settings: Settings) -> Inventory:
     """Load the inventory in force.
 
-    Raises: UsageError when there is none, with how to make one; InventoryError when it cannot be used as written.
+    Raises: UsageError when there is none, with how to make one; InventoryError when it has errors.
     """
     from bot import app
 
     if settings.inventory is None:
         raise UsageError(
-            "There is no inventory: which nodes are there?",
+            "There is no inventory, so no node is known.",
             "Name one with --inventory FILE or ZOMBIE_INVENTORY, or make inventory.toml here. "
             'Two lines are enough: [nodes.node-123] and address = "10.0.0.7". '
             "This machine needs none: zombie check --local",
@@ -78,7 +92,7 @@ def inventory(arguments: argparse.Namespace, settings: Settings) -> Inventory:
 
 
 def wants_colour(arguments: argparse.Namespace) -> bool:
-    """True when stdout is a terminal that nobody asked to be plain."""
+    """Return whether stdout is a terminal, and neither NO_COLOR nor TERM=dumb is set."""
     environ = arguments.environ
     return sys.stdout.isatty() and not environ.get("NO_COLOR") and environ.get("TERM") != "dumb"
 

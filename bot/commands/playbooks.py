@@ -1,4 +1,4 @@
-"""`zombie playbooks`: list them, check a file of one's own, print their JSON Schema."""
+"""`zombie playbooks`: list the playbooks, check a file, print their JSON Schema."""
 
 from __future__ import annotations
 
@@ -11,14 +11,20 @@ from bot.commands import options
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser("playbooks", help="list the playbooks, check one of your own, print their schema")
+    parser = options.add_parser(
+        commands,
+        "playbooks",
+        "list the playbooks, check one of your own, print their schema",
+        "List the playbooks, with their probes and causes; or check a playbook of your own.",
+        "examples:\n  zombie playbooks check my-playbook.yaml\n  zombie playbooks schema > playbook.schema.json",
+    )
     options.add_files(parser)
     parser.set_defaults(run=run_list)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB")
-    check = verbs.add_parser("check", help="say what is wrong with a playbook, with file and line")
+    check = verbs.add_parser("check", help="report what is wrong with a playbook, by line")
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(run=run_check)
-    verbs.add_parser("schema", help="print the playbooks' JSON Schema, for an editor").set_defaults(run=run_schema)
+    verbs.add_parser("schema", help="print the JSON Schema of playbooks, for editors").set_defaults(run=run_schema)
 
 
 def run_list(arguments: argparse.Namespace) -> int:
@@ -33,7 +39,7 @@ def run_list(arguments: argparse.Namespace) -> int:
 
 
 def run_check(arguments: argparse.Namespace) -> int:
-    """Check one file; a fault is a usage error with file and line."""
+    """Check a file; a fault is a usage error with file and line."""
     from bot import app
 
     playbook = app.library(options.settings(arguments).playbooks).check_file(arguments.file)

@@ -1,4 +1,4 @@
-"""The record as commands open it: its incidents, and who asks."""
+"""How commands open the record, and who runs them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def opened(environment: Mapping[str, str]) -> Database:
-    """Open the record's database, or make it; SQLAlchemy is loaded here and not before.
+    """Open the record's database, or create it. SQLAlchemy is imported here, so that other commands start fast.
 
     Raises: LedgerUnavailable when it cannot be opened.
     """
@@ -33,7 +33,7 @@ def opened(environment: Mapping[str, str]) -> Database:
 
 
 def existing(environment: Mapping[str, str]) -> Database:
-    """Open the record's database where there is one.
+    """Open an existing database.
 
     Raises: LedgerUnavailable when there is none, or it cannot be opened.
     """
@@ -50,7 +50,7 @@ def existing(environment: Mapping[str, str]) -> Database:
 
 
 def incidents(environment: Mapping[str, str], only_open: bool) -> tuple[IncidentSummary, ...]:
-    """Return one line an incident, the newest first; none where there is no ledger yet."""
+    """Return a summary of each incident, the newest first; none if there is no database yet."""
     from bot.ledger import Ledger, is_there
     from bot.settings import database_url
 
@@ -63,7 +63,7 @@ def incidents(environment: Mapping[str, str], only_open: bool) -> tuple[Incident
 def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:
     """Return an incident's entries.
 
-    Raises: UnknownIncident when there is none of that id.
+    Raises: UnknownIncident when there is no such incident.
     """
     with existing(environment) as database, kept(database) as book:
         return asyncio.run(book.story(incident))
@@ -121,7 +121,7 @@ def kept(database: Database) -> Iterator[Record]:
 
 
 def terminal_user() -> str:
-    """Whoever runs this command, as the record writes people; the system is asked, for the environment can be set."""
+    """Return who runs this command, as written in the record. It asks the system: the environment can be forged."""
     try:
         name = pwd.getpwuid(os.getuid()).pw_name
     except KeyError:

@@ -1,4 +1,4 @@
-"""`zombie remediate`: decide on an incident's plan, and carry it out, here and now, under every guard."""
+"""`zombie remediate`: decide on an incident's plan, and execute it here and now, with every guard."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import sys
 from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from bot.commands import options, wishing
+from bot.commands import approvals, options
 from bot.domain.errors import AlreadyDecided, LedgerUnavailable, Refused, UsageError
 
 if TYPE_CHECKING:
@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from bot.ledger import AwaitedLedger
 
 _EXIT_CODES = """exit status:
-  0  the incident ended resolved; or it is declined, cancelled or given up, as was asked
-  1  it was refused (the refusal's name is on stderr), or ended otherwise, or waits for a person
+  0  the incident was resolved; or it was declined, cancelled or given up, as asked
+  1  refused (the refusal's name is on stderr), or it ended otherwise, or it waits for a person
   2  the command line, or a file it names, is wrong; there is no such incident
 
 examples:
@@ -30,39 +30,39 @@ examples:
 """
 LONGEST_WAIT_SECONDS = 5.0
 _SILENT = timedelta(seconds=20)
-_GO_ON, _GIVE_UP = "go on", "give up"  # the record's words, without loading the record to draw up the command line
+_GO_ON, _GIVE_UP = "go on", "give up"  # as in bot.domain, which is not imported to build the command line
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = options.add_parser(
+        commands,
         "remediate",
-        help="approve an incident's plan and carry it out; or decline it, call it off, answer its question",
-        description=wishing.described(
-            "Approve the plan of an incident and carry it out: the node is looked at again, each step is "
-            "proved, and the node is watched before the incident counts as resolved. Where several people have to say "
-            "yes, each runs this, and the last one carries it out."
-        ),
-        epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "approve an incident's plan and execute it; or decline it, cancel it, answer its question",
+        "Approve the plan of an incident and execute it. The node is checked again first, every step is verified, and "
+        "the node is watched for a while before the incident counts as resolved. If several people must approve, each "
+        "of them runs this command, and the last one executes the plan.",
+        _EXIT_CODES,
     )
     parser.add_argument("id", metavar="ID", help="the incident: zombie incidents")
-    parser.add_argument("--approve-as", type=wishing.name, metavar="NAME", help="one of terminal_approvers")
-    parser.add_argument("--reason", metavar="TEXT", help="why; it goes on record")
+    parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="one of terminal_approvers")
+    parser.add_argument("--reason", metavar="TEXT", help="the reason, for the record")
     instead = parser.add_mutually_exclusive_group()
-    instead.add_argument("--decline", action="store_true", help="say no to its plan instead")
+    instead.add_argument("--decline", action="store_true", help="decline the plan instead")
     instead.add_argument(
         "--cancel",
         action="store_true",
-        help="call it off before its first step; whoever asked may, too (without --approve-as: your login)",
+        help="cancel the incident before its first step; the person who asked may, too (default: your login)",
     )
     instead.add_argument(
         "--answer",
         choices=(_GO_ON, _GIVE_UP),
         metavar="ANSWER",
-        help=f'answer its question: "{_GO_ON}" looks once more, "{_GIVE_UP}" hands it to a person',
+        help=f'answer its question: "{_GO_ON}" checks the node once more, "{_GIVE_UP}" leaves it to a person',
     )
-    parser.add_argument("--validation", type=options.duration, metavar="D", help="how long the node is watched after")
+    parser.add_argument(
+        "--validation", type=options.duration, metavar="D", help="how long the node is watched afterwards"
+    )
     options.add_files(parser)
     parser.set_defaults(run=run)
 
@@ -70,7 +70,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UnknownIncident when there is none of that id; UsageError when it is not said who decides, or why.
+    Raises: UnknownIncident when there is no such incident; UsageError when the approver or the reason is missing.
     """
     from bot.app.acting import acting
     from bot.commands import record
@@ -80,21 +80,21 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"A decision needs {' and '.join(lacks)}.", "zombie remediate --help")
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    approval = wishing.approval(arguments.approve_as, arguments.reason or "")
+    approval = approvals.approval(arguments.approve_as, arguments.reason or "")
     with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
         parts = acting(settings, known, ledger, arguments.environ, arguments.validation)
         try:
-            incident = asyncio.run(_to_its_end(parts, ledger, arguments, approval))
+            incident = asyncio.run(_run_to_the_end(parts, ledger, arguments, approval))
         except Refused as no:
-            return wishing.say_refused(no)
+            return approvals.say_refused(no)
         except KeyboardInterrupt:
-            print(f"zombie: interrupted; incident {arguments.id} is as it stands on record", file=sys.stderr)
+            print(f"zombie: interrupted; incident {arguments.id} can be continued from the record", file=sys.stderr)
             raise
     as_asked = arguments.decline or arguments.cancel or arguments.answer == _GIVE_UP
     return 0 if as_asked or incident.state == "resolved" else 1
 
 
-async def _to_its_end(
+async def _run_to_the_end(
     parts: Acting, ledger: AwaitedLedger, arguments: argparse.Namespace, approval: Approval
 ) -> Incident:
     from bot.domain.fold import fold
@@ -109,7 +109,7 @@ async def _to_its_end(
             print(f"{voices} have said yes; it begins with the last one's.")
         if decided is not None and (decided.ended or decided.state == "proposed"):
             return decided
-        return await _carried_out(parts, arguments.id, shown if decided is None else decided.seq)
+        return await _executed(parts, arguments.id, shown if decided is None else decided.seq)
     finally:
         await parts.cluster.close()
 
@@ -117,7 +117,7 @@ async def _to_its_end(
 async def _decided(
     parts: Acting, ledger: AwaitedLedger, arguments: argparse.Namespace, approval: Approval
 ) -> Incident | None:
-    """What the wish made of the incident; None where it was decided so before, and only goes on."""
+    """Apply the decision. None: it was made before and interrupted, and only has to be continued."""
     responder, incident_id = parts.responder, arguments.id
     if arguments.decline:
         return await responder.decline(incident_id, approval)
@@ -128,14 +128,14 @@ async def _decided(
     try:
         return await responder.decide(incident_id, approval)
     except AlreadyDecided:
-        if not await _left_lying(parts, ledger, incident_id, approval):
+        if not await _was_interrupted(parts, ledger, incident_id, approval):
             raise
-        print("What this approver decided was left lying; it goes on from where it stands.")
+        print("This decision was made before and interrupted; it continues now.")
         return None
 
 
-async def _carried_out(parts: Acting, incident_id: str, shown: int) -> Incident:
-    """Advance it until it has ended, or a question is open, and tell of each entry."""
+async def _executed(parts: Acting, incident_id: str, shown: int) -> Incident:
+    """Advance the incident until it ends or asks a question, and print each entry."""
     from bot.domain.transitions import State
 
     waits_for = ""
@@ -160,7 +160,7 @@ async def _carried_out(parts: Acting, incident_id: str, shown: int) -> Incident:
 
 
 async def _show(parts: Acting, incident_id: str, shown: int) -> Incident:
-    """Print the entries after that many, and return the incident as it stands."""
+    """Print the new entries, and return the incident."""
     from bot.domain.fold import fold
     from bot.surfaces.incidents import entry_line
 
@@ -170,8 +170,8 @@ async def _show(parts: Acting, incident_id: str, shown: int) -> Incident:
     return fold(entries)
 
 
-async def _left_lying(parts: Acting, ledger: AwaitedLedger, incident_id: str, approval: Approval) -> bool:
-    """True when this same person approved it, and whoever carried it out has not been heard of since."""
+async def _was_interrupted(parts: Acting, ledger: AwaitedLedger, incident_id: str, approval: Approval) -> bool:
+    """Return whether this person approved it before, and its runner has been silent since."""
     from bot.app import now
 
     incident = await parts.responder.book.find(incident_id)

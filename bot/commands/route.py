@@ -1,4 +1,4 @@
-"""`zombie route`: what would become of an alert, told without doing it."""
+"""`zombie route`: show what would happen to an alert, without doing it."""
 
 from __future__ import annotations
 
@@ -19,32 +19,37 @@ if TYPE_CHECKING:
 _LIMIT_BYTES = 8 * 1024 * 1024
 _SOURCES = ("pagerduty", "alertmanager", "grafana")
 _ABOUT = """FILE is what a source sends: a PagerDuty event, {"event": …}, or the body of Alertmanager's or Grafana's
-webhook. An event does not hold what its alerts say; put them beside it as PagerDuty's REST API gives
-them: {"event": …, "alerts": […]}, or {"incident": …, "alerts": […]}. Nothing is asked, read or kept."""
+webhook. A PagerDuty event does not contain its alerts; add them as PagerDuty's REST API returns them:
+{"event": …, "alerts": […]}, or {"incident": …, "alerts": […]}. Nothing is contacted or stored.
+
+example:
+  zombie route explain alert.json --json"""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser("route", help="tell which nodes and which route an alert would lead to")
+    parser = options.add_parser(
+        commands,
+        "route",
+        "show which nodes an alert names, and which route it takes",
+        "Show what would happen to an alert: the nodes that it names, and the [[route]] that it takes.",
+        "example:\n  zombie route explain alert.json",
+    )
     verbs = parser.add_subparsers(title="verbs", metavar="VERB", required=True)
-    explain = verbs.add_parser(
-        "explain",
-        help="alert → nodes → route",
-        description="Tell which nodes an alert names, and which route it takes.",
-        epilog=_ABOUT,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+    explain = options.add_parser(
+        verbs, "explain", "alert → nodes → route", "Show which nodes an alert names, and which route it takes.", _ABOUT
     )
     explain.add_argument("file", metavar="FILE", help="the alert, as JSON; - is stdin")
-    explain.add_argument("--source", choices=_SOURCES, help="who sends it (else it is told from the file)")
+    explain.add_argument("--source", choices=_SOURCES, help="the source (default: recognised from the file)")
     explain.add_argument("--json", action="store_true", help="print it as JSON")
     options.add_files(explain)
     explain.set_defaults(run=run)
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print it.
+    """Print nodes and route.
 
-    Raises: UsageError when the file is no alert, or what the settings say cannot be used.
+    Raises: UsageError when the file is not an alert, or the settings cannot be used.
     """
     from dataclasses import replace
 
@@ -57,10 +62,10 @@ def run(arguments: argparse.Namespace) -> int:
     alarm, signals = _alarm(arguments.file, arguments.source)
     places = rules.pagerduty_places if alarm.source == "pagerduty" else Places()
     nodes = options.inventory(arguments, settings).nodes
-    named = Names(nodes).found(alarm, [one for one in signals if one.firing], places)
+    named = Names(nodes).found(alarm, [signal for signal in signals if signal.firing], places)
     route = rules.routes.of_alarm(replace(alarm, signals=tuple(signals)))
-    told = _document(alarm, named, route)
-    print(json.dumps(told, indent=2, ensure_ascii=False) if arguments.json else _text(alarm, named, route))
+    document = _document(alarm, named, route)
+    print(json.dumps(document, indent=2, ensure_ascii=False) if arguments.json else _text(alarm, named, route))
     return 0
 
 
@@ -73,23 +78,27 @@ def _alarm(file: str, source: str | None) -> tuple[Alarm, tuple[Signal, ...]]:
 
     raw = _raw(file)
     try:
-        told = read_body(raw)
-        if (source or ("pagerduty" if "event" in told or "incident" in told else "")) == "pagerduty":
-            alerts = told.get("alerts")
-            if isinstance(incident := told.get("incident"), dict):
+        body = read_body(raw)
+        if (source or ("pagerduty" if "event" in body or "incident" in body else "")) == "pagerduty":
+            alerts = body.get("alerts")
+            if isinstance(incident := body.get("incident"), dict):
                 alarm = alarm_of(incident, Happening.FIRED, None)
                 delivery = Delivery(SourceKind.PAGERDUTY, alarm.case, alarm)
             else:
                 delivery = PagerDutySource(()).delivery({}, raw)
-            signals = signals_of(one for one in alerts if isinstance(one, dict)) if isinstance(alerts, list) else ()
+            signals = (
+                signals_of(alert for alert in alerts if isinstance(alert, dict)) if isinstance(alerts, list) else ()
+            )
         else:
-            kind = source or ("grafana" if "orgId" in told or told.get("version") == "1" else "alertmanager")
-            delivery = group_of(SourceKind(kind), told)
+            kind = source or ("grafana" if "orgId" in body or body.get("version") == "1" else "alertmanager")
+            delivery = group_of(SourceKind(kind), body)
             signals = delivery.alarm.signals if delivery.alarm is not None else ()
     except MalformedDelivery as no:
-        raise UsageError(f"{file} is no alert: {no.sentence}", "It should be the body of a source's webhook.") from no
+        raise UsageError(
+            f"{file} is not an alert: {no.sentence}", "It should be the body of a source's webhook."
+        ) from no
     if delivery.alarm is None:
-        raise UsageError(f"{file} starts nothing: {delivery.what or 'it tells of no alert'}.")
+        raise UsageError(f"{file} starts nothing: {delivery.what or 'it contains no alert'}.")
     return delivery.alarm, signals
 
 
@@ -134,7 +143,7 @@ def _text(alarm: Alarm, named: Named, route: Route) -> str:
     ]
     if alarm.unseen:
         lines.append(f"        {alarm.unseen} more alerts were left out by {alarm.source.value}")
-    which = f"[[route]] {route.number}, which wants {route.words}" if route.number else "none fits: as everywhere"
+    which = f"[[route]] {route.number}, which wants {route.words}" if route.number else "none fits: the defaults apply"
     lines.append(f"route   {which}")
     where = f"in channel {route.channel}" if route.channel else "in no channel: [slack] alerts_channel is not set"
     offers = "offers nothing" if route.is_read_only else "may offer a plan"

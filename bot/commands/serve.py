@@ -10,12 +10,14 @@ from bot.commands import options
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = options.add_parser(
+        commands,
         "serve",
-        help="run the bot in Slack, in the foreground",
-        description="Run the bot in Slack until SIGTERM or Ctrl-C: JSON lines on stderr, /healthz and /readyz on "
-        "ZOMBIE_LISTEN. Tokens come from the environment: SLACK_BOT_TOKEN, and SLACK_APP_TOKEN (Socket Mode) or "
+        "run the bot in Slack, in the foreground",
+        "Run the bot in Slack until SIGTERM or Ctrl-C. It logs JSON lines to stderr, and serves /healthz and /readyz "
+        "on ZOMBIE_LISTEN. Tokens come from the environment: SLACK_BOT_TOKEN, and SLACK_APP_TOKEN (Socket Mode) or "
         "SLACK_SIGNING_SECRET (HTTP).",
+        "example:\n  SLACK_BOT_TOKEN=xoxb-… SLACK_APP_TOKEN=xapp-… zombie serve --inventory inventory.toml",
     )
     options.add_files(parser)
     parser.set_defaults(run=run)

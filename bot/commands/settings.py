@@ -1,4 +1,4 @@
-"""`zombie settings`: what is in force, and where each value came from."""
+"""`zombie settings`: the settings in force, and where each value comes from."""
 
 from __future__ import annotations
 
@@ -13,11 +13,13 @@ from bot.settings.tables import TABLES
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = options.add_parser(
+        commands,
         "settings",
-        help="print the settings in force and where each came from",
-        description="Print every setting, its value and its origin: flag before environment before zombie.toml before "
-        "default. Secrets only say that they are there.",
+        "print the settings in force, and where each value comes from",
+        "Print every setting with its value and its origin. A flag wins over the environment, that over zombie.toml, "
+        "and that over the default. Values of secrets are not shown.",
+        "example:\n  zombie settings --config zombie.toml",
     )
     options.add_files(parser)
     parser.set_defaults(run=run)
@@ -36,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _tables(written: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a line for every key of the tables that only zombie.toml can hold."""
+    """Yield a line for every key of the tables that only zombie.toml has."""
     for name, keys in TABLES.items():
         table = written.get(name, {})
         for key in keys:

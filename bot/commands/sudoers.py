@@ -1,4 +1,4 @@
-"""`zombie sudoers`: the exact lines that let a login read what only root may, and do what [act] allows."""
+"""`zombie sudoers`: the sudoers lines for reading, and for acting as [act] allows."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from bot.commands import options
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = options.add_parser(
+        commands,
         "sudoers",
-        help="print the sudoers lines that reading needs on a node",
-        description="Print one exact sudoers line for each command that a login may not run by itself: full path, "
-        "exact arguments, no wildcard. Without them these probes are unread; nothing else changes. Apart from these "
-        "stand the lines for acting, where [act] units names what may be stopped.",
+        "print the sudoers lines that the bot needs on a node",
+        "Print one sudoers line for each command that needs root: full path, exact arguments, no wildcard. Without "
+        "these lines the probes that need them are unread; nothing else changes. If [act] units names what may be "
+        "stopped, the lines for acting follow separately.",
+        "example:\n  zombie sudoers --user zombie | sudo tee /etc/sudoers.d/zombie && sudo visudo -c",
     )
     parser.add_argument("--user", default="zombie", metavar="NAME", help="the login on the nodes (default: zombie)")
     options.add_files(parser)

@@ -1,4 +1,4 @@
-"""`zombie undo`: propose to take back what an incident did."""
+"""`zombie undo`: propose to undo what an incident did."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import argparse
 import asyncio
 from typing import TYPE_CHECKING
 
-from bot.commands import options, wishing
+from bot.commands import approvals, options
 from bot.domain.errors import Refused
 
 if TYPE_CHECKING:
@@ -18,29 +18,35 @@ if TYPE_CHECKING:
 
 _EXIT_CODES = """exit status:
   0  an incident with the inverse plan is proposed; its id is printed
-  1  it was refused: the refusal's name is on stderr
+  1  refused; the refusal's name is on stderr
   2  the command line, or a file it names, is wrong; there is no such incident
+
+example:
+  zombie undo ID --as alice --reason "the agent is needed after all"
 """
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = options.add_parser(
+        commands,
         "undo",
-        help="propose to take back what an incident did",
-        description=wishing.described(
-            "Open an incident whose plan brings back what was before: units enabled, unmasked, started as the "
-            "record says they were. Nothing is done yet: somebody else approves it, like any plan (zombie remediate). "
-            "It is refused where the node is not as the incident left it. A reboot cannot be taken back."
-        ),
-        epilog=_EXIT_CODES,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        "propose to undo what an incident did",
+        "Open an incident whose plan restores the units as they were: enabled, unmasked, started. Nothing is done yet: "
+        "somebody else has to approve the plan (zombie remediate). It is refused if the node has changed since the "
+        "incident. A reboot cannot be undone.",
+        _EXIT_CODES,
     )
     parser.add_argument("id", metavar="ID", help="the incident: zombie incidents")
     parser.add_argument(
-        "--as", "--approve-as", dest="claimed", type=wishing.name, metavar="NAME", help="who asks (else your login)"
+        "--as",
+        "--approve-as",
+        dest="claimed",
+        type=approvals.name,
+        metavar="NAME",
+        help="who asks (default: your login)",
     )
-    parser.add_argument("--reason", default="", metavar="TEXT", help="why; it goes on record")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the record")
     options.add_files(parser)
     parser.set_defaults(run=run)
 
@@ -56,25 +62,25 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    wish = wishing.approval(arguments.claimed, arguments.reason)
+    approval = approvals.approval(arguments.claimed, arguments.reason)
     with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
         parts = acting(settings, known, ledger, arguments.environ)
         try:
-            opened, entries = asyncio.run(_proposed(parts, ledger, arguments.id, wish))
+            opened, entries = asyncio.run(_proposed(parts, ledger, arguments.id, approval))
         except Refused as no:
-            return wishing.say_refused(no)
+            return approvals.say_refused(no)
     for entry in entries:
         print(entry_line(entry))
-    print(f"Incident {opened.id}: somebody else approves it with")
+    print(f"Incident {opened.id}: somebody else has to approve it with")
     print(f"  zombie remediate {opened.id} --approve-as NAME --reason TEXT")
     return 0
 
 
 async def _proposed(
-    parts: Acting, ledger: AwaitedLedger, incident: str, wish: Approval
+    parts: Acting, ledger: AwaitedLedger, incident: str, approval: Approval
 ) -> tuple[Incident, tuple[Entry, ...]]:
     try:
-        opened = await parts.responder.undo(incident, wish)
+        opened = await parts.responder.undo(incident, approval)
         return opened, await ledger.read(opened.id)
     finally:
         await parts.cluster.close()

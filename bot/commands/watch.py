@@ -1,19 +1,23 @@
-"""`zombie watch`: an incident's entries as they are made, until it ends."""
+"""`zombie watch`: print an incident's entries as they appear, until it ends."""
 
 from __future__ import annotations
 
 import argparse
 import asyncio
 
+from bot.commands import options
+
 _EVERY_SECONDS = 0.5
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     """Add the command to the command line."""
-    parser = commands.add_parser(
+    parser = options.add_parser(
+        commands,
         "watch",
-        help="show what happens in an incident, as it happens",
-        description="Print every entry of an incident as it is made, until it ends. It needs the database alone.",
+        "follow an incident live",
+        "Print every entry of an incident as it appears, until the incident ends. It needs only the database.",
+        "example:\n  zombie watch ID",
     )
     parser.add_argument("id", metavar="ID", help="the incident: zombie incidents")
     parser.set_defaults(run=run)
@@ -22,7 +26,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status.
 
-    Raises: UnknownIncident when there is none of that id.
+    Raises: UnknownIncident when there is no such incident.
     """
     from bot.commands import record
 

@@ -1,1 +1,1 @@
-"""A fleet of simulated nodes behind real SSH: the demo, and the test bed."""
+"""Simulated nodes, Slack, PagerDuty and Kubernetes, for the demo and the tests."""

@@ -1,4 +1,4 @@
-"""A simulated node's side of a batch: the same lanes, looks, limits and frames as the shell's."""
+"""How a simulated node answers a batch: with the same lanes, limits and frames as a shell."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 
-from bot.demo.answer import Answer, Answering
+from bot.demo.machine.command import Answer, CommandRunner
 from bot.domain.batch_shell import STDERR_LIMIT_BYTES
 from bot.domain.wire import Request, Way, end, frame, read_script
 
@@ -20,7 +20,7 @@ _NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
 
 
 def read_request(script: str) -> Request:
-    """Read a batch's script; reading costs more than answering, so one that differs in its nonce only is known.
+    """Parse a batch's script. Parsing is slow, so scripts that differ only in their nonce are parsed once.
 
     Raises: ValueError when it is not a batch.
     """
@@ -37,14 +37,14 @@ def _read(script: str) -> Request:
 
 @dataclass(slots=True)
 class BatchAnswers:
-    """Answers one batch; `send` takes bytes for the connection and waits while it is full."""
+    """Answers a batch. `send` writes bytes to the connection and waits while it is full."""
 
     request: Request
-    machine: Answering
+    machine: CommandRunner
     send: Send
 
     async def run(self) -> None:
-        """Answer every question and say the end."""
+        """Answer every question, then send the end mark."""
         first, second = dict(self.request.first), dict(self.request.second)
         lanes = {name.partition("p")[0] for name in (*first, *second)}
         async with asyncio.TaskGroup() as group:
@@ -65,7 +65,7 @@ class BatchAnswers:
             await self._part(second_name, second[second_name])
 
     async def _part(self, name: str, ways: tuple[Way, ...]) -> None:
-        """Answer one lane's looks and send them together, as the script does."""
+        """Answer the questions of a lane and send the answers together, as the script does."""
         frames = ""
         answered: set[str] = set()
         for way in ways:
@@ -77,7 +77,7 @@ class BatchAnswers:
         await self.send(frames.encode())
 
     async def _way(self, part: str, way: Way) -> tuple[str, bool]:
-        """Run one way; return its frame, and whether it printed anything."""
+        """Run a command; return its frame, and whether it printed anything."""
         started = self.machine.uptime()
         try:
             async with asyncio.timeout(way.limit_seconds):

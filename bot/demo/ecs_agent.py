@@ -1,4 +1,4 @@
-"""The Amazon ECS agent on a node that is in no cluster: its unit, its container, and the log of its supervisor.
+"""The Amazon ECS agent on a node outside any ECS cluster: its unit, its container, its supervisor's log.
 
 Defined in: aws/amazon-ecs-agent, ecs-init/engine/engine.go (exit codes, back-off) and packaging/*/ecs.service.
 """
@@ -12,7 +12,7 @@ from bot.demo.machine.state import Container, Loop, Moment, Unit
 IMAGE = "amazon/amazon-ecs-agent:latest"
 LOG = "/var/log/ecs/ecs-init.log"
 _TURNS_KEPT = 90
-_TERMINAL = 5  # the supervisor gives up; any other status makes it start another container
+_TERMINAL = 5  # at this status the supervisor gives up; at any other it starts the container again
 
 UNIT = Unit(
     "ecs.service",
@@ -26,13 +26,13 @@ UNIT = Unit(
 
 
 def container(loop: Loop, exit_status: int) -> Container:
-    """Return the agent's container: made a moment after its supervisor starts, gone before the next is made."""
+    """Return the agent's container. It starts just after its supervisor and ends before the next start."""
     inner = Loop(loop.runs - 0.4, loop.rests + 0.4, loop.since + 0.4, loop.until)
     return Container(IMAGE, "ecs-agent", loop=inner, exit_status=exit_status)
 
 
 def supervisor_log(loop: Loop, exit_status: int) -> Callable[[Moment], str]:
-    """Return what computes the supervisor's log: its newest turns; with exit status 5 each turn ends the supervisor."""
+    """Return a function that computes the newest lines of the supervisor's log."""
 
     def content(now: Moment) -> str:
         last, _, _ = loop.at(now.uptime)
@@ -56,5 +56,5 @@ def _ended(now: Moment, at: float, exit_status: int, rests: float) -> str:
     return text + _line(now, at + rests, "Removing existing agent container ID: 1b0c1b4f2d6e")
 
 
-def _line(now: Moment, at: float, says: str, level: str = "INFO") -> str:
-    return f"{now.wall(at):%Y-%m-%dT%H:%M:%SZ} [{level}] {says}\n"
+def _line(now: Moment, at: float, message: str, level: str = "INFO") -> str:
+    return f"{now.wall(at):%Y-%m-%dT%H:%M:%SZ} [{level}] {message}\n"

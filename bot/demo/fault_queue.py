@@ -1,4 +1,4 @@
-"""Faults that wait for the calls they are meant for, in the order in which they were asked for."""
+"""A queue of faults, each for the next calls of a name."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ F = TypeVar("F")
 
 
 class FaultQueue(Generic[F]):
-    """Each fault waits for a call, or for every one, and is spent after so many times."""
+    """Holds faults until a matching call takes them."""
 
     def __init__(self) -> None:
         self._waiting: list[tuple[str, F, int]] = []
 
     def add(self, call: str, fault: F, times: int) -> None:
-        """Have the next calls of that name, so many times, meet the fault."""
+        """Give this fault to the next `times` calls of that name."""
         self._waiting.append((call, fault, times))
 
     def clear(self) -> None:
-        """Let everything go well again."""
+        """Forget all faults."""
         self._waiting.clear()
 
     def take(self, call: str) -> F | None:
-        """Return the next fault for this call, which is spent by it."""
+        """Take the next fault for this call from the queue, None if there is none."""
         for index, (wanted, fault, times) in enumerate(self._waiting):
             if wanted in (call, EVERYTHING):
                 if times == 1:

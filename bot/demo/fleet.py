@@ -1,4 +1,4 @@
-"""The demo's fleet: its members, their servers, and the files by which ordinary commands reach them."""
+"""The demo's fleet: its nodes, their SSH servers, and the files with which commands reach them."""
 
 from __future__ import annotations
 
@@ -11,27 +11,32 @@ from pathlib import Path
 
 import asyncssh
 
-from bot.demo import fleet_endings, fleet_founding, fleet_others
-from bot.demo.cluster.of_fleet import CONTEXT, cluster_of
+from bot.demo import fleet_founding, fleet_others
+from bot.demo.cluster.cluster import Cluster, DemoNode
+from bot.demo.cluster.pod import Budget, DemoPod
 from bot.demo.cluster.server import ClusterServer
 from bot.demo.faults import Fault
 from bot.demo.images import CONTAINERD, UBUNTU_22, usual_units
 from bot.demo.machine.load import Load, Shares
 from bot.demo.machine.machine import Machine
 from bot.demo.machine.power import ActingMachine
+from bot.demo.machine.proc_files import identity
 from bot.demo.machine.state import Memory, Nic, State
 from bot.demo.ssh_server import ADDRESS, USER, NodeServer
+
+CLUSTER_CONTEXT = "demo"
+CLUSTER_SETTINGS = f'[kubernetes]\ncontext = "{CLUSTER_CONTEXT}"\nkubeconfig = "kubeconfig"\ndrain_deadline = "2m"\n'
 
 
 @dataclass(frozen=True, slots=True)
 class Member:
-    """One node of the fleet: what it is, what is wrong with the way to it, and what it has to teach."""
+    """One node of the fleet. `description` says what there is to see on it."""
 
     state: State
-    teaches: str
+    description: str
     role: str
     fault: Fault | None = None
-    in_cluster: bool = False  # it is a node of the simulated Kubernetes cluster
+    in_cluster: bool = False  # also a node of the simulated Kubernetes cluster
 
     @property
     def name(self) -> str:
@@ -51,54 +56,56 @@ class Member:
 
 FLEET: tuple[Member, ...] = (
     Member(
-        fleet_founding.AUTO_RESTART, "an unused agent that systemd restarts for ever; its cgroups hold a core", "gpu"
+        fleet_founding.AUTO_RESTART,
+        "an unused agent that systemd keeps restarting; its dying cgroups hold a core",
+        "gpu",
     ),
-    Member(fleet_founding.HIDDEN, "the same, hidden in a unit that runs: only the containers tell", "gpu"),
-    Member(fleet_founding.STOPPED, "the same, stopped days ago; what it left is still there", "batch"),
-    Member(fleet_others.QUIET_ZOMBIES, "70,000 dying cgroups and no harm: present, not proven", "web"),
+    Member(fleet_founding.HIDDEN, "the same leak inside a unit that runs: only the containers show it", "gpu"),
+    Member(fleet_founding.STOPPED, "the same leak, stopped days ago; its dying cgroups are still there", "batch"),
+    Member(fleet_others.QUIET_ZOMBIES, "70,000 dying cgroups that do no harm: present, not proven", "web"),
     Member(fleet_others.FAST_LEAK, "a leak that grows while you watch, on cgroup v2", "ci"),
-    Member(fleet_others.BUSY, "96 cores at 95 %, little memory left, and well", "gpu"),
+    Member(fleet_others.BUSY, "96 cores at 95 %, little memory left, and healthy", "gpu"),
     Member(fleet_others.ALLOWANCE, "more traffic than the instance is allowed", "ingest"),
     Member(fleet_others.IRQ_AFFINITY, "every network queue on core 0", "edge"),
     Member(fleet_others.THROTTLED, "idle cores, and a pod that may not use them", "api"),
-    Member(fleet_others.CONNTRACK_FULL, "no room for another connection", "nat"),
+    Member(fleet_others.CONNTRACK_FULL, "the connection tracking table is full", "nat"),
     Member(fleet_others.IO_STALL, "everything waits for one disk", "kafka"),
-    Member(fleet_others.STEAL, "cores that others use; read without mpstat", "bastion"),
-    Member(fleet_others.BACKUP_FAILED, "a failed backup, which no reboot would mend", "database"),
+    Member(fleet_others.STEAL, "CPU time stolen by other guests; read without mpstat", "bastion"),
+    Member(fleet_others.BACKUP_FAILED, "a failed backup, which a reboot would not fix", "database"),
     Member(
-        fleet_endings.SWALLOWS_REBOOT,
-        "the founding case; its reboot is accepted and never comes",
+        fleet_founding.SWALLOWS_REBOOT,
+        "the same leak; the reboot is accepted and never happens",
         "gpu",
         Fault.SWALLOWS_REBOOT,
     ),
     Member(
-        fleet_endings.ENABLED_AT_BOOT,
-        "the founding case; what is disabled is enabled again at boot",
+        fleet_founding.ENABLED_AT_BOOT,
+        "the same leak; the disabled unit is enabled again at boot",
         "gpu",
         Fault.ENABLED_AT_BOOT,
     ),
     Member(
-        fleet_endings.STAYS_DOWN, "the founding case; it does not come back from its reboot", "gpu", Fault.STAYS_DOWN
+        fleet_founding.STAYS_DOWN, "the same leak; the node does not come back from its reboot", "gpu", Fault.STAYS_DOWN
     ),
     Member(
-        fleet_endings.BOOTED_BY_SOMEBODY,
-        "the founding case; a colleague reboots it before you can approve",
+        fleet_founding.BOOTED_BY_SOMEBODY,
+        "the same leak; a colleague reboots it before you can approve",
         "gpu",
         Fault.BOOTED_BY_SOMEBODY,
     ),
     Member(
-        fleet_endings.IN_CLUSTER,
-        "the founding case on a Kubernetes node: drained before its reboot, where the extra k8s is installed",
+        fleet_founding.IN_CLUSTER,
+        "the same leak on a Kubernetes node: drained before its reboot, if the extra k8s is installed",
         "gpu",
         in_cluster=True,
     ),
-    Member(fleet_others.SILENT, "accepts the connection and never says a word", "gpu", Fault.SILENT),
-    Member(fleet_others.REBUILT, "shows another host key than the one on file", "web", Fault.OTHER_HOST_KEY),
+    Member(fleet_others.SILENT, "accepts the connection and then says nothing", "gpu", Fault.SILENT),
+    Member(fleet_others.REBUILT, "shows another host key than the known one", "web", Fault.OTHER_HOST_KEY),
 )
 
 
 def alike(count: int) -> tuple[Member, ...]:
-    """Return that many healthy small nodes, for measuring what many nodes cost."""
+    """Return `count` healthy small nodes, for measuring the cost of many nodes."""
     quiet = State(
         name="",
         system=replace(UBUNTU_22, product="m6i.2xlarge"),
@@ -113,7 +120,7 @@ def alike(count: int) -> tuple[Member, ...]:
 
 
 class Fleet:
-    """A running fleet; `folder` holds its inventory, the key that opens its nodes, and their host keys."""
+    """A running fleet. `folder` holds its inventory, the login key and the host keys."""
 
     def __init__(self, members: Sequence[Member], folder: Path, clock: Callable[[], datetime]) -> None:
         self.members = {member.name: member for member in members}
@@ -126,22 +133,22 @@ class Fleet:
         self.cluster: ClusterServer | None = None
 
     @property
-    def teaches(self) -> Mapping[str, str]:
-        """What each member has to teach."""
-        return {name: member.teaches for name, member in self.members.items()}
+    def descriptions(self) -> Mapping[str, str]:
+        """What there is to see on each node."""
+        return {name: member.description for name, member in self.members.items()}
 
     @property
-    def says(self) -> str:
-        """What the members are."""
+    def summary(self) -> str:
+        """One sentence about the fleet."""
         return f"{len(self.members)} simulated nodes behind real SSH on {ADDRESS}: no account, no root, no network."
 
-    def login(self, name: str) -> tuple[str, ...]:
-        """Return the words of the ssh command that leads to a member."""
+    def ssh_command(self, name: str) -> tuple[str, ...]:
+        """Return the ssh command that logs in to a node."""
         files = ("-i", str(self.key), "-o", f"UserKnownHostsFile={self.known_hosts}")
         return ("ssh", "-F", "none", *files, "-p", str(self.servers[name].port), f"{USER}@{ADDRESS}")
 
     async def start(self, seconds: Callable[[], float]) -> None:
-        """Start every node and write the files; the nodes' time runs as `seconds` does."""
+        """Start every node and write the files. `seconds` is the nodes' clock."""
         login = asyncssh.generate_private_key("ssh-ed25519", "demo")
         began_at, zero = self._clock(), seconds()
 
@@ -162,15 +169,15 @@ class Fleet:
         self.known_hosts.write_text("".join(server.known_hosts_line() for server in self.servers.values()))
         self.inventory.write_text(self._toml())
         if in_cluster:
-            self.cluster = ClusterServer(cluster_of(in_cluster, elapsed))
+            self.cluster = ClusterServer(_cluster_of(in_cluster, elapsed))
             await self.cluster.start()
-            (self.folder / "kubeconfig").write_text(self.cluster.kubeconfig(CONTEXT))
+            (self.folder / "kubeconfig").write_text(self.cluster.kubeconfig(CLUSTER_CONTEXT))
 
     def _is_up(self, name: str) -> Callable[[], bool]:
         return lambda: self.servers[name].fault is self.members[name].fault
 
     async def stop(self) -> None:
-        """End every node."""
+        """Stop every node."""
         if self.cluster is not None:
             await self.cluster.stop()
         for server in self.servers.values():
@@ -197,3 +204,42 @@ async def running(
         yield fleet
     finally:
         await fleet.stop()
+
+
+def _cluster_of(machines: Mapping[str, tuple[Machine, Callable[[], bool]]], seconds: Callable[[], float]) -> Cluster:
+    """Return a cluster of machines, by their Kubernetes names, each with a function that says whether it is up."""
+    nodes = [DemoNode(name, _boot_of(machine), is_up) for name, (machine, is_up) in machines.items()]
+    return Cluster.of(nodes, [pod for name in machines for pod in _pods(name)], seconds)
+
+
+def _boot_of(machine: Machine) -> Callable[[], str]:
+    return lambda: str(identity(machine.state, f"boot {machine.state.generation}"))
+
+
+def _pods(node: str) -> tuple[DemoPod, ...]:
+    """A training job that a disruption budget protects for a while, a small job, and the usual daemons."""
+    ray = {"ray.io/cluster": "train-llm-7", "ray.io/node-type": "worker"}
+    return (
+        DemoPod(
+            "ray",
+            f"train-llm-7-worker-{node.split('.')[0]}",
+            node,
+            ("RayCluster", "train-llm-7"),
+            ray,
+            ("dshm", "checkpoints"),
+            grace=2.0,
+            budgets=(Budget("train-llm-7", refuses=2),),
+        ),
+        DemoPod(
+            "batch",
+            "tokenize-29-x7k",
+            node,
+            ("Job", "tokenize-29"),
+            {"batch.kubernetes.io/job-name": "tokenize-29"},
+            grace=1.0,
+        ),
+        DemoPod("monitoring", "loki-gateway-6f9-m2", node, ("ReplicaSet", "loki-gateway-6f9"), grace=1.0),
+        DemoPod("kube-system", "aws-node-q8z", node, ("DaemonSet", "aws-node")),
+        DemoPod("kube-system", "nvidia-device-plugin-1p", node, ("DaemonSet", "nvidia-device-plugin")),
+        DemoPod("kube-system", f"kube-proxy-{node.split('.')[0]}", node, mirror=True),
+    )

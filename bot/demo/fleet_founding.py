@@ -1,4 +1,4 @@
-"""The founding case in its three faces: an unused ECS agent starts over and over, and each start leaks a cgroup."""
+"""Nodes that leak memory cgroups: an unused ECS agent starts again and again, and each start leaks one."""
 
 from __future__ import annotations
 
@@ -27,19 +27,31 @@ _IN_KERNEL = Shares(sys=99.6, soft=0.2)
 
 
 def _training(cores: int) -> tuple[Process, ...]:
-    """Ray workers that keep half of the cores busy in user space."""
+    """Ray workers that keep half of the cores busy."""
     return tuple(
-        Process(40_000 + 12 * number, "ray::train_step", (Thread(number, 52.0, 0.6),), command="ray::train_step",
-                ppid=39_870, rss_kib=6_100_000, since=500_000.0 - number, group="/kubepods/burstable/pod-ray")
+        Process(
+            40_000 + 12 * number,
+            "ray::train_step",
+            (Thread(number, 52.0, 0.6),),
+            command="ray::train_step",
+            ppid=39_870,
+            rss_kib=6_100_000,
+            since=500_000.0 - number,
+            group="/kubepods/burstable/pod-ray",
+        )
         for number in range(0, cores, 2)
-    )  # fmt: skip
+    )
 
 
 def _pods(number: int) -> tuple[Container, ...]:
     """Pods under dockershim: each with its pause container."""
-    pods = (("ray-worker", "rayproject/ray-ml:2.9.3-gpu"), ("aws-node", "amazon-k8s-cni:v1.12.6"),
-            ("kube-proxy", "kube-proxy:v1.23.17"), ("nvidia-device-plugin", "nvidia/k8s-device-plugin:v0.14.1"),
-            ("node-exporter", "prom/node-exporter:v1.6.1"))  # fmt: skip
+    pods = (
+        ("ray-worker", "rayproject/ray-ml:2.9.3-gpu"),
+        ("aws-node", "amazon-k8s-cni:v1.12.6"),
+        ("kube-proxy", "kube-proxy:v1.23.17"),
+        ("nvidia-device-plugin", "nvidia/k8s-device-plugin:v0.14.1"),
+        ("node-exporter", "prom/node-exporter:v1.6.1"),
+    )
     found = []
     for at, (name, image) in enumerate(pods):
         kind = f"{name}-{number:04x}_ray_{number:08x}-77c5_0"
@@ -59,7 +71,7 @@ def gpu_node(
     cores: int = 96,
     product: str = "p4d.24xlarge",
 ) -> State:
-    """A node of the founding kind: kernel 5.4, cgroup v1, ENA 2.11.0g, one core held by kubelet."""
+    """A GPU node that leaks: kernel 5.4, cgroup v1, ENA 2.11.0g, one core held by kubelet."""
     queues = min(32, cores)
     of_queues = tuple(core if queue == resets.queue else (queue * 3 + 1) % cores for queue in range(queues))
     return State(
@@ -74,9 +86,12 @@ def gpu_node(
         processes=(*_training(cores), kubelet(Thread(core, 0.2, 95.4))),
         memory=_GPU_MEMORY,
         conntrack=(21_400, 2_097_152),
-        files={"/var/lib/kubelet/config.yaml": "kind: KubeletConfiguration\n", "/etc/ecs/ecs.config": "",
-               ecs_agent.LOG: ecs_agent.supervisor_log(loop, ecs.exit_status)},
-    )  # fmt: skip
+        files={
+            "/var/lib/kubelet/config.yaml": "kind: KubeletConfiguration\n",
+            "/etc/ecs/ecs.config": "",
+            ecs_agent.LOG: ecs_agent.supervisor_log(loop, ecs.exit_status),
+        },
+    )
 
 
 _AUTO_RESTART_LOOP = Loop(runs=1.2, rests=10.0, since=45.0)
@@ -126,3 +141,26 @@ STOPPED = State(
     memory=Memory(total=64_000_000, available=41_000_000, percpu=1_150_000, unreclaimable=780_000),
     files={"/etc/ecs/ecs.config": "", ecs_agent.LOG: ecs_agent.supervisor_log(_OLD_LOOP, 1)},
 )
+
+# The same leak on smaller nodes. Each ends differently once the bot acts on it: fleet.py gives it its fault.
+
+
+def _small_node(name: str, number: int, dying: int) -> State:
+    return gpu_node(
+        name,
+        number,
+        dying,
+        _AUTO_RESTART_LOOP,
+        replace(ecs_agent.UNIT, loop=_AUTO_RESTART_LOOP, exit_status=5),
+        core=number % 16,
+        resets=Resets(queue=3, first=39_000.0, every=6_000.0 + number),
+        cores=16,
+        product="g5.4xlarge",
+    )
+
+
+SWALLOWS_REBOOT = _small_node("ray-gpu-1b-0601", 0x601, 41_210)
+ENABLED_AT_BOOT = _small_node("ray-gpu-1b-0602", 0x602, 44_870)
+STAYS_DOWN = _small_node("ray-gpu-1b-0603", 0x603, 39_940)
+BOOTED_BY_SOMEBODY = _small_node("ray-gpu-1b-0604", 0x604, 47_330)
+IN_CLUSTER = _small_node("ray-gpu-1b-0605", 0x605, 43_150)

@@ -1,4 +1,4 @@
-"""The rest of the fleet: what looks like the founding case and is not, and nodes that are well."""
+"""The rest of the fleet: other faults with similar symptoms, and healthy nodes."""
 
 from __future__ import annotations
 
@@ -53,16 +53,31 @@ BUSY = State(
     runtime=Runtime(cri=_pods("trainer", "dcgm-exporter", "aws-node", "kube-proxy")),
     nics=(Nic(version="2.13.0g", queues=32, packets=340_000.0, bus="0000:20:03.0"),),
     processes=(
-        *(Process(30_000 + 40 * core, "python3", (Thread(core, 94.0, 1.6),), command="python3 train.py --rank 0",
-                  ppid=29_900, rss_kib=10_400_000, since=4_000.0, group="/kubepods.slice/pod-trainer")
-          for core in range(96)),
+        *(
+            Process(
+                30_000 + 40 * core,
+                "python3",
+                (Thread(core, 94.0, 1.6),),
+                command="python3 train.py --rank 0",
+                ppid=29_900,
+                rss_kib=10_400_000,
+                since=4_000.0,
+                group="/kubepods.slice/pod-trainer",
+            )
+            for core in range(96)
+        ),
         kubelet(),
     ),
-    memory=Memory(total=1_176_000_000, available=106_000_000, percpu=190_000, unreclaimable=3_100_000,
-                  pressure={"cpu some": 6.1, "memory some": 0.0, "io some": 0.2}),
+    memory=Memory(
+        total=1_176_000_000,
+        available=106_000_000,
+        percpu=190_000,
+        unreclaimable=3_100_000,
+        pressure={"cpu some": 6.1, "memory some": 0.0, "io some": 0.2},
+    ),
     conntrack=(8_100, 2_097_152),
     files=_KUBERNETES,
-)  # fmt: skip
+)
 
 ALLOWANCE = State(
     name="ingest-1c-0011",
@@ -71,12 +86,16 @@ ALLOWANCE = State(
     uptime=19.2 * DAY,
     units=usual_units(AMAZON_2023, CONTAINERD),
     nics=(
-        Nic(version="2.13.2g", queues=2, packets=180_000.0,
+        Nic(
+            version="2.13.2g",
+            queues=2,
+            packets=180_000.0,
             counters={"conntrack_allowance_available": 136_812},
-            rates={"bw_out_allowance_exceeded": 412.0, "pps_allowance_exceeded": 96.0}),
+            rates={"bw_out_allowance_exceeded": 412.0, "pps_allowance_exceeded": 96.0},
+        ),
     ),
     memory=Memory(total=5_400_000, available=3_900_000, pressure=_QUIET_PRESSURE),
-)  # fmt: skip
+)
 
 IRQ_AFFINITY = State(
     name="edge-1b-0003",
@@ -97,15 +116,32 @@ BACKUP_FAILED = State(
     uptime=41.0 * DAY,
     units=usual_units(
         DEBIAN_12,
-        Unit("restic-backup.service", "Nightly backup to the archive", "static", "failed", "failed", type="oneshot",
-             exit_status=1, since=40.2 * DAY, ran=31.0, wanted_by=(), triggered_by=("restic-backup.timer",),
-             command="/usr/bin/restic backup /srv/data"),
-        Unit("postgresql@15-main.service", "PostgreSQL Cluster 15-main", "enabled-runtime", pid=1402, type="forking",
-             command="/usr/lib/postgresql/15/bin/postgres -D /var/lib/postgresql/15/main"),
+        Unit(
+            "restic-backup.service",
+            "Nightly backup to the archive",
+            "static",
+            "failed",
+            "failed",
+            type="oneshot",
+            exit_status=1,
+            since=40.2 * DAY,
+            ran=31.0,
+            wanted_by=(),
+            triggered_by=("restic-backup.timer",),
+            command="/usr/bin/restic backup /srv/data",
+        ),
+        Unit(
+            "postgresql@15-main.service",
+            "PostgreSQL Cluster 15-main",
+            "enabled-runtime",
+            pid=1402,
+            type="forking",
+            command="/usr/lib/postgresql/15/bin/postgres -D /var/lib/postgresql/15/main",
+        ),
     ),
     nics=(Nic(version="6.1.0-28-cloud-amd64", queues=4, packets=4_200.0),),
     memory=Memory(pressure=_QUIET_PRESSURE),
-)  # fmt: skip
+)
 
 QUIET_ZOMBIES = State(
     name="quiet-1a-0061",
@@ -117,10 +153,11 @@ QUIET_ZOMBIES = State(
     runtime=Runtime(cri=_pods("web", "sidecar", "kube-proxy")),
     nics=(Nic(version="2.13.2g"),),
     processes=(kubelet(),),
-    memory=Memory(total=64_000_000, available=49_000_000, percpu=2_200_000, unreclaimable=1_400_000,
-                  pressure=_QUIET_PRESSURE),
+    memory=Memory(
+        total=64_000_000, available=49_000_000, percpu=2_200_000, unreclaimable=1_400_000, pressure=_QUIET_PRESSURE
+    ),
     files=_KUBERNETES,
-)  # fmt: skip
+)
 
 _SHIPPER_LOOP = Loop(runs=0.45, rests=0.1, since=1_900.0)
 FAST_LEAK = State(
@@ -132,13 +169,21 @@ FAST_LEAK = State(
     units=usual_units(
         UBUNTU_24,
         DOCKER,
-        Unit("metrics-shipper.service", "Ships metrics to the collector", restart="always", restart_usec=100_000,
-             exit_status=1, loop=_SHIPPER_LOOP, pid=61_240, command="/opt/metrics/bin/shipper --config shipper.toml"),
+        Unit(
+            "metrics-shipper.service",
+            "Ships metrics to the collector",
+            restart="always",
+            restart_usec=100_000,
+            exit_status=1,
+            loop=_SHIPPER_LOOP,
+            pid=61_240,
+            command="/opt/metrics/bin/shipper --config shipper.toml",
+        ),
     ),
     runtime=Runtime(docker=(Container("actions/runner:2.321", "runner-19"),)),
     nics=(Nic(version="2.13.0g"),),
     memory=Memory(pressure={"cpu some": 2.1, "memory some": 0.0, "io some": 0.3}),
-)  # fmt: skip
+)
 
 STEAL = State(
     name="bastion-1a-01",
@@ -195,13 +240,16 @@ THROTTLED = State(
     processes=(kubelet(),),
     memory=Memory(pressure=_QUIET_PRESSURE),
     quotas=(
-        Quota("kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podc1ec0a7.slice", throttled=8.7,
-              throttled_seconds=0.61),
+        Quota(
+            "kubepods.slice/kubepods-burstable.slice/kubepods-burstable-podc1ec0a7.slice",
+            throttled=8.7,
+            throttled_seconds=0.61,
+        ),
         Quota("kubepods.slice/kubepods-burstable.slice/kubepods-burstable-pod77ac001.slice"),
     ),
     files=_KUBERNETES,
-)  # fmt: skip
+)
 
-# Two that never come to a verdict of their own: the ways to them are broken (see the fleet).
+# These two cannot be read: fleet.py breaks their connections.
 SILENT = replace(QUIET_ZOMBIES, name="ray-gpu-1c-0290", cgroups=Cgroups(alive=200, dying=20))
 REBUILT = replace(BACKUP_FAILED, name="web-1b-0044", units=usual_units(DEBIAN_12))

@@ -1,4 +1,4 @@
-"""What base images bring along: the system, the usual services and their processes."""
+"""Base images: the system and its usual services."""
 
 from __future__ import annotations
 
@@ -75,34 +75,58 @@ _USUAL = (
     Unit("chrony.service", "chrony, an NTP client/server", pid=715, command="/usr/sbin/chronyd -F 1"),
     Unit("cron.service", "Regular background program processing daemon", pid=720, command="/usr/sbin/cron -f"),
     Unit("rsyslog.service", "System Logging Service", pid=731, command="/usr/sbin/rsyslogd -n"),
-    Unit("ssh.service", "OpenBSD Secure Shell server", pid=812, aliases=("sshd.service",), restart="on-failure",
-         command="/usr/sbin/sshd -D"),
+    Unit(
+        "ssh.service",
+        "OpenBSD Secure Shell server",
+        pid=812,
+        aliases=("sshd.service",),
+        restart="on-failure",
+        command="/usr/sbin/sshd -D",
+    ),
     Unit("getty@tty1.service", "Getty on tty1", pid=840, restart="always", wanted_by=("getty.target",)),
-)  # fmt: skip
+)
 _IRQBALANCE = Unit("irqbalance.service", "irqbalance daemon", pid=718, command="/usr/sbin/irqbalance --foreground")
 _SSM = {
     "ubuntu": Unit(
-        "snap.amazon-ssm-agent.amazon-ssm-agent.service", "Service for snap application amazon-ssm-agent", pid=744,
-        restart="always", command="/snap/amazon-ssm-agent/7983/amazon-ssm-agent",
+        "snap.amazon-ssm-agent.amazon-ssm-agent.service",
+        "Service for snap application amazon-ssm-agent",
+        pid=744,
+        restart="always",
+        command="/snap/amazon-ssm-agent/7983/amazon-ssm-agent",
     ),
     "amzn": Unit(
-        "amazon-ssm-agent.service", "amazon-ssm-agent", pid=744, restart="on-failure", restart_usec=900_000_000,
+        "amazon-ssm-agent.service",
+        "amazon-ssm-agent",
+        pid=744,
+        restart="on-failure",
+        restart_usec=900_000_000,
         command="/usr/bin/amazon-ssm-agent",
     ),
-}  # fmt: skip
+}
 
-CONTAINERD = Unit("containerd.service", "containerd container runtime", pid=905, restart="always",
-                  command="/usr/bin/containerd")  # fmt: skip
-DOCKER = Unit("docker.service", "Docker Application Container Engine", pid=1103, restart="always",
-              triggered_by=("docker.socket",), command="/usr/bin/dockerd -H fd://")  # fmt: skip
+CONTAINERD = Unit(
+    "containerd.service", "containerd container runtime", pid=905, restart="always", command="/usr/bin/containerd"
+)
+DOCKER = Unit(
+    "docker.service",
+    "Docker Application Container Engine",
+    pid=1103,
+    restart="always",
+    triggered_by=("docker.socket",),
+    command="/usr/bin/dockerd -H fd://",
+)
 KUBELET = Unit(
-    "kubelet.service", "kubelet: The Kubernetes Node Agent", pid=2114, restart="always", restart_usec=10_000_000,
+    "kubelet.service",
+    "kubelet: The Kubernetes Node Agent",
+    pid=2114,
+    restart="always",
+    restart_usec=10_000_000,
     command="/usr/bin/kubelet --config=/var/lib/kubelet/config.yaml --node-labels=pool=ray",
-)  # fmt: skip
+)
 
 
 def usual_units(system: System, *more: Unit, irqbalance: bool = True) -> tuple[Unit, ...]:
-    """Return the services of an image and a node's own, as systemctl sorts them."""
+    """Return an image's services and the given ones, in systemctl's order."""
     found = [*_USUAL, *more]
     if irqbalance:
         found.append(_IRQBALANCE)
@@ -112,6 +136,13 @@ def usual_units(system: System, *more: Unit, irqbalance: bool = True) -> tuple[U
 
 
 def kubelet(*threads: Thread) -> Process:
-    """Return kubelet's process with these working threads and many that sleep."""
-    return Process(2114, "kubelet", (Thread(2, 0.8, 0.4), *threads), command=KUBELET.command, rss_kib=160_000,
-                   since=31.0, group="/system.slice/kubelet.service")  # fmt: skip
+    """Return kubelet's process, with these busy threads besides its usual one."""
+    return Process(
+        2114,
+        "kubelet",
+        (Thread(2, 0.8, 0.4), *threads),
+        command=KUBELET.command,
+        rss_kib=160_000,
+        since=31.0,
+        group="/system.slice/kubelet.service",
+    )

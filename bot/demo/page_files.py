@@ -1,4 +1,4 @@
-"""The files of a simulated service's page, and the cookie that whoever comes with the run's token is given."""
+"""Serves the files of a simulated service's web page, and sets the session cookie on the first visit."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ KINDS = {".js": "text/javascript", ".css": "text/css", ".svg": "image/svg+xml"}
 
 
 class PageFiles:
-    """Serves a folder: `index.html` as the page, scripts, styles and pictures beside it, and nothing else."""
+    """Serves a folder: `index.html`, its scripts, styles and pictures."""
 
     def __init__(self, folder: Path, guard: PageGuard) -> None:
         self._folder = folder
         self._guard = guard
 
     def routes(self) -> list[web.RouteDef]:
-        """Return what the server is to answer."""
+        """Return the routes."""
         return [web.get("/", self.index), web.get("/static/{name}", self._static)]
 
     async def index(self, request: web.Request) -> web.Response:
-        """Answer with the page."""
+        """Serve the page."""
         page = (self._folder / "index.html").read_bytes()
         response = web.Response(body=page, content_type="text/html", charset="utf-8")
         if self._guard.has_token(request):

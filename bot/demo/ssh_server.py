@@ -1,4 +1,4 @@
-"""SSH servers of simulated nodes: loopback only, keys of their own, one login key, commands and nothing else."""
+"""SSH servers of simulated nodes: on loopback, each with its own host key, for one user and one key."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import TypeAlias
 
 import asyncssh
 
-from bot.demo.answer import Answering
 from bot.demo.faults import Fault
+from bot.demo.machine.command import CommandRunner
 from bot.demo.ssh_session import ExecSession
 
 ADDRESS = "127.0.0.1"
 USER = "demo"
 SERVER_VERSION = "OpenSSH_8.9p1-simulated"
 
-_Door: TypeAlias = asyncssh.SSHAcceptor | asyncio.Server | socket.socket
+_Listener: TypeAlias = asyncssh.SSHAcceptor | asyncio.Server | socket.socket
 
 
 class _Login(asyncssh.SSHServer):
-    """Lets one user in, by one key."""
+    """Accepts one user with one key."""
 
     def __init__(self, node: NodeServer) -> None:
         self._node = node
@@ -36,43 +36,43 @@ class _Login(asyncssh.SSHServer):
         return True
 
     def validate_public_key(self, username: str, key: asyncssh.SSHKey) -> bool:
-        return self._node.lets_in(username, key)
+        return self._node.accepts(username, key)
 
     def session_requested(self) -> ExecSession:
         return ExecSession(self._node.machine, self._node.fault)
 
 
 class NodeServer:
-    """One simulated node's SSH server; its port is the kernel's choice and stays the same through faults."""
+    """The SSH server of a simulated node. It keeps its port when its fault changes."""
 
-    def __init__(self, machine: Answering, login_key: asyncssh.SSHKey, fault: Fault | None = None) -> None:
+    def __init__(self, machine: CommandRunner, login_key: asyncssh.SSHKey, fault: Fault | None = None) -> None:
         self.machine = machine
         self.login_key = login_key
         self.fault = fault
         self.host_key = asyncssh.generate_private_key("ssh-ed25519")
         self.port = 0
-        self._before: Fault | None = None  # the fault while it was up
-        self._door: _Door | None = None
+        self._before: Fault | None = None  # the fault it had before it went down
+        self._listener: _Listener | None = None
         self._connections: dict[int, asyncssh.SSHServerConnection] = {}
 
     async def start(self) -> None:
-        """Open the door that the fault leaves: a server, a silent one, or none."""
-        door = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
-        door.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        door.bind((ADDRESS, self.port))
-        self.port = door.getsockname()[1]
+        """Listen, as the fault allows: as an SSH server, as a silent one, or not at all."""
+        listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((ADDRESS, self.port))
+        self.port = listener.getsockname()[1]
         if self.fault is Fault.REFUSES:
-            self._door = door  # bound, so that nobody else gets the port, and not listening
+            self._listener = listener  # bound but not listening, to keep the port
         elif self.fault is Fault.SILENT:
-            door.listen(128)  # the kernel accepts for us; nobody ever speaks
-            self._door = door
+            listener.listen(128)  # the kernel accepts connections; nobody reads them
+            self._listener = listener
         elif self.fault is Fault.SILENT_AFTER_BANNER:
-            self._door = await asyncio.start_server(_only_banner, sock=door)
+            self._listener = await asyncio.start_server(_only_banner, sock=listener)
         else:
             changed = self.fault is Fault.OTHER_HOST_KEY
             key = asyncssh.generate_private_key("ssh-ed25519") if changed else self.host_key
-            self._door = await asyncssh.listen(
-                sock=door,
+            self._listener = await asyncssh.listen(
+                sock=listener,
                 config=[],
                 server_factory=lambda: _Login(self),
                 server_host_keys=[key],
@@ -88,10 +88,10 @@ class NodeServer:
             )
 
     async def stop(self) -> None:
-        """Close the door and every connection."""
-        door, self._door = self._door, None
-        if door is not None:
-            door.close()
+        """Stop listening and close every connection."""
+        listener, self._listener = self._listener, None
+        if listener is not None:
+            listener.close()
         connections = list(self._connections.values())
         for connection in connections:
             connection.abort()
@@ -101,7 +101,7 @@ class NodeServer:
         self._connections.clear()
 
     async def powered(self, on: bool) -> None:
-        """Shut the door as a machine that goes down does, or open it again after its boot; the port stays taken."""
+        """Refuse connections while the machine is down, and accept them again after its boot."""
         if not on:
             self._before = self.fault
             await self.switch(Fault.REFUSES)
@@ -110,7 +110,7 @@ class NodeServer:
         await self.switch(Fault.OTHER_HOST_KEY if again is Fault.OTHER_KEY_AFTER_BOOT else again)
 
     async def switch(self, fault: Fault | None) -> None:
-        """Come back on the same port with another fault, or with none."""
+        """Restart on the same port with another fault, or with none."""
         await self.stop()
         self.fault = fault
         await self.start()
@@ -119,16 +119,20 @@ class NodeServer:
         """Return this node's line of a known_hosts file."""
         return f"[{ADDRESS}]:{self.port} {self.host_key.export_public_key().decode().strip()}\n"
 
-    # --- what its connections ask and tell
+    # --- called by its connections
 
-    def lets_in(self, username: str, key: asyncssh.SSHKey) -> bool:
-        """True for the one user with the one key."""
+    def accepts(self, username: str, key: asyncssh.SSHKey) -> bool:
+        """True for the known user with the known key."""
         ours = username == USER and key.public_data == self.login_key.public_data
         return ours and self.fault is not Fault.NO_LOGIN
 
     def opened(self, connection: asyncssh.SSHServerConnection) -> None:
-        """Take note of a connection, so that the end of the node ends it."""
-        self._connections = {key: one for key, one in self._connections.items() if not one.is_closed()}
+        """Remember a connection, to close it when the server stops."""
+        self._connections = {
+            key: open_connection
+            for key, open_connection in self._connections.items()
+            if not open_connection.is_closed()
+        }
         self._connections[id(connection)] = connection
 
 

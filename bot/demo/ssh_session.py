@@ -1,4 +1,4 @@
-"""One command over SSH on a simulated node: a batch with its lifeline, or a single command for a person who looks."""
+"""One SSH session on a simulated node: a batch, or a single command that a person typed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import TypeAlias
 
 import asyncssh
 
-from bot.demo.answer import Answer, Answering
 from bot.demo.batch_answers import LAUNCH, BatchAnswers, read_request
 from bot.demo.faults import FLOOD_BYTES, Fault, Faulty
+from bot.demo.machine.command import Answer, CommandRunner
 from bot.domain.batch_shell import LANE_MARK
 
 Channel: TypeAlias = asyncssh.SSHServerChannel[bytes]
@@ -21,9 +21,9 @@ ANSWERS_BEFORE_CLOSING = 1  # lanes' worth
 
 
 class ExecSession(asyncssh.SSHServerSession[bytes]):
-    """Takes one exec request; a shell, a terminal, a subsystem or a forwarding is refused."""
+    """Accepts an exec request. Shells, terminals, subsystems and forwarding are refused."""
 
-    def __init__(self, machine: Answering, fault: Fault | None) -> None:
+    def __init__(self, machine: CommandRunner, fault: Fault | None) -> None:
         self._machine = Faulty(machine, fault)
         self._fault = fault
         self._channel: Channel | None = None
@@ -35,7 +35,7 @@ class ExecSession(asyncssh.SSHServerSession[bytes]):
         self._may_write.set()
         self._answers = 0
 
-    # --- what the connection tells
+    # --- callbacks of the connection
 
     def connection_made(self, chan: Channel) -> None:
         self._channel = chan
@@ -72,8 +72,8 @@ class ExecSession(asyncssh.SSHServerSession[bytes]):
 
     def eof_received(self) -> bool:
         if not self._script_bytes:
-            return True  # a person's `ssh NODE COMMAND </dev/null` still wants its answer
-        self._cancel()  # the lifeline is cut: everything of this session dies at once
+            return True  # `ssh NODE COMMAND </dev/null` still gets its answer
+        self._cancel()  # the batch's lifeline: everything in this session ends now
         if self._channel is not None:
             self._channel.exit_with_signal("KILL")
         return False
@@ -138,11 +138,11 @@ class ExecSession(asyncssh.SSHServerSession[bytes]):
                 self._channel.write(stdout)
             if stderr:
                 self._channel.write_stderr(stderr)
-        await asyncio.sleep(0)  # lets the connection say that it is full
+        await asyncio.sleep(0)  # lets the connection call pause_writing
 
 
-async def run_line(machine: Answering, line: str) -> Answer:
-    """Run a command line as a person types it: words and quotes, without a shell's other arts."""
+async def run_line(machine: CommandRunner, line: str) -> Answer:
+    """Run a command line with words and quotes, without other shell features."""
     try:
         argv = shlex.split(line)
     except ValueError:

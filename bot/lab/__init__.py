@@ -1,1 +1,1 @@
-"""Virtual nodes with a real kernel, and the faults that can be given to them."""
+"""Virtual nodes with a real kernel, and faults for them."""

@@ -1,8 +1,8 @@
-"""Nodes on this machine's own kernel, by systemd-nspawn: up in seconds, for the quick set.
+"""Nodes on this machine's own kernel, by systemd-nspawn: up in seconds, for quick tests.
 
-What they share with this machine: `/proc/cgroups` (so counts are right for one node at a time), the cores' load, the
-uptime, the kernel's log. A reboot frees what leaked because the node's memory file system goes, not because a kernel
-starts. They need root and a cgroup v1 memory hierarchy, in which they may make cgroups.
+They share `/proc/cgroups` with this machine (so the counts are right for one node at a time), and also its load, its
+uptime and its kernel log. A reboot frees leaked cgroups because the node's memory file system is dropped, not because a
+kernel starts. They need root and a writable cgroup v1 memory hierarchy.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ done
 """
 
 
-def why_not() -> str:
-    """Say why this machine can have no such nodes; empty where it can."""
+def unsupported_reason() -> str:
+    """Return why this machine cannot run such nodes; empty if it can."""
     if os.geteuid() != 0:
         return "systemd-nspawn nodes need root"
     if not (_MEMORY / "cgroup.procs").exists():
@@ -49,12 +49,12 @@ def why_not() -> str:
     return ""
 
 
-def start(names: Sequence[str], place: Path, image: Image) -> tuple[LabNode, ...]:
+def start(names: Sequence[str], folder: Path, image: Image) -> tuple[LabNode, ...]:
     """Start the nodes and return at once.
 
-    Raises: UsageError when this machine can have none.
+    Raises: UsageError when this machine cannot run them.
     """
-    if reason := why_not():
+    if reason := unsupported_reason():
         raise UsageError(f"{reason[0].upper()}{reason[1:]}.", "Nodes with a kernel of their own: --kind qemu")
     needed = tools.need(tools.FOR_NSPAWN)
     ip = needed["ip"]
@@ -64,7 +64,7 @@ def start(names: Sequence[str], place: Path, image: Image) -> tuple[LabNode, ...
         _run(ip, "link", "add", _BRIDGE, "type", "bridge")
         _run(ip, "addr", "add", f"{_NETWORK}.1/24", "dev", _BRIDGE)
         _run(ip, "link", "set", _BRIDGE, "up")
-        return tuple(_start(name, number, place / name, image) for number, name in enumerate(names, start=2))
+        return tuple(_start(name, number, folder / name, image) for number, name in enumerate(names, start=2))
     except BaseException:
         clear()
         raise
@@ -88,7 +88,7 @@ def _start(name: str, number: int, folder: Path, image: Image) -> LabNode:
     _writable_memory(root)
     _GROUP.mkdir(exist_ok=True)
     with (folder / "console.log").open("wb") as console:
-        # It enters the memory group before it becomes the keeper, so that the node's cgroups are below it.
+        # Enter the memory cgroup first, so that the node's cgroups are made below it.
         enter = f'echo $$ >{_GROUP}/cgroup.procs; exec unshare -m --propagation private sh -c "$0" keeper "$@"'
         process = subprocess.Popen(
             ["sh", "-c", enter, _KEEPER, str(root), name],
@@ -98,7 +98,7 @@ def _start(name: str, number: int, folder: Path, image: Image) -> LabNode:
             start_new_session=True,
         )
     node = LabNode(name, "nspawn", "v1", address, 22, Process.of(process.pid), folder, image.key("root"))
-    process.returncode = 0  # it is to outlive us: this object is not to ask for it
+    process.returncode = 0  # it outlives this program, so this object must not wait for it
     (folder / "known_hosts").write_text(f"{address} {image.host_key}\n", encoding="ascii")
     node.save()
     return node
@@ -118,7 +118,7 @@ def _writable_memory(root: Path) -> None:
 
 
 def clear() -> None:
-    """Take away what the nodes left on this machine: processes in their cgroup, the network, the cgroup itself."""
+    """Remove what the nodes left on this machine: processes in their cgroup, the network, the cgroup itself."""
     deadline = time.monotonic() + 10
     while (pids := _members()) and time.monotonic() < deadline:
         for pid in pids:
@@ -133,7 +133,7 @@ def clear() -> None:
 
 
 def _members() -> list[int]:
-    """Every process in the nodes' cgroup: there is nobody else in it."""
+    """The processes in the nodes' cgroup, which holds no others."""
     return [int(pid) for path in _GROUP.rglob("cgroup.procs") for pid in path.read_text().split()]
 
 

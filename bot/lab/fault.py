@@ -1,4 +1,4 @@
-"""Faults of a node: each real, each with its undo and with a figure that proves it."""
+"""Real faults for a node, each with its undo and a measurement that proves it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _ON_THE_NODE = "/usr/local/lib/lab"
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """Whether the fault is as wanted, there or gone, and the figure that says so."""
+    """Whether the fault was made or undone, and the measurement that proves it."""
 
     proven: bool
     says: str
@@ -25,43 +25,43 @@ class Outcome:
 class Fault:
     """One fault.
 
-    Shape: its script, of its name, has `make`, `undo` and `look`, which tells the figure and ends well while it
-    is there; `brings` are other files it needs. The name is that of the cause it brings, where there is one.
+    Shape: a shell script of the same name has `make`, `undo` and `look`. `look` prints the measurement and succeeds
+    while the fault is there. `needs` are further files. The name is that of the cause, if there is one.
     """
 
     name: str
     says: str
-    brings: tuple[str, ...] = ()
+    needs: tuple[str, ...] = ()
     within_seconds: int = 60
 
     def make(self, node: LabNode) -> Outcome:
-        """Bring it about and wait until its figure shows it."""
+        """Make the fault and wait until the measurement shows it."""
         return self._outcome(node, "make", "look")
 
     def undo(self, node: LabNode) -> Outcome:
-        """Take it away and wait until its figure is gone; the kernel frees what leaked in its own time."""
+        """Undo the fault and wait until the measurement shows it. The kernel may take a while to free what leaked."""
         return self._outcome(node, "undo", "! look")
 
     def look(self, node: LabNode) -> Outcome:
-        """Tell its figure; proven while it is there."""
-        return _told(node.run(self._script("look")))
+        """Measure; proven while the fault is there."""
+        return _outcome_of(node.run(self._script("look")))
 
     def _outcome(self, node: LabNode, verb: str, proof: str) -> Outcome:
         again = f"tries=$((tries + 1)); [ $tries -lt {self.within_seconds} ] || exit 1; sleep 1"
         wait = f"tries=0; until {proof}; do {again}; done"
-        return _told(node.run(self._script(f"{verb}; {wait}"), within_seconds=4 * self.within_seconds))
+        return _outcome_of(node.run(self._script(f"{verb}; {wait}"), within_seconds=4 * self.within_seconds))
 
     def _script(self, then: str) -> str:
         parts = [f"set -u; lab={_ON_THE_NODE}; mkdir -p $lab"]
-        for name in (f"{self.name}.sh", *self.brings):
+        for name in (f"{self.name}.sh", *self.needs):
             text = (_SCRIPTS / name).read_text(encoding="utf-8")
             parts.append(f"cat >$lab/{name} <<'END-OF-THE-FILE'\n{text}END-OF-THE-FILE")
         return "\n".join([*parts, f". $lab/{self.name}.sh", then, ""])
 
 
-def _told(answer: Answer) -> Outcome:
+def _outcome_of(answer: Answer) -> Outcome:
     last = answer.stdout.strip().rpartition("\n")[2]
-    return Outcome(answer.ok, last or f"nothing was said: {answer.stderr.strip()[-300:] or 'the connection broke'}")
+    return Outcome(answer.ok, last or f"no output: {answer.stderr.strip()[-300:] or 'the connection broke'}")
 
 
 FAULTS: dict[str, Fault] = {
@@ -69,13 +69,13 @@ FAULTS: dict[str, Fault] = {
     for fault in (
         Fault(
             "leaked-memory-cgroups",
-            "ecs.service fails, is started again for ever, and leaks memory cgroups",
+            "ecs.service fails, is restarted for ever, and leaks memory cgroups",
             ("ecs-agent.pl",),
             180,
         ),
         Fault(
             "leaked-memory-cgroups-in-one-unit",
-            "the same leak inside one unit that systemd calls well",
+            "the same leak inside a unit that systemd shows as running",
             ("ecs-agent.pl", "leaked-memory-cgroups.sh"),
             180,
         ),
@@ -83,15 +83,15 @@ FAULTS: dict[str, Fault] = {
         Fault("failed-units", "a unit has failed"),
         Fault("cfs-throttling", "a service is held back by its CPU quota"),
         Fault("conntrack-full", "the table of tracked connections is full", ("open-connections.pl",)),
-        Fault("io-stall", "a file system does not answer, and writers wait in state D", ("write-files.pl",)),
+        Fault("io-stall", "a file system hangs, and writers wait in state D", ("write-files.pl",)),
         Fault("softirq-storm", "one core does nothing but soft interrupts", ("one-core.sh", "echo-flood.pl")),
         Fault(
             "irq-affinity",
-            "every interrupt of two cards on one core, which is full of them",
+            "one core handles every interrupt of two network cards, and is saturated",
             ("one-core.sh", "echo-flood.pl"),
         ),
-        Fault("memory-reclaim", "a job holds nearly all memory; its readers fight for the rest", ("hold-memory.pl",)),
-        Fault("busy", "no fault: a node full of work, and well", ("work.pl",)),
+        Fault("memory-reclaim", "a job holds nearly all memory; readers compete for the rest", ("hold-memory.pl",)),
+        Fault("busy", "no fault: a busy, healthy node", ("work.pl",)),
     )
 }
 

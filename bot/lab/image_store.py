@@ -1,4 +1,4 @@
-"""The images that were made, each under the digest of its recipe, and the making of one."""
+"""A cache of disk images, by the digest of their recipe; a missing image is built."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.lab import tools
 from bot.lab.recipe import Recipe
 
 Say = Callable[[str], None]
-_DONE = "recipe.digest"  # written last: without it the folder is of an image that was not finished
+_DONE = "recipe.digest"  # written last: without it the image is not finished
 _MIRROR = "http://deb.debian.org/debian"
 
 
@@ -26,14 +26,14 @@ _MIRROR = "http://deb.debian.org/debian"
 class Image:
     """A finished image.
 
-    Shape: `tree` is the same system as a folder, for nodes that share this machine's kernel.
+    Shape: `tree` is the same file system as a folder, for nodes that share this machine's kernel.
     """
 
     folder: Path
 
     @property
     def disk(self) -> Path:
-        """The root file system, never written to."""
+        """The root file system. Nodes never write to it."""
         return self.folder / "root.img"
 
     @property
@@ -52,27 +52,27 @@ class Image:
         return self.folder / "initrd.img"
 
     def key(self, login: str) -> Path:
-        """The private key of one of the image's logins, `zombie` or `root`."""
+        """Return the private key of a login, `zombie` or `root`."""
         return self.folder / login
 
     @property
     def host_key(self) -> str:
-        """The host key that every node of the image shows, as a known_hosts file writes it."""
+        """The host key of every node of this image, as in a known_hosts file."""
         kind, key = (self.folder / "host_key.pub").read_text(encoding="ascii").split()[:2]
         return f"{kind} {key}"
 
 
 class ImageStore:
-    """A folder of images; it may be deleted at any time when no node runs."""
+    """A folder of images. It may be deleted while no node runs."""
 
     def __init__(self, folder: Path, say: Say) -> None:
         self._folder = folder
         self._say = say
 
     def image(self, recipe: Recipe) -> Image:
-        """Return the image of a recipe, made now where it is not there yet.
+        """Return the image of a recipe, and build it if it is not cached.
 
-        Raises: UsageError when this machine cannot make it.
+        Raises: UsageError when this machine cannot build it.
         """
         final = self._folder / recipe.digest
         image = Image(final)
@@ -82,11 +82,11 @@ class ImageStore:
         needed = tools.need(tools.FOR_THE_IMAGE)
         if os.geteuid() != 0:
             raise UsageError(
-                "Making the image needs root once: Debian's tools set owners and run inside the new system.",
-                "Run `zombie lab up` as root. Nodes of an image that is in the cache start without root.",
+                "Building the image needs root: Debian's tools set file owners and run inside the new system.",
+                "Run `zombie lab up` as root once. Nodes of a cached image start without root.",
             )
         self._folder.mkdir(parents=True, exist_ok=True)
-        with _alone(self._folder / "lock", self._say):
+        with _locked(self._folder / "lock", self._say):
             if (final / _DONE).is_file():
                 return image
             self._remove_unfinished(recipe.digest)
@@ -107,7 +107,7 @@ class ImageStore:
             shutil.rmtree(self._folder)
 
     def _remove_unfinished(self, digest: str) -> None:
-        # Whatever was left mounted in it by a tool that was killed would be deleted through its mount.
+        # A killed tool may have left mounts in it; deleting through a mount would delete the wrong files.
         for folder in (self._folder / f"{digest}.making", self._folder / digest):
             if folder.is_dir() and not (folder / _DONE).exists():
                 unmount_below(folder)
@@ -115,9 +115,7 @@ class ImageStore:
 
     def _make(self, recipe: Recipe, folder: Path, needed: dict[str, str]) -> None:
         began = time.monotonic()
-        self._say(
-            f"image {recipe.digest}: making it, Debian {recipe.suite}, {len(recipe.packages)} packages asked for …"
-        )
+        self._say(f"image {recipe.digest}: building it, Debian {recipe.suite}, {len(recipe.packages)} packages …")
         for login in ("zombie", "root"):
             _run([needed["ssh-keygen"], "-q", "-t", "ed25519", "-N", "", "-C", f"{login}-lab", "-f", folder / login])
         staged = folder / "staged"
@@ -134,14 +132,21 @@ class ImageStore:
         ]
         _run(
             [
-                needed["mmdebstrap"], "--mode=root", "--variant=minbase", "--format=directory",
+                needed["mmdebstrap"],
+                "--mode=root",
+                "--variant=minbase",
+                "--format=directory",
                 f"--include={','.join(recipe.packages)}",
-                '--aptopt=Acquire::Languages "none"', '--aptopt=APT::Install-Recommends "false"',
+                '--aptopt=Acquire::Languages "none"',
+                '--aptopt=APT::Install-Recommends "false"',
                 *(f"--dpkgopt={option}" for option in recipe.dpkg_options),
-                *hooks, recipe.suite, tree, _mirror(),
+                *hooks,
+                recipe.suite,
+                tree,
+                _mirror(),
             ],
             log,
-        )  # fmt: skip
+        )
         installed = time.monotonic()
         self._say(f"  packages: {installed - began:.0f} s, {_used(tree)}")
         disk = folder / "root.img"
@@ -168,7 +173,7 @@ def _stage(recipe: Recipe, folder: Path, staged: Path) -> None:
 
 
 def _mirror() -> str:
-    """The mirror that this machine's own apt uses for Debian, else the one that is near everywhere."""
+    """The Debian mirror of this machine's own apt, else the default one."""
     apt = shutil.which("apt-get")
     if apt is None:
         return _MIRROR
@@ -180,9 +185,9 @@ def _mirror() -> str:
 
 
 def _run(argv: list[str | Path], log: Path | None = None) -> None:
-    """Run a tool to its end; it ends with us, whatever ends us.
+    """Run a tool to its end, and stop it if this program is stopped.
 
-    Raises: UsageError with the last lines of what it said.
+    Raises: UsageError with the last lines of its output, when it fails.
     """
     with contextlib.ExitStack() as stack:
         out = stack.enter_context(log.open("wb")) if log is not None else subprocess.DEVNULL
@@ -191,7 +196,7 @@ def _run(argv: list[str | Path], log: Path | None = None) -> None:
             stdin=subprocess.DEVNULL,
             stdout=out,
             stderr=subprocess.STDOUT if log is not None else subprocess.PIPE,
-            start_new_session=True,  # so that one signal reaches it and all that it started
+            start_new_session=True,  # so that one signal reaches it and its children
         )
         try:
             _, err = process.communicate()
@@ -205,8 +210,8 @@ def _run(argv: list[str | Path], log: Path | None = None) -> None:
                 process.wait()
             raise
     if process.returncode:
-        said = log.read_text(errors="replace") if log is not None else (err or b"").decode(errors="replace")
-        last = "\n".join(said.strip().splitlines()[-8:])
+        output = log.read_text(errors="replace") if log is not None else (err or b"").decode(errors="replace")
+        last = "\n".join(output.strip().splitlines()[-8:])
         raise UsageError(f"{Path(str(argv[0])).name} failed with status {process.returncode}:\n{last}")
 
 
@@ -227,12 +232,12 @@ def _used(path: Path) -> str:
 
 
 @contextlib.contextmanager
-def _alone(path: Path, say: Say) -> Iterator[None]:
-    """Hold a lock that the kernel takes back when we are gone."""
+def _locked(path: Path, say: Say) -> Iterator[None]:
+    """Hold an exclusive lock. The kernel releases it if this program dies."""
     with path.open("w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            say("another process makes an image; waiting for it …")
+            say("another process is building an image; waiting for it …")
             fcntl.flock(file, fcntl.LOCK_EX)
-        yield  # the file stays: whoever waits for it would else hold a lock that nobody else meets
+        yield  # the file stays: deleting it would leave waiters with a lock that nobody else sees

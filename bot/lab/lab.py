@@ -1,4 +1,4 @@
-"""The lab: its nodes on this machine, their inventory, and their end."""
+"""The lab: starts and stops nodes on this machine, and writes their inventory."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from bot.lab.node import LabNode
 from bot.lab.recipe import Recipe
 from bot.lab.virtual_machine import Hardware
 
-# What acting on the lab's nodes needs; the rights for it are in their image.
+# Settings for acting on the lab's nodes. Their image has the sudo rights for it.
 SETTINGS = """\
 inventory = "inventory.toml"
 [check]
-deadline = "90s" # emulated, a node with work of its own answers slowly
+deadline = "90s" # an emulated node that is busy answers slowly
 [policy]
 terminal_approvers = ["alice", "bob"]
 [act]
@@ -27,12 +27,12 @@ units = ["ecs.service"]
 validation = "1m"
 reboot_deadline = "10m"
 """
-BOOT_SECONDS = 300.0  # a boot takes about 15 s; on a machine that does other work, minutes
+BOOT_SECONDS = 300.0  # a boot takes about 15 s; on a busy machine minutes
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
-    """What `up` is asked for."""
+class LabRequest:
+    """What `up` should start."""
 
     nodes: int = 1
     cgroups: str = "v2"
@@ -41,7 +41,7 @@ class Wish:
 
 
 class Lab:
-    """One lab of one folder; whatever it starts is written down there, so that any later command can end it."""
+    """A lab in a folder. What it starts is recorded there, so that any later command can stop it."""
 
     def __init__(self, folder: Path, images: Path, say: Say) -> None:
         self._folder = folder
@@ -50,9 +50,9 @@ class Lab:
 
     @property
     def inventory(self) -> Path:
-        """The inventory of the nodes that run.
+        """The inventory of the running nodes.
 
-        Raises: UsageError when none do.
+        Raises: UsageError when none runs.
         """
         path = self._folder / "inventory.toml"
         if not path.is_file():
@@ -61,9 +61,9 @@ class Lab:
 
     @property
     def settings(self) -> Path:
-        """The settings under which the nodes that run may be acted on; they name the inventory too.
+        """The settings for acting on the running nodes; they name the inventory too.
 
-        Raises: UsageError when none do.
+        Raises: UsageError when none runs.
         """
         return self.inventory.with_name("zombie.toml")
 
@@ -85,18 +85,18 @@ class Lab:
             raise UnknownNode(f"The lab has no node {name!r}.", f"There are: {', '.join(near or nodes)}")
         return nodes[name]
 
-    def up(self, recipe: Recipe, wish: Wish) -> tuple[LabNode, ...]:
-        """Make the image where it is not there, boot the nodes and wait for each; all or none.
+    def up(self, recipe: Recipe, request: LabRequest) -> tuple[LabNode, ...]:
+        """Build the image if it is not cached, boot the nodes and wait for all of them; if one fails, stop all.
 
-        Raises: UsageError when a lab is up already, or this machine cannot do it.
+        Raises: UsageError when a lab is up already, or this machine cannot run one.
         """
         if (self._folder / "nodes").exists():
-            raise UsageError(f"A lab is up already, in {self._folder}.", "End it first: zombie lab down")
+            raise UsageError(f"A lab is up already, in {self._folder}.", "Stop it first: zombie lab down")
         image = self._images.image(recipe)
         self._folder.mkdir(parents=True, exist_ok=True)
         (self._folder / "nodes").mkdir()
         try:
-            nodes = self._started(image, wish)
+            nodes = self._started(image, request)
             began = time.monotonic()
             for node in nodes:
                 virtual_machine.await_banner(node, BOOT_SECONDS)
@@ -107,15 +107,17 @@ class Lab:
             raise
         return nodes
 
-    def _started(self, image: Image, wish: Wish) -> tuple[LabNode, ...]:
-        self._say(f"booting {wish.nodes} × Debian with cgroup {wish.cgroups}, kind {wish.kind} …")
-        names = [f"lab-{number}" for number in range(1, wish.nodes + 1)]
-        place = self._folder / "nodes"
-        if wish.kind == "nspawn":
+    def _started(self, image: Image, request: LabRequest) -> tuple[LabNode, ...]:
+        self._say(f"booting {request.nodes} × Debian with cgroup {request.cgroups}, kind {request.kind} …")
+        names = [f"lab-{number}" for number in range(1, request.nodes + 1)]
+        folder = self._folder / "nodes"
+        if request.kind == "nspawn":
             from bot.lab.container import start
 
-            return start(names, place, image)
-        return tuple(virtual_machine.start(name, place / name, image, wish.cgroups, wish.hardware) for name in names)
+            return start(names, folder, image)
+        return tuple(
+            virtual_machine.start(name, folder / name, image, request.cgroups, request.hardware) for name in names
+        )
 
     def _write_inventory(self, image: Image, nodes: tuple[LabNode, ...]) -> None:
         key = self._folder / "login_key"
@@ -131,7 +133,7 @@ class Lab:
         (self._folder / "inventory.toml").write_text("\n".join(lines) + "\n", encoding="utf-8")
 
     def down(self) -> int:
-        """End every node and delete all that the lab wrote, the images excepted; return how many nodes there were."""
+        """Stop every node and delete what the lab wrote, except the images; return the number of nodes."""
         nodes = self.nodes
         for node in nodes:
             node.process.end()
@@ -151,15 +153,15 @@ class Lab:
     def forget_images(self) -> None:
         """Delete every image.
 
-        Raises: UsageError while nodes run on one.
+        Raises: UsageError while a node uses one.
         """
         if any(node.process.runs for node in self.nodes):
-            raise UsageError("Nodes run on these images.", "End them first: zombie lab down")
+            raise UsageError("Running nodes use these images.", "Stop them first: zombie lab down")
         self._images.remove_all()
 
 
 def reboot(node: LabNode, boot_id: str, within_seconds: float = BOOT_SECONDS) -> str:
-    """Reboot a node for real and return its new boot_id.
+    """Reboot a node and return its new boot_id.
 
     Raises: UsageError when it does not come back with another one.
     """
@@ -173,10 +175,10 @@ def await_boot(node: LabNode, boot_id: str, within_seconds: float = BOOT_SECONDS
     while (left := deadline - time.monotonic()) > 0:
         virtual_machine.await_banner(node, left)
         try:
-            said = node.run("cat /proc/sys/kernel/random/boot_id", within_seconds=45)
+            answer = node.run("cat /proc/sys/kernel/random/boot_id", within_seconds=45)
         except UsageError:
             continue
-        if said.ok and said.stdout.strip() != boot_id:
-            return said.stdout.strip()
+        if answer.ok and answer.stdout.strip() != boot_id:
+            return answer.stdout.strip()
         time.sleep(0.5)  # noqa: TID251 - the old system still answers while it goes down
     raise UsageError(f"{node.name} did not come back with another boot_id within {within_seconds:g} s.")

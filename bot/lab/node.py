@@ -1,4 +1,4 @@
-"""A node of the lab as it is kept on file, and the way in for those who make faults: OpenSSH's own client."""
+"""A node of the lab, saved to a file; faults log in to it as root with the OpenSSH client."""
 
 from __future__ import annotations
 
@@ -10,10 +10,21 @@ from pathlib import Path
 from bot.domain.errors import UsageError
 from bot.lab.process import Process
 
+_SSH_OPTIONS = (
+    "IdentitiesOnly=yes",
+    "IdentityAgent=none",
+    "BatchMode=yes",
+    "StrictHostKeyChecking=yes",
+    "GlobalKnownHostsFile=/dev/null",
+    "ConnectTimeout=30",
+    "ServerAliveInterval=10",
+    "ServerAliveCountMax=6",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a command on a node said, and how it ended."""
+    """Output and exit status of a command."""
 
     status: int
     stdout: str
@@ -21,7 +32,7 @@ class Answer:
 
     @property
     def ok(self) -> bool:
-        """True when it ended well."""
+        """True when it succeeded."""
         return self.status == 0
 
 
@@ -29,7 +40,7 @@ class Answer:
 class LabNode:
     """One running node.
 
-    Shape: `folder` holds all of it: disk, console, host keys. `cgroups` is v1 or v2, `kind` qemu or nspawn.
+    Shape: `folder` has its disk, console and host keys. `cgroups` is v1 or v2, `kind` qemu or nspawn.
     """
 
     name: str
@@ -43,29 +54,25 @@ class LabNode:
 
     @property
     def known_hosts(self) -> Path:
-        """The image's host key, pinned to this node's address."""
+        """A known_hosts file with this node's host key."""
         return self.folder / "known_hosts"
 
     @property
     def console(self) -> Path:
-        """What the node wrote on its console."""
+        """The log of the node's console."""
         return self.folder / "console.log"
 
     def run(self, script: str, within_seconds: float = 120.0) -> Answer:
         """Run a shell script as root on the node.
 
-        Raises: UsageError when the node is not there or does not end it in time.
+        Raises: UsageError when the node does not run, or the script does not end in time.
         """
         if not self.process.runs:
-            raise UsageError(f"{self.name} does not run any more.", f"Its console: {self.console}")
-        argv = [
-            "ssh", "-q", "-T", "-F", "none", "-i", str(self.root_key), "-p", str(self.port),
-            "-o", "IdentitiesOnly=yes", "-o", "IdentityAgent=none", "-o", "BatchMode=yes",
-            "-o", "StrictHostKeyChecking=yes", "-o", f"UserKnownHostsFile={self.known_hosts}",
-            "-o", "GlobalKnownHostsFile=/dev/null", "-o", "ConnectTimeout=30",
-            "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=6",
-            f"root@{self.address}", "sh -s",
-        ]  # fmt: skip
+            raise UsageError(f"{self.name} is not running any more.", f"Its console: {self.console}")
+        argv = ["ssh", "-q", "-T", "-F", "none", "-i", str(self.root_key), "-p", str(self.port)]
+        for option in (*_SSH_OPTIONS, f"UserKnownHostsFile={self.known_hosts}"):
+            argv += ["-o", option]
+        argv += [f"root@{self.address}", "sh -s"]
         try:
             done = subprocess.run(
                 argv,
@@ -81,13 +88,13 @@ class LabNode:
         return Answer(done.returncode, done.stdout, done.stderr)
 
     def save(self) -> None:
-        """Write the node down, for the commands that come after."""
+        """Save the node for later commands."""
         row = asdict(self) | {"folder": str(self.folder), "root_key": str(self.root_key)}
         (self.folder / "node.json").write_text(json.dumps(row, indent=1) + "\n", encoding="utf-8")
 
     @classmethod
     def load(cls, folder: Path) -> LabNode:
-        """Read a node that was written down."""
+        """Load a saved node."""
         row = json.loads((folder / "node.json").read_text(encoding="utf-8"))
         row |= {"process": Process(**row["process"]), "folder": folder, "root_key": Path(row["root_key"])}
         return cls(**row)

@@ -1,4 +1,4 @@
-"""A process that outlives the command that started it, known by more than its number."""
+"""A process that outlives the command that started it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process by its id and the moment of its start, so that never another one is taken for it.
+    """A process, by its id and its start time: a process id alone may be reused.
 
     Source: /proc/PID/stat, field 22, proc(5).
     """
@@ -24,7 +24,7 @@ class Process:
     def of(cls, pid: int) -> Process:
         """Return the running process of this id.
 
-        Raises: ProcessLookupError when there is none.
+        Raises: ProcessLookupError when there is no such process.
         """
         stat = _stat(pid)
         if stat is None:
@@ -33,14 +33,14 @@ class Process:
 
     @property
     def runs(self) -> bool:
-        """True while it runs; one that ended and waits to be reaped does not."""
+        """True while it runs. A process that ended and was not reaped yet does not run."""
         with contextlib.suppress(ChildProcessError):
-            os.waitpid(self.pid, os.WNOHANG)  # where it is our own child
+            os.waitpid(self.pid, os.WNOHANG)  # reaps it if it is our own child
         stat = _stat(self.pid)
         return stat is not None and stat[1] == self.started_ticks and stat[0] not in "ZX"
 
     def end(self, within_seconds: float = 10.0) -> None:
-        """Ask it to end, wait, and kill it where it does not."""
+        """Terminate it, and kill it if it does not end in time."""
         for number in (signal.SIGTERM, signal.SIGKILL):
             if not self.runs:
                 return
@@ -48,17 +48,17 @@ class Process:
                 os.kill(self.pid, number)
             deadline = time.monotonic() + within_seconds
             while time.monotonic() < deadline and self._still_runs():
-                time.sleep(0.02)  # noqa: TID251 - nobody tells of the end of a process that is not our child
+                time.sleep(0.02)  # noqa: TID251 - nothing reports the end of a process that is not our child
 
     def _still_runs(self) -> bool:
-        return self.runs  # a property is taken for constant by those who check types
+        return self.runs  # a method, because type checkers take a property for constant
 
 
 def _stat(pid: int) -> tuple[str, int] | None:
-    """The state and the start of a process."""
+    """The state and the start time of a process."""
     try:
         text = Path(f"/proc/{pid}/stat").read_text(encoding="ascii", errors="replace")
     except OSError:
         return None
-    fields = text.rpartition(")")[2].split()  # the name before it may hold anything
+    fields = text.rpartition(")")[2].split()  # the name before it may contain anything
     return fields[0], int(fields[19])

@@ -1,4 +1,4 @@
-"""What a node's image is made of, as a value with a name of its own: the same recipe is the same image."""
+"""The contents of a node's image, as a value. Equal recipes have equal digests, and so the same image."""
 
 from __future__ import annotations
 
@@ -8,20 +8,35 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 PACKAGES = (
-    "systemd-sysv", "libpam-systemd", "dbus", "udev", "kmod", "iproute2", "openssh-server", "sysstat", "ethtool",
-    "procps", "sudo", "libnss-myhostname", "nftables", "e2fsprogs", "initramfs-tools", "zstd", "linux-perf",
+    "systemd-sysv",
+    "libpam-systemd",
+    "dbus",
+    "udev",
+    "kmod",
+    "iproute2",
+    "openssh-server",
+    "sysstat",
+    "ethtool",
+    "procps",
+    "sudo",
+    "libnss-myhostname",
+    "nftables",
+    "e2fsprogs",
+    "initramfs-tools",
+    "zstd",
+    "linux-perf",
     "linux-image-cloud-amd64",
-)  # fmt: skip
+)
 SETUP = Path(__file__).with_name("image") / "setup.sh"
 
-# Where each goes in the image. The network's address is the only one that the emulated network hands out.
+# Files by their path in the image. The address is the only one that QEMU's emulated network hands out.
 _CONFIGURATION = {
     "etc/systemd/network/10-lab.network": (
         "[Match]\nName=eth0 host0\n[Network]\nAddress=10.0.2.15/24\nGateway=10.0.2.2\n"
         "LinkLocalAddressing=no\nIPv6AcceptRA=no\n"
     ),
     "etc/ssh/sshd_config.d/lab.conf": "UseDNS no\nPermitRootLogin prohibit-password\nMaxStartups 200:30:400\n",
-    # Persistent, so that a node's own journal counts its boots.
+    # Persistent, so that a node's journal shows its earlier boots.
     "etc/systemd/journald.conf.d/lab.conf": "[Journal]\nStorage=persistent\nSystemMaxUse=64M\nRateLimitBurst=0\n",
     "etc/systemd/system.conf.d/lab.conf": "[Manager]\nDefaultTimeoutStopSec=10s\n",
 }
@@ -31,10 +46,9 @@ _INITRAMFS = "MODULES=list\nCOMPRESS=zstd\nBUSYBOX=n\n"
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """One image: a Debian release, its packages, its files and the script that finishes it.
+    """One image: a Debian release, packages, files and a set-up script.
 
-    Shape: `sudoers` are the lines that let the bot's login read and act; `size_mib` is the disk's size, most of it a
-    hole.
+    Shape: `sudoers` are the lines for the bot's login; `size_mib` is the size of the sparse disk.
     """
 
     sudoers: str
@@ -48,12 +62,12 @@ class Recipe:
 
     @classmethod
     def of(cls, sudoers: str, suite: str = "bookworm") -> Recipe:
-        """Return the house's recipe with these rights for the bot's login."""
+        """Return the default recipe with these sudo rights for the bot's login."""
         return cls(sudoers, suite, setup=SETUP.read_text(encoding="utf-8"))
 
     @property
     def digest(self) -> str:
-        """The image's name: it changes with anything the image is made of.
+        """The image's name. It changes with any part of the recipe.
 
         Example:
         >>> Recipe("").digest == Recipe("").digest, Recipe("").digest == Recipe("x").digest

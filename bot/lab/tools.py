@@ -1,4 +1,4 @@
-"""The programs that the lab needs on this machine, each with the Debian package that has it."""
+"""The programs that the lab needs on this machine, and the Debian packages that have them."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from dataclasses import dataclass
 
 from bot.domain.errors import UsageError
 
-# Ordinary logins have no sbin in their PATH, and that is where Debian keeps these.
+# Debian keeps some of them in sbin, which ordinary logins do not have in their PATH.
 _SEARCHED = ("/usr/local/sbin", "/usr/sbin", "/sbin")
 
 
 @dataclass(frozen=True, slots=True)
 class Tool:
-    """A program, and the package to install where it is missing."""
+    """A program and its Debian package."""
 
     program: str
     package: str
@@ -37,21 +37,21 @@ FOR_NSPAWN = (NSPAWN, IP, UNSHARE, SSH)
 
 
 def path_of(tool: Tool) -> str | None:
-    """Return where a program is, None where it is not."""
+    """Return a program's path, None if it is missing."""
     return shutil.which(tool.program) or shutil.which(tool.program, path=os.pathsep.join(_SEARCHED))
 
 
 def need(tools: Iterable[Tool]) -> dict[str, str]:
     """Return each program's path.
 
-    Raises: UsageError that names everything missing and the one command that installs it.
+    Raises: UsageError, which names what is missing and the command that installs it.
     """
     found = {tool: path_of(tool) for tool in tools}
     missing = [tool for tool, path in found.items() if path is None]
     if missing:
         packages = " ".join(dict.fromkeys(tool.package for tool in missing))
         raise UsageError(
-            f"The lab needs {', '.join(tool.program for tool in missing)}, missing here.",
+            f"The lab needs programs that are missing here: {', '.join(tool.program for tool in missing)}.",
             f"Debian and Ubuntu: apt install --no-install-recommends {packages}",
         )
     return {tool.program: path for tool, path in found.items() if path is not None}

@@ -1,7 +1,7 @@
-"""The ledger and the outbox: the durable record, in one SQLite file or in PostgreSQL. The only importer of SQLAlchemy.
+"""The ledger, inbox and outbox, in SQLite or PostgreSQL. Only this room imports SQLAlchemy.
 
-It is blocking code on SQLAlchemy Core; `awaited.py` runs it on threads of its own. An event loop that is cancelled, or
-falls behind, then never stands in the middle of a transaction, and commands that have no loop need none.
+The code blocks, on SQLAlchemy Core; `awaited.py` runs it on threads. So a cancelled or slow event loop never stops in
+the middle of a transaction, and commands without an event loop need none.
 """
 
 from __future__ import annotations

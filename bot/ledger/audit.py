@@ -1,7 +1,7 @@
-"""Is the record whole? Every hash is computed again, every end compared with what the house says of it.
+"""The audit: recomputes every hash, and compares each incident's end with the entry in the `house` stream.
 
-What a chain cannot show by itself, that it was cut at its end or written anew as a whole, shows against a hash that was
-noted elsewhere: every closing card and note carries the house's.
+A hash chain cannot show that it was truncated or rewritten as a whole. That shows against a hash that was noted
+elsewhere: every closing card and note has the head of `house`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")
 
 @dataclass(frozen=True, slots=True)
 class Broken:
-    """One line of the record that is not as it was written, or is not there any more; `seq` 0 is the whole stream."""
+    """One entry that was changed or is missing. `seq` 0 means the whole stream."""
 
     stream: str
     seq: int
@@ -40,7 +40,7 @@ class Broken:
 
 @dataclass(frozen=True, slots=True)
 class Audit:
-    """What an audit found; the record is whole when nothing is broken."""
+    """The result of an audit. The record is intact when `broken` is empty."""
 
     entries: int
     incidents: int
@@ -50,19 +50,19 @@ class Audit:
 
 @dataclass(slots=True)
 class _Found:
-    """What has been seen so far."""
+    """What the audit has found so far."""
 
     noted: str
     noted_is_there: bool = False
     entries: int = 0
     heads: dict[str, Head] = field(default_factory=dict)
-    ended: dict[str, IncidentEnded] = field(default_factory=dict)  # as the house says
-    should_have_ended: dict[str, int] = field(default_factory=dict)  # as the incidents say, with their last entry
+    ended: dict[str, IncidentEnded] = field(default_factory=dict)  # by the house stream
+    should_have_ended: dict[str, int] = field(default_factory=dict)  # by their own entries, with the last one's number
     broken: list[Broken] = field(default_factory=list)
 
 
 def audit(database: Database, noted: str = "") -> Audit:
-    """Read everything and return what is broken in it; `noted` is a hash, or its beginning, that must be in it."""
+    """Check all entries. `noted` is a hash, or the beginning of one, that the record must contain."""
     found = _Found(noted.lower())
     with database.reading() as connection:
         rows = connection.execution_options(yield_per=500).execute(
@@ -76,17 +76,17 @@ def audit(database: Database, noted: str = "") -> Audit:
             else:
                 _incident(str(stream), entries, lines.pop(stream, None), found)
     for stream in lines:
-        found.broken.append(Broken(str(stream), 0, "is listed as an incident and has no entries"))
+        found.broken.append(Broken(str(stream), 0, "is listed as an incident but has no entries"))
     _ends(found)
     if noted and not found.noted_is_there:
-        says = f"no entry has the hash {noted}: the record was cut off at its end, or written anew"
+        says = f"no entry has the hash {noted}: the record was truncated or rewritten"
         found.broken.append(Broken(HOUSE, 0, says))
     incidents = len(found.heads.keys() - {HOUSE})
     return Audit(found.entries, incidents, found.heads.get(HOUSE, Head()), tuple(found.broken))
 
 
 def exported(database: Database) -> Iterator[str]:
-    """Yield every entry as one line of JSON, in the order of time; a body that is no JSON stands there as text."""
+    """Yield every entry as one line of JSON, in order of time. A body that is not JSON becomes a string."""
     with database.reading() as connection:
         ordered = select(ENTRIES).order_by(ENTRIES.c.at, ENTRIES.c.stream, ENTRIES.c.seq)
         for row in connection.execution_options(yield_per=500).execute(ordered):
@@ -99,7 +99,7 @@ def exported(database: Database) -> Iterator[str]:
 
 
 def _chain(stream: str, rows: Iterator[Row[Any]], found: _Found) -> list[Entry] | None:
-    """Compute a stream's hashes again; return its entries, or None where some row is not as it was written."""
+    """Recompute a stream's hashes. Return its entries, or None if any row was changed."""
     entries: list[Entry] | None = []
     broken_before = len(found.broken)
     previous, expected = {NOTHING_BEFORE}, 1
@@ -107,18 +107,18 @@ def _chain(stream: str, rows: Iterator[Row[Any]], found: _Found) -> list[Entry] 
         found.entries += 1
         values = [row._mapping[name] for name in _FIELDS]
         says = ""
-        if not isinstance(row.seq, int) or not all(isinstance(one, str) for one in (*values[:1], *values[2:])):
-            says, hashes = "is not of an entry's types", set()
+        if not isinstance(row.seq, int) or not all(isinstance(value, str) for value in (*values[:1], *values[2:])):
+            says, hashes = "has values of the wrong types", set()
         else:
-            hashes = {chained(one, *values[:-1]) for one in previous}
+            hashes = {chained(digest, *values[:-1]) for digest in previous}
             if row.seq != expected:
-                found.broken.append(Broken(stream, expected, f"is missing; entry {row.seq} stands in its place"))
+                found.broken.append(Broken(stream, expected, f"is missing; the next entry is {row.seq}"))
             elif row.hash not in hashes:
-                says = "its content, or what is before it, is not what its hash was made of"
+                says = "its hash does not match its content and the entry before it"
             expected = row.seq + 1
         if says:
             found.broken.append(Broken(stream, row.seq if isinstance(row.seq, int) else expected, says))
-        # After a broken line the next is judged by either hash, so that one changed field is one broken line.
+        # After a broken entry the next may match either hash, so that one changed field is one broken entry.
         previous = {str(row.hash)} | (hashes if says else set())
         found.noted_is_there |= bool(found.noted) and not says and str(row.hash).startswith(found.noted)
         found.heads[stream] = Head(expected - 1, str(row.hash))
@@ -138,7 +138,7 @@ def _house(entries: list[Entry] | None, found: _Found) -> None:
         try:
             event = entry.event
         except UnreadableEntry:
-            continue  # whole, but of a newer program
+            continue  # intact, but written by a newer program
         if isinstance(event, IncidentEnded):
             found.ended[event.incident] = event
 
@@ -149,12 +149,12 @@ def _incident(stream: str, entries: list[Entry] | None, line: dict[str, Any] | N
     try:
         incident = fold(entries)
     except ImpossibleEvent as no:
-        found.broken.append(Broken(stream, len(entries), f"tells of no incident: {no.sentence}"))
+        found.broken.append(Broken(stream, len(entries), f"is not a valid incident: {no.sentence}"))
         return
     except UnreadableEntry:
-        return  # whole, but of a newer program
+        return  # intact, but written by a newer program
     if line != line_of(incident):
-        found.broken.append(Broken(stream, incident.seq, "the list of incidents says otherwise"))
+        found.broken.append(Broken(stream, incident.seq, "the list of incidents differs from its entries"))
     if incident.ended:
         found.should_have_ended[stream] = incident.seq
 
@@ -162,8 +162,8 @@ def _incident(stream: str, entries: list[Entry] | None, line: dict[str, Any] | N
 def _ends(found: _Found) -> None:
     for stream, end in found.ended.items():
         if found.heads.get(stream) != Head(end.seq, end.head):
-            says = f"is not the end that the house noted, entry {end.seq}: entries were cut off, added or written anew"
+            says = f"does not end as noted in house, with entry {end.seq}: entries were removed, added or rewritten"
             found.broken.append(Broken(stream, found.heads.get(stream, Head()).seq, says))
     for stream, seq in found.should_have_ended.items():
         if stream not in found.ended:
-            found.broken.append(Broken(HOUSE, 0, f"the end of {stream} with entry {seq} is missing"))
+            found.broken.append(Broken(HOUSE, 0, f"the note of the end of {stream}, entry {seq}, is missing"))

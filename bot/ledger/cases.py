@@ -1,4 +1,4 @@
-"""Which group of incidents each case of a source has: settled in one transaction, so that two replicas agree."""
+"""Which group of incidents belongs to each alert of a source: decided in one transaction, so that replicas agree."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from bot.ledger.database import Database
 from bot.ledger.summaries import summary_of
 from bot.ledger.tables import CASES, INCIDENTS
 
-_FIRES = ""  # what stands in `over_at` of a case that is not over
-_NOWHERE = ""  # the group of a case whose end was told before its beginning
+_FIRES = ""  # the value of `over_at` while a case is open
+_NOWHERE = ""  # the group of a case whose end arrived before its beginning
 _BEGINNINGS = (Turn.NEW.value, Turn.AGAIN.value)
 
 _OF = (CASES.c.source == bindparam("of_source"), CASES.c.name == bindparam("of_name"))
@@ -57,9 +57,9 @@ _OF_STORM = (
 
 
 class Cases:
-    """Each verb one transaction that blocks its thread; what each promises stands in its contract.
+    """The store of the cases. Each method is a blocking transaction; the contract says what it guarantees.
 
-    Shape: `time` stands in for the database's own, where the whole run has a clock that is handed in.
+    Shape: `time` replaces the database's clock in tests.
     """
 
     def __init__(self, database: Database, time: Callable[[], datetime] | None = None) -> None:
@@ -67,7 +67,7 @@ class Cases:
         self._time = time
 
     def told(self, delivery: Delivery, key: str, group: str, brakes: Brakes) -> Course:
-        """Say that a case fires, and return where it goes; the same delivery again is told the same."""
+        """Record that a case fires, and return where it goes. A repeated delivery gets the same answer."""
         alarm = _alarm(delivery)
         with self._database.writing() as connection:
             now = self._now(connection)
@@ -94,7 +94,7 @@ class Cases:
             return Course(course.group, course.turn, storm)
 
     def over(self, delivery: Delivery) -> str:
-        """Say that a case is over, and return its group; empty where it has none."""
+        """Record that a case is over, and return its group; empty if it has none."""
         alarm = _alarm(delivery)
         with self._database.writing() as connection:
             now = self._now(connection)
@@ -109,7 +109,7 @@ class Cases:
             return _NOWHERE
 
     def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenCase, ...]:
-        """Return a source's cases that opened since then and are not over."""
+        """Return a source's open cases that began since then."""
         with self._database.reading() as connection:
             rows = connection.execute(_OPEN, {"of_source": source.value, "since": instant_text(since)})
             return tuple(OpenCase(source, row.name, row.group, instant_of(row.opened_at)) for row in rows)
@@ -120,7 +120,7 @@ class Cases:
             return tuple(connection.execute(_INCIDENTS, {"of_group": group}).scalars())
 
     def storm(self, name: str, brakes: Brakes) -> Storm:
-        """Return what a storm has come to."""
+        """Return the state of a storm."""
         with self._database.reading() as connection:
             since = instant_text(self._now(connection) - brakes.storm_window)
             is_on = connection.execute(_STORM, {"since": since}).scalar_one_or_none() == name
@@ -140,7 +140,7 @@ class Cases:
         return Course(group, Turn.NEW)
 
     def _storm(self, connection: Connection, brakes: Brakes, now: datetime) -> str:
-        """The storm that one more case is part of; a storm is named after its beginning."""
+        """The storm that a new case belongs to, empty if there is none. A storm is named after its start time."""
         since = {"since": instant_text(now - brakes.storm_window)}
         if connection.execute(_LATELY, since).scalar_one() < brakes.storm_alerts:
             return ""
@@ -152,12 +152,12 @@ class Cases:
 
 def _alarm(delivery: Delivery) -> Alarm:
     if delivery.alarm is None:
-        raise ValueError(f"{delivery.id} tells of no case")
+        raise ValueError(f"{delivery.id} has no case")
     return delivery.alarm
 
 
 def _is_late(alarm: Alarm, over_at: datetime) -> bool:
-    """True for a beginning that is told after its end. A source that brings whole groups brings them in their order."""
+    """True for a beginning that arrives after its end. Sources of whole groups deliver them in order."""
     return not alarm.whole and alarm.occurred_at is not None and alarm.occurred_at < over_at
 
 

@@ -1,7 +1,7 @@
-"""One database, SQLite or PostgreSQL: opened, brought up to date, and its transactions.
+"""The database, SQLite or PostgreSQL: opens it, migrates it, and runs its transactions.
 
-SQLite: WAL and synchronous=FULL, so that what was acknowledged is on disk; https://sqlite.org/wal.html.
-PostgreSQL: one advisory lock in place of SQLite's one writer; https://www.postgresql.org/docs/15/explicit-locking.html.
+SQLite: WAL and synchronous=FULL, so that acknowledged data is on disk; https://sqlite.org/wal.html.
+PostgreSQL: an advisory lock allows one writer, as in SQLite; https://www.postgresql.org/docs/15/explicit-locking.html.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger.migrations import migrate
 from bot.ledger.presence import Presence
-from bot.ledger.turn import Turn
+from bot.ledger.write_lock import WriteLock
 
-BUSY = timedelta(seconds=10)  # how long one process waits for another's transaction, which takes milliseconds
+BUSY = timedelta(seconds=10)  # how long a process waits for another's transaction, which takes milliseconds
 _WRITES, _ADDS = "zombie_writes", "adds"
 _ADVISORY_LOCK = int.from_bytes(b"zombie")
-# A process that is stopped in the middle of a transaction must not stop the others: the server ends its session, and
-# does so before those who wait for it give up.
+# A process that hangs in a transaction must not block the others: the server ends its session before they time out.
 _PATIENCE = "SET LOCAL lock_timeout = {0}; SET LOCAL idle_in_transaction_session_timeout = {1}"
 _POSTGRESQL_BEGIN_WRITE = f"SET LOCAL synchronous_commit = on; SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"
 _POSTGRESQL_BEGIN_READ = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
@@ -40,19 +39,19 @@ _NOW = {
 
 
 class Database:
-    """An open database; threads may share it, each transaction has a connection of its own."""
+    """An open database. Threads may share it: each transaction has its own connection."""
 
     def __init__(self, engine: Engine, sentence: str, busy: timedelta = BUSY) -> None:
         self._engine = engine
         self._sentence = sentence
         self._busy = busy
-        self._turn = Turn() if engine.dialect.name == "sqlite" else None
+        self._write_lock = WriteLock() if engine.dialect.name == "sqlite" else None
 
     @classmethod
     def open(cls, url: str, busy: timedelta = BUSY) -> Database:
-        """Open the database of that URL, `sqlite:///PATH` or `postgresql://…`, make it or bring it up to date.
+        """Open the database at a URL, `sqlite:///PATH` or `postgresql://…`; create or migrate it first.
 
-        Raises: SettingsError when the URL names none that can be used; LedgerUnavailable when it cannot be opened.
+        Raises: SettingsError when the URL cannot be used; LedgerUnavailable when it cannot be opened.
         """
         parsed = _parsed(url)
         path = _file(parsed)
@@ -60,7 +59,7 @@ class Database:
         engine = _sqlite(path, busy) if path is not None else _postgresql(parsed, busy)
         database = cls(engine, sentence, busy)
         try:
-            with _alone(path):
+            with _folder_locked(path):
                 if path is not None:
                     database._begin_wal()
                 with database.writing() as connection:
@@ -84,30 +83,30 @@ class Database:
         self._engine.dispose()
 
     def presence(self, runner: str) -> Presence:
-        """Return what shows the others at this database that a runner is there."""
+        """Return the presence by which other programs see that a runner is alive."""
         return Presence(self._engine, runner)
 
     @contextlib.contextmanager
     def writing(self) -> Iterator[Connection]:
-        """A transaction that alone may write from its very beginning; committed at the end of the block.
+        """The only writing transaction at a time; committed at the end of the block.
 
-        Raises: LedgerUnavailable when the database is locked for too long, gone or full.
+        Raises: LedgerUnavailable when the database is locked for too long, unreachable or full.
         """
         with self._transaction(writes=True) as connection:
             yield connection
 
     @contextlib.contextmanager
     def adding(self) -> Iterator[Connection]:
-        """A transaction that only adds rows which depend on no others: in PostgreSQL it waits for nobody who writes.
+        """A transaction that only inserts independent rows. In PostgreSQL it does not wait for other writers.
 
-        Raises: LedgerUnavailable when the database is locked for too long, gone or full.
+        Raises: LedgerUnavailable when the database is locked for too long, unreachable or full.
         """
         with self._transaction(writes=_ADDS) as connection:
             yield connection
 
     @contextlib.contextmanager
     def reading(self) -> Iterator[Connection]:
-        """A transaction that sees one moment of the database.
+        """A read-only transaction with a consistent view.
 
         Raises: LedgerUnavailable when the database cannot be read.
         """
@@ -115,14 +114,14 @@ class Database:
             yield connection
 
     def now(self, connection: Connection) -> str:
-        """Return the database's own time, as entries keep it."""
+        """Return the database's time, in the format of entries."""
         return str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())
 
     @contextlib.contextmanager
     def _transaction(self, writes: bool | str) -> Iterator[Connection]:
         try:
             with (
-                self._in_turn(writes),
+                self._locked_for_writing(writes),
                 self._engine.connect().execution_options(**{_WRITES: writes}) as connection,
                 connection.begin(),
             ):
@@ -131,20 +130,20 @@ class Database:
             raise LedgerUnavailable(f"{self._sentence}: {_reason(no)}.") from no
 
     @contextlib.contextmanager
-    def _in_turn(self, writes: bool | str) -> Iterator[None]:
-        """Wait for this program's other threads; what is only added goes before the rest, for somebody waits for it."""
-        if not writes or self._turn is None:
+    def _locked_for_writing(self, writes: bool | str) -> Iterator[None]:
+        """Wait for this program's other writing threads. Inserts go first, because a sender waits for the answer."""
+        if not writes or self._write_lock is None:
             yield
             return
-        with self._turn.taken(first=writes == _ADDS, seconds=self._busy.total_seconds()) as came:
-            if not came:
+        with self._write_lock.held(urgent=writes == _ADDS, seconds=self._busy.total_seconds()) as is_ours:
+            if not is_ours:
                 raise LedgerUnavailable(
                     f"{self._sentence}: it is busy for longer than {self._busy.total_seconds():g} s."
                 )
             yield
 
     def _begin_wal(self) -> None:
-        # Not inside a transaction, hence not through the engine's own begin.
+        # Not in a transaction, so not through the engine's begin.
         try:
             with contextlib.closing(self._engine.raw_connection()) as connection:
                 mode = connection.cursor().execute("PRAGMA journal_mode = WAL").fetchone()
@@ -157,9 +156,9 @@ class Database:
 
 
 def is_there(url: str) -> bool:
-    """True unless the URL names an SQLite file that does not exist yet.
+    """Return False if the URL is of an SQLite file that does not exist.
 
-    Raises: SettingsError when the URL names no database that can be used.
+    Raises: SettingsError when the URL cannot be used.
     """
     path = _file(_parsed(url))
     return path is None or path.exists()
@@ -191,13 +190,13 @@ def _sqlite(path: Path, busy: timedelta) -> Engine:
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _: object) -> None:
-        connection.isolation_level = None  # transactions are begun below, not by the driver's guess
+        connection.isolation_level = None  # transactions begin below, not when the driver decides
         connection.text_factory = _text
         connection.execute("PRAGMA synchronous = FULL")
 
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
-        # IMMEDIATE: a transaction that reads first and writes then would otherwise fail, not wait, behind another one.
+        # IMMEDIATE: otherwise a transaction that reads and then writes would fail instead of waiting for another.
         connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options()[_WRITES] else "BEGIN")
 
     return engine
@@ -227,13 +226,13 @@ def _postgresql(url: URL, busy: timedelta) -> Engine:
 
 
 @contextlib.contextmanager
-def _alone(path: Path | None) -> Iterator[None]:
-    """Hold the file's folder, so that one process at a time makes a file and switches it to WAL, which cannot wait."""
+def _folder_locked(path: Path | None) -> Iterator[None]:
+    """Lock the file's folder, so that one process at a time creates the file and switches it to WAL."""
     if path is None:
         yield  # the advisory lock is enough
         return
     path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    # Only a file that is not there is touched by hand: closing one that SQLite has open would drop SQLite's locks.
+    # Only a missing file is opened here: closing one that SQLite has open would drop SQLite's locks.
     with contextlib.suppress(FileExistsError):
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_RDWR, 0o600))
     folder = os.open(path.parent, os.O_RDONLY)
@@ -245,7 +244,7 @@ def _alone(path: Path | None) -> Iterator[None]:
 
 
 def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape")  # an audit reads on where somebody wrote bytes that are no text
+    return raw.decode("utf-8", "surrogateescape")  # an audit must be able to read bytes that are not text
 
 
 def _reason(error: Exception) -> str:

@@ -1,4 +1,4 @@
-"""A ledger's database, looked at without touching it: no table is made, none is brought up to date."""
+"""The state of a ledger's database, read without creating or migrating anything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _OPEN = select(func.count()).select_from(INCIDENTS).where(~INCIDENTS.c.ended)  #
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """How a ledger is: the version of its tables beside the one this program knows, its head and its time."""
+    """The state of a ledger: its schema version and this program's, its open incidents, its head, its time."""
 
     version: int
     known_version: int
@@ -40,15 +40,15 @@ class Condition:
 def where(url: str) -> Path | None:
     """Return the file of an SQLite ledger, None for PostgreSQL.
 
-    Raises: SettingsError when the URL names no database that can be used.
+    Raises: SettingsError when the URL cannot be used.
     """
     return _file(_parsed(url))
 
 
 def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
-    """Look.
+    """Read the state of a ledger.
 
-    Raises: SettingsError; LedgerUnavailable when it cannot be asked, or is no ledger.
+    Raises: SettingsError; LedgerUnavailable when it cannot be read, or is not a ledger.
     """
     parsed = _parsed(url)
     path = _file(parsed)
@@ -57,7 +57,7 @@ def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
     try:
         with _reading(engine) as connection:
             if not inspect(connection).has_table("zombie_schema"):
-                raise LedgerUnavailable(f"{name} is a database, and holds no ledger.")
+                raise LedgerUnavailable(f"{name} is a database without a ledger.")
             version = int(connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one())
             return Condition(
                 version,

@@ -1,6 +1,6 @@
-"""Who acts on which node, how many at once, and the brake: read and written inside the transaction that begins a step.
+"""Holds on nodes, budgets and the brake: read and written in the transaction that begins a step.
 
-The tables follow from the entries: a hold is taken with a step's beginning and given back with its incident's end.
+The tables follow from the entries: a step's beginning takes a hold, the incident's end releases it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from bot.domain.incident import Incident
 from bot.ledger.rows import entry_of
 from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS
 
-_TRIFLE = timedelta(minutes=1)  # by which a clock that is kept right is put back
+_CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 _BRAKE = (BrakePulled.__name__, BrakeReleased.__name__)
 
 _BEAT = update(HOLDS).where(HOLDS.c.incident == bindparam("named"))
@@ -35,20 +35,20 @@ def brake(connection: Connection) -> Entry | None:
 
 
 def held(connection: Connection, node: str, now: datetime) -> Hold | None:
-    """Return who has the node to themselves."""
+    """Return the hold on the node."""
     row = connection.execute(_OF_NODE, {"named": node}).one_or_none()
     return None if row is None else _hold(row, now)
 
 
 def may_begin(connection: Connection, incident: str, claim: Claim, now: datetime) -> None:
-    """Look at every limit that crosses incidents.
+    """Check every limit across incidents.
 
     Raises: ApprovalExpired, NodeBusy, BudgetSpent or AlreadyTried when the step may not begin now.
     """
     if claim.until is not None and now >= claim.until:
-        raise ApprovalExpired(f"What was approved could begin until {claim.until:%H:%M:%S} UTC.")
-    if claim.since is not None and now < claim.since - _TRIFLE:
-        raise ApprovalExpired("The ledger's clock was put back: how long ago it was approved cannot be told.")
+        raise ApprovalExpired(f"The approval was valid until {claim.until:%H:%M:%S} UTC.")
+    if claim.since is not None and now < claim.since - _CLOCK_TOLERANCE:
+        raise ApprovalExpired("The ledger's clock was set back, so the age of the approval is unknown.")
     others = [row for row in connection.execute(select(HOLDS)) if row.incident != incident]
     if busy := next((row.incident for row in others if row.node == claim.node), None):
         raise NodeBusy(f"Incident {busy} acts on {claim.node}.", "It waits until that one has ended.")
@@ -59,14 +59,14 @@ def may_begin(connection: Connection, incident: str, claim: Claim, now: datetime
 
 
 def tried(connection: Connection, remedy: str, since: datetime) -> str | None:
-    """Return the incident that last began to carry out a remedy since that moment."""
+    """Return the last incident that began this remedy since then."""
     newest = select(ATTEMPTS.c.incident).where(ATTEMPTS.c.remedy == remedy, ATTEMPTS.c.at > instant_text(since))
     found: str | None = connection.execute(newest.order_by(ATTEMPTS.c.at.desc()).limit(1)).scalar_one_or_none()
     return found
 
 
 def take(connection: Connection, incident: str, step: int, claim: Claim, at: str) -> None:
-    """Write down that the incident has its node, and that its plan is being carried out."""
+    """Record the incident's hold on its node, and that its plan is being executed."""
     row = {"step": step, "runner": claim.runner, "beat_at": at}
     done = connection.execute(update(HOLDS).where(HOLDS.c.incident == incident).values(row))
     if not done.rowcount:
@@ -78,19 +78,19 @@ def take(connection: Connection, incident: str, step: int, claim: Claim, at: str
 
 
 def beat(connection: Connection, incident: str, runner: str, at: str) -> None:
-    """Note that the runner is alive; whoever speaks last has it."""
+    """Record that the runner is alive and executes the incident."""
     connection.execute(_BEAT, {"named": incident, "runner": runner, "beat_at": at})
 
 
-def give_back(connection: Connection, incident: Incident) -> None:
-    """Let go of an ended incident's node."""
+def release(connection: Connection, incident: Incident) -> None:
+    """Release an ended incident's node."""
     connection.execute(delete(HOLDS).where(HOLDS.c.incident == incident.id))
 
 
 def _within_limits(connection: Connection, incident: str, claim: Claim, now: datetime, others: list[Row[Any]]) -> None:
     limits = claim.limits
     if limits.percent is not None and limits.nodes < 1:
-        raise BudgetSpent(f"How many nodes there are is not known, so {limits.percent} % of them are none.")
+        raise BudgetSpent(f"The number of nodes is not known, so {limits.percent} % of them cannot be computed.")
     if len(others) >= limits.most_at_once:
         named = ", ".join(row.node for row in others[:3]) or "none"
         raise BudgetSpent(f"{limits.most_at_once} nodes may be acted on at once, and these are: {named}.")

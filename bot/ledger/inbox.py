@@ -1,4 +1,4 @@
-"""The inbox: what sources brought, durable before it is answered, until some runner has seen to it."""
+"""The inbox: deliveries of sources are stored before they are acknowledged, until a runner has handled them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bot.ledger.database import Database
 from bot.ledger.leases import SILENT, Leases, live
 from bot.ledger.tables import DELIVERIES
 
-KNOWN_FOR = timedelta(days=7)  # PagerDuty tries for two; a repetition after that would be a new delivery
+KNOWN_FOR = timedelta(days=7)  # PagerDuty retries for two days; a later repetition counts as new
 SWEPT_EVERY = timedelta(hours=1)
 _SOON = ""  # sorts before every instant
 _LOOKED_THROUGH = 1000
@@ -37,9 +37,9 @@ _OLD = delete(DELIVERIES).where(DELIVERIES.c.done, DELIVERIES.c.kept_at < bindpa
 
 
 class Inbox:
-    """One runner's view, each verb one transaction that blocks its thread; what each promises stands in its contract.
+    """One runner's inbox. Each method is a blocking transaction; the contract says what it guarantees.
 
-    Shape: `time` stands in for the database's own, where the whole run has a clock that is handed in.
+    Shape: `time` replaces the database's clock in tests.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class Inbox:
         time: Callable[[], datetime] | None = None,
         leases: Leases | None = None,
     ) -> None:
-        """`leases`: who is alive is seen as they see it; without them whoever was heard of lately."""
+        """`leases` say which runners are alive; without them, those with a recent heartbeat are."""
         self._database = database
         self._runner = runner
         self._silent = silent
@@ -59,8 +59,8 @@ class Inbox:
         self._swept_at: datetime | None = None
 
     def keep(self, delivery: Delivery) -> bool:
-        """Keep a delivery; False where it is known already."""
-        body = json.dumps(plain(delivery), separators=(",", ":"))  # outside the transaction, for it may be long
+        """Store a delivery; False if it is known already."""
+        body = json.dumps(plain(delivery), separators=(",", ":"))  # outside the transaction, because it may take long
         row: dict[str, Any] = {
             "source": delivery.source.value,
             "id": delivery.id,
@@ -83,8 +83,8 @@ class Inbox:
         return True
 
     def claim(self, at_once: int, busy: Collection[str] = ()) -> tuple[KeptDelivery, ...]:
-        """Take what no other live runner sees to, in the order in which it came; of one case only what came first."""
-        with self._database.reading() as connection:  # asked often, and nearly always there is nothing
+        """Take deliveries that no other live runner handles, in order of arrival; of each case only the first."""
+        with self._database.reading() as connection:  # polled often, and mostly empty
             if not self._free(connection, at_once, busy):
                 return ()
         with self._database.writing() as connection:
@@ -93,13 +93,13 @@ class Inbox:
                 values: dict[str, Any] = {"runner": self._runner}
                 try:
                     found.append(_kept(row))
-                except UnreadableEntry as no:  # another version's: it must not stand in the way of the rest
+                except UnreadableEntry as no:  # of another version: it must not block the rest
                     values = {"done": True, "error": one_line(no.sentence)}
                 connection.execute(_UPDATE, _named(row.source, row.id) | values)
         return tuple(found)
 
     def done(self, delivery: Delivery) -> None:
-        """Say that a delivery is seen to; its id stays known for some days."""
+        """Record that a delivery is handled. Its id stays known for some days."""
         with self._database.writing() as connection:
             values = {"done": True, "runner": "", "body": "", "error": ""}
             connection.execute(_UPDATE, _named(delivery.source.value, delivery.id) | values)
@@ -109,7 +109,7 @@ class Inbox:
                 self._swept_at = now
 
     def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None:
-        """Say that it could not be seen to, and when to try again."""
+        """Record that handling failed, and when to try again."""
         named = {"of_source": delivery.source.value, "of_id": delivery.id}
         with self._database.writing() as connection:
             due_at = instant_text(self._now(connection) + retry_after)
@@ -118,7 +118,7 @@ class Inbox:
             connection.execute(_UPDATE, named | values)
 
     def waiting(self) -> int:
-        """Return how many deliveries are not seen to yet."""
+        """Return the number of deliveries that are not handled yet."""
         with self._database.reading() as connection:
             return int(connection.execute(_COUNT).scalar_one())
 
@@ -130,7 +130,7 @@ class Inbox:
         cases: set[tuple[str, str]] = set()
         for row in connection.execute(_WAITING):
             if (row.source, row.case) in cases:
-                continue  # what came first for a case is seen to first
+                continue  # a case's first delivery is handled first
             cases.add((row.source, row.case))
             if row.due_at <= text and row.runner not in others and f"{row.source}/{row.id}" not in busy:
                 found.append(row)

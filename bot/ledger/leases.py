@@ -1,4 +1,4 @@
-"""Who sees to which incidents: a row for each runner, with its heartbeat, and a row for each group that has one."""
+"""Leases: which runner handles which group of incidents, with the heartbeats of the runners."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from bot.ledger.database import Database
 from bot.ledger.presence import Presence
 from bot.ledger.tables import HOLDS, INCIDENTS, LEASES, POSTS, RUNNERS
 
-SILENT = timedelta(seconds=10)  # a runner that was not heard of for so long is taken for dead
+SILENT = timedelta(seconds=10)  # a runner without a heartbeat for this long counts as dead
 LONG_AGO = "1970-01-01T00:00:00.000Z"
 _FORGOTTEN = timedelta(days=1)
 
-# Made once: to put a statement together costs more than to run it.
+# Built once: building a statement costs more than running it.
 _CARD = case((INCIDENTS.c.group != "", INCIDENTS.c.group), else_=INCIDENTS.c.id)
 _LIVE = select(RUNNERS.c.id).where(RUNNERS.c.beat_at.between(bindparam("since"), bindparam("until")))
 _UNSEEN = union(
@@ -47,16 +47,15 @@ _LET_GO = delete(LEASES).where(
 
 
 def live(connection: Connection, now: datetime, silent: timedelta = SILENT) -> list[str]:
-    """Return the runners that are heard of; of one from the future, before a clock was put back, nothing is."""
+    """Return the runners with a recent heartbeat. One from the future (a clock was set back) does not count."""
     span = {"since": instant_text(now - silent), "until": instant_text(now + silent)}
     return list(connection.execute(_LIVE, span).scalars())
 
 
 class Leases:
-    """One runner's leases, each verb one transaction that blocks its thread; `contracts.Leases` has the promises.
+    """One runner's leases. Each method is a blocking transaction; `contracts.Leases` says what it guarantees.
 
-    Shape: `presence` shows that a runner has gone before it was silent for long. `time` stands in for the database's
-    own, where the whole run has a clock that is handed in.
+    Shape: `presence` shows at once that a runner is gone. `time` replaces the database's clock in tests.
     """
 
     def __init__(
@@ -74,7 +73,7 @@ class Leases:
         self._time = time
 
     def beat(self) -> None:
-        """Say that this runner is alive, and at work on the nodes it holds."""
+        """Send the heartbeat of this runner and of its holds."""
         if self._presence is not None:
             self._presence.enter()
         with self._database.writing() as connection:
@@ -83,7 +82,7 @@ class Leases:
             connection.execute(_HOLDS, {"me": self.runner, "beat_at": instant_text(now)})
 
     def take(self, group: str, by_force: bool = False) -> bool:
-        """See to a group from now on; False while another live runner does, whom only force can take it from."""
+        """Take the lease of a group. False while another live runner has it, unless `by_force`."""
         with self._database.writing() as connection:
             now = self._now(connection)
             found = connection.execute(select(LEASES.c.runner).where(LEASES.c.group == group)).scalar_one_or_none()
@@ -96,8 +95,8 @@ class Leases:
             return True
 
     def claim(self) -> tuple[str, ...]:
-        """Take every group that no live runner sees to, and return those: what is open, and what the dead left."""
-        with self._database.reading() as connection:  # asked often, and nearly always there is nothing
+        """Take the leases of all open groups that no live runner has, and return those groups."""
+        with self._database.reading() as connection:  # polled often, and mostly empty
             if not self._unseen(connection, self.alive(connection)):
                 return ()
         with self._database.writing() as connection:
@@ -110,19 +109,19 @@ class Leases:
         return tuple(cards)
 
     def mine(self) -> frozenset[str]:
-        """Return the groups that this runner sees to."""
+        """Return the groups that this runner has a lease of."""
         with self._database.reading() as connection:
             return frozenset(connection.execute(_MINE, {"me": self.runner}).scalars())
 
     def let_go(self, groups: Iterable[str]) -> None:
-        """See to these groups no longer; one of which posts are still waiting is kept."""
+        """Give up the leases of these groups, except those with waiting posts."""
         rows = [{"named": group, "me": self.runner} for group in groups]
         if rows:
             with self._database.writing() as connection:
                 connection.execute(_LET_GO, rows)
 
     def leave(self) -> None:
-        """Leave everything to the others, at once."""
+        """Give up everything, so that others take over at once."""
         with self._database.writing() as connection:
             connection.execute(update(HOLDS).where(HOLDS.c.runner == self.runner).values(beat_at=LONG_AGO))
             connection.execute(delete(RUNNERS).where(RUNNERS.c.id == self.runner))
@@ -130,10 +129,10 @@ class Leases:
             self._presence.leave()
 
     def alive(self, connection: Connection) -> set[str]:
-        """Return who is alive; this runner is, whatever is said of it: it does not take over from itself."""
+        """Return the live runners. This one always counts as alive: it does not take over from itself."""
         heard = set(live(connection, self._now(connection), self._silent)) - {self.runner}
         if self._presence is not None:
-            heard = self._presence.those_there(connection, heard)
+            heard = self._presence.present(connection, heard)
         return heard | {self.runner}
 
     def _unseen(self, connection: Connection, alive: Collection[str]) -> list[str]:

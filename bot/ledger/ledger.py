@@ -1,4 +1,4 @@
-"""The ledger: entries are appended to streams, each chained to the one before, and never change again."""
+"""The ledger: entries are appended to streams, chained by hashes, and never changed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ from bot.ledger.tables import INCIDENTS
 
 
 class Ledger:
-    """Reads and appends, each verb one transaction that blocks its thread; what each promises stands in its contract.
+    """Reads and appends. Each method is a blocking transaction; the contract says what it guarantees.
 
-    Shape: `time` stands in for the database's own, where the whole run has a clock that is handed in.
+    Shape: `time` replaces the database's clock in tests.
     """
 
     def __init__(self, database: Database, time: Callable[[], datetime] | None = None) -> None:
@@ -33,14 +33,14 @@ class Ledger:
         self._time = time
 
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
-        """Append an event as entry `expected_seq + 1` and return what now stands there.
+        """Append an event as entry `expected_seq + 1` and return the entry.
 
-        Raises: Conflict when the stream has another length by now; ImpossibleEvent when the event cannot come next.
+        Raises: Conflict when the stream has another length; ImpossibleEvent when the event cannot come next.
         """
         if not is_stream(stream):
             raise ValueError(f"{stream!r} cannot name a stream")
         if not is_who(by):
-            raise ValueError(f"{by!r} cannot stand for whoever made an entry")
+            raise ValueError(f"{by!r} cannot be the author of an entry")
         if (stream == HOUSE) != isinstance(event, HOUSE_EVENTS) or (stream != HOUSE and expected_seq is None):
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {stream} so.")
         with self._database.writing() as connection:
@@ -49,14 +49,14 @@ class Ledger:
             return self._add_to_incident(connection, stream, expected_seq, event, by)
 
     def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
-        """Append the beginning of a step and take its node, in one transaction with every limit and the brake.
+        """Append the start of a step and take its node, in one transaction with every limit and the brake.
 
         Raises: Conflict, ImpossibleEvent; Braked, ApprovalExpired, NodeBusy, BudgetSpent or AlreadyTried when it may
         not begin now.
         """
         with self._database.writing() as connection:
             at = self._now(connection)
-            if event.attempt == 1:  # what has begun is brought to its end, whatever the limits say by now
+            if event.attempt == 1:  # a repeated step is finished, whatever the limits are now
                 if (pulled := holds.brake(connection)) is not None:
                     raise Braked(
                         f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on."
@@ -67,27 +67,27 @@ class Ledger:
             return entry
 
     def hold(self, node: str) -> Hold | None:
-        """Return who has the node to themselves."""
+        """Return the hold on the node."""
         with self._database.reading() as connection:
             return holds.held(connection, node, instant_of(self._now(connection)))
 
     def beat(self, incident: str, runner: str) -> None:
-        """Say that the runner is alive and at work on the incident."""
+        """Record that the runner is alive and works on the incident."""
         with self._database.writing() as connection:
             holds.beat(connection, incident, runner, self._now(connection))
 
     def braked(self) -> Entry | None:
-        """Return the entry by which the brake was pulled, None while it is off."""
+        """Return the entry that pulled the brake, None while it is off."""
         with self._database.reading() as connection:
             return holds.brake(connection)
 
     def tried(self, remedy: str, within: timedelta) -> str | None:
-        """Return the incident that last began to carry out a remedy within that time."""
+        """Return the last incident that began this remedy within that time."""
         with self._database.reading() as connection:
             return holds.tried(connection, remedy, instant_of(self._now(connection)) - within)
 
     def read(self, stream: str) -> tuple[Entry, ...]:
-        """Return the stream's entries in order; none where there is no such stream."""
+        """Return the stream's entries in order; none if there is no such stream."""
         with self._database.reading() as connection:
             return read_stream(connection, stream)
 
@@ -103,12 +103,12 @@ class Ledger:
             return tuple(connection.execute(ids).scalars())
 
     def incidents(self, only_open: bool = False) -> tuple[IncidentSummary, ...]:
-        """Return one line an incident, the newest first."""
+        """Return a summary of each incident, the newest first."""
         with self._database.reading() as connection:
             return read_summaries(connection, only_open)
 
     def changed(self, since: int | None = None) -> Changes:
-        """Return the incidents that went on after that change, all that are open for None."""
+        """Return the incidents that changed after that change number; all open ones for None."""
         with self._database.reading() as connection:
             return changes(connection, since)
 
@@ -121,11 +121,11 @@ class Ledger:
         self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str
     ) -> Entry:
         entry = self._add(connection, stream, expected_seq, event, by)
-        # Folded as it will be read, with its secrets taken out; what cannot be is rolled back with the transaction.
+        # Folded as it will be read, without secrets. If that fails the transaction is rolled back.
         incident = summarise(connection, read_stream(connection, stream))
         mark_changed(connection, stream)
         if incident.ended:
-            holds.give_back(connection, incident)
+            holds.release(connection, incident)
             ended = IncidentEnded(incident.id, incident.state.value, entry.seq, entry.hash)
             self._add(connection, HOUSE, None, ended, BOT)
         return entry

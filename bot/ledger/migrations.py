@@ -1,4 +1,4 @@
-"""The database's shape, version by version; an older database is brought up to date in one transaction."""
+"""The database schema, version by version. An older database is migrated in one transaction."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ Change: TypeAlias = str | dict[str, str] | Callable[[Connection], None]  # a dic
 
 def _fill_incidents(connection: Connection) -> None:
     for stream in streams(connection):
-        # What somebody damaged is not listed; it must not lock the rest up, and an audit names it.
+        # A damaged stream is not listed; an audit reports it. It must not block the migration.
         with contextlib.suppress(ImpossibleEvent, UnreadableEntry):
             summarise(connection, read_stream(connection, stream))
 
 
-# An entry is never changed and never removed; this is against accidents, the hash chain is against intent.
+# Triggers prevent changes of entries by accident; the hash chain reveals those made on purpose.
 _APPEND_ONLY: Sequence[Change] = (
     {
         "sqlite": """CREATE TRIGGER entries_stay_as_they_are BEFORE UPDATE ON entries
@@ -90,7 +90,7 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
     (
         {
             "sqlite": f"CREATE TABLE deliveries ({_DELIVERIES.format(number='INTEGER NOT NULL')})",
-            # Counted by a sequence, so that one that is kept need not wait for whoever else writes.
+            # Numbered by a sequence, so that an insert does not wait for other writers.
             "postgresql": f"CREATE TABLE deliveries ({_DELIVERIES.format(number='BIGINT NOT NULL ' + _COUNTED)})",
         },
         "CREATE INDEX delivered ON deliveries (number)",
@@ -113,9 +113,9 @@ VERSION = len(MIGRATIONS)
 
 
 def migrate(connection: Connection, to: int = VERSION) -> None:
-    """Bring the database from whatever version it has to that one.
+    """Migrate the database to that version.
 
-    Raises: LedgerUnavailable when a newer program made it.
+    Raises: LedgerUnavailable when a newer program wrote it.
     """
     connection.exec_driver_sql("CREATE TABLE IF NOT EXISTS zombie_schema (version INTEGER NOT NULL)")
     found = connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one_or_none()

@@ -1,6 +1,6 @@
-"""The outbox: posts wait here until they have been taken where they are to be shown, across restarts and takeovers.
+"""The outbox: posts are stored here until they are delivered, across restarts and takeovers.
 
-At least once: a post whose sender dies between Slack's yes and `taken` is sent again.
+Delivery is at least once: a post is sent again if its sender dies after Slack's answer and before `taken`.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from bot.ledger.database import Database
 from bot.ledger.leases import Leases
 from bot.ledger.tables import LEASES, POSTS, TURNS
 
-LEASE = timedelta(seconds=15)  # how long a post that was handed out is not handed out again
+LEASE = timedelta(seconds=15)  # a post that was handed out is not handed out again for this long
 AT_ONCE = 50
-LONGEST_TURN = timedelta(minutes=10)  # a turn further off than that is from before a clock was put back
-PAGERDUTY = "pagerduty-"  # how the parts that go to PagerDuty are called; all others go to Slack
+LONGEST_TURN = timedelta(minutes=10)  # a later turn was written before the clock was set back
+PAGERDUTY = "pagerduty-"  # the prefix of the parts that go to PagerDuty; all others go to Slack
 _SOON = ""  # sorts before every instant
 
 
 class Outbox:
-    """Keeps one row for each (incident, part), each verb one transaction that blocks its thread."""
+    """Stores a row for each (incident, part). Each method is a blocking transaction."""
 
     def __init__(
         self,
@@ -38,11 +38,11 @@ class Outbox:
         at_once: int = AT_ONCE,
         leases: Leases | None = None,
     ) -> None:
-        """`parts`: hand out and count those only whose name begins so; without it those that nobody else takes.
+        """`parts`: the prefix of the parts that are handed out and counted; without it all but PagerDuty's.
 
-        `at_once`: how many are handed out together; who sends them one by one has a lease's time for all of them.
+        `at_once`: how many are handed out together; all of them have to be sent within `lease`.
 
-        `leases`: whose runner is handed only what it sees to, or nobody does; without it everything.
+        `leases`: hand out only posts of groups that no other live runner has; without it all posts.
         """
         self._database = database
         self._lease = lease
@@ -51,7 +51,7 @@ class Outbox:
         self._ours = POSTS.c.part.startswith(parts) if parts else POSTS.c.part.not_like(f"{PAGERDUTY}%")
 
     def keep(self, post: Post) -> str:
-        """Keep a post to be sent, in place of any earlier one of its incident and part; return its id."""
+        """Store a post to be sent; it replaces an earlier one of its incident and part. Return its id."""
         if not (is_stream(post.incident) and is_stream(post.part)):
             raise ValueError(f"{post.incident!r} and {post.part!r} cannot name a post")
         content = json.dumps(post.content, separators=(",", ":"))
@@ -66,15 +66,15 @@ class Outbox:
                 connection.execute(insert(POSTS).values(values))
                 return _id(post.incident, post.part, 1)
             values["version"] = row.version + 1
-            if not row.waiting:  # while one is under way, or Slack said when to come back, that still holds
+            if not row.waiting:  # keeps a running attempt, and Slack's Retry-After
                 values |= {"due_at": _SOON, "attempts": 0, "error": ""}
             _change(connection, row, values)
             return _id(post.incident, post.part, row.version + 1)
 
     def due(self, now: datetime) -> tuple[DuePost, ...]:
-        """Return what is to be sent now, in the order it was kept; nobody else is handed it for a while."""
+        """Return the posts to be sent now, in order. They are not handed out again for a while."""
         text = instant_text(now)
-        with self._database.reading() as connection:  # asked often, and nearly always there is nothing
+        with self._database.reading() as connection:  # polled often, and mostly empty
             if not connection.execute(self._due(connection, text).limit(1)).first():
                 return ()
         found: list[DuePost] = []
@@ -85,7 +85,7 @@ class Outbox:
         return tuple(found)
 
     def taken(self, post_id: str, channel: str, ts: str) -> None:
-        """Say that a post stands there now; where a later version was kept meanwhile, that is due at once."""
+        """Record that a post was delivered. A later version that came meanwhile is due at once."""
         with self._database.writing() as connection:
             row, is_last = _find(connection, post_id)
             if row is None:
@@ -98,22 +98,22 @@ class Outbox:
             _change(connection, row, values)
 
     def failed(self, post_id: str, retry_at: datetime, error: str) -> None:
-        """Say that a post was not taken, and when to try again; that holds for a later version of it too."""
+        """Record that a delivery failed, and when to try again, which also holds for later versions."""
         with self._database.writing() as connection:
             row, _ = _find(connection, post_id)
-            if row is not None:  # of one that was taken after all, only `waiting` counts
+            if row is not None:  # if it was delivered after all, only `waiting` counts
                 retry = {"due_at": instant_text(retry_at), "attempts": row.attempts + 1, "error": one_line(error)}
                 _change(connection, row, retry)
 
     def dropped(self, post_id: str, error: str) -> None:
-        """Say that a post will never be taken; a later one of the same part is tried anew."""
+        """Record that a post can never be delivered. A later one of the same part is tried again."""
         with self._database.writing() as connection:
             row, is_last = _find(connection, post_id)
             if row is not None and row.waiting:
                 _change(connection, row, {"due_at": _SOON, "waiting": not is_last, "error": one_line(error)})
 
     def turn(self, channel: str, apart: timedelta) -> timedelta:
-        """Take the channel's next turn, `apart` from every other program's; return how long it is until then."""
+        """Reserve the channel's next slot, `apart` from every other program's; return the time until then."""
         with self._database.writing() as connection:
             now = instant_of(self._database.now(connection))
             row = connection.execute(select(TURNS.c.free_at).where(TURNS.c.channel == channel)).scalar_one_or_none()
@@ -127,13 +127,13 @@ class Outbox:
         return at - now
 
     def place(self, incident: str, part: str) -> Place | None:
-        """Return where a part stands, once any version of it was taken."""
+        """Return where a part was posted, None before its first delivery."""
         with self._database.reading() as connection:
             row = _row(connection, incident, part)
         return None if row is None else _place(row.place_channel, row.place_ts)
 
     def standing(self, incident: str, part: str) -> Mapping[str, Any] | None:
-        """Return what was taken of a part last, where no later version of it waits."""
+        """Return the delivered content of a part, None while a later version waits."""
         with self._database.reading() as connection:
             row = _row(connection, incident, part)
         if row is None or row.waiting or row.error or row.place_ts is None:
@@ -142,7 +142,7 @@ class Outbox:
         return content
 
     def waiting(self) -> int:
-        """Return how many posts are not taken yet."""
+        """Return the number of posts that are not delivered yet."""
         with self._database.reading() as connection:
             count = connection.execute(select(func.count()).select_from(POSTS).where(POSTS.c.waiting, self._ours))
             return int(count.scalar_one())
@@ -182,7 +182,7 @@ def _id(incident: str, part: str, version: int) -> str:
 
 
 def _find(connection: Connection, post_id: str) -> tuple[Row[Any] | None, bool]:
-    """Return the row of a post, and whether that post is its last version."""
+    """Return the row of a post, and whether the post is the last version."""
     incident, part, version = post_id.split("/")
     row = _row(connection, incident, part)
     return row, row is not None and row.version == int(version)

@@ -1,6 +1,6 @@
-"""Whether a runner is there: seen at once when its program has gone, however it went.
+"""Whether a runner's process exists: its end is visible at once, however it ended.
 
-SQLite: a lock on a file beside the database's, which the kernel lets go with its process; flock(2).
+SQLite: a lock on a file beside the database, which the kernel releases with the process; flock(2).
 PostgreSQL: an advisory lock of a session; https://www.postgresql.org/docs/15/explicit-locking.html#ADVISORY-LOCKS
 """
 
@@ -21,7 +21,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.safe_text import one_line
 
 _CONNECT_SECONDS = 5
-_LOCKS = int.from_bytes(b"serv")  # the first of a lock's two numbers; the second is the runner's
+_LOCKS = int.from_bytes(b"serv")  # the first of a lock's two keys; the second is the runner's
 _HELD = text(
     "SELECT objid FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND classid = :locks "
     "AND database = (SELECT oid FROM pg_database WHERE datname = current_database())"
@@ -29,7 +29,7 @@ _HELD = text(
 
 
 class Presence:
-    """A runner's own, and the others' as it sees them. One that is stopped, and not gone, is there."""
+    """The presence of this runner, and of others. A stopped process (SIGSTOP) still counts as present."""
 
     def __init__(self, engine: Engine, runner: str) -> None:
         self._engine = engine
@@ -38,9 +38,9 @@ class Presence:
         self._session: Connection | None = None
 
     def enter(self) -> None:
-        """Be there, or see that this is still so.
+        """Become present, or check that we still are.
 
-        Raises: LedgerUnavailable when the others could not see it.
+        Raises: LedgerUnavailable when the others could not see us.
         """
         try:
             if self._engine.dialect.name == "sqlite":
@@ -49,10 +49,12 @@ class Presence:
                 self._enter_session()
         except (OSError, SQLAlchemyError) as no:
             self.leave()
-            raise LedgerUnavailable(f"Who serves at this ledger cannot be told: {one_line(str(no), 200)}.") from no
+            raise LedgerUnavailable(
+                f"The programs that serve at this ledger cannot be listed: {one_line(str(no), 200)}."
+            ) from no
 
     def leave(self) -> None:
-        """Be gone."""
+        """Stop being present."""
         if self._file is not None:
             with contextlib.suppress(OSError):
                 self._path(self._runner).unlink()
@@ -63,8 +65,8 @@ class Presence:
                 self._session.close()
             self._session = None
 
-    def those_there(self, connection: Connection, runners: Collection[str]) -> set[str]:
-        """Return which of these runners are there."""
+    def present(self, connection: Connection, runners: Collection[str]) -> set[str]:
+        """Return which of these runners are present."""
         if not runners:
             return set()
         if connection.dialect.name == "sqlite":
@@ -76,7 +78,7 @@ class Presence:
         return Path(f"{self._engine.url.database}.{runner}.alive")
 
     def _is_locked(self, path: Path) -> bool:
-        """See whether a runner has its file; one that it left behind is taken away."""
+        """Return whether a runner holds its file; delete a file that was left behind."""
         try:
             file = os.open(path, os.O_RDWR | os.O_CLOEXEC)
         except FileNotFoundError:
@@ -104,7 +106,7 @@ class Presence:
             with contextlib.suppress(SQLAlchemyError):
                 self._session.exec_driver_sql("SELECT 1")
                 return
-            self.leave()  # the server ended the session, and with it our lock
+            self.leave()  # the server ended the session, and so released our lock
         patience = {"connect_timeout": _CONNECT_SECONDS}
         engine = create_engine(
             self._engine.url, poolclass=NullPool, isolation_level="AUTOCOMMIT", connect_args=patience

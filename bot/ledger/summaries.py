@@ -1,4 +1,4 @@
-"""The list of incidents: one line each, written with every entry, and made anew from the entries where it has to be."""
+"""The list of incidents: a row each, updated with every entry; it can be rebuilt from the entries."""
 
 from __future__ import annotations
 
@@ -16,8 +16,10 @@ from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.transitions import State
 from bot.ledger.tables import INCIDENTS
 
-LINE = tuple(column for column in INCIDENTS.c if column is not INCIDENTS.c.change)  # what a line says of its incident
-_UPDATE = update(INCIDENTS).where(INCIDENTS.c.id == bindparam("named"))  # made once: that costs more than to run it
+LINE = tuple(
+    column for column in INCIDENTS.c if column is not INCIDENTS.c.change
+)  # the columns that come from the incident
+_UPDATE = update(INCIDENTS).where(INCIDENTS.c.id == bindparam("named"))  # built once: building costs more than running
 _INSERT = insert(INCIDENTS)
 _LAST = select(func.coalesce(func.max(INCIDENTS.c.change), 0))
 _CHANGED = _UPDATE.values(change=_LAST.scalar_subquery() + 1)
@@ -33,9 +35,9 @@ _OPEN = select(INCIDENTS).where(~INCIDENTS.c.ended).order_by(INCIDENTS.c.change)
 
 
 def summarise(connection: Connection, entries: Sequence[Entry]) -> Incident:
-    """Fold a stream, write the incident's line, and return the incident.
+    """Fold a stream, write the incident's row, and return the incident.
 
-    Raises: ImpossibleEvent when the entries tell of no incident; UnreadableEntry when one of them cannot be read here.
+    Raises: ImpossibleEvent when the entries are no valid incident; UnreadableEntry when an entry cannot be read.
     """
     incident = fold(entries)
     line = line_of(incident)
@@ -46,14 +48,14 @@ def summarise(connection: Connection, entries: Sequence[Entry]) -> Incident:
 
 
 def mark_changed(connection: Connection, incident: str) -> None:
-    """Number the newest change of an incident's line."""
+    """Give an incident's row the next change number."""
     connection.execute(_CHANGED, {"named": incident})
 
 
 def changes(connection: Connection, since: int | None) -> Changes:
-    """Return the lines that changed after that change, in the order of their last; those of all open ones for None.
+    """Return the rows that changed after that change number, in order; all open ones for None.
 
-    A malformed one is left out: it must not keep the others from being seen, and an audit names it.
+    Malformed rows are left out, so that the others can be seen; an audit reports them.
     """
     if since is None:
         rows = connection.execute(_OPEN).all()
@@ -76,7 +78,7 @@ def _readable(rows: Sequence[Row[Any]]) -> Iterator[IncidentSummary]:
 
 
 def line_of(incident: Incident) -> dict[str, Any]:
-    """Return an incident's line as its row's columns."""
+    """Return an incident's row."""
     summary = incident.summary
     return {
         "id": summary.id,
@@ -93,9 +95,9 @@ def line_of(incident: Incident) -> dict[str, Any]:
 
 
 def read_summaries(connection: Connection, only_open: bool) -> tuple[IncidentSummary, ...]:
-    """Return the lines, the newest first.
+    """Return the summaries, the newest first.
 
-    Raises: UnreadableEntry when one of them is malformed.
+    Raises: UnreadableEntry when a row is malformed.
     """
     lines = select(INCIDENTS).order_by(INCIDENTS.c.opened_at.desc(), INCIDENTS.c.id)
     if only_open:
@@ -104,7 +106,7 @@ def read_summaries(connection: Connection, only_open: bool) -> tuple[IncidentSum
 
 
 def summary_of(row: Row[Any]) -> IncidentSummary:
-    """Return the line that a row is.
+    """Return a row's summary.
 
     Raises: UnreadableEntry when it is malformed.
     """

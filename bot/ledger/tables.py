@@ -1,4 +1,4 @@
-"""The tables as queries name them; `migrations.py` makes them."""
+"""The tables, for queries; `migrations.py` creates them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from sqlalchemy import Boolean, Column, Integer, MetaData, Table, Text
 
 _METADATA = MetaData()
 
-# Nothing else is true: the other tables follow from this one, or are not about what happened.
+# The source of truth: the other tables follow from this one, or are not about what happened.
 ENTRIES = Table(
     "entries",
     _METADATA,
@@ -19,8 +19,8 @@ ENTRIES = Table(
     Column("hash", Text, nullable=False),
 )
 
-# One line an incident, kept with every entry, so that a list need not fold everything that ever happened. `change`
-# counts the entries of all of them: the line that changed last has the greatest.
+# One row an incident, updated with every entry, so that a list does not fold everything. `change` numbers the changes
+# of all incidents: the row that changed last has the greatest.
 INCIDENTS = Table(
     "incidents",
     _METADATA,
@@ -37,7 +37,7 @@ INCIDENTS = Table(
     Column("change", Integer, nullable=False),
 )
 
-# `number` is the order in which parts were first kept; `version` counts what was kept under one (incident, part).
+# `number` is the order in which parts were first stored; `version` counts the posts of one (incident, part).
 POSTS = Table(
     "posts",
     _METADATA,
@@ -57,7 +57,7 @@ POSTS = Table(
     Column("place_ts", Text),
 )
 
-# From when on a channel may be posted to: where posts keep a distance, every program takes its turn here.
+# When the next post to a channel is allowed: programs that limit their rate reserve their slots here.
 TURNS = Table(
     "turns",
     _METADATA,
@@ -65,7 +65,7 @@ TURNS = Table(
     Column("free_at", Text, nullable=False),
 )
 
-# Who has a node to themselves: one row a node, from an incident's first step to its end.
+# Exclusive holds on nodes: a row per node, from an incident's first step to its end.
 HOLDS = Table(
     "holds",
     _METADATA,
@@ -77,7 +77,7 @@ HOLDS = Table(
     Column("beat_at", Text, nullable=False),
 )
 
-# Every incident whose plan began to be carried out, and when: what budgets by the hour and the day are counted by.
+# Every incident whose plan was begun, and when: for the budgets per hour and day.
 ATTEMPTS = Table(
     "attempts",
     _METADATA,
@@ -87,7 +87,7 @@ ATTEMPTS = Table(
     Column("at", Text, nullable=False),
 )
 
-# The programs that serve at this ledger, and when each was last heard of.
+# The programs that serve at this ledger, with their last heartbeat.
 RUNNERS = Table(
     "runners",
     _METADATA,
@@ -95,7 +95,7 @@ RUNNERS = Table(
     Column("beat_at", Text, nullable=False),
 )
 
-# Which of them sees to a group of incidents: shows its card, reads its nodes, carries out its plans.
+# Which program handles a group of incidents: shows its card, reads its nodes, executes its plans.
 LEASES = Table(
     "leases",
     _METADATA,
@@ -103,7 +103,7 @@ LEASES = Table(
     Column("runner", Text, nullable=False),
 )
 
-# What sources brought: a row each, known by the source's own id of it, in the order of `number`.
+# Deliveries of sources, by the source's own id, in the order of `number`.
 DELIVERIES = Table(
     "deliveries",
     _METADATA,
@@ -120,8 +120,8 @@ DELIVERIES = Table(
     Column("done", Boolean, nullable=False),
 )
 
-# Each case of a source, and the group of incidents it has; `over_at` is empty while it fires, `delivery` is the one by
-# which it last began.
+# Each case of a source and its group of incidents. `over_at` is empty while it fires; `delivery` is the one with which
+# it last began.
 CASES = Table(
     "cases",
     _METADATA,

@@ -1,4 +1,4 @@
-"""How many of what stands in the database: counted in one transaction, and anew only where something changed."""
+"""Counts for the metrics, read in one transaction; incidents are counted again only after a change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _POSTS = select(func.count()).select_from(POSTS).where(POSTS.c.waiting)
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counts of one moment; `incidents` by (state, cause), a cause being empty where none is named."""
+    """The counts at one moment; `incidents` by (state, cause), with an empty cause for none."""
 
     incidents: Mapping[tuple[str, str], int]
     deliveries_waiting: int
@@ -30,7 +30,7 @@ class Tally:
 
 
 class Tallies:
-    """Counts, and remembers the incidents' counts until one of them goes on."""
+    """Counts, and caches the counts of incidents until one changes."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
@@ -40,7 +40,7 @@ class Tallies:
     def read(self) -> Tally:
         """Count.
 
-        Raises: LedgerUnavailable when the database cannot be asked.
+        Raises: LedgerUnavailable when the database cannot be read.
         """
         with self._database.reading() as connection:
             change = int(connection.execute(_LAST_CHANGE).scalar_one())

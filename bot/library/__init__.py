@@ -1,4 +1,4 @@
-"""The playbooks: YAML files, checked whole, turned into values that hold no code."""
+"""The playbooks: YAML files, validated as a whole and turned into values without code."""
 
 from bot.library.library import Library
 

@@ -1,4 +1,4 @@
-"""Puts a playbook together: its shape, what it takes from the one it extends, and what there is to be named."""
+"""Assembles a playbook from its file, the playbook that it extends, and the tables of probes, causes and actions."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Tables:
 
 @dataclass(frozen=True, slots=True)
 class Assembled:
-    """A playbook, and what the fields of its own probes are to conditions."""
+    """A playbook, and the kinds of the fields of its own probes."""
 
     playbook: Playbook
     own_kinds: Mapping[str, Mapping[str, Kind]] = field(default_factory=dict)
@@ -45,11 +45,11 @@ def assemble(
 ) -> Assembled:
     """Return the playbook.
 
-    Shape: what is not given is the parent's: probes, must_read, causes, and within a cause that both have each
-    threshold, the remedy and the lasting fix. A playbook that gives neither probes nor causes has the parent's
-    conditions too, before its own.
+    Shape: what is not given comes from the parent: probes, must_read, causes; and for a cause that both have, each
+    threshold, the remedy and the lasting fix. A playbook without probes and causes also has the parent's conditions,
+    before its own.
 
-    Raises: the problems' error, with a line for each fault.
+    Raises: the problems' error, with a line for each problem.
     """
     work = _Assembly(shape, document, parent, tables, problems)
     probes = work.probes()
@@ -72,7 +72,7 @@ def assemble(
 
 
 class _Assembly:
-    """One playbook on its way; every fault is noted where it stands."""
+    """The assembly of a playbook. Every problem is noted with its line."""
 
     def __init__(
         self,
@@ -126,7 +126,7 @@ class _Assembly:
                 self._wrong(f"{key} of {name} {says}", "define_probes", index, *key.split("."))
 
             if shape.name in self._known_probes:
-                complain("name", "is one of the house's probes; choose another name")
+                complain("name", "is a built-in probe; choose another name")
             elif shape.name in own or shape.name in inherited:
                 complain("name", "is defined already; choose another name")
             made = make_probe(shape, complain)
@@ -142,7 +142,8 @@ class _Assembly:
                 if given is None:
                     parent = self._shape.extends
                     self._wrong(
-                        f"must_read of {parent} names {name}, which is not asked here: give must_read", "probes"
+                        f"must_read of {parent} names {name}, which is not among the probes: set must_read here",
+                        "probes",
                     )
                 else:
                     self._unknown("probe", name, probes, "must_read (it has to be among probes)", "must_read", index)
@@ -175,16 +176,16 @@ class _Assembly:
     def _covered(self, cause: Cause, probes: Mapping[str, Probe], *path: str | int) -> None:
         missing = [name for name in cause.probes if name not in probes]
         if missing:
-            self._wrong(f"{cause.name} looks at {', '.join(missing)}: add to probes, or leave the cause out", *path)
+            self._wrong(f"{cause.name} needs {', '.join(missing)}: add it to probes, or leave the cause out", *path)
 
     def _weighed(
         self, cause: Cause, shape: CauseShape, inherited: WeighedCause | None, path: tuple[str | int, ...]
     ) -> WeighedCause:
         thresholds = dict(inherited.thresholds) if inherited is not None else {}
-        for name, one in (shape.thresholds or {}).items():
+        for name, threshold in (shape.thresholds or {}).items():
             if name not in cause.thresholds:
                 self._unknown("threshold", name, cause.thresholds, cause.name, *path, "thresholds", name)
-            thresholds[name] = Threshold(_tidy(one.value), one.reason)
+            thresholds[name] = Threshold(_tidy(threshold.value), threshold.reason)
         missing = [name for name in cause.thresholds if name not in thresholds]
         if missing:
             self._wrong(f"{cause.name} lacks thresholds: {', '.join(missing)} (each with value and reason)", *path)
@@ -202,19 +203,23 @@ class _Assembly:
 
     def conditions(self, probes: Mapping[str, Probe]) -> tuple[Condition, ...]:
         whole = self._parent is not None and self._shape.probes is None and self._shape.causes is None
-        found = {one.name: one for one in self._parent.conditions} if whole and self._parent is not None else {}
+        found = (
+            {condition.name: condition for condition in self._parent.conditions}
+            if whole and self._parent is not None
+            else {}
+        )
         own: set[str] = set()
         for index, shape in enumerate(self._shape.conditions or ()):
             if shape.name in own:
-                self._wrong(f"a condition {shape.name} is there already; choose another name", "conditions", index)
+                self._wrong(f"a condition {shape.name} exists already; choose another name", "conditions", index)
             own.add(shape.name)
             condition = self._condition(shape, probes, index)
             if condition is not None:
-                found[shape.name] = condition  # one of the same name takes the parent's place
+                found[shape.name] = condition  # replaces the parent's condition of the same name
         return tuple(found.values())
 
     def _condition(self, shape: ConditionShape, probes: Mapping[str, Probe], index: int) -> Condition | None:
-        from bot.library.expressions import Misread, read_expression
+        from bot.library.expressions import ExpressionError, read_expression
 
         if shape.status is None:
             for key in ("cause", "confidence"):
@@ -222,10 +227,12 @@ class _Assembly:
                     self._wrong(
                         f"{shape.name} has a {key} and no status; add status: degraded", "conditions", index, key
                     )
-        askable = {name: self.own_kinds.get(name) or probe.reading for name, probe in probes.items()}
+        known_fields = {name: self.own_kinds.get(name) or probe.reading for name, probe in probes.items()}
         try:
-            expression = read_expression(shape.when, askable, {*self._known_probes, *self.own_kinds} - askable.keys())
-        except Misread as no:
+            expression = read_expression(
+                shape.when, known_fields, {*self._known_probes, *self.own_kinds} - known_fields.keys()
+            )
+        except ExpressionError as no:
             self._wrong(f"when of {shape.name}: {no}", "conditions", index, "when")
             return None
         return Condition(
@@ -241,5 +248,5 @@ class _Assembly:
 
 
 def _tidy(value: float) -> float:
-    """A whole figure without a decimal point, because people will read it."""
+    """A whole number without a decimal point, because people will read it."""
     return int(value) if value.is_integer() and abs(value) < 1 << 53 else value

@@ -1,4 +1,4 @@
-"""Turns a document into a playbook's shape, or says by line what keeps it from having one."""
+"""Validates a document against the shape of a playbook, and reports problems by line."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ from bot.library.shapes import (
     core_schema,
 )
 
-_SAYS = {
-    "list_type": "should be a list: [one, two]",
+_MESSAGES = {
+    "list_type": "should be a list: [first, second]",
     "dict_type": "should be a table: keys with values",
     "dataclass_type": "should be a table: keys with values",
     "int_type": "should be a whole number",
@@ -37,7 +37,7 @@ _BY_KEY = {"limit": 'should be a time like "4s"', "output_limit": 'should be a s
 
 
 class Checker:
-    """Checks documents; made once for all files, because making it takes longer than using it."""
+    """Validates documents. Make one for all files: making it takes longer than using it."""
 
     __slots__ = ("_validator",)
 
@@ -47,7 +47,7 @@ class Checker:
     def check(self, document: Document, problems: Problems) -> PlaybookShape:
         """Return the shape.
 
-        Raises: the problems' error, with a line for each fault.
+        Raises: the problems' error, with a line for each problem.
         """
         if document.data is None:
             problems.fail(0, "the file is empty; a playbook has at least a name, title, version, probes and causes")
@@ -66,7 +66,7 @@ def _note(fault: ErrorDetails, document: Document, problems: Problems) -> None:
     if fault["type"] == "missing":
         problems.add(document.line_of(*path), f'{_named(path)} lacks "{last}"')
     elif fault["type"] == "unexpected_keyword_argument":
-        known = [one.name for one in fields(_kind_at(path[:-1]))]
+        known = [field.name for field in fields(_kind_at(path[:-1]))]
         where = _named(path[:-1]) if path[:-1] else ""
         problems.unknown(document.line_of(*path), "key", str(last), known, where)
     else:
@@ -90,11 +90,11 @@ def _sentence(fault: ErrorDetails, path: KeyPath) -> str:
             "and start with a letter"
         )
     message = fault["msg"]
-    return _SAYS.get(kind) or message.replace("Input should", "should", 1).replace("Value error, ", "", 1)
+    return _MESSAGES.get(kind) or message.replace("Input should", "should", 1).replace("Value error, ", "", 1)
 
 
 def _place(loc: tuple[str | int, ...], data: Any) -> KeyPath:
-    """The parts of a fault's location that are in the data: the others name branches and keys that are missing."""
+    """The part of an error's location that exists in the data; the rest names branches and missing keys."""
     path: list[str | int] = []
     for part in loc:
         inside = part in data if isinstance(data, dict) else isinstance(data, list) and part in range(len(data))
@@ -105,13 +105,13 @@ def _place(loc: tuple[str | int, ...], data: Any) -> KeyPath:
 
 
 def _named(path: KeyPath) -> str:
-    """The path for a person to read: `causes.io-stall.remedy[0]`."""
+    """The path in text: `causes.io-stall.remedy[0]`."""
     words = "".join(f"[{part}]" if isinstance(part, int) else f".{one_line(part, 60)}" for part in path)
     return words.lstrip(".") or "the playbook"
 
 
 def _kind_at(path: KeyPath) -> type[Any]:
-    """The table that stands at a path."""
+    """The shape of the table at a path."""
     match path:
         case ("causes", _):
             return CauseShape

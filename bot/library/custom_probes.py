@@ -1,4 +1,4 @@
-"""A playbook's own probe: one reading command and the fields in its output, from YAML to a Probe without Python."""
+"""Probes that a playbook defines in YAML: a read-only command, and fields found in its output."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LIMIT = timedelta(seconds=4)
 _OUTPUT_BYTES = 64 * 1024
 _LONGEST_LINE = 4096
 _LONGEST_TEXT = 500
-_MOST_LINES = 20_000  # times thirty fields: about a second of looking
+_MOST_LINES = 20_000  # times thirty fields: about a second of searching
 
 _SIZE = re.compile(r"(\d{1,9})\s*(B|kB|KB|KiB|k|K)?\Z", re.ASCII)
 _NUMBER = re.compile(r"[-+]?(\d{1,30}(\.\d{0,30})?|\.\d{1,30})([eE][-+]?\d{1,3})?\Z", re.ASCII)
@@ -35,12 +35,12 @@ _TRUTHS = {"true": True, "yes": True, "on": True, "1": True, "false": False, "no
 _KINDS: Mapping[str, Kind] = {"number": Kind.NUMBER, "text": Kind.TEXT, "bool": Kind.TRUTH}
 
 Field = float | str | bool
-Complain = Callable[[str, str], None]  # the key of the probe's table, and what is wrong with it
+Complain = Callable[[str, str], None]  # the key in the probe's table, and the problem
 
 
 @dataclass(frozen=True, slots=True)
 class CustomProbe:
-    """A probe and what its reading's fields are to a condition."""
+    """A probe, and the kinds of its reading's fields."""
 
     probe: Probe
     kinds: Mapping[str, Kind]
@@ -48,7 +48,7 @@ class CustomProbe:
 
 @dataclass(frozen=True, slots=True)
 class _Finder:
-    """Finds one field in an output, and the line it stands in; None where it is not there or not of its type."""
+    """Finds a field in an output, and its line; None if it is missing or has the wrong type."""
 
     name: str
     type: str
@@ -57,7 +57,7 @@ class _Finder:
 
     def in_lines(self, lines: list[str]) -> tuple[Field | None, str]:
         for line in lines:
-            # A longer line is not looked at: cut short, its end could be taken for the line's end.
+            # A longer line is skipped: if it were cut, the pattern could match at the cut.
             if len(line.encode()) <= _LONGEST_LINE and (found := self.pattern.search(line)):
                 text = found.group(1) if self.pattern.groups else found.group(0)
                 return _typed(text, self.type), one_line(line, 400)
@@ -75,12 +75,12 @@ class _Finder:
 
 
 def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
-    """Return the probe; whatever is wrong with it goes to `complain`, and then the probe is not to be used.
+    """Return the probe. Problems go to `complain`; after one the probe must not be used.
 
-    Shape: of a probe that looks twice, `x` is the first look's, `x_later` the second's, and `x_rise` what lies between.
+    Shape: a probe that runs twice has `x` from the first run, `x_later` from the second, and `x_rise`, the difference.
     """
     if keyword.iskeyword(shape.name) or shape.name in FUNCTIONS:
-        complain("name", f'"{shape.name}" means something else in a condition; choose another name')
+        complain("name", f'"{shape.name}" is a reserved word in conditions; choose another name')
     if fault := _command_fault(shape.command):
         complain("command", fault)
     twice = shape.look == "twice"
@@ -92,15 +92,15 @@ def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
         limit=_limit(shape, complain),
         output_limit_bytes=_output_limit(shape, complain),
     )
-    finders = [_finder(name, one, complain) for name, one in shape.fields.items()]
-    if len({one.json is None for one in shape.fields.values()}) > 1:
+    finders = [_finder(name, field_shape, complain) for name, field_shape in shape.fields.items()]
+    if len({field_shape.json is None for field_shape in shape.fields.values()}) > 1:
         complain("fields", "are by regex and by json; the output is one or the other")
-    kinds = {name: _KINDS[one.type] for name, one in shape.fields.items()}
+    kinds = {name: _KINDS[field_shape.type] for name, field_shape in shape.fields.items()}
     if twice:
         later = {f"{name}_later": kind for name, kind in kinds.items()}
         later |= {f"{name}_rise": kind for name, kind in kinds.items() if kind is Kind.NUMBER}
         for name in kinds.keys() & later.keys():
-            complain("fields", f"{name} is the second look's name of another field; choose another name")
+            complain("fields", f"{name} is the name of another field in the second run; choose another name")
         kinds |= later
     parse = _Parser(shape.name, tuple(finder for finder in finders if finder is not None), twice)
     return CustomProbe(Probe(shape.name, shape.title or " ".join(shape.command)[:60], (command,), parse), kinds)
@@ -108,9 +108,9 @@ def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
 
 def _command_fault(command: list[str]) -> str | None:
     if not command[0].strip() or command[0].startswith("-") or "=" in command[0] or " " in command[0].strip():
-        return f'"{one_line(command[0], 40)}" is no program; write a list: [program, argument, …]'
+        return f'"{one_line(command[0], 40)}" is not a program; write a list: [program, argument, …]'
     if any("\n" in word for word in command):
-        return "holds a line break"
+        return "contains a line break"
     return writing_fault(command)
 
 
@@ -146,14 +146,14 @@ def _finder(name: str, shape: FieldShape, complain: Complain) -> _Finder | None:
         complain(f"fields.{name}", says)
 
     if keyword.iskeyword(name):
-        refuse(f'"{name}" means something else in a condition; choose another name')
+        refuse(f'"{name}" is a reserved word in conditions; choose another name')
     if (shape.regex is None) == (shape.json is None):
         refuse("needs either regex or json, and one of them alone")
         return None
     if shape.json is not None:
         path = tuple(shape.json.split("."))
         if not all(path):
-            refuse(f'"{one_line(shape.json, 60)}" is no path; write keys and list positions with dots between')
+            refuse(f'"{one_line(shape.json, 60)}" is not a path; write keys and list positions with dots between')
         return _Finder(name, shape.type, path=path)
     pattern = _compiled(shape.regex or "", refuse)
     return None if pattern is None else _Finder(name, shape.type, pattern=pattern)
@@ -163,22 +163,22 @@ def _compiled(regex: str, refuse: Callable[[str], None]) -> Any:
     import re2  # loaded only where a playbook has a regex of its own
 
     options = re2.Options()
-    options.log_errors = False  # told in the playbook's own error, not on stderr
+    options.log_errors = False  # reported as the playbook's error, not on stderr
     options.max_mem = 1 << 20
     try:
         pattern = re2.compile(regex, options)
     except re2.error as no:
         said = no.args[0].decode("utf-8", "replace") if no.args and isinstance(no.args[0], bytes) else str(no)
-        refuse(f"is no RE2 expression: {one_line(said, 100)} (RE2 knows no look-around and no back-references)")
+        refuse(f"is not an RE2 expression: {one_line(said, 100)} (RE2 has no look-around and no back-references)")
         return None
     if pattern.groups > 1:
-        refuse(f"has {pattern.groups} groups; one marks the value: write the others as (?:…)")
+        refuse(f"has {pattern.groups} groups; only one may capture the value: write the others as (?:…)")
     return pattern
 
 
 @dataclass(frozen=True, slots=True)
 class _Parser:
-    """Turns the command's output into the reading."""
+    """Parses the command's output into the reading."""
 
     name: str
     finders: tuple[_Finder, ...]
@@ -230,7 +230,7 @@ def _rise(first: Field | None, later: Field) -> float | None:
 
 
 def _typed(value: Any, wanted: str) -> Field | None:
-    """The value as a field's type, None where it is not of that type."""
+    """The value converted to a field's type, None if that is not possible."""
     if wanted == "bool":
         return value if isinstance(value, bool) else _TRUTHS.get(str(value).strip().lower())
     if wanted == "text":

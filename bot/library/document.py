@@ -1,8 +1,7 @@
-"""A YAML file as plain data, with the line on which each value stands (YAML 1.2 core schema, https://yaml.org/spec/1.2.2/).
+"""A YAML file as plain data, with the line of each value (YAML 1.2 core schema, https://yaml.org/spec/1.2.2/).
 
-Only tables, lists, text, numbers and yes-or-no are taken. Nothing in a file can build an object, stand for something
-else in it (anchors and aliases) or be said twice, and the whole is read event by event, so that no nesting is deep
-enough to hurt.
+Only tables, lists, text, numbers and booleans are accepted. Tags, anchors, aliases and duplicate keys are refused. The
+file is read event by event, so that deep nesting is harmless.
 """
 
 from __future__ import annotations
@@ -31,41 +30,50 @@ KeyPath: TypeAlias = tuple[str | int, ...]
 LIMIT_BYTES = 256 * 1024
 _DEEPEST = 16
 _MOST_VALUES = 20_000
-_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's parser where PyYAML was built with it
+_LOADER: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml's parser, if PyYAML was built with it
 
-# A leading zero makes text of it: 0755 and 007 mean something else to almost everybody who writes them.
+# A number with a leading zero is text: people write 0755 and 007 with other meanings.
 _INTEGER = re.compile(r"[-+]?(0|[1-9][0-9]{0,29})\Z", re.ASCII)
 _FLOAT = re.compile(r"[-+]?(\.[0-9]+|(0|[1-9][0-9]*)(\.[0-9]*)?)([eE][-+]?[0-9]+)?\Z", re.ASCII)
 _WORDS: Mapping[str, Any] = {
-    "": None, "~": None, "null": None, "Null": None, "NULL": None,
-    "true": True, "True": True, "TRUE": True, "false": False, "False": False, "FALSE": False,
-}  # fmt: skip
+    "": None,
+    "~": None,
+    "null": None,
+    "Null": None,
+    "NULL": None,
+    "true": True,
+    "True": True,
+    "TRUE": True,
+    "false": False,
+    "False": False,
+    "FALSE": False,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """What a file says, and where."""
+    """A file's data, and the line of each value."""
 
     data: Any
     lines: Mapping[KeyPath, int]
 
     def line_of(self, *path: str | int) -> int:
-        """Return the line of that key or list item, or else of what is around it."""
+        """Return the line of a key or list item, or of its nearest parent."""
         while path and path not in self.lines:
             path = path[:-1]
         return self.lines.get(path, 1)
 
 
 def read_document(text: str, problems: Problems, loader: Any = _LOADER) -> Document:
-    """Return what the text says.
+    """Parse the text.
 
-    Raises: the problems' error, with the line, when it is not YAML or more than plain data.
+    Raises: the problems' error, with the line, when it is not YAML, or contains more than plain data.
     """
     try:
         return _Builder(problems).build(text, loader)
     except yaml.reader.ReaderError as no:
         line = text.count("\n", 0, no.position) + 1 if isinstance(no.position, int) else 0
-        problems.fail(line, "holds a character that YAML does not allow")
+        problems.fail(line, "contains a character that YAML does not allow")
     except yaml.MarkedYAMLError as no:
         mark = no.problem_mark or no.context_mark
         says = f"not YAML: {no.problem or no.context}"
@@ -80,7 +88,7 @@ def read_document(text: str, problems: Problems, loader: Any = _LOADER) -> Docum
 
 @dataclass(slots=True)
 class _Open:
-    """A table or list that has begun and not ended; `key` is the table's key whose value comes next."""
+    """An open table or list. `key` is the table's key whose value comes next."""
 
     value: Any
     path: KeyPath
@@ -88,7 +96,7 @@ class _Open:
 
 
 class _Builder:
-    """Builds plain data out of a parser's events."""
+    """Builds plain data from the parser's events."""
 
     def __init__(self, problems: Problems) -> None:
         self._problems = problems
@@ -101,7 +109,7 @@ class _Builder:
         for event in yaml.parse(text, Loader=loader):
             self._take(event)
             if len(self._lines) > _MOST_VALUES:
-                self._fail(event, f"more than {_MOST_VALUES} values; a playbook is not that long")
+                self._fail(event, f"more than {_MOST_VALUES} values, which is too many for a playbook")
         return Document(self._data, self._lines)
 
     def _take(self, event: Any) -> None:
@@ -110,14 +118,14 @@ class _Builder:
             if self._documents > 1:
                 self._fail(event, "a second document begins here; write one playbook a file")
         elif isinstance(event, AliasEvent):
-            self._fail(event, "aliases (*name) are not taken; write the value out")
+            self._fail(event, "aliases (*name) are not supported; write the value out")
         elif isinstance(event, CollectionEndEvent):
             self._open.pop()
         elif isinstance(event, ScalarEvent | MappingStartEvent | SequenceStartEvent):
             if event.anchor is not None:
-                self._fail(event, "anchors (&name) are not taken; write the value out where it is needed")
+                self._fail(event, "anchors (&name) are not supported; write the value out where it is needed")
             if event.tag is not None:
-                self._fail(event, "tags (!name) are not taken; write plain text, numbers, lists and tables")
+                self._fail(event, "tags (!name) are not supported; write plain text, numbers, lists and tables")
             self._value(event)
 
     def _value(self, event: Any) -> None:
@@ -161,7 +169,7 @@ class _Builder:
 
     def _scalar(self, event: Any) -> Any:
         text = self._text(event)
-        if event.style:  # in quotes, or a block: text whatever it looks like
+        if event.style:  # quoted or a block: always text
             return text
         if text in _WORDS:
             return _WORDS[text]
@@ -177,7 +185,7 @@ class _Builder:
     def _text(self, event: Any) -> str:
         text: str = event.value
         if safe(text) != text:
-            self._fail(event, "the text holds control characters or marks that change its direction")
+            self._fail(event, "the text contains control characters or marks that change its direction")
         return text
 
     def _fail(self, event: Any, says: str) -> None:

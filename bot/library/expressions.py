@@ -1,7 +1,7 @@
-"""A condition's expression: checked when the playbook is loaded, so that a slip is told then and not at night.
+"""A condition's expression, type-checked when the playbook is loaded, so that mistakes show at once.
 
-Shape: numbers, texts and yes-or-no; `probe.field`; `and or not`; `== != < <= > >=`, `in` and `not in`;
-`+ - * / // % **`; `abs min max round`. Everything has a kind, and kinds that do not go together are refused.
+Shape: numbers, texts and booleans; `probe.field`; `and or not`; `== != < <= > >=`, `in` and `not in`;
+`+ - * / // % **`; `abs min max round`. Every part has a kind, and kinds that do not fit are refused.
 """
 
 from __future__ import annotations
@@ -25,62 +25,62 @@ LONGEST = 500
 _DEEPEST = 25
 
 # probe -> its reading's type, or the fields of a probe that a playbook defines
-Askable = Mapping[str, type[Any] | Mapping[str, Kind]]
+FieldKinds = Mapping[str, type[Any] | Mapping[str, Kind]]
 
 
-class Misread(Exception):
-    """An expression that cannot be taken; its text says why and what would be right."""
+class ExpressionError(Exception):
+    """An invalid expression. The text says why, and what would be right."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expression:
-    """A checked expression, and the probes that it looks at."""
+    """A checked expression, and the probes that it uses."""
 
     text: str
     tree: ast.Expression
     probes: tuple[str, ...]
 
     def holds(self, snapshot: Snapshot) -> Truth:
-        """Return whether it is true of the snapshot; unknown where what was not read would decide it."""
+        """Return whether it is true for the snapshot; unknown if that depends on something unread."""
         return Kleene(lambda probe, field: _look(snapshot, probe, field)).truth_of(self.tree)
 
 
-def read_expression(text: str, askable: Askable, unasked: Collection[str] = ()) -> Expression:
-    """Read and check an expression; `unasked` are probes that there are, and that this playbook does not ask.
+def read_expression(text: str, known_fields: FieldKinds, unasked: Collection[str] = ()) -> Expression:
+    """Parse and check an expression; `unasked` are the known probes that this playbook does not read.
 
-    Raises: Misread when it is not one, names what is not there, or puts together what does not go together.
+    Raises: ExpressionError when it is invalid, uses unknown names, or combines kinds that do not fit.
     """
     flat = re.sub(r"\s*\n\s*", " ", text.strip())
     if len(flat) > LONGEST:
-        raise Misread(f"it is {len(flat)} characters long; {LONGEST} is the most: make two conditions of it")
+        raise ExpressionError(f"it is {len(flat)} characters long; {LONGEST} is the most: split it into two conditions")
     tree = _parsed(flat)
     if _depth(tree) > _DEEPEST:
-        raise Misread("it is nested too deeply; make two conditions of it")
-    kind = _Kinds(askable, unasked).of(tree.body)
+        raise ExpressionError("it is nested too deeply; split it into two conditions")
+    kind = _Kinds(known_fields, unasked).of(tree.body)
     if kind is not Kind.TRUTH:
-        raise Misread(f"it comes to {kind.value}; a condition comes to yes or no: compare it with something")
+        raise ExpressionError(f"its value is {kind.value}; a condition is a yes or no: compare it with something")
     probes = tuple(dict.fromkeys(node.value.id for node in _fields(tree) if isinstance(node.value, ast.Name)))
     if not probes:
-        raise Misread("it looks at no reading, so it is always the same")
+        raise ExpressionError("it uses no reading, so its value never changes")
     return Expression(flat, tree, probes)
 
 
 def _parsed(text: str) -> ast.Expression:
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error")  # "\d" and `1or 2` are slips
+            warnings.simplefilter("error")  # "\d" and `1or 2` are mistakes
             return ast.parse(text, mode="eval")
     except SyntaxError as no:
         place = f" at character {no.offset}" if no.offset else ""
-        raise Misread(f"not an expression{place}: {no.msg}{_slip(text)}") from None
+        raise ExpressionError(f"not an expression{place}: {no.msg}{_hint(text)}") from None
     except Warning as no:
-        raise Misread(f"not an expression: {no}") from None
+        raise ExpressionError(f"not an expression: {no}") from None
     except (ValueError, MemoryError, RecursionError):
-        raise Misread("not an expression that can be read") from None
+        raise ExpressionError("not an expression that can be read") from None
 
 
-def _slip(text: str) -> str:
-    """What people write who are used to another language."""
+def _hint(text: str) -> str:
+    """A hint for operators of other languages."""
     for wrong, right in (("&&", "and"), ("||", "or"), ("!", "not"), ("=", "==")):
         if wrong in text:
             return f"; write {right}, not {wrong}"
@@ -98,16 +98,16 @@ def _depth(tree: ast.AST) -> int:
 
 
 def _fields(tree: ast.AST) -> Iterator[ast.Attribute]:
-    """The fields that an expression names, from left to right."""
+    """The fields that an expression uses, from left to right."""
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Attribute)]
     return iter(sorted(found, key=lambda node: (node.lineno, node.col_offset)))
 
 
 class _Kinds:
-    """Works out what each part of an expression is, and refuses what is not allowed."""
+    """Infers the kind of each part of an expression, and refuses what is not allowed."""
 
-    def __init__(self, askable: Askable, unasked: Collection[str]) -> None:
-        self._askable = askable
+    def __init__(self, known_fields: FieldKinds, unasked: Collection[str]) -> None:
+        self._askable = known_fields
         self._unasked = unasked
 
     def of(self, node: ast.expr) -> Kind:
@@ -117,7 +117,7 @@ class _Kinds:
             case ast.Attribute():
                 return self._field(node)
             case ast.Name(id=name):
-                raise Misread(self._bare(name))
+                raise ExpressionError(self._bare(name))
             case ast.BoolOp(values=values):
                 return self._all(values, Kind.TRUTH, "and" if isinstance(node.op, ast.And) else "or")
             case ast.UnaryOp(op=ast.Not(), operand=operand):
@@ -126,7 +126,7 @@ class _Kinds:
                 return self._all([operand], Kind.NUMBER, "a sign")
             case ast.BinOp(left=left, op=op, right=right):
                 if type(op) not in ARITHMETIC:
-                    raise Misread("it joins with & | ^ << or >>; write and, or, not")
+                    raise ExpressionError("& | ^ << and >> are not allowed; write and, or, not")
                 return self._all([left, right], Kind.NUMBER, "arithmetic")
             case ast.Compare():
                 return self._compare(node)
@@ -134,42 +134,42 @@ class _Kinds:
                 return self._call(node)
             case ast.Tuple(elts=items) | ast.List(elts=items):
                 return self._list(items)
-        raise Misread(
-            f"{_shown(node)} is not allowed: a condition has readings, figures, texts, comparisons, "
+        raise ExpressionError(
+            f"{_shown(node)} is not allowed: a condition has readings, numbers, texts, comparisons, "
             "and, or, not, arithmetic, abs, min, max and round"
         )
 
     def _all(self, nodes: list[ast.expr], kind: Kind, what: str) -> Kind:
         for node in nodes:
             if (found := self.of(node)) is not kind:
-                raise Misread(f"{_shown(node)} is {found.value}, and {what} takes {kind.value}")
+                raise ExpressionError(f"{_shown(node)} is {found.value}, and {what} takes {kind.value}")
         return kind
 
     def _field(self, node: ast.Attribute) -> Kind:
         if not isinstance(node.value, ast.Name):
-            raise Misread(f"{_shown(node)} looks into a field; a condition uses probe.field and nothing deeper")
+            raise ExpressionError(f"{_shown(node)} goes deeper than a field; a condition uses only probe.field")
         probe, name = node.value.id, node.attr
         known = self._askable.get(probe)
         if known is None and probe in self._unasked:
-            raise Misread(f"{probe} is not asked by this playbook; add it to probes")
+            raise ExpressionError(f"{probe} is not read by this playbook; add it to probes")
         if known is None:
-            raise Misread(f'"{one_line(probe, 60)}" is no probe. {self._near(probe)}')
+            raise ExpressionError(f'"{one_line(probe, 60)}" is not a probe. {self._near(probe)}')
         usable = known if isinstance(known, Mapping) else fields_of(known)  # type: ignore[arg-type]  # a class is hashable
         if name in usable:
             return usable[name]
         if not isinstance(known, Mapping) and name in all_attributes(known):
-            raise Misread(
+            raise ExpressionError(
                 f"{probe}.{name} is not a number, a text or a yes or no, so a condition cannot use it. "
                 f"{probe} has: {', '.join(sorted(usable))}"
             )
-        raise Misread(f'{probe} has no field "{one_line(name, 60)}". {did_you_mean(name, sorted(usable))}')
+        raise ExpressionError(f'{probe} has no field "{one_line(name, 60)}". {did_you_mean(name, sorted(usable))}')
 
     def _near(self, probe: str) -> str:
         return did_you_mean(probe, sorted(self._askable))
 
     def _bare(self, name: str) -> str:
         if name in self._askable:
-            return f"{name} is a whole reading; name a field of it: {name}.…"
+            return f"{name} is a reading; name one of its fields: {name}.…"
         if name in FUNCTIONS:
             return f"{name} is a function; write {name}(…)"
         return f'"{one_line(name, 60)}" is not known; name a field as probe.field. {self._near(name)}'
@@ -181,26 +181,26 @@ class _Kinds:
             kinds = self.of(left), self.of(right)
             if isinstance(op, MEMBERSHIPS):
                 if kinds not in ((Kind.TEXT, Kind.TEXTS), (Kind.TEXT, Kind.TEXT), (Kind.NUMBER, Kind.NUMBERS)):
-                    raise Misread(f"{_shown(left)} is {kinds[0].value} and cannot be in {kinds[1].value}")
+                    raise ExpressionError(f"{_shown(left)} is {kinds[0].value} and cannot be in {kinds[1].value}")
             elif type(op) not in ORDERS:
-                raise Misread("it says is; write == or !=")
+                raise ExpressionError("`is` is not allowed; write == or !=")
             elif kinds[0] is not kinds[1] or kinds[0] in (Kind.TEXTS, Kind.NUMBERS):
-                raise Misread(
+                raise ExpressionError(
                     f"{_shown(left)} is {kinds[0].value} and {_shown(right)} is {kinds[1].value}; "
                     "they cannot be compared"
                 )
             elif kinds[0] is not Kind.NUMBER and not isinstance(op, ast.Eq | ast.NotEq):
-                raise Misread(f"{_shown(left)} is {kinds[0].value}, which has no more and less; use == or !=")
+                raise ExpressionError(f"{_shown(left)} is {kinds[0].value}, which has no order; use == or !=")
         return Kind.TRUTH
 
     def _call(self, node: ast.Call) -> Kind:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
         if name not in FUNCTIONS:
-            raise Misread(f"{_shown(node.func)} cannot be called; there are {', '.join(sorted(FUNCTIONS))}")
+            raise ExpressionError(f"{_shown(node.func)} cannot be called; there are {', '.join(sorted(FUNCTIONS))}")
         least, most = {"abs": (1, 1), "round": (1, 2)}.get(name, (2, 10))
         if node.keywords or not least <= len(node.args) <= most:
             counts = f"{least}" if least == most else f"{least} to {most}"
-            raise Misread(f"{name} takes {counts} plain arguments")
+            raise ExpressionError(f"{name} takes {counts} plain arguments")
         return self._all(node.args, Kind.NUMBER, name)
 
     def _list(self, items: list[ast.expr]) -> Kind:
@@ -209,7 +209,7 @@ class _Kinds:
             return Kind.TEXTS
         if kinds == {Kind.NUMBER}:
             return Kind.NUMBERS
-        raise Misread("a list holds texts alone or numbers alone, and at least one")
+        raise ExpressionError("a list holds texts alone or numbers alone, and at least one")
 
 
 def _constant(value: object) -> Kind:
@@ -220,8 +220,8 @@ def _constant(value: object) -> Kind:
     if isinstance(value, str):
         return Kind.TEXT
     if value is None:
-        raise Misread("None is not a value here: what was not read makes a condition unknown by itself")
-    raise Misread(f"{one_line(repr(value), 40)} is not a number, a text or a yes or no")
+        raise ExpressionError("None is not a value here: what was not read makes a condition unknown by itself")
+    raise ExpressionError(f"{one_line(repr(value), 40)} is not a number, a text or a yes or no")
 
 
 def _shown(node: ast.AST) -> str:
@@ -232,7 +232,7 @@ def _shown(node: ast.AST) -> str:
 
 
 def _look(snapshot: Snapshot, probe: str, field: str) -> Value:
-    """Return a field's value, unknown where the reading or the field was not read."""
+    """Return a field's value, unknown if the reading or the field was not read."""
     reading = snapshot.readings.get(probe)
     if reading is None:
         return Unknown(f"{probe} was not asked")
@@ -241,9 +241,9 @@ def _look(snapshot: Snapshot, probe: str, field: str) -> Value:
     try:
         value = reading.fields.get(field) if isinstance(reading, CustomReading) else getattr(reading, field, None)
     except (ArithmeticError, LookupError, TypeError, ValueError) as no:
-        return Unknown(f"{probe}.{field} cannot be worked out ({one_line(str(no), 60)})")
+        return Unknown(f"{probe}.{field} cannot be computed ({one_line(str(no), 60)})")
     if isinstance(value, bool | int | str | tuple):
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    return Unknown(f"{probe}.{field} is not told by this node")
+    return Unknown(f"{probe}.{field} is not reported by this node")

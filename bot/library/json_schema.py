@@ -1,4 +1,4 @@
-"""The JSON Schema of a playbook's file, for editors: what the checks hold to, with a word to every key."""
+"""The JSON Schema of a playbook's file, for editors, with a description of every key."""
 
 from __future__ import annotations
 
@@ -12,15 +12,17 @@ DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 
 def json_schema(probes: Iterable[str], causes: Iterable[str], actions: Iterable[str]) -> dict[str, Any]:
-    """Return the schema; the names of probes, causes and actions become its suggestions.
+    """Return the schema. It suggests the names of these probes, causes and actions.
 
-    Shape: what hangs on several keys together (thresholds of a cause, names in an expression) is not in it.
+    Shape: rules that span several keys (the thresholds of a cause, the names in an expression) are not in it.
     """
-    from pydantic.json_schema import GenerateJsonSchema  # for editors only: no check waits for its import
+    from pydantic.json_schema import GenerateJsonSchema  # imported here, because a check does not need it
 
     schema = GenerateJsonSchema().generate(core_schema())
     words = {
-        frozenset(one.name for one in fields(kind)): {one.name: str(one.metadata["says"]) for one in fields(kind)}
+        frozenset(field.name for field in fields(kind)): {
+            field.name: str(field.metadata["says"]) for field in fields(kind)
+        }
         for kind in SHAPES
     }
     _describe(schema, words)
@@ -45,23 +47,23 @@ def _list_of(nullable: dict[str, Any]) -> dict[str, Any]:
 
 
 def _describe(schema: Any, words: dict[frozenset[str], dict[str, str]]) -> None:
-    """Walk the schema and give every key its description in place of a title; a table is known by its keys."""
+    """Walk the schema and replace every key's title by its description. Tables are recognised by their keys."""
     if isinstance(schema, list):
-        for one in schema:
-            _describe(one, words)
+        for item in schema:
+            _describe(item, words)
     elif isinstance(schema, dict):
         described = words.get(frozenset(schema.get("properties", {})), {})
-        for name, one in schema.get("properties", {}).items():
-            one.pop("title", None)
-            if one.get("default", "") is None:
-                one.pop("default")
+        for name, part in schema.get("properties", {}).items():
+            part.pop("title", None)
+            if part.get("default", "") is None:
+                part.pop("default")
             if name in described:
-                one["description"] = described[name]
-            _describe(one, words)
+                part["description"] = described[name]
+            _describe(part, words)
         if described:
             schema.pop("title", None)
             schema["additionalProperties"] = False
         for key in ("anyOf", "oneOf", "items", "additionalProperties"):
             _describe(schema.get(key), words)
-        for one in schema.get("patternProperties", {}).values():
-            _describe(one, words)
+        for part in schema.get("patternProperties", {}).values():
+            _describe(part, words)

@@ -1,4 +1,4 @@
-"""What a field of a reading may be to a condition, and which fields a reading has."""
+"""The kinds of values in conditions, and the fields of readings that conditions can use."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 
 
 class Kind(enum.Enum):
-    """The kinds of values that conditions know; each may also be unknown."""
+    """The kinds of values in conditions. Each value may also be unknown."""
 
     NUMBER = "a number"
     TEXT = "text"
@@ -33,9 +33,9 @@ _KINDS: Mapping[frozenset[Any], Kind] = {
 
 
 def kind_of(annotation: Any) -> Kind | None:
-    """Return what a field so annotated is to a condition, None where conditions cannot use it.
+    """Return the kind of a field with this annotation, None if conditions cannot use it.
 
-    Example: `int | None` is a number, `Mapping[str, int]` is nothing.
+    Example: `int | None` is a number, `Mapping[str, int]` has no kind.
     """
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         members = frozenset(typing.get_args(annotation)) - {type(None)}
@@ -50,9 +50,9 @@ def fields_of(reading: type[Any]) -> Mapping[str, Kind]:
     found: dict[str, Kind] = {}
     if is_dataclass(reading):
         hints = typing.get_type_hints(reading)
-        for one in fields(reading):
-            if (kind := kind_of(hints[one.name])) is not None:
-                found[one.name] = kind
+        for field in fields(reading):
+            if (kind := kind_of(hints[field.name])) is not None:
+                found[field.name] = kind
     for name in dir(reading):
         attribute = getattr(reading, name, None)
         if isinstance(attribute, property) and attribute.fget is not None:
@@ -63,6 +63,6 @@ def fields_of(reading: type[Any]) -> Mapping[str, Kind]:
 
 
 def all_attributes(reading: type[Any]) -> frozenset[str]:
-    """Return every public name of a reading's type, usable or not, so that a refusal can tell the two apart."""
-    named = {one.name for one in fields(reading)} if is_dataclass(reading) else set()
+    """Return every public name of a reading's type, usable in conditions or not."""
+    named = {field.name for field in fields(reading)} if is_dataclass(reading) else set()
     return frozenset(name for name in {*dir(reading), *named} if not name.startswith("_"))

@@ -1,8 +1,7 @@
-"""Evaluates a checked expression over a snapshot, in three values: what was not read is unknown, and infects.
+"""Evaluates a checked expression over a snapshot, in Kleene's three-valued logic: unread values are unknown.
 
-simpleeval walks the tree; the node types that are not named here do not exist for it. Every operand is evaluated,
-whatever the others came to, so that the order of operands never decides. Nothing raises: a division by zero, an
-overflow or a type that fits nothing is unknown too.
+simpleeval walks the tree and knows only the node types that are listed here. Every operand is always evaluated, so the
+order of operands does not matter. Nothing raises: a division by zero, an overflow or a wrong type is unknown too.
 """
 
 from __future__ import annotations
@@ -38,17 +37,17 @@ MEMBERSHIPS = (ast.In, ast.NotIn)
 
 def _power(base: float, exponent: float) -> Value:
     if abs(base) > _HIGHEST_BASE or abs(exponent) > _HIGHEST_POWER:
-        return Unknown(f"{base:g} ** {exponent:g} is too large to work out")
+        return Unknown(f"{base:g} ** {exponent:g} is too large to compute")
     return _number(base**exponent)
 
 
 def _number(value: Any) -> Value:
-    """The value if it is a number one can go on with, else unknown."""
+    """The value if it is a usable number, else unknown."""
     if isinstance(value, int) and value.bit_length() <= _MOST_BITS:
         return value
     if isinstance(value, float) and math.isfinite(value):
         return value
-    return Unknown("a figure became too large or is no number")
+    return Unknown("a number became too large, or is not a number")
 
 
 def _round(value: float, digits: float = 0) -> Value:
@@ -70,7 +69,7 @@ FUNCTIONS: Mapping[str, Callable[..., Any]] = {"abs": abs, "min": min, "max": ma
 
 
 class Kleene(SimpleEval):  # type: ignore[misc]  # it ships no types
-    """One evaluation; `lookup(probe, field)` answers for the readings."""
+    """One evaluation. `lookup(probe, field)` returns the value of a field."""
 
     def __init__(self, lookup: Lookup) -> None:
         super().__init__(operators={}, functions={}, names={})
@@ -92,7 +91,7 @@ class Kleene(SimpleEval):  # type: ignore[misc]  # it ships no types
         """Return whether the expression is true."""
         try:
             return _truth(self._eval(tree))
-        except InvalidExpression as no:  # no tree that was checked has a node of another type
+        except InvalidExpression as no:  # cannot happen with a checked tree
             return Unknown(str(no))
 
     def _expression(self, node: ast.Expression) -> Value:
@@ -118,14 +117,14 @@ class Kleene(SimpleEval):  # type: ignore[misc]  # it ships no types
         value = self._eval(node.operand)
         if isinstance(node.op, ast.Not):
             return not_(_truth(value))
-        return _worked_out(operator.neg if isinstance(node.op, ast.USub) else operator.pos, value)
+        return _computed(operator.neg if isinstance(node.op, ast.USub) else operator.pos, value)
 
     def _binop(self, node: ast.BinOp) -> Value:
-        return _worked_out(ARITHMETIC[type(node.op)], self._eval(node.left), self._eval(node.right))
+        return _computed(ARITHMETIC[type(node.op)], self._eval(node.left), self._eval(node.right))
 
     def _call(self, node: ast.Call) -> Value:
         name = node.func.id if isinstance(node.func, ast.Name) else ""
-        return _worked_out(FUNCTIONS[name], *(self._eval(argument) for argument in node.args))
+        return _computed(FUNCTIONS[name], *(self._eval(argument) for argument in node.args))
 
     def _compare(self, node: ast.Compare) -> Truth:
         values = [self._eval(operand) for operand in (node.left, *node.comparators)]
@@ -136,7 +135,7 @@ def _truth(value: Value) -> Truth:
     return value if isinstance(value, bool | Unknown) else Unknown(f"{_shown(value)} is not a yes or no")
 
 
-def _worked_out(function: Callable[..., Any], *operands: Value) -> Value:
+def _computed(function: Callable[..., Any], *operands: Value) -> Value:
     for operand in operands:
         if isinstance(operand, Unknown):
             return operand
@@ -147,7 +146,7 @@ def _worked_out(function: Callable[..., Any], *operands: Value) -> Value:
     except ZeroDivisionError:
         return Unknown("a division by zero")
     except (ArithmeticError, TypeError, ValueError):
-        return Unknown("figures that cannot be worked out")
+        return Unknown("numbers that cannot be computed")
     return value if isinstance(value, Unknown) else _number(value)
 
 
@@ -182,5 +181,5 @@ def _sort(value: Value) -> str:
 
 def _shown(value: Value) -> str:
     if isinstance(value, int) and value.bit_length() > _MOST_BITS:
-        return "a huge figure"
+        return "a huge number"
     return repr(value)[:40]

@@ -1,4 +1,4 @@
-"""The library: every playbook there is, read whole at start, so that no fault waits for the night it is needed."""
+"""The library: every playbook, loaded and checked at the start, so that mistakes show before they matter."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _LONGEST_CHAIN = 20
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Draft:
-    """A file that has a playbook's shape, and is not yet put together."""
+    """A valid playbook file that is not assembled yet."""
 
     path: Path
     shape: PlaybookShape
@@ -40,8 +40,8 @@ class _Draft:
 class Library:
     """The playbooks by name.
 
-    Shape: a playbook in a later folder takes the place of one of the same name in an earlier folder, and may extend
-    the one whose place it takes.
+    Shape: a playbook in a later folder replaces one of the same name in an earlier folder, and may extend the one that
+    it replaces.
     """
 
     __slots__ = ("_checker", "_drafts", "_playbooks", "_tables")
@@ -79,7 +79,7 @@ class Library:
                 except PlaybookError as fault:
                     faults.append(fault)
             drafts += inside.values()
-        _raise_all(faults)  # before putting together: what extends a broken file would be said to be broken too
+        _raise_all(faults)  # before assembling, so that what extends a broken file is not reported too
         library._drafts = tuple(drafts)
         library._playbooks = library._assembled()
         return library
@@ -106,7 +106,7 @@ class Library:
         return self._playbooks[name]
 
     def check_file(self, path: Path) -> Playbook:
-        """Return the playbook that a file holds, as this library would take it in.
+        """Return a file's playbook, as if it were in this library.
 
         Raises: PlaybookError, with file and line, when it cannot be used as written.
         """
@@ -144,7 +144,7 @@ class Library:
 
 
 class _Assembler:
-    """Puts drafts together, each after the one that it extends."""
+    """Assembles drafts, each after the one that it extends."""
 
     def __init__(self, drafts: Sequence[_Draft], tables: Tables) -> None:
         self._drafts = drafts
@@ -156,9 +156,9 @@ class _Assembler:
             problems = draft.problems()
             line = draft.document.line_of("extends")
             if len(below) > _LONGEST_CHAIN:
-                problems.fail(line, f"extends more than {_LONGEST_CHAIN} playbooks, one the other")
+                problems.fail(line, f"extends a chain of more than {_LONGEST_CHAIN} playbooks")
             if draft in below:
-                chain = " extends ".join(one.shape.name for one in (*below[below.index(draft) :], draft))
+                chain = " extends ".join(link.shape.name for link in (*below[below.index(draft) :], draft))
                 problems.fail(line, f"goes in a circle: {chain}")
             parent = None
             if draft.shape.extends is not None:
@@ -170,14 +170,14 @@ class _Assembler:
         return self._done[id(draft)]
 
     def _parent(self, draft: _Draft, line: int, problems: Problems) -> _Draft:
-        """The latest playbook of that name; for one that extends its own name, the latest before it."""
-        place = next(index for index, one in enumerate(self._drafts) if one is draft)
+        """The latest playbook of that name; if a playbook extends its own name, the latest before it."""
+        place = next(index for index, other in enumerate(self._drafts) if other is draft)
         own_name = draft.shape.extends == draft.shape.name
         candidates = self._drafts[:place] if own_name else self._drafts
-        for one in reversed(candidates):
-            if one.shape.name == draft.shape.extends:
-                return one
-        names = {one.shape.name for one in self._drafts} - {draft.shape.name}
+        for candidate in reversed(candidates):
+            if candidate.shape.name == draft.shape.extends:
+                return candidate
+        names = {other.shape.name for other in self._drafts} - {draft.shape.name}
         problems.unknown(line, "playbook", draft.shape.extends or "", sorted(names), "extends")
         raise problems.error()
 
@@ -195,5 +195,5 @@ def _files(folder: Path) -> list[Path]:
         problems.fail(0, f"the folder of playbooks cannot be read: {no.strerror}")
 
 
-def _same(one: Path, other: Path) -> bool:
-    return one.absolute() == other.absolute() or (one.exists() and other.exists() and one.samefile(other))
+def _same(path: Path, other: Path) -> bool:
+    return path.absolute() == other.absolute() or (path.exists() and other.exists() and path.samefile(other))

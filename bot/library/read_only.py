@@ -1,8 +1,7 @@
-"""Which commands a playbook's own probe may not run, because they change the node or run something else.
+"""Commands that a playbook's own probe may not run, because they change the node or run other programs.
 
-This is a guard against slips, not a wall: a list of bad names is never complete, and a program that only reads today
-may learn to write. What a probe can really do is decided by the rights of the login user on the node, which should be
-able to read and nothing more; a playbook's own probe is never repeated through sudo.
+This guards against mistakes, not against attacks: such a list is never complete. What a probe can really do depends on
+the rights of the login user on the node, which should only be able to read. A playbook's own probe never uses sudo.
 """
 
 from __future__ import annotations
@@ -38,12 +37,14 @@ _DENIED: Mapping[str, str] = {
     **dict.fromkeys(
         _RUNS_OTHERS.split(), "runs other programs; name the program itself (nothing is expanded or piped)"
     ),
-    **dict.fromkeys(_INTERPRETS.split(), "runs programs or writes files; run what prints, and let the fields read it"),
+    **dict.fromkeys(
+        _INTERPRETS.split(), "runs programs or writes files; run the program that prints, and let the fields parse it"
+    ),
     **dict.fromkeys(_ELSEWHERE.split(), "reaches other machines; a probe reads this node"),
     **dict.fromkeys(_WRITES.split(), "writes; a probe only reads"),
-    **dict.fromkeys(_ACTS.split(), "changes the node or burdens it; a probe only reads"),
+    **dict.fromkeys(_ACTS.split(), "changes or loads the node; a probe only reads"),
 }
-# Programs with verbs: one of these has to come before any other.
+# Programs with verbs: only these verbs are allowed.
 _CONTAINERS = "ps images info version inspect stats top logs port diff history"
 _READING_VERBS: Mapping[str, str] = {
     "systemctl": "status show cat list-units list-unit-files list-timers list-sockets list-jobs list-dependencies "
@@ -56,7 +57,7 @@ _READING_VERBS: Mapping[str, str] = {
     "git": "status log show diff rev-parse describe ls-files",
     "nvme": "list list-subsys list-ctrl list-ns smart-log id-ctrl id-ns error-log fw-log",
 }
-# Words that turn a reading program into a writing or endless one; a trailing = means "and whatever begins so".
+# Arguments with which a program writes or does not end. A trailing = means any argument that starts like this.
 _WRITING_WORDS: Mapping[str, str] = {
     "find": "-delete -exec -execdir -ok -okdir -fprint -fprint0 -fprintf -fls",
     "sort": "-o= --output=",
@@ -78,11 +79,11 @@ _WRITING_WORDS: Mapping[str, str] = {
     "tail": "-f -F --follow= --retry",
     "chronyc": "makestep burst add delete online offline settime",
     "ss": "-K --kill",
-}  # fmt: skip
+}
 
 
 def writing_fault(command: Sequence[str]) -> str | None:
-    """Return why a command is refused, None when nothing speaks against it.
+    """Return why a command is refused, None if it is allowed.
 
     Example:
     >>> writing_fault(["df", "-P", "/"]) is None
@@ -107,13 +108,13 @@ def writing_fault(command: Sequence[str]) -> str | None:
 
 
 def _verb_fault(program: str, words: Sequence[str]) -> str | None:
-    """The verb is the first word that is neither an option nor, right behind one, perhaps its value."""
+    """Check the verb: the first word that is neither an option nor right after one."""
     reading = _READING_VERBS[program].split()
     behind_option = False
     for word in words:
         if word in reading:
             return None
         if not word.startswith("-") and not behind_option:
-            return f"{program} {word[:40]} is not among what only reads: {', '.join(reading)}"
+            return f"{program} {word[:40]} is not one of the read-only verbs: {', '.join(reading)}"
         behind_option = word.startswith("-") and "=" not in word
-    return f"{program} needs a verb that only reads: {', '.join(reading)}"
+    return f"{program} needs a read-only verb: {', '.join(reading)}"

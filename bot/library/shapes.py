@@ -1,7 +1,7 @@
-"""What may stand in a playbook's file: one dataclass a table, checked by pydantic, described for editors by the same.
+"""The shape of a playbook's file: a dataclass per table, with the text that editors show for each key.
 
-The checks are pydantic-core schemas over plain dataclasses: the models of pydantic itself take a tenth of a second to
-import and build, in front of every check.
+The validation uses pydantic-core schemas over plain dataclasses, because pydantic's models take a tenth of a second to
+import and build before every check.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ CoreSchema: TypeAlias = core.CoreSchema
 
 SLUG = r"^[a-z][a-z0-9-]{0,63}$"
 WORD = r"^[a-z][a-z0-9_]{0,63}$"
-_NAMES, _TABLE = "<names>", "<table>"  # of the two ways to write causes; no key can be called so
+_NAMES, _TABLE = "<names>", "<table>"  # tags for the two ways to write causes; no key can have these names
 
 
 def key(text: str, *default: Any) -> Any:
-    """A field with what an editor shows for it, and the default where it may be left out."""
+    """A field with its description for editors, and its default if it is optional."""
     return field(default=default[0], metadata={"says": text}) if default else field(metadata={"says": text})
 
 
 @dataclass(frozen=True, slots=True)
 class ThresholdShape:
-    """A figure that a verdict hangs on, and why it is that figure."""
+    """A number that a verdict depends on, and the reason for it."""
 
-    value: float = key("The figure, in the unit that its name gives.")
-    reason: str = key("Why this figure: what is normal, and what it was measured on.")
+    value: float = key("The number, in the unit that its name gives.")
+    reason: str = key("Why this number: what is normal, and where it was measured.")
 
 
 @dataclass(frozen=True, slots=True)
 class CauseShape:
-    """How this playbook uses one cause."""
+    """How this playbook uses a cause."""
 
     remedy: list[str] | None = key("Actions that may be offered, in order: disable or mask before reboot.", None)
     lasting_fix: str | None = key("What keeps it from coming back, in one line: the image, the kernel.", None)
@@ -43,19 +43,19 @@ class CauseShape:
 
 @dataclass(frozen=True, slots=True)
 class ConditionShape:
-    """A condition of the playbook's own."""
+    """A condition that the playbook defines."""
 
-    name: str = key("The condition's name, which its evidence carries.")
+    name: str = key("The condition's name, which its evidence shows.")
     when: str = key("An expression over readings' fields, like `cgroups.dying > 1000 and cpu.iowait_percent < 5`.")
     says: str = key("What it means when it is true, as a sentence.")
-    status: str | None = key("How the node is when it is true; without it, it is only mentioned.", None)
-    cause: str | None = key("The cause it speaks for, one of yours or of the house's.", None)
-    confidence: str | None = key("How sure it makes: confirmed, likely (the default) or possible.", None)
+    status: str | None = key("The node's status when it is true; without a status it is only mentioned.", None)
+    cause: str | None = key("The cause that it indicates: a built-in one, or one of your own.", None)
+    confidence: str | None = key("The confidence it gives: confirmed, likely (the default) or possible.", None)
 
 
 @dataclass(frozen=True, slots=True)
 class FieldShape:
-    """One field of a probe's reading: where in the output it is, and what it is."""
+    """One field of a probe's reading: where it is in the output, and its type."""
 
     type: str = key("number, text or bool.")
     regex: str | None = key("RE2; its first group, or the whole match, in the first line that matches.", None)
@@ -67,33 +67,33 @@ class ProbeShape:
     """A simple probe: a command that only reads, and the fields in its output."""
 
     name: str = key("The probe's name, which conditions use.")
-    command: list[str] = key("Program and arguments, a list: no shell will see it, and nothing is expanded.")
+    command: list[str] = key("Program and arguments, as a list: no shell runs it, and nothing is expanded.")
     fields: Mapping[str, FieldShape] = key("The reading's fields by name.")
     title: str | None = key("What it asks, in a few words.", None)
-    look: str = key("once, or twice: at the start of the window and at its end.", "once")
-    limit: str | float | None = key("The command is ended after this time: `4s` (the default), at most 10s.", None)
+    look: str = key("once, or twice: at the start and at the end of the sampling window.", "once")
+    limit: str | float | None = key("The command is stopped after this time: `4s` (the default), at most 10s.", None)
     output_limit: str | int | None = key(
-        "More output than this makes it unread: `64kB` (default), at most 256kB.", None
+        "With more output than this it is unread: `64kB` (default), at most 256kB.", None
     )
 
 
 @dataclass(frozen=True, slots=True)
 class PlaybookShape:
-    """A playbook: which probes to ask, which causes to weigh with which thresholds, which remedies may be offered."""
+    """A playbook: the probes to run, the causes to weigh with their thresholds, the remedies that may be offered."""
 
     name: str = key("The playbook's name.")
     title: str = key("What it is for, in a few words.")
-    version: int = key("Raised with every change that may change a verdict.")
+    version: int = key("Increased with every change that may change a verdict.")
     description: str | None = key("What it is for, and when to use it.", None)
     extends: str | None = key(
-        "Another playbook: what is not given here is taken from it, also within the causes both have.", None
+        "Another playbook: what is not given here comes from it, also within causes that both have.", None
     )
-    probes: list[str] | None = key("The probes to ask; those of define_probes are always asked.", None)
+    probes: list[str] | None = key("The probes to run; those of define_probes always run.", None)
     must_read: list[str] | None = key("Probes without which the node cannot be called healthy.", None)
     causes: list[str] | Mapping[str, CauseShape | None] | None = key(
-        "The causes to weigh, in the order of explanation: the first that is found names the verdict.", None
+        "The causes to weigh, in order: the first one found names the verdict.", None
     )
-    conditions: list[ConditionShape] | None = key("Conditions of the playbook's own.", None)
+    conditions: list[ConditionShape] | None = key("Conditions that the playbook defines.", None)
     define_probes: list[ProbeShape] | None = key("Simple probes of your own.", None)
 
 
@@ -101,14 +101,14 @@ SHAPES = (ThresholdShape, CauseShape, ConditionShape, FieldShape, ProbeShape, Pl
 
 
 def _table(kind: type[Any], **schemas: CoreSchema) -> CoreSchema:
-    """The schema of one dataclass: its fields in order, those with a default optional, nothing else allowed."""
+    """The schema of a dataclass: its fields in order, those with a default optional, nothing else allowed."""
     arguments = []
-    for one in fields(kind):
-        schema = schemas[one.name]
-        if one.default is not MISSING:
-            schema = core.with_default_schema(schema, default=one.default)
-        arguments.append(core.dataclass_field(one.name, schema, kw_only=True))
-    names = [one.name for one in fields(kind)]
+    for column in fields(kind):
+        schema = schemas[column.name]
+        if column.default is not MISSING:
+            schema = core.with_default_schema(schema, default=column.default)
+        arguments.append(core.dataclass_field(column.name, schema, kw_only=True))
+    names = [column.name for column in fields(kind)]
     inner = core.dataclass_args_schema(kind.__name__, arguments, extra_behavior="forbid")
     return core.dataclass_schema(kind, inner, names, slots=True, frozen=True)
 

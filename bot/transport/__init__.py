@@ -1,1 +1,1 @@
-"""The ways a batch reaches a node: over SSH, on this machine, or out of a recording."""
+"""Transports: how a batch of commands reaches a node (SSH, this machine, a recording), and the Kubernetes API."""

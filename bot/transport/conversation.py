@@ -1,4 +1,4 @@
-"""One batch's talk with a shell at the other end of two pipes, the same over SSH and on this machine."""
+"""Runs a batch in a shell and reads its answers, over SSH as on this machine."""
 
 from __future__ import annotations
 
@@ -13,25 +13,25 @@ from bot.domain.errors import ConnectionLost, ShellStalled
 from bot.domain.safe_text import decode, one_line
 
 CHUNK_BYTES = 64 * 1024
-LINE_LIMIT_BYTES = 8 * 1024  # a line of ours is under 4 kB
-# What a login's own scripts may print beside the batch. It is passed over, but not for ever.
+LINE_LIMIT_BYTES = 8 * 1024  # our own lines are under 4 kB
+# How much a login's start-up files may print. It is ignored up to this limit.
 CHATTER_LIMIT_BYTES = 64 * 1024 * 1024
-# The script ends itself so long before we stop listening, so that what it has read still arrives.
-LAST_WORDS_SECONDS = 0.5
+# The script ends itself this long before our deadline, so that its last answers still arrive.
+FLUSH_SECONDS = 0.5
 
 
 def lifetime(seconds_left: float) -> timedelta:
-    """Return how long a script may live when we listen for so long.
+    """Return how long a script may run when we listen for `seconds_left`.
 
     Example:
     >>> lifetime(20.0).total_seconds(), lifetime(0.6).total_seconds()
     (19.5, 0.3)
     """
-    return timedelta(seconds=max(seconds_left - LAST_WORDS_SECONDS, seconds_left / 2, 0.1))
+    return timedelta(seconds=max(seconds_left - FLUSH_SECONDS, seconds_left / 2, 0.1))
 
 
 class Conversation:
-    """Reads the wire until the batch has ended, or `ends_at` by the loop's clock; `where` names the node."""
+    """Reads the answers until the batch has ended, or until `ends_at` on the loop's clock. `where` names the node."""
 
     def __init__(self, batch: Batch, nonce: str, ends_at: float, where: str) -> None:
         self.nonce = nonce
@@ -40,22 +40,21 @@ class Conversation:
         self._unframer = Unframer(batch, nonce)
         self._allowed = CHATTER_LIMIT_BYTES + 2 * batch.output_limit_bytes
         self._rest = b""
-        self._heard = b""  # the last that was said and was not the batch
+        self._heard = b""  # the last line that was not the batch's
         self._answered = False
 
     @property
     def finished(self) -> bool:
-        """Whether the batch itself said that it has ended."""
+        """Whether the batch reported its end."""
         return self._unframer.finished
 
     async def finished_runs(self, read: Callable[[int], Awaitable[bytes]]) -> AsyncIterator[Completed]:
-        """Yield each run as it ends; a login's own chatter is passed over.
+        """Yield each run as it ends; other output of the login is ignored.
 
-        The bound is around each read, not around the whole loop: a time-out that spans a yield would strike whatever
-        the caller is doing at that moment.
+        The time-out is around each read, not around the loop: one that spans a yield would interrupt the caller.
 
-        Raises: ConnectionLost when the node cannot run a batch, or floods the connection; ShellStalled when not one
-        run ended in time.
+        Raises: ConnectionLost when the node cannot run a batch, or floods the connection; ShellStalled when no run
+        ended in time.
         """
         while not self._unframer.finished:
             try:
@@ -63,17 +62,17 @@ class Conversation:
                     chunk = await read(CHUNK_BYTES)
             except TimeoutError as error:
                 if self._answered:
-                    return  # what did not answer in time is missing, and so unread
+                    return  # commands without an answer are unread
                 raise ShellStalled(
-                    f"{self._where} accepted the login and then answered nothing in time{self._last_words()}.",
-                    "Its login shell is stuck (look at its start-up files), or the node is starved.",
+                    f"{self._where} accepted the login and then did not answer in time{self._last_words()}.",
+                    "Its login shell hangs (look at its start-up files), or the node is starved.",
                 ) from error
             if not chunk:
                 if self._answered:
                     return
                 raise ConnectionLost(
-                    f"{self._where} accepted the login and then ended the session unasked{self._last_words()}.",
-                    "Is the user's shell a real one, and is no command forced on the key?",
+                    f"{self._where} accepted the login and then closed the session{self._last_words()}.",
+                    "Does the user have a real shell, and does the key have no forced command?",
                 )
             for line in self._lines(chunk):
                 for completed in self._unframer.feed(line):
@@ -81,7 +80,7 @@ class Conversation:
                     yield completed
 
     def _lines(self, chunk: bytes) -> list[str]:
-        """Return the lines of the wire that are complete now."""
+        """Return the complete lines so far."""
         self._allowed -= len(chunk)
         if self._allowed < 0:
             raise ConnectionLost(
@@ -89,7 +88,7 @@ class Conversation:
             )
         *lines, self._rest = (self._rest + chunk).split(b"\n")
         if len(self._rest) > LINE_LIMIT_BYTES:
-            self._rest = self._rest[:1] + b"\0"  # too long for a line of ours, and its end will not look like one
+            self._rest = self._rest[:1] + b"\0"  # too long for one of our lines; its rest must not look like one
         mark = LANE_MARK.encode()
         ours = [line for line in lines if line.startswith(mark)]
         if not self._answered and len(ours) < len(lines):

@@ -1,7 +1,6 @@
-"""The APIs of Kubernetes clusters: one HTTP call at a time, with the login that a kubeconfig or a pod's account gives.
+"""Calls to Kubernetes APIs, with the credentials of a kubeconfig or of the pod's service account.
 
-lightkube reads the configuration and knows the ways to log in; the calls are sent as they were written, so that what
-was approved is what goes over the wire.
+lightkube reads the configuration and authenticates. The calls are sent exactly as they were approved.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from bot.domain.call import Answered, Call
 from bot.domain.errors import ConnectionLost, UnknownCluster
 from bot.domain.safe_text import decode, one_line
 
-# A kubeconfig is a person's file: whatever is wrong in it is one sentence for them.
+# People write kubeconfigs: every error in one becomes a sentence.
 _MISCONFIGURED = (ConfigError, OSError, ValueError, KeyError, TypeError, AssertionError, AttributeError)
 _MALFORMED = (msgspec.MsgspecError, yaml.YAMLError, httpx2.InvalidURL)
 _TYPES = {"POST": "application/json", "PATCH": "application/merge-patch+json"}
@@ -31,17 +30,17 @@ _LIMIT_BYTES = 64 * 1024 * 1024
 
 
 class KubernetesApi:
-    """Clusters by the names of their contexts in one kubeconfig, or the cluster that this program runs in."""
+    """Clusters by their context in the kubeconfig, and the cluster in which this program runs."""
 
     def __init__(self, kubeconfig: Path | None, own: str = "") -> None:
-        """`own` is the name of the cluster that this program runs in, where that one is meant."""
+        """`own` is the name of the cluster in which this program runs, if it runs in one."""
         self._kubeconfig = kubeconfig
         self._own = own
         self._clients: dict[str, httpx2.AsyncClient] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
 
     async def call(self, cluster: str, call: Call, limit: timedelta) -> Answered:
-        """Send one call and return the answer.
+        """Send a call and return the answer.
 
         Raises: UnknownCluster when no cluster of that name is configured; ConnectionLost when there was no answer.
         """
@@ -61,31 +60,31 @@ class KubernetesApi:
         except TimeoutError as no:
             raise ConnectionLost(f"The API of cluster {cluster} did not answer in {limit.total_seconds():g} s.") from no
         except (httpx2.HTTPError, OSError, ConfigError, ValueError, KeyError) as no:
-            said = one_line(f"{type(no).__name__}: {no}", 160)
-            raise ConnectionLost(f"The API of cluster {cluster} cannot be reached ({said}).") from no
+            reason = one_line(f"{type(no).__name__}: {no}", 160)
+            raise ConnectionLost(f"The API of cluster {cluster} cannot be reached ({reason}).") from no
 
     async def close(self) -> None:
-        """Hang up."""
+        """Close the connections."""
         clients, self._clients = self._clients, {}
         for client in clients.values():
             await client.aclose()
 
     async def _client(self, cluster: str) -> httpx2.AsyncClient:
         loop = asyncio.get_running_loop()
-        if loop is not self._loop:  # a connection lives on the loop that made it
+        if loop is not self._loop:  # a connection belongs to the loop that made it
             self._clients, self._loop = {}, loop
         if cluster not in self._clients:
-            made = await asyncio.to_thread(self._made, cluster)  # it reads files, and the system's certificates
-            self._clients.setdefault(cluster, made)
+            client = await asyncio.to_thread(self._new_client, cluster)  # reads files, and the system's certificates
+            self._clients.setdefault(cluster, client)
         return self._clients[cluster]
 
-    def _made(self, cluster: str) -> httpx2.AsyncClient:
+    def _new_client(self, cluster: str) -> httpx2.AsyncClient:
         try:
             config = self._config(cluster)
             return AsyncClient(config, ConnectionParams(timeout=httpx2.Timeout(10)))
         except (*_MISCONFIGURED, *_MALFORMED) as no:
-            said = one_line(f"{type(no).__name__}: {no}", 160)
-            raise UnknownCluster(f"Cluster {one_line(cluster, 60)} cannot be used as configured ({said}).") from no
+            reason = one_line(f"{type(no).__name__}: {no}", 160)
+            raise UnknownCluster(f"Cluster {one_line(cluster, 60)} cannot be used as configured ({reason}).") from no
 
     def _config(self, cluster: str) -> SingleConfig:
         if self._own and cluster == self._own:
@@ -103,5 +102,5 @@ class KubernetesApi:
             )
         found = known.get(cluster)
         assert found is not None
-        # A user is not needed where a client's certificate, or the network, is the login.
+        # No user is needed where a proxy or the network authenticates.
         return found if found.user is not None else found._replace(user=User())

@@ -1,4 +1,4 @@
-"""This very machine as a node: the same batch, run by a shell of our own."""
+"""This machine as a node: the same batch, in a local shell."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ LIFELINE_SECONDS = 1.0
 
 
 class LocalTransport:
-    """Runs batches on this machine. `nonce` makes a fresh secret for each batch's frames."""
+    """Runs batches on this machine. `nonce` makes a new secret for each batch's frames."""
 
     def __init__(self, nonce: Callable[[], str]) -> None:
         self._nonce = nonce
 
     async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
-        """Run the batch here; see the transport's contract."""
+        """Run the batch here; see `contracts.Transport`."""
         ends_at = asyncio.get_running_loop().time() + deadline.total_seconds()
-        talk = Conversation(batch, self._nonce(), ends_at, "This machine")
-        script = batch.script(talk.nonce, lifetime(deadline.total_seconds()))
+        conversation = Conversation(batch, self._nonce(), ends_at, "This machine")
+        script = batch.script(conversation.nonce, lifetime(deadline.total_seconds()))
         try:
             shell = await asyncio.create_subprocess_exec(
                 "/bin/sh",
@@ -38,7 +38,7 @@ class LocalTransport:
                 stdin=asyncio.subprocess.PIPE,
                 stdout=asyncio.subprocess.PIPE,
                 stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,  # what a batch ends with its lifeline is its session
+                start_new_session=True,  # the batch ends its whole session
             )
         except OSError as error:
             raise ConnectionLost(f"No shell could be started here: {error}.") from error
@@ -47,35 +47,35 @@ class LocalTransport:
         finished = False
         try:
             shell.stdin.write(script.encode())
-            async for completed in talk.finished_runs(shell.stdout.read):
+            async for completed in conversation.finished_runs(shell.stdout.read):
                 yield completed
-            finished = talk.finished
+            finished = conversation.finished
         finally:
             shell.stdin.close()
             if not finished:
                 await _session_ended(shell.pid)
             await shell.wait()
-            # There is no public way to give up the rest of its output.
+            # There is no public way to discard the rest of its output.
             shell._transport.close()  # type: ignore[attr-defined]
-            await asyncio.sleep(0)  # the pipes are closed by the loop
+            await asyncio.sleep(0)  # lets the loop close the pipes
 
 
 async def _session_ended(session: int) -> None:
-    """Give the lifeline a moment to end the session, then end what is left of it."""
+    """Wait for the script to end its session, then kill what is left."""
     loop = asyncio.get_running_loop()
     until = loop.time() + LIFELINE_SECONDS
-    while (left := _alive(session)) and loop.time() < until:  # noqa: ASYNC110 - they are not our children: nothing tells us
+    while (left := _alive(session)) and loop.time() < until:  # noqa: ASYNC110 - not our children: nothing reports their end
         await asyncio.sleep(0.02)
     for pid in left:
-        with contextlib.suppress(ProcessLookupError, PermissionError):  # a child of sudo ends at its own limit
+        with contextlib.suppress(ProcessLookupError, PermissionError):  # a child of sudo ends at its own time limit
             os.kill(pid, signal.SIGKILL)
 
 
 def _alive(session: int) -> list[int]:
-    """Return the processes of a session that still run (/proc/PID/stat: proc(5))."""
+    """Return the running processes of a session (/proc/PID/stat: proc(5))."""
     alive = []
     for stat in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError, ValueError):  # ended while we looked
+        with contextlib.suppress(OSError, ValueError):  # it ended meanwhile
             state, _, _, its_session, *_ = stat.read_bytes().rpartition(b")")[2].split()
             if int(its_session) == session and state not in b"ZX":
                 alive.append(int(stat.parent.name))

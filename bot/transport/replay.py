@@ -1,4 +1,4 @@
-"""A recorded node: finished runs out of a file, for looking again at what a node once said."""
+"""A recorded node: its commands' output is read from a file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FORMAT = 1
 
 
 class ReplayTransport:
-    """Answers batches from a recording; a command that was not recorded has no answer."""
+    """Answers batches from a recording. A command that was not recorded gets no answer."""
 
     def __init__(self, recording: Path) -> None:
         self._recording = recording
@@ -33,7 +33,7 @@ class ReplayTransport:
 
 
 def dump(runs: Iterable[Completed]) -> str:
-    """Return runs as the text of a recording: one JSON object a line, the first telling the format."""
+    """Return runs as the text of a recording: a JSON object per line, the first with the format version."""
     rows: list[dict[str, Any]] = [{"recording": FORMAT}]
     for run in runs:
         row = asdict(run)
@@ -43,9 +43,9 @@ def dump(runs: Iterable[Completed]) -> str:
 
 
 def load(path: Path) -> tuple[Completed, ...]:
-    """Read a recording; one whose name ends in `.gz` is compressed.
+    """Read a recording. A name that ends in `.gz` means that it is compressed.
 
-    Raises: MissingFile when there is none, or it is not one.
+    Raises: MissingFile when the file is missing, or is no recording.
     """
     try:
         raw = path.read_bytes()

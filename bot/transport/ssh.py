@@ -1,4 +1,4 @@
-"""Nodes over SSH: one connection a diagnosis, host keys always checked, every stage bounded in time."""
+"""Nodes over SSH: a connection per check, host keys always verified, a time limit for every stage."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from bot.transport.ssh_route import route
 
 
 class SshTransport:
-    """Reads batches over SSH. `nonce` makes a fresh secret for each batch's frames."""
+    """Runs batches over SSH. `nonce` makes a new secret for each batch's frames."""
 
     def __init__(self, keyring: Keyring, nonce: Callable[[], str]) -> None:
         self._keyring = keyring
@@ -29,14 +29,14 @@ class SshTransport:
         self._shown: dict[str, str] = {}
 
     def host_key(self, node: Node) -> str:
-        """Return the fingerprint of the host key that the node showed last; empty where none was seen."""
+        """Return the fingerprint of the host key that the node showed last; empty before any connection."""
         return self._shown.get(node.name, "")
 
     async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
-        """Connect, run the batch and hang up; see the transport's contract.
+        """Connect, run the batch and disconnect; see `contracts.Transport`.
 
-        When the deadline passes or the caller stops listening, the connection is dropped at once: the batch's
-        lifeline then ends every process of its session on the node.
+        When the deadline passes or the caller stops listening, the connection is aborted at once. The batch then
+        ends every process of its session on the node.
         """
         loop = asyncio.get_running_loop()
         ends_at = loop.time() + deadline.total_seconds()
@@ -46,17 +46,17 @@ class SshTransport:
             await login.over(hops, ends_at, node.connect_timeout)
             shown = login.connection.get_server_host_key()
             self._shown[node.name] = shown.get_fingerprint() if shown is not None else ""
-            talk = Conversation(batch, self._nonce(), ends_at, hops[-1].where)
-            script = batch.script(talk.nonce, lifetime(ends_at - loop.time()))
+            conversation = Conversation(batch, self._nonce(), ends_at, hops[-1].where)
+            script = batch.script(conversation.nonce, lifetime(ends_at - loop.time()))
             async with asyncio.timeout_at(ends_at):
                 process = await login.connection.create_process(
                     launch_command(script), encoding=None, stderr=asyncssh.STDOUT, send_eof=False
                 )
-            with contextlib.suppress(OSError):  # ended already: what it said on its way out is there to be read
+            with contextlib.suppress(OSError):  # it ended already; its last output can still be read
                 process.stdin.write(script.encode())
-            async for completed in talk.finished_runs(process.stdout.read):
+            async for completed in conversation.finished_runs(process.stdout.read):
                 yield completed
-            finished = talk.finished
+            finished = conversation.finished
         except TimeoutError as error:
             raise ShellStalled(f"{hops[-1].where} accepted the login and then opened no session in time.") from error
         except (asyncssh.Error, OSError) as error:

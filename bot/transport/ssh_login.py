@@ -1,6 +1,6 @@
-"""Logging in, hop by hop: every stage bounded in time, every failure sorted by how far it came.
+"""Logs in hop by hop, with a time limit for every stage, and classifies failures by the stage that failed.
 
-The stages: name, TCP, banner, key exchange and host key (RFC 4253), login (RFC 4252).
+Stages: name, TCP, banner, key exchange and host key (RFC 4253), login (RFC 4252).
 """
 
 from __future__ import annotations
@@ -37,11 +37,11 @@ ATTEMPTS = 3
 
 
 class _Dropped(ConnectionLost):
-    """The server hung up before the login: a busy sshd drops connections at random, so trying again is worth it."""
+    """The server closed the connection before the login. A busy sshd does so at random, so we retry."""
 
 
 class _Watcher(asyncssh.SSHClient):
-    """Remembers how far a connection came."""
+    """Records how far a connection came."""
 
     def __init__(self) -> None:
         self._connection: asyncssh.SSHClientConnection | None = None
@@ -55,24 +55,24 @@ class _Watcher(asyncssh.SSHClient):
 
     @property
     def connected(self) -> bool:
-        """Whether there is something to talk to."""
+        """Whether the connection was made."""
         return self._connection is not None
 
     @property
     def server_version(self) -> str:
-        """The server's banner, empty until it came."""
+        """The server's banner, empty before it came."""
         return "" if self._connection is None else str(self._connection.get_extra_info("server_version", ""))
 
     @property
     def peer(self) -> str:
-        """The server's address, empty where the connection goes through another."""
+        """The server's address, empty behind a jump host."""
         peer = None if self._connection is None else self._connection.get_extra_info("peername")
         return str(peer[0]) if isinstance(peer, tuple) else ""
 
 
 @dataclass(slots=True)
 class Login:
-    """A connection to the last of some hops, and those that it goes through."""
+    """A connection to a node, and the connections to its jump hosts."""
 
     _through: list[asyncssh.SSHClientConnection] = field(default_factory=list)
 
@@ -82,9 +82,9 @@ class Login:
         return self._through[-1]
 
     async def over(self, hops: tuple[Hop, ...], ends_at: float, connect_timeout: timedelta) -> None:
-        """Log in to one hop after the other.
+        """Log in to the hops in order.
 
-        Raises: Unreachable, of the class that says how far it came; MissingFile when a key cannot be used.
+        Raises: Unreachable, with the class of the failed stage; MissingFile when a key cannot be used.
         """
         for hop in hops:
             retrying = AsyncRetrying(
@@ -99,7 +99,7 @@ class Login:
                     self._through.append(await _log_in(hop, before, ends_at, connect_timeout))
 
     async def hang_up(self, gently: bool) -> None:
-        """Close everything; not gently is at once, and what runs over there hears of it by its lifeline."""
+        """Close every connection; abort them unless `gently`."""
         for connection in reversed(self._through):
             if gently:
                 connection.close()
@@ -121,9 +121,9 @@ async def _log_in(
         if before is not None:
             options |= {"tunnel": before, "proxy_command": None}
         elif hop.dialled:
-            door = await _dial(hop, min(ends_at, loop.time() + connect_timeout.total_seconds()))
-            to_close.callback(door.close)
-            options |= {"sock": door, "tunnel": None}
+            tcp_socket = await _dial(hop, min(ends_at, loop.time() + connect_timeout.total_seconds()))
+            to_close.callback(tcp_socket.close)
+            options |= {"sock": tcp_socket, "tunnel": None}
         try:
             async with asyncio.timeout_at(min(ends_at, loop.time() + LOGIN_LIMIT.total_seconds())):
                 connection = await asyncssh.connect(**options, client_factory=lambda: watcher)
@@ -131,7 +131,7 @@ async def _log_in(
             raise _stalled(hop, watcher) from error
         except (asyncssh.Error, OSError, ValueError) as error:
             raise _failed(hop, watcher, error) from error
-        to_close.pop_all()  # the connection closes it
+        to_close.pop_all()  # the connection closes it now
     return connection
 
 
@@ -148,16 +148,16 @@ async def _dial(hop: Hop, ends_at: float) -> socket.socket:
 def _unreached(hop: Hop, error: OSError) -> Unreachable:
     if isinstance(error, socket.gaierror):
         return NameUnknown(
-            f"The address of {hop.where} does not resolve: {_words(error)}.", "Correct `address` in the inventory."
+            f"The address of {hop.where} does not resolve: {_reason(error)}.", "Correct `address` in the inventory."
         )
     if isinstance(error, ConnectionRefusedError):
         return ConnectionRefused(f"{hop.where} refused the connection.", "Is sshd running, and on that port?")
-    return ConnectTimedOut(f"{hop.where} cannot be reached: {_words(error)}.", "Is the way to it open?")
+    return ConnectTimedOut(f"{hop.where} cannot be reached: {_reason(error)}.", "Is the way to it open?")
 
 
 def _stalled(hop: Hop, watcher: _Watcher) -> Unreachable:
-    """Say where it stood still; before the login that is a starved machine more often than a broken one."""
-    starved = "Its kernel answers and its sshd does not: starved, stopped or out of memory. Use its console."
+    """Return the error for a time-out at this stage."""
+    starved = "Its kernel answers but its sshd does not: starved, stopped or out of memory. Use its console."
     if not watcher.connected:
         return ConnectTimedOut(f"{hop.where} did not answer in time.", "Is it up, and is the way to it open?")
     if not watcher.server_version:
@@ -170,32 +170,34 @@ def _stalled(hop: Hop, watcher: _Watcher) -> Unreachable:
 
 
 def _failed(hop: Hop, watcher: _Watcher, error: Exception) -> ZombieError:
-    words = _words(error)
+    reason = _reason(error)
     if isinstance(error, asyncssh.HostKeyNotVerifiable):
-        return _host_key(hop, watcher, words)
-    if isinstance(error, asyncssh.PermissionDenied | asyncssh.IllegalUserName) or "authentication fail" in words:
+        return _host_key(hop, watcher, reason)
+    if isinstance(error, asyncssh.PermissionDenied | asyncssh.IllegalUserName) or "authentication fail" in reason:
         return LoginRefused(
-            f"{hop.where} refused the login as {hop.user}: {words}.",
+            f"{hop.where} refused the login as {hop.user}: {reason}.",
             "Check `user` and `key` in the inventory, and authorized_keys on the node.",
         )
-    if isinstance(error, asyncssh.ChannelOpenError):  # what the jump host says of the next hop
-        if "refused" in words.lower():
+    if isinstance(error, asyncssh.ChannelOpenError):  # the jump host's answer about the next hop
+        if "refused" in reason.lower():
             return ConnectionRefused(f"{hop.where} refused the connection.", "Is sshd running, and on that port?")
-        return ConnectTimedOut(f"{hop.where} cannot be reached through the jump host: {words}.")
+        return ConnectTimedOut(f"{hop.where} cannot be reached through the jump host: {reason}.")
     if isinstance(error, asyncssh.KeyImportError | asyncssh.KeyEncryptionError | FileNotFoundError | PermissionError):
-        return MissingFile(f"A key for {hop.where} cannot be used: {words}.", "Look at IdentityFile in the config.")
+        return MissingFile(f"A key for {hop.where} cannot be used: {reason}.", "Look at IdentityFile in the config.")
     if isinstance(error, asyncssh.KeyExchangeFailed):
-        if "host key" in words.lower():
-            return _host_key(hop, watcher, words)
-        return ConnectionLost(f"{hop.where} speaks no SSH that we do: {words}.", "Its sshd is too old, or restricted.")
+        if "host key" in reason.lower():
+            return _host_key(hop, watcher, reason)
+        return ConnectionLost(
+            f"{hop.where} shares no SSH algorithm with us: {reason}.", "Its sshd is too old, or restricted."
+        )
     if watcher.keys_exchanged:
-        return ConnectionLost(f"{hop.where} hung up during the login: {words}.", "Look at sshd's log there.")
+        return ConnectionLost(f"{hop.where} hung up during the login: {reason}.", "Look at sshd's log there.")
     if not watcher.server_version and isinstance(error, asyncssh.ProtocolError | asyncssh.ProtocolNotSupported):
-        return ConnectionLost(f"What answers at {hop.where} is not an SSH server: {words}.", "Correct `port`.")
-    return _Dropped(f"{hop.where} hung up before the login: {words}.", "Look at sshd's log there: MaxStartups?")
+        return ConnectionLost(f"What answers at {hop.where} is not an SSH server: {reason}.", "Correct `port`.")
+    return _Dropped(f"{hop.where} hung up before the login: {reason}.", "Look at sshd's log there: MaxStartups?")
 
 
-def _host_key(hop: Hop, watcher: _Watcher, words: str) -> Unreachable:
+def _host_key(hop: Hop, watcher: _Watcher, reason: str) -> Unreachable:
     port = None if hop.port == 22 else hop.port
     keys, authorities, revoked, *_ = hop.known.match(hop.host_key_name, watcher.peer, port)
     if not (keys or authorities or revoked):
@@ -205,11 +207,11 @@ def _host_key(hop: Hop, watcher: _Watcher, words: str) -> Unreachable:
         )
     return HostKeyRejected(
         f"The host key of {hop.where} is not the one in {hop.known_path}: it was rebuilt, or it is another machine "
-        f"({words}).",
+        f"({reason}).",
         f"If it was rebuilt, compare its new key with its console, then: {hop.forget} && {hop.keyscan}",
     )
 
 
-def _words(error: BaseException) -> str:
+def _reason(error: BaseException) -> str:
     text = getattr(error, "reason", "") or getattr(error, "strerror", "") or str(error) or type(error).__name__
     return one_line(str(text), 160).rstrip(".")

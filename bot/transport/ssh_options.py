@@ -1,4 +1,4 @@
-"""Keys and known hosts, each file checked before use and read again only when it changed.
+"""SSH keys and known_hosts files: checked before use, read again only when they change.
 
 Formats: sshd(8) for known_hosts; ssh-keygen(1) for keys and certificates.
 """
@@ -22,31 +22,31 @@ Loaded = TypeVar("Loaded")
 
 
 class Keyring:
-    """The files that logins need, for as long as the program runs."""
+    """A cache of the keys and known_hosts files."""
 
     def __init__(self, known_hosts: Path, agent: str | None = None) -> None:
-        """`known_hosts` serves nodes that name none; `agent` is the socket of an SSH agent."""
+        """`known_hosts` is the default file; `agent` is the socket of an SSH agent."""
         self.default_known_hosts = known_hosts
         self.agent = agent
         self._read: dict[tuple[Path, ...], tuple[Stamp, Any]] = {}
 
     def login_with(self, key: Path) -> dict[str, Any]:
-        """Return asyncssh's options for a login with this key, or with the agent's where the key has a passphrase.
+        """Return asyncssh's options for this key, or for the agent if the key has a passphrase.
 
-        Raises: MissingFile when the key is missing, unreadable, open to others, or locked and in no agent.
+        Raises: MissingFile when the key is missing, unreadable, open to others, or has a passphrase and no agent.
         """
         closed(key)
         return self._cached((key, Path(f"{key}-cert.pub"), Path(f"{key}.pub")), lambda: self._load(key))
 
     def known_hosts(self, paths: Sequence[Path], how_to_make: str) -> asyncssh.SSHKnownHosts:
-        """Return the hosts that these files know; of several, as OpenSSH has them, some may be missing.
+        """Return the known hosts of these files. As with OpenSSH, some of several may be missing.
 
-        Raises: MissingFile when there is none of them, or one cannot be used.
+        Raises: MissingFile when all are missing, or one cannot be used.
         """
         there = tuple(path for path in paths if path.exists())
         if not there:
             raise MissingFile(
-                f"There is no known_hosts file {paths[0]}, and no host is trusted unseen.",
+                f"There is no known_hosts file {paths[0]}, and unknown hosts are not trusted.",
                 f"Make it, and compare the key with the node's own before you trust it: {how_to_make}",
             )
         return self._cached(there, lambda: _load_known(there))
@@ -54,14 +54,14 @@ class Keyring:
     def _cached(self, paths: tuple[Path, ...], load: Callable[[], Loaded]) -> Loaded:
         stamp = tuple(_stamp(path) for path in paths)
         if (kept := self._read.get(paths)) is not None and kept[0] == stamp:
-            return kept[1]  # type: ignore[no-any-return]  # one path is always loaded by one function
+            return kept[1]  # type: ignore[no-any-return]  # a path is always loaded by the same function
         loaded = load()
         self._read[paths] = stamp, loaded
         return loaded
 
     def _load(self, key: Path) -> dict[str, Any]:
         try:
-            # Only this key: an agent full of others would use up the logins that sshd allows before it is tried.
+            # Only this key: sshd limits the attempts, and an agent with many keys would use them up.
             return {"client_keys": asyncssh.load_keypairs([str(key)]), "agent_path": None}
         except (asyncssh.KeyImportError, asyncssh.KeyEncryptionError, ValueError, OSError) as error:
             public = key if _is_public(key) else Path(f"{key}.pub")
@@ -70,7 +70,7 @@ class Keyring:
                 return {"agent_path": self.agent, "agent_identities": [str(public)]}
             if locked:
                 raise MissingFile(
-                    f"The private key {key} has a passphrase, and nobody is here to type it.",
+                    f"The private key {key} has a passphrase, which the bot cannot type.",
                     f"Load it into an agent first: ssh-add {shlex.quote(str(key))}"
                     + (f" (and keep {public} beside it)" if not public.exists() else ""),
                 ) from error
@@ -78,12 +78,12 @@ class Keyring:
 
 
 def closed(key: Path) -> Path:
-    """Return the path of a private key that is ours to read and nobody else's.
+    """Check that only we can read a private key, and return its path.
 
     Raises: MissingFile when it is missing, unreadable or open to others.
     """
     held = readable(key, "private key").stat()
-    # As OpenSSH: whoever is not a key's owner cannot change its mode, and is not told to.
+    # As OpenSSH: only the owner is told, because only the owner can change the mode.
     if held.st_uid == os.geteuid() and stat.S_IMODE(held.st_mode) & 0o077 and not _is_public(key):
         mode = f"{stat.S_IMODE(held.st_mode):o}"
         raise MissingFile(
@@ -93,13 +93,13 @@ def closed(key: Path) -> Path:
 
 
 def readable(path: Path, what: str) -> Path:
-    """Return the path of a file that is there and may be read.
+    """Check that a file can be read, and return its path.
 
-    Raises: MissingFile, saying what the file is for.
+    Raises: MissingFile, with what the file is for.
     """
     try:
         there = path.exists()
-    except OSError:  # a folder on the way is closed to us
+    except OSError:  # we may not enter one of its folders
         there = True
     if not there:
         raise MissingFile(f"There is no {what} {path}.", "Correct the path in the inventory, or make the file.")
@@ -123,7 +123,7 @@ def _is_public(path: Path) -> bool:
 
 
 def _stamp(path: Path) -> tuple[int, int, int]:
-    """What changes when a file is replaced or written; certificates are renewed while the program runs."""
+    """A stamp that changes with the file: certificates are renewed while the program runs."""
     try:
         found = path.stat()
     except OSError:

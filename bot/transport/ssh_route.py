@@ -1,6 +1,6 @@
-"""The way to a node: the SSH servers that lie on it, each with what asyncssh needs to log in there.
+"""The SSH servers on the way to a node, each with asyncssh's options for it.
 
-Format: ssh_config(5) for the OpenSSH client config; asyncssh reads it, and what it would trust unseen is refused here.
+Format: ssh_config(5). asyncssh reads the client config; settings that would trust unknown hosts are refused here.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.transport.ssh_options import Keyring, closed, readable
 
-# Group exchange costs the client half a second of CPU where the others cost milliseconds.
+# Group exchange costs the client half a second of CPU; the others cost milliseconds.
 KEX_ALGORITHMS = "-diffie-hellman-group-exchange-*"
-MOST_HOPS = 8  # a config whose jump hosts lead in a circle is not followed for ever
+MOST_HOPS = 8  # ends a circle of jump hosts
 
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One SSH server on the way; the node itself is the last.
+    """One SSH server on the way; the last one is the node.
 
-    Shape: `where` names it in sentences; `host_key_name` is what known_hosts has it under; `dialled` is false where
-    the config has a command of its own to reach it.
+    Shape: `where` is its name in messages; `host_key_name` its name in known_hosts; `dialled` is false if the config
+    has a ProxyCommand for it.
     """
 
     where: str
@@ -44,7 +44,7 @@ class Hop:
 
     @property
     def keyscan(self) -> str:
-        """The command that takes the server's host key, to be compared with its own before it is trusted."""
+        """The command that fetches the server's host key. Compare the key before you trust it."""
         return _keyscan(self.host, self.port, self.known_path)
 
     @property
@@ -55,10 +55,9 @@ class Hop:
 
 
 def route(node: Node, keyring: Keyring) -> tuple[Hop, ...]:
-    """Return the way to the node, without touching the network.
+    """Return the servers on the way to the node, without using the network.
 
-    Raises: MissingFile when a file that is needed is missing, unreadable or wrong, or the config would trust a host
-    unseen.
+    Raises: MissingFile when a needed file is missing, unreadable or wrong, or the config would trust unknown hosts.
     """
     hop, jumps = _hop(node, keyring, node.address, node.port, node.user, jump=False)
     way = [hop]
@@ -70,13 +69,13 @@ def route(node: Node, keyring: Keyring) -> tuple[Hop, ...]:
         if len(way) == MOST_HOPS:
             raise MissingFile(f"{node.ssh_config} leads over more than {MOST_HOPS} jump hosts to {node.name}.")
         way.insert(0, hop)
-        # As OpenSSH: only the first of a list is reached as its own entry says, and never over itself.
+        # As OpenSSH: only the first of a list uses the jump hosts of its own entry, and never itself.
         jumps = ",".join(before) or (own if own not in (last, host) else "")
     return tuple(way)
 
 
 def _hop(node: Node, keyring: Keyring, host: str, port: int | None, user: str | None, jump: bool) -> tuple[Hop, str]:
-    """Return one server and the jump hosts that its config names before it."""
+    """Return a server, and the jump hosts that its config names."""
     options: dict[str, Any] = {
         "host": host,
         "config": [],
@@ -107,7 +106,7 @@ def _hop(node: Node, keyring: Keyring, host: str, port: int | None, user: str | 
         dialled = not plain.proxy_command and not plain.canonicalize_hostname
         named: Any = plain.config.get("IdentityFile") or ()
         if own_keys := [Path(name).expanduser() for name in named]:
-            # As OpenSSH: of several, some may be missing, and what has a passphrase is the agent's.
+            # As OpenSSH: some of several may be missing, and keys with a passphrase come from the agent.
             there = [path for path in own_keys if path.exists()] or own_keys[:1]
             options |= {"client_keys": [str(closed(path)) for path in there], "ignore_encrypted": True}
         if plain.config.get("IdentityAgent") is not None:
@@ -139,7 +138,7 @@ def _named(options: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _configured(path: Path, host: str, named: Mapping[str, Any]) -> asyncssh.SSHClientConnectionOptions:
-    """Read what the config says of a host, without its keys and known hosts."""
+    """Read a host's config, without its keys and known hosts."""
     try:
         return asyncssh.SSHClientConnectionOptions(
             config=[str(path)], host=host, client_keys=None, agent_path=None, **named
@@ -149,19 +148,19 @@ def _configured(path: Path, host: str, named: Mapping[str, Any]) -> asyncssh.SSH
 
 
 def _known_files(path: Path, host: str, plain: asyncssh.SSHClientConnectionOptions) -> list[Path]:
-    """The files that the config names for a host; switching the check off is not taken for an answer."""
+    """The known_hosts files that the config names for a host."""
     named = plain.known_hosts if isinstance(plain.known_hosts, list) else []
     files = [Path(str(file)).expanduser() for file in named if str(file) != os.devnull]
     if plain.known_hosts is None or (named and not files):
         raise MissingFile(
             f"{path} switches host key checking off for {host} (UserKnownHostsFile {named[0] if named else 'none'}).",
-            "Name a known_hosts file there; no host is trusted unseen.",
+            "Name a known_hosts file there; unknown hosts are not trusted.",
         )
     return files
 
 
 def _host_and_port(text: str) -> tuple[str, int | None]:
-    """Take `host`, `host:port`, `[address]:port` or a bare IPv6 address apart."""
+    """Split `host`, `host:port`, `[address]:port` or a bare IPv6 address."""
     if text.startswith("["):
         host, _, port = text[1:].partition("]")
         port = port.removeprefix(":")

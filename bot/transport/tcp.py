@@ -1,6 +1,6 @@
-"""A TCP connection to a node by name or address, given up in time whatever the resolver or the network does.
+"""TCP connections to a name or address, with a time limit that holds for the resolver too.
 
-Addresses are tried as RFC 8305 ("Happy Eyeballs") says: the next one starts when the one before failed or is slow.
+Addresses are tried as RFC 8305 ("Happy Eyeballs") says: the next attempt starts when the one before failed or is slow.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from typing import Any, TypeAlias
 
 HEAD_START_SECONDS = 0.25
 
-Address: TypeAlias = Any  # what socket.getaddrinfo returns, one of them
+Address: TypeAlias = Any  # an entry of socket.getaddrinfo
 LookUp: TypeAlias = Callable[..., list[Address]]
 
 
 async def connected(host: str, port: int, look_up: LookUp = socket.getaddrinfo) -> socket.socket:
-    """Return a connected socket; cancelling (a time-out is that) leaves nothing open.
+    """Return a connected socket. Cancelling leaves nothing open.
 
     Raises: socket.gaierror when the name does not resolve; OSError of the first address when none answers.
     """
@@ -35,7 +35,7 @@ async def connected(host: str, port: int, look_up: LookUp = socket.getaddrinfo) 
                 attempts.append(asyncio.create_task(_attempt(waiting.pop(0))))
                 running.append(attempts[-1])
             elif not running:
-                return attempts[0].result()  # raises what the first address came to
+                return attempts[0].result()  # raises the first address's error
             patience = HEAD_START_SECONDS if waiting else None
             await asyncio.wait(running, timeout=patience, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -45,7 +45,7 @@ async def connected(host: str, port: int, look_up: LookUp = socket.getaddrinfo) 
 
 
 async def resolved(host: str, port: int, look_up: LookUp = socket.getaddrinfo) -> list[Address]:
-    """Ask the system's resolver, in a thread that nobody waits for: it cannot be told to stop.
+    """Ask the system's resolver, in a daemon thread because it cannot be cancelled.
 
     Raises: socket.gaierror when the name does not resolve.
     """
@@ -54,7 +54,7 @@ async def resolved(host: str, port: int, look_up: LookUp = socket.getaddrinfo) -
     loop = asyncio.get_running_loop()
     answer: asyncio.Future[list[Address]] = loop.create_future()
 
-    def tell(addresses: list[Address], error: OSError | None) -> None:
+    def report(addresses: list[Address], error: OSError | None) -> None:
         if answer.done():
             return
         if error is None:
@@ -71,8 +71,8 @@ async def resolved(host: str, port: int, look_up: LookUp = socket.getaddrinfo) -
             error = no
         except UnicodeError as no:  # a label that is empty or over 63 bytes cannot be a name
             error = socket.gaierror(socket.EAI_NONAME, str(no))
-        with contextlib.suppress(RuntimeError):  # the loop has ended: nobody waits any more
-            loop.call_soon_threadsafe(tell, addresses, error)
+        with contextlib.suppress(RuntimeError):  # the loop has ended
+            loop.call_soon_threadsafe(report, addresses, error)
 
     threading.Thread(target=ask, name=f"resolve {host}", daemon=True).start()
     return await answer
@@ -91,6 +91,6 @@ async def _attempt(address: Address) -> socket.socket:
 
 
 def _close(attempt: asyncio.Task[socket.socket]) -> None:
-    """Close what won nothing."""
+    """Close the socket of an attempt that lost."""
     if not attempt.cancelled() and attempt.exception() is None:
         attempt.result().close()

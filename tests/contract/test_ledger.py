@@ -117,7 +117,7 @@ def test_event_goes_to_its_own_kind_of_stream(
 
 @pytest.mark.parametrize("by", ["", "ann", "slack: T/U", "terminal:a\nb", "root:x"])
 def test_nobody_without_a_proper_name_makes_an_entry(ledger: Ledger, by: str) -> None:
-    with pytest.raises(ValueError, match="cannot stand for"):
+    with pytest.raises(ValueError, match="cannot be the author"):
         ledger.append(ID, 0, OPENING, by)
 
 

@@ -184,7 +184,7 @@ def test_end_cut_off_an_ended_incident_is_found(filled: Database) -> None:
 @on_both
 def test_end_cut_off_the_house_is_found_by_the_incidents_that_ended(filled: Database) -> None:
     found = after(filled, removed(HOUSE, 2))
-    assert [str(one) for one in found.broken] == [f"{HOUSE}: the end of {DECLINED} with entry 4 is missing"]
+    assert [str(one) for one in found.broken] == [f"{HOUSE}: the note of the end of {DECLINED}, entry 4, is missing"]
 
 
 @on_both
@@ -195,7 +195,7 @@ def test_end_cut_off_is_found_by_a_noted_head(filled: Database) -> None:
         if stream == HOUSE:
             assert after(filled, cut).broken == (), "the brake was the last, nothing else tells of it"
         (broken,) = [one for one in after(filled, cut, head.hash).broken if head.hash in one.says]
-        assert "cut off at its end, or written anew" in broken.says
+        assert "truncated or rewritten" in broken.says
 
 
 @on_both

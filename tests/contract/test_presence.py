@@ -55,7 +55,7 @@ def another(url: str) -> Iterator[subprocess.Popen[str]]:
 
 def seen(database: Database, by: Presence) -> set[str]:
     with database.reading() as connection:
-        return by.those_there(connection, ["a", "b"])
+        return by.present(connection, ["a", "b"])
 
 
 def test_runner_is_there_until_it_leaves(database: Database) -> None:

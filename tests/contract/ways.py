@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from bot.demo.answer import Answer
 from bot.demo.faults import Fault
+from bot.demo.machine.command import Answer
 from bot.demo.ssh_server import ADDRESS, USER, NodeServer
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed

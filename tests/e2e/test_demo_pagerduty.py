@@ -43,7 +43,7 @@ class Demo:
         self._browser.open(address).read()
 
     def _printed(self) -> str:
-        found = re.search(r"A PagerDuty beside it.*?(http://\S+)", self.screen.read_text(), re.DOTALL)
+        found = re.search(r"A simulated PagerDuty.*?(http://\S+)", self.screen.read_text(), re.DOTALL)
         return found[1] if found else ""
 
     def pages(self) -> Any:

@@ -54,7 +54,7 @@ async def test_key_that_is_open_to_others(shared: Sshd, tmp_path: Path, mode: in
 @pytest.mark.parametrize("form", [[], ["-m", "PEM", "-t", "rsa"]])
 async def test_key_with_a_passphrase(shared: Sshd, tmp_path: Path, form: list[str]) -> None:
     keygen(tmp_path / "key", *form, "-N", "secret")
-    with fails(MissingFile, "has a passphrase, and nobody is here to type it") as failure:
+    with fails(MissingFile, "has a passphrase, which the bot cannot type") as failure:
         await read(node_of(shared, key=tmp_path / "key"))
     assert failure.try_next == f"Load it into an agent first: ssh-add {tmp_path}/key"
 

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from bot.demo.answer import Answer, Answering
 from bot.demo.fleet import FLEET, Fleet, Member, running
+from bot.demo.machine.command import Answer, CommandRunner
 from bot.demo.machine.state import Unit
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
@@ -245,7 +245,7 @@ async def details_in(slack: SlackWorkspace, channel: str) -> None:
 class Counted:
     """A machine that counts which commands it was asked."""
 
-    def __init__(self, machine: Answering) -> None:
+    def __init__(self, machine: CommandRunner) -> None:
         self._machine = machine
         self.asked: Counter[str] = Counter()
 

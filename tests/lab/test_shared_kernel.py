@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
-from bot.lab.container import why_not
+from bot.lab.container import unsupported_reason
 from bot.lab.lab import reboot
 from tests.lab.bench import Bench, boot_id
 
-pytestmark = [pytest.mark.lab, pytest.mark.skipif(bool(why_not()), reason=why_not() or "-")]
+pytestmark = [pytest.mark.lab, pytest.mark.skipif(bool(unsupported_reason()), reason=unsupported_reason() or "-")]
 
 
 def test_quick_node_is_judged_rebooted_and_gone(own: Bench) -> None:

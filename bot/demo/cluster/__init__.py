@@ -1,1 +1,1 @@
-"""A simulated Kubernetes cluster over real HTTP: the tests' bed, and the demo's."""
+"""A simulated Kubernetes cluster over real HTTP: for the tests and the demo."""

@@ -1,4 +1,4 @@
-"""The simulated cluster's state: nodes and pods, what the bot may do there, and what goes wrong."""
+"""The state of the simulated Kubernetes cluster: its nodes and pods, and what the bot may do."""
 
 from __future__ import annotations
 
@@ -13,21 +13,28 @@ ELSEWHERE = "another-node"
 
 
 class Failure(Exception):
-    """An answer that is none of success, as the API gives it: a Status."""
+    """An error answer of the API, sent as a `Status`."""
 
     def __init__(self, code: int, reason: str, message: str) -> None:
         super().__init__(message)
         self.code, self.reason, self.message = code, reason, message
 
     def document(self) -> dict[str, Any]:
-        """Return it as the API tells of it."""
-        return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "message": self.message,
-                "reason": self.reason, "code": self.code}  # fmt: skip
+        """Return its JSON."""
+        return {
+            "kind": "Status",
+            "apiVersion": "v1",
+            "metadata": {},
+            "status": "Failure",
+            "message": self.message,
+            "reason": self.reason,
+            "code": self.code,
+        }
 
 
 @dataclass(slots=True)
 class DemoNode:
-    """One node: in which boot the cluster knows it, and whether it is Ready, both asked for each time."""
+    """One node. Its boot id and its readiness are asked for at every read."""
 
     name: str
     boot_id: Callable[[], str]
@@ -35,7 +42,7 @@ class DemoNode:
     unschedulable: bool = False
 
     def document(self) -> dict[str, Any]:
-        """Return it as the API tells of it."""
+        """Return its JSON."""
         ready = self.ready()
         condition = {
             "type": "Ready",
@@ -57,7 +64,7 @@ class DemoNode:
 
 @dataclass(slots=True)
 class Cluster:
-    """Everything in it; `seconds` is its clock."""
+    """All nodes and pods. `seconds` is the clock."""
 
     nodes: dict[str, DemoNode]
     pods: list[DemoPod]
@@ -68,11 +75,11 @@ class Cluster:
 
     @classmethod
     def of(cls, nodes: Iterable[DemoNode], pods: Iterable[DemoPod], seconds: Callable[[], float]) -> Cluster:
-        """Return a cluster of these."""
+        """Return a cluster of these nodes and pods."""
         return cls({node.name: node for node in nodes}, list(pods), seconds)
 
     def on(self, node: str) -> list[DemoPod]:
-        """Return the pods on a node now; whose time is over is gone, and starts again wherever it may."""
+        """Return the pods on a node now. A pod past its grace period is gone, and its controller starts it again."""
         now = self.seconds()
         for pod in self.pods:
             if pod.ends_at is not None and now >= pod.ends_at:
@@ -81,13 +88,13 @@ class Cluster:
         return [pod for pod in self.pods if pod.node == node]
 
     def may(self, verb: str, resource: str) -> bool:
-        """Return whether the bot's login may do that."""
+        """Return whether the bot's account may do this."""
         return (verb, resource) in self.rights
 
     def node(self, name: str) -> DemoNode:
         """Return a node.
 
-        Raises: Failure when there is none of that name.
+        Raises: Failure when there is no node of that name.
         """
         if name not in self.nodes:
             raise Failure(404, "NotFound", f'nodes "{name}" not found')
@@ -96,7 +103,7 @@ class Cluster:
     def patch(self, name: str, change: dict[str, Any]) -> DemoNode:
         """Apply a merge patch to a node.
 
-        Raises: Failure when there is no such node, or the patch is for what is not there.
+        Raises: Failure when there is no such node, or the patch changes anything but `unschedulable`.
         """
         node = self.node(name)
         spec = change.get("spec")
@@ -109,22 +116,24 @@ class Cluster:
     def evict(self, namespace: str, name: str, uid: str) -> None:
         """Evict a pod as the Eviction subresource does.
 
-        Raises: Failure when it is not there, is another, or a budget does not let it go.
+        Raises: Failure when there is no such pod, its uid differs, or a disruption budget forbids it.
         """
-        pod = next((one for one in self.pods if (one.namespace, one.name) == (namespace, name)), None)
+        pod = next(
+            (candidate for candidate in self.pods if (candidate.namespace, candidate.name) == (namespace, name)), None
+        )
         if pod is None or pod not in self.on(pod.node):
             raise Failure(404, "NotFound", f'pods "{name}" not found')
         if uid and uid != pod.uid:
-            said = f"the UID in the precondition ({uid}) does not match the UID in record ({pod.uid})"
+            detail = f"the UID in the precondition ({uid}) does not match the UID in record ({pod.uid})"
             raise Failure(
-                409, "Conflict", f'Operation cannot be fulfilled on Pod "{name}": Precondition failed: {said}'
+                409, "Conflict", f'Operation cannot be fulfilled on Pod "{name}": Precondition failed: {detail}'
             )
         if pod.ends_at is not None:
             return
         if len(pod.budgets) > 1:
-            raise Failure(500, "InternalError", "This pod has more than one PodDisruptionBudget, which the eviction "
-                          "subresource does not support.")  # fmt: skip
-        if not all(budget.lets_go() for budget in pod.budgets):
+            message = "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support."
+            raise Failure(500, "InternalError", message)
+        if not all(budget.allows_eviction() for budget in pod.budgets):
             raise Failure(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.")
         pod.ends_at = self.seconds() + pod.grace
         self.evicted.append(f"{namespace}/{name}")

@@ -1,6 +1,6 @@
-"""A pod of the simulated cluster, and the budget that may hold it.
+"""A pod of the simulated cluster, and its disruption budget.
 
-Shape: the API reference of v1 Pod; only what a drain looks at is there.
+Defined in: the API reference of v1 Pod. Only the fields that a drain reads are there.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from typing import Any
 
 @dataclass(slots=True)
 class Budget:
-    """A disruption budget: it lets nobody go the first `refuses` times it is asked, None for ever."""
+    """A disruption budget. It forbids the first `refuses` evictions; None forbids all."""
 
     name: str
     refuses: int | None = 0
     asked: int = 0
 
-    def lets_go(self) -> bool:
-        """Return whether one more may go now."""
+    def allows_eviction(self) -> bool:
+        """Return whether a pod may be evicted now."""
         self.asked += 1
         return self.refuses is not None and self.asked > self.refuses
 
 
 @dataclass(slots=True)
 class DemoPod:
-    """One pod; `owner` is kind and name of its controller, empty where it has none.
+    """One pod. `owner` is the kind and name of its controller, empty without one.
 
-    Shape: `grace` is how long it takes to end, in seconds, once told to; `ends_at` is when, and None before that. Where
-    `comes_back`, its controller starts it on the same node again, as for one that tolerates whatever is wrong there.
+    Shape: `grace` is how many seconds it takes to end; `ends_at` is when it will have ended, None while it runs. With
+    `comes_back` its controller starts it on the same node again, as it does for a pod that tolerates the taint.
     """
 
     namespace: str
@@ -49,12 +49,12 @@ class DemoPod:
 
     @property
     def uid(self) -> str:
-        """Its identity: another one of the same name has another."""
+        """Its uid. A new pod of the same name has a new one."""
         seed = hashlib.sha256(f"{self.namespace}/{self.name} {self.generation}".encode()).hexdigest()
         return f"{seed[:8]}-{seed[8:12]}-4{seed[13:16]}-8{seed[17:20]}-{seed[20:32]}"
 
     def document(self) -> dict[str, Any]:
-        """Return it as the API tells of it."""
+        """Return its JSON."""
         meta: dict[str, Any] = {
             "name": self.name,
             "namespace": self.namespace,

@@ -1,4 +1,4 @@
-"""The simulated cluster's API server, on loopback: the few paths that a drain takes, as the real one answers them.
+"""The simulated cluster's API server on loopback: the few calls that a drain makes, answered as by a real one.
 
 Defined in: https://kubernetes.io/docs/reference/using-api/api-concepts/, and API-initiated Eviction.
 """
@@ -21,7 +21,7 @@ _PATCHES = ("application/merge-patch+json", "application/strategic-merge-patch+j
 
 
 class ClusterServer:
-    """A cluster that answers; `calls` are those that came, in order, as they were written."""
+    """Serves a cluster over HTTP. `calls` are the requests so far, in order."""
 
     def __init__(self, cluster: Cluster, tls: ssl.SSLContext | None = None) -> None:
         self.cluster = cluster
@@ -29,7 +29,7 @@ class ClusterServer:
         self.calls: list[str] = []
         self.down = False  # connections are closed without an answer
         self.broken = False  # every answer is 500
-        self.heard: Callable[[str], None] = lambda line: None  # after a call was done, before it is answered
+        self.on_call: Callable[[str], None] = lambda line: None  # after a call took effect, before its answer
         self.url = ""
         self._port = 0
         self._runner: web.AppRunner | None = None
@@ -37,7 +37,7 @@ class ClusterServer:
     @classmethod
     @asynccontextmanager
     async def running(cls, cluster: Cluster, tls: ssl.SSLContext | None = None) -> AsyncIterator[ClusterServer]:
-        """Serve a cluster for the length of a block, in the clear unless `tls` is given."""
+        """Serve a cluster for the length of a block, over plain HTTP unless `tls` is given."""
         server = cls(cluster, tls)
         await server.start()
         try:
@@ -46,7 +46,7 @@ class ClusterServer:
             await server.stop()
 
     async def start(self) -> None:
-        """Listen, on the same port as before where there was one."""
+        """Listen; after a stop on the same port as before."""
         app = web.Application(client_max_size=1024 * 1024)
         app.router.add_route("*", "/{path:.*}", self._answer)
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.2)
@@ -56,21 +56,23 @@ class ClusterServer:
         self.url = f"{'https' if self._tls is not None else 'http'}://{HOST}:{self._port}"
 
     async def stop(self) -> None:
-        """Stop listening, as an API server that is gone."""
+        """Stop listening, like an API server that is down."""
         if self._runner is not None:
             await self._runner.cleanup()
             self._runner = None
 
     def kubeconfig(self, context: str = "demo") -> str:
-        """Return a kubeconfig with one context for this cluster."""
-        return json.dumps({
-            "apiVersion": "v1",
-            "kind": "Config",
-            "current-context": "somewhere-else",
-            "clusters": [{"name": "simulated", "cluster": {"server": self.url}}],
-            "users": [{"name": "zombie", "user": {"token": TOKEN}}],
-            "contexts": [{"name": context, "context": {"cluster": "simulated", "user": "zombie"}}],
-        })  # fmt: skip
+        """Return a kubeconfig with a context for this cluster."""
+        return json.dumps(
+            {
+                "apiVersion": "v1",
+                "kind": "Config",
+                "current-context": "somewhere-else",
+                "clusters": [{"name": "simulated", "cluster": {"server": self.url}}],
+                "users": [{"name": "zombie", "user": {"token": TOKEN}}],
+                "contexts": [{"name": context, "context": {"cluster": "simulated", "user": "zombie"}}],
+            }
+        )
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         body = await request.text()
@@ -87,7 +89,7 @@ class ClusterServer:
             status, document = self._routed(request, body)
         except Failure as no:
             status, document = no.code, no.document()
-        self.heard(line)
+        self.on_call(line)
         return web.json_response(document, status=status)
 
     def _routed(self, request: web.Request, body: str) -> tuple[int, dict[str, Any]]:
@@ -119,25 +121,25 @@ class ClusterServer:
                 return self._review(_json(body))
         raise Failure(404, "NotFound", "the server could not find the requested resource")
 
-    def _evict(self, namespace: str, name: str, told: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        if (told.get("kind"), told.get("apiVersion")) != ("Eviction", "policy/v1"):
+    def _evict(self, namespace: str, name: str, given: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        if (given.get("kind"), given.get("apiVersion")) != ("Eviction", "policy/v1"):
             raise Failure(400, "BadRequest", "the body is no Eviction of policy/v1")
-        if told.get("metadata", {}).get("name") != name:
+        if given.get("metadata", {}).get("name") != name:
             raise Failure(400, "BadRequest", "name in URL does not match name in Eviction object")
-        options = told.get("deleteOptions", {})
+        options = given.get("deleteOptions", {})
         self.cluster.evict(namespace, name, options.get("preconditions", {}).get("uid", ""))
         return 201, {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Success", "code": 201}
 
-    def _review(self, told: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        asked = told["spec"]["resourceAttributes"]
+    def _review(self, given: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        asked = given["spec"]["resourceAttributes"]
         resource = "/".join(filter(None, (asked["resource"], asked.get("subresource", ""))))
         allowed = self.cluster.may(asked["verb"], resource)
-        return 201, {**told, "status": {"allowed": allowed}}
+        return 201, {**given, "status": {"allowed": allowed}}
 
     def _allowed(self, verb: str, resource: str) -> None:
         if not self.cluster.may(verb, resource):
-            said = f'{resource} is forbidden: User "zombie" cannot {verb} resource "{resource}" at the cluster scope'
-            raise Failure(403, "Forbidden", said)
+            message = f'{resource} is forbidden: User "zombie" cannot {verb} resource "{resource}" at the cluster scope'
+            raise Failure(403, "Forbidden", message)
 
 
 def _json(body: str) -> dict[str, Any]:

@@ -1,1 +1,1 @@
-"""A simulated node's insides: what it is, and what its files and tools say of it."""
+"""A simulated node: its state, its files and its commands."""

@@ -1,6 +1,6 @@
-"""What can be done to a simulated node: a unit stopped, disabled, masked or started again, and a reboot.
+"""Changes to a simulated node: a unit is stopped, disabled, masked or started, caches are dropped, it reboots.
 
-Defined in: systemctl(1); what is dying is freed by nothing but a boot: Linux, Documentation/admin-guide/cgroup-v2.rst.
+Defined in: systemctl(1). Dying cgroups outlive their unit: Linux, Documentation/admin-guide/cgroup-v2.rst.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from bot.demo.machine.state import Cgroups, Container, Content, Loop, Moment, State, Thread, Unit
 
-BOOT_TAKES = 14.0  # uptime at which a node lets people in again
+BOOT_TAKES = 14.0  # uptime at which sshd accepts logins
 _FRESH_DYING = 17
 
 
@@ -29,26 +29,26 @@ def enabled(state: State, name: str) -> State:
 
 
 def dropped(state: State, now: Moment) -> State:
-    """Return the node after its caches were dropped: what they pinned is freed, and nobody walks over it any more."""
+    """Return the node after its caches were dropped: the dying cgroups that they pinned are freed."""
     cgroups = replace(state.cgroups, dying=_FRESH_DYING, since=now.uptime)
-    processes = tuple(replace(one, threads=tuple(map(_at_ease, one.threads))) for one in state.processes)
+    processes = tuple(replace(process, threads=tuple(map(_relieved, process.threads))) for process in state.processes)
     return replace(state, cgroups=cgroups, load=replace(state.load, holds=()), processes=processes)
 
 
 def started(state: State, image: State, name: str, now: Moment) -> State:
-    """Return the node after `systemctl start`: the unit does again what it did when the node was made."""
-    was = next(one for one in image.units if _is(one, name))
+    """Return the node after `systemctl start`: the unit is as it was when the node was made."""
+    was = next(unit for unit in image.units if _is(unit, name))
     loop = None if was.loop is None else replace(was.loop, since=now.uptime, until=float("inf"))
     back = replace(was, since=now.uptime, loop=loop)
-    units = (replace(back, enabled=one.enabled) if _is(one, name) else one for one in state.units)
+    units = (replace(back, enabled=unit.enabled) if _is(unit, name) else unit for unit in state.units)
     return replace(state, units=tuple(units))
 
 
 def rebooted(before: State, image: State, enables: str = "") -> State:
-    """Return the node in its next boot.
+    """Return the node after a reboot.
 
-    Shape: `image` is the node as it once was, from which whatever starts at boot starts again; `enables` is a unit
-    that something enables again while it boots.
+    Shape: `image` is the node as it was made; its enabled units start again. `enables` is a unit that something
+    enables during the boot.
     """
     leaks = {unit.name for unit in image.units if unit.loop is not None or _loops(image, unit)}
     kept = {unit.name: unit.enabled for unit in before.units}
@@ -75,9 +75,11 @@ def rebooted(before: State, image: State, enables: str = "") -> State:
         log=(),
         processes=tuple(
             replace(
-                one, since=min(one.since, 13.0), threads=tuple(t for t in one.threads if t.sys < 60) or one.threads[:1]
+                process,
+                since=min(process.since, 13.0),
+                threads=tuple(t for t in process.threads if t.sys < 60) or process.threads[:1],
             )
-            for one in image.processes
+            for process in image.processes
         ),
         runtime=replace(
             image.runtime,
@@ -89,15 +91,15 @@ def rebooted(before: State, image: State, enables: str = "") -> State:
 
 
 def _with(state: State, name: str, **changes: str) -> State:
-    return replace(state, units=tuple(replace(one, **changes) if _is(one, name) else one for one in state.units))  # type: ignore[arg-type]
+    return replace(state, units=tuple(replace(unit, **changes) if _is(unit, name) else unit for unit in state.units))  # type: ignore[arg-type]
 
 
 def _stopped(state: State, name: str, now: Moment) -> State:
-    """The unit at rest, the containers that it started gone with it, and no further leak."""
-    unit = next(one for one in state.units if _is(one, name))
+    """The node with the unit stopped, its containers gone, and no further leak."""
+    unit = next(candidate for candidate in state.units if _is(candidate, name))
     leaked = unit.loop is not None or _loops(state, unit)
     rest = replace(unit, active="inactive", sub="dead", loop=None, pid=0, since=now.uptime)
-    units = tuple(rest if one is unit else one for one in state.units)
+    units = tuple(rest if other is unit else other for other in state.units)
     if not leaked:
         return replace(state, units=units)
     runtime = replace(state.runtime, docker=_ended(state.runtime.docker, now), cri=_ended(state.runtime.cri, now))
@@ -107,14 +109,14 @@ def _stopped(state: State, name: str, now: Moment) -> State:
 
 
 def _written_until(end: Moment, content: Content) -> Content:
-    """A file that nobody writes to any more."""
+    """A file's content as it was at `end`."""
     if isinstance(content, str):
         return content
     return content(end)
 
 
-def _at_ease(thread: Thread) -> Thread:
-    """A thread that walks no statistics of dying cgroups."""
+def _relieved(thread: Thread) -> Thread:
+    """A thread that no longer walks dying cgroups."""
     return replace(thread, sys=min(thread.sys, 0.5))
 
 
@@ -122,8 +124,10 @@ def _ended(containers: tuple[Container, ...] | None, now: Moment) -> tuple[Conta
     if containers is None:
         return None
     return tuple(
-        replace(one, loop=replace(one.loop, until=min(one.loop.until, now.uptime))) if one.loop is not None else one
-        for one in containers
+        replace(container, loop=replace(container.loop, until=min(container.loop.until, now.uptime)))
+        if container.loop is not None
+        else container
+        for container in containers
     )
 
 
@@ -131,9 +135,9 @@ def _containers(containers: tuple[Container, ...] | None, again: bool) -> tuple[
     if containers is None:
         return None
     return tuple(
-        replace(one, created=min(one.created, 13.0), loop=_from_boot(one.loop))
-        for one in containers
-        if again or one.loop is None
+        replace(container, created=min(container.created, 13.0), loop=_from_boot(container.loop))
+        for container in containers
+        if again or container.loop is None
     )
 
 
@@ -146,7 +150,7 @@ def _is(unit: Unit, name: str) -> bool:
 
 
 def _loops(state: State, unit: Unit) -> bool:
-    """True for the agent's unit while its containers come and go."""
+    """True for the agent's unit while its containers restart."""
     agent = unit.name.removesuffix(".service")
     containers = (*(state.runtime.docker or ()), *(state.runtime.cri or ()))
-    return any(one.loop is not None and agent in one.name for one in containers)
+    return any(container.loop is not None and agent in container.name for container in containers)

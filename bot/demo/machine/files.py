@@ -1,4 +1,4 @@
-"""The files of a simulated node as commands see them: read, listed and matched, never written."""
+"""The files of a simulated node: commands read, list and match them, and never write them."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from bot.demo.machine.state import Content, Moment
 
-UNREADABLE = "\0unreadable"  # the content of a file that this login may not open
+UNREADABLE = "\0unreadable"  # marks a file that the login may not open
 
 
 class Files:
-    """Paths and what is in them at a moment."""
+    """Paths and their contents, some of which change with time."""
 
     def __init__(self, contents: Mapping[str, Content]) -> None:
         self._contents = dict(contents)
@@ -22,12 +22,12 @@ class Files:
         self.folders = folders
 
     def read(self, path: str, moment: Moment) -> str | None:
-        """Return what is in a file, None where there is none."""
+        """Return a file's content, None if there is no such file."""
         content = self._contents.get(path)
         return content(moment) if callable(content) else content
 
     def matching(self, pattern: str) -> list[str]:
-        """Return the files and folders that a shell's pattern names, as the shell sorts them."""
+        """Return the files and folders that match a shell pattern, sorted."""
         depth = pattern.count("/")
         names = (path for path in (*self._contents, *self.folders) if path.count("/") == depth)
         return sorted(set(fnmatch.filter(names, pattern)))
@@ -39,7 +39,7 @@ class Files:
         return sorted(names)
 
     def tail(self, paths: Sequence[str], moment: Moment) -> tuple[str, str]:
-        """Return what `tail -v -n +1` prints of the files, and what it complains about."""
+        """Return the stdout and the stderr of `tail -v -n +1`."""
         printed: list[str] = []
         complaints: list[str] = []
         for path in paths:

@@ -1,7 +1,7 @@
-"""The constant shell and awk fragments that probes send, answered by their meaning.
+"""Answers to the shell and awk fragments that probes send.
 
-A simulated node has no shell: each fragment is known by words that only it holds, and answered as the real one would
-answer on a machine in this state.
+A simulated node has no shell. Each fragment is recognised by words that only it contains, and answered as a real
+machine in this state would.
 """
 
 from __future__ import annotations
@@ -10,27 +10,26 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-from bot.demo.answer import Answer
 from bot.demo.machine import kernel_log, network, nic_counters, proc_files, processes, runtime, systemd
-from bot.demo.machine.here import Here, Tool
+from bot.demo.machine.command import Answer, CommandContext, Tool
 from bot.demo.machine.load import TICKS
 
 
-async def looks_at_proc_stat(here: Here, argv: Sequence[str]) -> Answer:
-    """A look at the cpu rows of /proc/stat every second."""
+async def looks_at_proc_stat(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The cpu rows of /proc/stat, once a second."""
     text = ""
     for second in range(int(argv[-1]) + 1):
         if second:
             await asyncio.sleep(1)
-        now = here.now()
-        rows = [line for line in proc_files.proc_stat(here.state, now).splitlines() if line.startswith("cpu")]
+        now = context.now()
+        rows = [line for line in proc_files.proc_stat(context.state, now).splitlines() if line.startswith("cpu")]
         text += f"uptime {now.uptime:.2f}\n" + "\n".join(rows) + "\n"
     return Answer.text(text)
 
 
-def cgroups(here: Here, argv: Sequence[str]) -> Answer:
+def cgroups(context: CommandContext, argv: Sequence[str]) -> Answer:
     """Where cgroups are mounted, what the kernel counts, how many directories there are."""
-    now, state = here.now(), here.state
+    now, state = context.now(), context.state
     kind = "cgroup2fs" if state.system.cgroups == "v2" else "tmpfs"
     mounts = [line for line in proc_files.mountinfo(state).splitlines() if " - cgroup" in line]
     text = (
@@ -38,17 +37,17 @@ def cgroups(here: Here, argv: Sequence[str]) -> Answer:
     )
     for tree in ("/sys/fs/cgroup", "/sys/fs/cgroup/unified"):
         paths = (f"{tree}/cgroup.controllers", f"{tree}/cgroup.stat")
-        if here.files.read(paths[0], now) is not None:
-            text += here.files.tail(paths, now)[0]
+        if context.files.read(paths[0], now) is not None:
+            text += context.files.tail(paths, now)[0]
     if state.system.cgroups != "v2":
-        text += here.files.tail(("/proc/cgroups",), now)[0]
+        text += context.files.tail(("/proc/cgroups",), now)[0]
         text += f"==> /walk <==\ndirectories {state.cgroups.alive} in /sys/fs/cgroup/memory\n"
     return Answer.text(text + "-- end of look --\n")
 
 
-def interrupts(here: Here, argv: Sequence[str]) -> Answer:
-    """The network devices' interrupts, and the rows of /proc/interrupts that are theirs."""
-    now, state = here.now(), here.state
+def interrupts(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The network devices' interrupts and their rows in /proc/interrupts."""
+    now, state = context.now(), context.state
     text = "".join(
         f"net {name}{''.join(f' {irq}' for irq in irqs)}\n" for name, irqs in network.msi_irqs(state).items()
     )
@@ -58,105 +57,111 @@ def interrupts(here: Here, argv: Sequence[str]) -> Answer:
     for row in rows:
         irq = row.partition(":")[0].strip()
         if irq in mine:
-            affinity = here.files.read(f"/proc/irq/{irq}/effective_affinity_list", now)
+            affinity = context.files.read(f"/proc/irq/{irq}/effective_affinity_list", now)
             text += f"{' '.join(row.split())}\ncores {irq} {affinity}"
     return Answer.text(text)
 
 
-def irqbalance(here: Here, argv: Sequence[str]) -> Answer:
+def irqbalance(context: CommandContext, argv: Sequence[str]) -> Answer:
     """Whether irqbalance runs."""
-    return Answer.text("yes\n" if any(nic.irqbalance for nic in here.state.nics) else "no\n")
+    return Answer.text("yes\n" if any(nic.irqbalance for nic in context.state.nics) else "no\n")
 
 
-async def busiest(here: Here, argv: Sequence[str]) -> Answer:
-    """The processes that used CPU between two looks, most kernel time first, and the busiest ones' threads."""
+async def busiest(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The processes that used CPU between two samples, most kernel time first, and the busiest ones' threads."""
     gap = float(argv[argv.index("-v") + 1].removeprefix("gap="))
-    first = here.now()
-    everyone = processes.everyone(here.state)
-    before = {one.pid: processes.ticks(one, one.threads, first) for one in everyone}
+    first = context.now()
+    everyone = processes.all_processes(context.state)
+    before = {process.pid: processes.ticks(process, process.threads, first) for process in everyone}
     await asyncio.sleep(max(0.0, gap - 0.25))
-    second = here.now()
+    second = context.now()
     rows = []
-    for one in everyone:
-        then, now = before[one.pid], processes.ticks(one, one.threads, second)
+    for process in everyone:
+        then, now = before[process.pid], processes.ticks(process, process.threads, second)
         if now != then:
-            rows.append((now[0] - then[0], now[1] - then[1], one))
+            rows.append((now[0] - then[0], now[1] - then[1], process))
     text = f"hz {TICKS}\n"
-    text += "".join(f"d {processes.stat(one, one.pid, one.threads, second)}" for one in everyone if one.state == "D")
+    text += "".join(
+        f"d {processes.stat(process, process.pid, process.threads, second)}"
+        for process in everyone
+        if process.state == "D"
+    )
     text += f"looks {first.uptime:.2f} {second.uptime:.2f} {len(everyone)}\n"
     by_kernel = sorted((row for row in rows if row[1]), key=lambda row: -row[1])[:15]
     by_all = sorted((row for row in rows if row not in by_kernel), key=lambda row: -(row[0] + row[1]))
-    for usr, sys, one in (*by_kernel, *by_all[: 25 - len(by_kernel)]):
-        text += f"p {usr} {sys} {processes.stat(one, one.pid, one.threads, second)}"
-    many = [one for _, _, one in by_kernel[:5] if len(one.threads) > 1]
+    for usr, sys, process in (*by_kernel, *by_all[: 25 - len(by_kernel)]):
+        text += f"p {usr} {sys} {processes.stat(process, process.pid, process.threads, second)}"
+    many = [process for _, _, process in by_kernel[:5] if len(process.threads) > 1]
     if many:
         await asyncio.sleep(0.3)
-        third = here.now()
-        for one in many:
-            for number, thread in enumerate(one.threads):
-                then, now = (processes.ticks(one, (thread,), moment) for moment in (second, third))
+        third = context.now()
+        for process in many:
+            for number, thread in enumerate(process.threads):
+                then, now = (processes.ticks(process, (thread,), moment) for moment in (second, third))
                 if now != then:
-                    text += f"t {one.pid} {one.pid + number} {thread.core} {now[0] - then[0]} {now[1] - then[1]}\n"
+                    text += (
+                        f"t {process.pid} {process.pid + number} {thread.core} {now[0] - then[0]} {now[1] - then[1]}\n"
+                    )
     return Answer.text(text + "end\n")
 
 
-def host(here: Here, argv: Sequence[str]) -> Answer:
+def host(context: CommandContext, argv: Sequence[str]) -> Answer:
     """Time, the file system of the cgroup mount, virtualisation."""
-    kind = "cgroup2fs" if here.state.system.cgroups == "v2" else "tmpfs"
-    return Answer.text(f"time={int(here.now().at.timestamp())}\ncgroup={kind}\nvirt=amazon\n")
+    kind = "cgroup2fs" if context.state.system.cgroups == "v2" else "tmpfs"
+    return Answer.text(f"time={int(context.now().at.timestamp())}\ncgroup={kind}\nvirt=amazon\n")
 
 
-def throttled(here: Here, argv: Sequence[str]) -> Answer:
+def throttled(context: CommandContext, argv: Sequence[str]) -> Answer:
     """cpu.stat of every cgroup with a quota."""
-    now, text = here.now(), ""
-    for quota in here.state.quotas:
+    now, text = context.now(), ""
+    for quota in context.state.quotas:
         held = quota.throttled_seconds * now.uptime
         last = (
             f"throttled_usec {int(held * 1e6)}"
-            if here.state.system.cgroups == "v2"
+            if context.state.system.cgroups == "v2"
             else f"throttled_time {int(held * 1e9)}"
         )
         text += f"==> /{quota.path} <==\nnr_periods {int(quota.periods * now.uptime)}\n"
         text += f"nr_throttled {int(quota.throttled * now.uptime)}\n{last}\n"
-    return Answer.text(f"{text}==> /seen <==\n{40 + len(here.state.quotas)}\n")
+    return Answer.text(f"{text}==> /seen <==\n{40 + len(context.state.quotas)}\n")
 
 
-def shown_units(here: Here, argv: Sequence[str]) -> Answer:
+def shown_units(context: CommandContext, argv: Sequence[str]) -> Answer:
     """`systemctl show` of every service that is not at rest."""
-    return systemd.systemctl(here.state, here.now(), argv[2].partition("exec ")[2].replace("'", "").split())
+    return systemd.systemctl(context.state, context.now(), argv[2].partition("exec ")[2].replace("'", "").split())
 
 
-def failed_units(here: Here, argv: Sequence[str]) -> Answer:
+def failed_units(context: CommandContext, argv: Sequence[str]) -> Answer:
     """systemd's version, its failed units, and the end of the list."""
-    rows = systemd.listed(here.state, here.now(), ("failed",))
-    version = here.state.system.systemd
+    rows = systemd.listed(context.state, context.now(), ("failed",))
+    version = context.state.system.systemd
     return Answer.text(f"systemd {version} ({version}.1)\n{rows}-- status 0 --\n")
 
 
-def restarts(here: Here, argv: Sequence[str]) -> Answer:
-    """What the manager's journal tells of restarts in the last hour."""
+def restarts(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """systemd's journal lines about restarts in the last hour."""
     as_root = "sudo -n" in argv[2]
-    if as_root and not here.state.sudo:
+    if as_root and not context.state.sudo:
         return Answer.error("sudo: a password is required", 1)
-    if not as_root and not here.state.reads_journal:
+    if not as_root and not context.state.reads_journal:
         return Answer()
-    now = here.now()
-    lines = systemd.restarts(here.state, now, now.uptime - 3600)
-    text = "".join(f"[{at:12.6f}] {here.state.name} {who}: {says}\n" for at, who, says in lines[-2000:])
+    now = context.now()
+    lines = systemd.restarts(context.state, now, now.uptime - 3600)
+    text = "".join(f"[{at:12.6f}] {context.state.name} {who}: {says}\n" for at, who, says in lines[-2000:])
     return Answer.text(f"{text}-- read --\n")
 
 
-def nics(here: Here, argv: Sequence[str]) -> Answer:
-    """Driver and counters of every network interface, those of queues only where they tell of trouble."""
-    text = "".join(nic_counters.look(nic, here.now()) for nic in here.state.nics)
+def nics(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """Driver and counters of every network interface; of the queues only the error counters."""
+    text = "".join(nic_counters.look(nic, context.now()) for nic in context.state.nics)
     return Answer.text(f"{text}-- end of look --\n")
 
 
-def known_agents(here: Here, argv: Sequence[str]) -> Answer:
+def known_agents(context: CommandContext, argv: Sequence[str]) -> Answer:
     """Unit files and states of the platform agents that the fragment names."""
     names = argv[2].partition("list-unit-files --no-pager --no-legend ")[2].partition(";")[0].split()
-    files = systemd.unit_files(here.state, names)
-    return Answer.text(f"{files}-- active --\n{systemd.listed(here.state, here.now(), names=names)}-- end --\n")
+    files = systemd.unit_files(context.state, names)
+    return Answer.text(f"{files}-- active --\n{systemd.listed(context.state, context.now(), names=names)}-- end --\n")
 
 
 _ECS_FILES = ("/etc/ecs/ecs.config", "/var/lib/ecs/ecs.config")
@@ -164,11 +169,11 @@ _ECS_LOGS = ("/var/log/ecs/ecs-init.log", "/var/log/ecs/ecs-agent.log")
 _ECS_SAYS = re.compile("Agent exited with code|Agent failed to start|egistered container|Registration completed")
 
 
-def ecs_files(here: Here, argv: Sequence[str]) -> Answer:
-    """The ECS agent's cluster, and what its logs tell of failed runs and registrations."""
-    text, now = "", here.now()
+def ecs_files(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The ECS agent's cluster, and its log lines about failed runs and registrations."""
+    text, now = "", context.now()
     for path in (*_ECS_FILES, *_ECS_LOGS):
-        content = here.files.read(path, now)
+        content = context.files.read(path, now)
         if content is not None:
             keeps = _ECS_SAYS.search if path in _ECS_LOGS else re.compile(r"\s*ECS_CLUSTER=").match
             lines = [line for line in content[-65536:].splitlines() if keeps(line)][-300:]
@@ -180,16 +185,16 @@ _SORT = re.compile(r"if \(/(.+?)/\) c = \d+")
 _MOST_OF_A_SORT = 80
 
 
-def kernel_lines(here: Here, argv: Sequence[str]) -> Answer:
-    """The lines of the kernel's log that the fragment's own patterns keep, the newest of each sort, and their count."""
+def kernel_lines(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The kernel log lines that match the fragment's patterns, the newest of each pattern, and the line count."""
     script = argv[2]
-    if "sudo -n" in script and not here.state.sudo:
+    if "sudo -n" in script and not context.state.sudo:
         return Answer.error("sudo: a password is required", 1)
-    if "sudo -n" not in script and not here.state.reads_journal:
+    if "sudo -n" not in script and not context.state.reads_journal:
         return Answer.error("Hint: You are currently not seeing messages from other users and the system.", 0)
     origin = "journal" if "o=journal" in script else "dmesg"
     sorts = [re.compile(words) for words in _SORT.findall(script)]
-    every = kernel_log.entries(here.state, here.now())
+    every = kernel_log.entries(context.state, context.now())
     kept: dict[int, list[int]] = {}
     for number, (_, _, text) in enumerate(every):
         sort = max((at for at, words in enumerate(sorts) if words.search(text)), default=None)
@@ -197,7 +202,7 @@ def kernel_lines(here: Here, argv: Sequence[str]) -> Answer:
             kept.setdefault(sort, []).append(number)
     left_out = sum(max(0, len(numbers) - _MOST_OF_A_SORT) for numbers in kept.values())
     newest = sorted(number for numbers in kept.values() for number in numbers[-_MOST_OF_A_SORT:])
-    who = f"{here.state.name} kernel: " if origin == "journal" else ""
+    who = f"{context.state.name} kernel: " if origin == "journal" else ""
     lines = "".join(f"[{every[number][0]:12.6f}] {who}{every[number][2]}\n" for number in newest)
     return Answer.text(f"{lines}-- {origin}: {len(every)} lines, {left_out} left out --\n")
 

@@ -9,7 +9,7 @@ from bot.demo.machine.state import Line, Moment, Nic, State
 
 
 def entries(state: State, now: Moment) -> list[tuple[float, int, str]]:
-    """Return every line of this boot until now, oldest first: uptime, level, text."""
+    """Return every line since boot, oldest first: uptime, level, text."""
     lines = [*_boot(state), *state.log]
     for nic in state.nics:
         lines += _resets(nic, now)

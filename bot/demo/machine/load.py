@@ -1,4 +1,4 @@
-"""Where the cores of a simulated node spend their time: shares of each second, and cores that are held."""
+"""How the cores of a simulated node spend their time."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 TICKS = 100  # USER_HZ: the kernel's accounting shows hundredths of a second
-_WOBBLE_SECONDS = 7.3  # the period of the ups and downs that make a load look alive
+_WOBBLE_SECONDS = 7.3  # the period of the small variation that makes a load look real
 
 
 @dataclass(frozen=True, slots=True)
 class Shares:
-    """Where a core's time goes. Units: percent; the rest is idle."""
+    """How a core's time is spent. Units: percent; the rest is idle."""
 
     usr: float = 0.0
     nice: float = 0.0
@@ -28,7 +28,7 @@ class Shares:
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """A core that one kind of work takes whole, again and again: `lasting` seconds out of every `every`."""
+    """A core that some work occupies completely for `lasting` seconds out of every `every`."""
 
     core: int
     shares: Shares
@@ -44,7 +44,7 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load of all cores: a common one, cores with one of their own, and cores that are held."""
+    """The load of all cores: the common one, the exceptions, and the occupied cores."""
 
     cores: int
     shares: Shares = Shares(usr=3.0, sys=1.0)
@@ -65,7 +65,7 @@ class Load:
         return (*ticks, max(0, int(TICKS * uptime) - sum(ticks)))
 
     def _wobble(self, core: int, uptime: float, shares: Shares) -> float:
-        """Seconds of user time more or less than the mean; its slope stays within what the core has left."""
+        """Seconds of user time above or below the mean, within the core's idle time."""
         slope = min(0.25 * shares.usr, 0.4 * (100 - sum(shares))) / 100
         turn, phase = 2 * math.pi / _WOBBLE_SECONDS, core * 2.39996  # the golden angle: no two cores in step
         return slope / turn * (math.sin(turn * uptime + phase) - math.sin(phase))

@@ -1,4 +1,4 @@
-"""A simulated node: in-memory state that moves with a clock, and an answer to every command that looks at it."""
+"""A simulated node: state in memory, a clock, and answers to commands that read it."""
 
 from __future__ import annotations
 
@@ -8,30 +8,29 @@ import shlex
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 
-from bot.demo.answer import Answer
 from bot.demo.machine import kernel_log, mpstat, network, nic_counters, proc_files, processes, systemd
+from bot.demo.machine.command import Answer, CommandContext, Tool
 from bot.demo.machine.files import Files
 from bot.demo.machine.fragments import FRAGMENTS
-from bot.demo.machine.here import Here, Tool
 from bot.demo.machine.state import Moment, State
 
 _BOOT_ID = "/proc/sys/kernel/random/boot_id"
-# What acts comes as one line for a shell: a plain command, or one behind the fence that names the boot it is for.
+# An action is a shell command, plain or behind a check of the boot id.
 _FENCE = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S+) && exec (?:sudo -n systemctl reboot)')
 _PLAIN = re.compile(r"sudo -n (?:systemctl [a-z]+[A-Za-z0-9@:._ \\-]*|sysctl -w vm\.drop_caches=3)")
 
 
 class Machine:
-    """One simulated node. `elapsed` tells the seconds since `began_at`, when its uptime was what its state says."""
+    """One simulated node. `elapsed` returns the seconds since `began_at`, when the uptime was the state's."""
 
     def __init__(self, state: State, began_at: datetime, elapsed: Callable[[], float]) -> None:
         self.began_at = began_at
         self.elapsed = elapsed
-        self._booted = 0.0  # what `elapsed` was when its uptime was what its state says
+        self._booted = 0.0  # the value of `elapsed` when the state's uptime held
         self.become(state)
 
     def become(self, state: State, booted: bool = False) -> None:
-        """Be in another state from now on; `booted`: its uptime begins anew."""
+        """Change to another state. With `booted` the uptime starts again."""
         if booted:
             self._booted = self.elapsed()
         self.state = state
@@ -49,7 +48,7 @@ class Machine:
         return self.now().uptime
 
     async def run(self, argv: Sequence[str]) -> Answer:
-        """Run one command, for as long as the real one would take; unknown ones end with status 127."""
+        """Run a command. It takes as long as the real one would; an unknown one ends with status 127."""
         root = False
         if argv[:2] == ("sudo", "-n") or list(argv[:2]) == ["sudo", "-n"]:
             if not self.state.sudo:
@@ -67,15 +66,15 @@ class Machine:
             if fence is not None and fence.group(1) != (self._files.read(_BOOT_ID, self.now()) or "").strip():
                 return Answer(status=1)
             return await self.run(shlex.split(argv[-1].rpartition("exec ")[2]))
-        here = Here(self.state, self._files, self.now, root)
+        context = CommandContext(self.state, self._files, self.now, root)
         tool = self._fragment(argv) if argv[0] in ("sh", "awk") else TOOLS.get(argv[0])
         if tool is None:
             return Answer.error(f"timeout: failed to run command '{argv[0]}': No such file or directory", 127)
-        answer = tool(here, argv)
+        answer = tool(context, argv)
         return answer if isinstance(answer, Answer) else await answer
 
     async def change(self, argv: Sequence[str], root: bool) -> Answer | None:
-        """Do what a `systemctl` that changes something says; None where it changes nothing, as here."""
+        """Run a command that changes the node; None if it changes nothing. This class changes nothing."""
         return None
 
     def _fragment(self, argv: Sequence[str]) -> Tool | None:
@@ -83,71 +82,71 @@ class Machine:
         return next((answer for marker, answer in FRAGMENTS if marker in text), None)
 
 
-async def _mpstat(here: Here, argv: Sequence[str]) -> Answer:
+async def _mpstat(context: CommandContext, argv: Sequence[str]) -> Answer:
     json, seconds = mpstat.parse_count(argv)
-    refusal = mpstat.refuses(here.state, json)
-    if refusal is not None:
-        return refusal
+    error = mpstat.error(context.state, json)
+    if error is not None:
+        return error
     if "-V" in argv:
-        return Answer.text(f"sysstat version {here.state.system.sysstat}\n(C) Sebastien Godard\n")
-    began = here.now()
+        return Answer.text(f"sysstat version {context.state.system.sysstat}\n(C) Sebastien Godard\n")
+    began = context.now()
     await asyncio.sleep(seconds)
-    return Answer.text(mpstat.render(here.state, began, max(1, seconds), json))
+    return Answer.text(mpstat.render(context.state, began, max(1, seconds), json))
 
 
-def _tail(here: Here, argv: Sequence[str]) -> Answer:
+def _tail(context: CommandContext, argv: Sequence[str]) -> Answer:
     paths = [word for word in argv[1:] if word.startswith("/")]
-    printed, complaints = here.files.tail(paths, here.now())
+    printed, complaints = context.files.tail(paths, context.now())
     if "-v" not in argv and len(paths) == 1:
         printed = printed.partition("\n")[2]
     return Answer(printed.encode(), complaints.encode(), 1 if complaints else 0)
 
 
-def _cat(here: Here, argv: Sequence[str]) -> Answer:
+def _cat(context: CommandContext, argv: Sequence[str]) -> Answer:
     printed, complaints = "", ""
     for path in argv[1:]:
-        content = here.files.read(path, here.now())
+        content = context.files.read(path, context.now())
         printed += content or ""
         complaints += f"cat: {path}: No such file or directory\n" if content is None else ""
     return Answer(printed.encode(), complaints.encode(), 1 if complaints else 0)
 
 
-def _ls(here: Here, argv: Sequence[str]) -> Answer:
+def _ls(context: CommandContext, argv: Sequence[str]) -> Answer:
     paths = [word for word in argv[1:] if not word.startswith("-")] or ["/"]
-    names = here.files.below(paths[0])
+    names = context.files.below(paths[0])
     if not names:
         return Answer.error(f"ls: cannot access '{paths[0]}': No such file or directory", 2)
     return Answer.text("".join(f"{name}\n" for name in names if not name.startswith(".")))
 
 
-def _uname(here: Here, argv: Sequence[str]) -> Answer:
-    system, name = here.state.system, here.state.name
+def _uname(context: CommandContext, argv: Sequence[str]) -> Answer:
+    system, name = context.state.system, context.state.name
     if "-a" in argv:
         return Answer.text(f"Linux {name} {system.kernel} {system.build} x86_64 x86_64 x86_64 GNU/Linux\n")
     known = {"-r": system.kernel, "-n": name, "-v": system.build, "-m": "x86_64", "-s": "Linux"}
     return Answer.text(" ".join(known.get(word, "Linux") for word in argv[1:] or ["-s"]) + "\n")
 
 
-def _uptime(here: Here, argv: Sequence[str]) -> Answer:
-    now = here.now()
+def _uptime(context: CommandContext, argv: Sequence[str]) -> Answer:
+    now = context.now()
     days, rest = divmod(int(now.uptime), 86400)
-    load = (here.files.read("/proc/loadavg", now) or "0 0 0").split()[:3]
+    load = (context.files.read("/proc/loadavg", now) or "0 0 0").split()[:3]
     if "-s" in argv:
         return Answer.text(f"{now.booted_at:%Y-%m-%d %H:%M:%S}\n")
     up = f"{days} days, {rest // 3600:2}:{rest % 3600 // 60:02}" if days else f"{rest // 3600:2}:{rest % 3600 // 60:02}"
     return Answer.text(f" {now.at:%H:%M:%S} up {up},  1 user,  load average: {', '.join(load)}\n")
 
 
-def _date(here: Here, argv: Sequence[str]) -> Answer:
-    now = here.now().at
+def _date(context: CommandContext, argv: Sequence[str]) -> Answer:
+    now = context.now().at
     shape = next((word[1:] for word in argv[1:] if word.startswith("+")), "%a %b %e %H:%M:%S UTC %Y")
     return Answer.text(f"{int(now.timestamp())}\n" if shape == "%s" else now.strftime(shape.replace("%e", "%d")) + "\n")
 
 
-def _dmesg(here: Here, argv: Sequence[str]) -> Answer:
-    if not (here.root or here.state.reads_journal):
+def _dmesg(context: CommandContext, argv: Sequence[str]) -> Answer:
+    if not (context.root or context.state.reads_journal):
         return Answer.error("dmesg: read kernel buffer failed: Operation not permitted", 1)
-    return Answer.text(kernel_log.dmesg(here.state, here.now()))
+    return Answer.text(kernel_log.dmesg(context.state, context.now()))
 
 
 TOOLS: Mapping[str, Tool] = {
@@ -159,11 +158,11 @@ TOOLS: Mapping[str, Tool] = {
     "date": _date,
     "mpstat": _mpstat,
     "dmesg": _dmesg,
-    "hostname": lambda here, argv: Answer.text(f"{here.state.name}\n"),
-    "nproc": lambda here, argv: Answer.text(f"{here.state.load.cores}\n"),
-    "whoami": lambda here, argv: Answer.text("root\n" if here.root else "demo\n"),
-    "true": lambda here, argv: Answer(),
-    "echo": lambda here, argv: Answer.text(" ".join(argv[1:]) + "\n"),
-    "ethtool": lambda here, argv: nic_counters.ethtool(here.state, here.now(), argv),
-    "systemctl": lambda here, argv: systemd.systemctl(here.state, here.now(), argv),
+    "hostname": lambda context, argv: Answer.text(f"{context.state.name}\n"),
+    "nproc": lambda context, argv: Answer.text(f"{context.state.load.cores}\n"),
+    "whoami": lambda context, argv: Answer.text("root\n" if context.root else "demo\n"),
+    "true": lambda context, argv: Answer(),
+    "echo": lambda context, argv: Answer.text(" ".join(argv[1:]) + "\n"),
+    "ethtool": lambda context, argv: nic_counters.ethtool(context.state, context.now(), argv),
+    "systemctl": lambda context, argv: systemd.systemctl(context.state, context.now(), argv),
 }

@@ -1,4 +1,4 @@
-"""What mpstat prints on a simulated node, in the shape of its version of sysstat.
+"""mpstat on a simulated node, in the format of its sysstat version.
 
 Defined in: sysstat, mpstat.c; JSON since 11.5.1, the aggregate row named "all" there since 12.1.4.
 """
@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable, Sequence
 
-from bot.demo.answer import Answer
+from bot.demo.machine.command import Answer
 from bot.demo.machine.state import Moment, State
 
 _JSON_SINCE = (11, 5, 1)
@@ -22,14 +22,14 @@ def version(sysstat: str) -> tuple[int, ...]:
 
 
 def parse_count(argv: Sequence[str]) -> tuple[bool, int]:
-    """Return whether JSON is wanted, and how many seconds are to be watched (0: since boot)."""
+    """Return whether to print JSON, and how many seconds to sample (0: since boot)."""
     json = "-o" in argv
     numbers = [word for word in argv[1:] if word.isdigit()]
     return json, int(numbers[1]) if len(numbers) > 1 else 0
 
 
-def refuses(state: State, json: bool) -> Answer | None:
-    """Return the refusal of an mpstat that is missing or too old."""
+def error(state: State, json: bool) -> Answer | None:
+    """Return the error of an mpstat that is missing or too old, None if it works."""
     if not state.system.sysstat:
         return Answer.error("timeout: failed to run command 'mpstat': No such file or directory", 127)
     if json and version(state.system.sysstat) < _JSON_SINCE:
@@ -38,7 +38,7 @@ def refuses(state: State, json: bool) -> Answer | None:
 
 
 def render(state: State, began: Moment, seconds: int, json: bool) -> str:
-    """Return what mpstat has printed once it has watched for that many seconds."""
+    """Return mpstat's output after sampling for `seconds`."""
     instants = [began.uptime + second for second in range(seconds + 1)]
     looks = [[state.load.ticks(core, uptime) for core in range(state.load.cores)] for uptime in instants]
     samples = [_rows(before, after) for before, after in itertools.pairwise(looks)]

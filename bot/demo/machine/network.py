@@ -1,4 +1,4 @@
-"""Network of a simulated node by core: interrupts, soft interrupts, backlog.
+"""The network of a simulated node, by core: interrupts, soft interrupts, backlog.
 
 Defined in: Linux, Documentation/filesystems/proc.rst and net/core/net-procfs.c.
 """
@@ -12,7 +12,7 @@ _PACKETS_AN_INTERRUPT = 4  # interrupts are moderated
 
 
 def files(state: State) -> dict[str, Content]:
-    """Return the files that tell of the network."""
+    """Return the files about the network."""
     found: dict[str, Content] = {
         "/proc/interrupts": lambda now: interrupts(state, now),
         "/proc/softirqs": lambda now: softirqs(state, now),

@@ -8,26 +8,55 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from bot.demo.answer import Answer
+from bot.demo.machine.command import Answer
 from bot.demo.machine.network import packets_a_queue
 from bot.demo.machine.state import Moment, Nic, State
 
 _ENA_GLOBAL = ("tx_timeout", "suspend", "resume", "wd_expired", "interface_up", "interface_down", "admin_q_pause")
 _ENA_SINCE: tuple[tuple[tuple[int, ...], tuple[str, ...]], ...] = (
-    ((2, 2, 10), ("bw_in_allowance_exceeded", "bw_out_allowance_exceeded", "pps_allowance_exceeded",
-                  "conntrack_allowance_exceeded", "linklocal_allowance_exceeded")),
+    (
+        (2, 2, 10),
+        (
+            "bw_in_allowance_exceeded",
+            "bw_out_allowance_exceeded",
+            "pps_allowance_exceeded",
+            "conntrack_allowance_exceeded",
+            "linklocal_allowance_exceeded",
+        ),
+    ),
     ((2, 8, 1), ("conntrack_allowance_available",)),
     ((2, 8, 0), ("reset_fail",)),
-    ((2, 10, 0), ("total_resets", "bad_tx_req_id", "bad_rx_req_id", "bad_rx_desc_num", "missing_intr",
-                  "suspected_poll_starvation", "missing_tx_cmpl", "rx_desc_malformed", "tx_desc_malformed",
-                  "invalid_state", "os_netdev_wd")),
+    (
+        (2, 10, 0),
+        (
+            "total_resets",
+            "bad_tx_req_id",
+            "bad_rx_req_id",
+            "bad_rx_desc_num",
+            "missing_intr",
+            "suspected_poll_starvation",
+            "missing_tx_cmpl",
+            "rx_desc_malformed",
+            "tx_desc_malformed",
+            "invalid_state",
+            "os_netdev_wd",
+        ),
+    ),
     ((2, 11, 0), ("missing_admin_interrupt", "admin_to")),
     ((2, 12, 0), ("device_request_reset",)),
     ((2, 13, 0), ("missing_first_intr",)),
-    ((2, 8, 0), ("ena_srd_mode", "ena_srd_tx_pkts", "ena_srd_eligible_tx_pkts", "ena_srd_rx_pkts",
-                 "ena_srd_resource_utilization")),
-)  # fmt: skip
-_TX: tuple[str, ...] = (
+    (
+        (2, 8, 0),
+        (
+            "ena_srd_mode",
+            "ena_srd_tx_pkts",
+            "ena_srd_eligible_tx_pkts",
+            "ena_srd_rx_pkts",
+            "ena_srd_resource_utilization",
+        ),
+    ),
+)
+_TX = (
     "cnt",
     "bytes",
     "queue_stop",
@@ -36,12 +65,29 @@ _TX: tuple[str, ...] = (
     "linearize",
     "linearize_failed",
     "napi_comp",
+    "tx_poll",
+    "doorbells",
+    "prepare_ctx_err",
+    "bad_req_id",
+    "llq_buffer_copy",
+    "missed_tx",
+    "unmask_interrupt",
 )
-_TX += ("tx_poll", "doorbells", "prepare_ctx_err", "bad_req_id", "llq_buffer_copy", "missed_tx", "unmask_interrupt")
 _RX = (
-    "cnt", "bytes", "rx_copybreak_pkt", "csum_good", "refil_partial", "csum_bad", "page_alloc_fail", "skb_alloc_fail",
-    "dma_mapping_err", "bad_desc_num", "bad_req_id", "empty_rx_ring", "csum_unchecked",
-)  # fmt: skip
+    "cnt",
+    "bytes",
+    "rx_copybreak_pkt",
+    "csum_good",
+    "refil_partial",
+    "csum_bad",
+    "page_alloc_fail",
+    "skb_alloc_fail",
+    "dma_mapping_err",
+    "bad_desc_num",
+    "bad_req_id",
+    "empty_rx_ring",
+    "csum_unchecked",
+)
 _VIRTIO = ("rx_queue_0_packets", "rx_queue_0_drops", "tx_queue_0_packets", "tx_queue_0_tx_timeouts")
 _ADMIN = ("aborted_cmd", "submitted_cmd", "completed_cmd", "out_of_space", "no_completion")
 
@@ -50,7 +96,7 @@ def counters(nic: Nic, now: Moment) -> dict[str, int]:
     """Return an interface's counters in its driver's order."""
     if nic.driver != "ena":
         return {name: _value(nic, name, now) for name in _VIRTIO}
-    # The in-tree driver shows the kernel's release as its version; of the later counters it has the allowances.
+    # The in-tree driver shows the kernel's release as its version. Of the newer counters it has only the allowances.
     version = tuple(int(part) for part in nic.version.removesuffix("g").split(".")) if nic.version.endswith("g") else ()
     found = {name: _value(nic, name, now) for name in _ENA_GLOBAL}
     allowances = _ENA_SINCE[0][1]
@@ -79,14 +125,25 @@ def _value(nic: Nic, name: str, now: Moment) -> int:
     return nic.counters.get(name, 0) + int(nic.rates.get(name, 0.0) * now.uptime)
 
 
-_QUEUE_TROUBLE = (
-    "queue_stop", "missed_tx", "dma_mapping_err", "linearize_failed", "prepare_ctx_err", "bad_req_id",
-    "bad_desc_num", "page_alloc_fail", "skb_alloc_fail", "empty_rx_ring", "refil_partial",
-)  # fmt: skip
+_QUEUE_ERRORS = frozenset(
+    {
+        "queue_stop",
+        "missed_tx",
+        "dma_mapping_err",
+        "linearize_failed",
+        "prepare_ctx_err",
+        "bad_req_id",
+        "bad_desc_num",
+        "page_alloc_fail",
+        "skb_alloc_fail",
+        "empty_rx_ring",
+        "refil_partial",
+    }
+)
 
 
 def look(nic: Nic, now: Moment) -> str:
-    """Return an interface's driver, its device's counters, and its queues' where they tell of trouble, summed up."""
+    """Return an interface's driver, its device counters, and the sums of its queues' error counters."""
     text = (
         f"==> {nic.name} <==\ndriver: {nic.driver}\ndriver: {nic.driver}\nversion: {nic.version}\nbus-info: {nic.bus}\n"
     )
@@ -96,7 +153,7 @@ def look(nic: Nic, now: Moment) -> str:
         kind = re.sub(r"queue_\d+_[rt]x_", "", name) if nic.driver == "ena" else name
         if kind == name:
             text += f"     {name}: {value}\n"
-        elif kind in _QUEUE_TROUBLE:
+        elif kind in _QUEUE_ERRORS:
             sums[kind] = sums.get(kind, 0) + value
             text += f"     {name}: {value}\n" if value else ""
     return text + "".join(f"queue_*_{name}: {value}\n" for name, value in sums.items())

@@ -1,4 +1,4 @@
-"""A simulated node's way down and up again, and what may go wrong on it."""
+"""A simulated node that can be changed and rebooted, with the faults of a reboot."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 
-from bot.demo.answer import Answer
 from bot.demo.faults import Fault
 from bot.demo.machine import changes
+from bot.demo.machine.command import Answer
 from bot.demo.machine.machine import Machine
 from bot.demo.machine.state import State
 
 GOES_DOWN_AFTER, IS_AWAY_FOR = 0.3, 3.0  # seconds
-SOMEBODY_WAITS = 10.0  # seconds from a plan to somebody else's reboot: longer than the plan takes to be shown
+SOMEBODY_WAITS = 10.0  # seconds until somebody else's reboot: longer than it takes to show the plan
 
 
 class ActingMachine(Machine):
-    """A machine to which things can be done; it counts them. `power` opens and closes the door of its SSH server."""
+    """A machine that can be changed, and counts the changes. `power` starts and stops its SSH server."""
 
     def __init__(
         self, state: State, began_at: datetime, elapsed: Callable[[], float], fault: Fault | None = None
@@ -28,18 +28,18 @@ class ActingMachine(Machine):
         self._going_down: asyncio.Task[None] | None = None
         self.power: Callable[[bool], Awaitable[None]] | None = None
         self.reboots = 0
-        self.rebooted = asyncio.Event()  # it is up again after a reboot
-        self.done: list[str] = []  # every change that was asked for, in order
+        self.rebooted = asyncio.Event()  # set when it is up again
+        self.done: list[str] = []  # every change so far, in order
 
     async def run(self, argv: Sequence[str]) -> Answer:
-        """Run one command; who asks for rights has made a plan."""
+        """Run a command. `sudo -l` shows that a plan is being made, which starts the fault that reboots the node."""
         if self._fault is Fault.BOOTED_BY_SOMEBODY and "-l" in argv[2:3] and self._going_down is None:
             self._going_down = asyncio.get_running_loop().create_task(self._reboot(SOMEBODY_WAITS))
             self._fault = None
         return await super().run(argv)
 
     async def change(self, argv: Sequence[str], root: bool) -> Answer | None:
-        """Do what a `systemctl` or `sysctl` that changes something says; None where it changes nothing."""
+        """Run a `systemctl` or `sysctl` that changes the node; None if it changes nothing."""
         if list(argv) == ["sysctl", "-w", "vm.drop_caches=3"]:
             return self._dropped(root)
         words = [word for word in argv[1:] if not word.startswith("-")]
@@ -95,6 +95,6 @@ class ActingMachine(Machine):
             await self.power(on)
 
     def _disabled(self) -> str:
-        """The unit that was switched off since the image was made."""
+        """The unit that was disabled since the image was made."""
         now = {unit.name: unit.enabled for unit in self.state.units}
         return next((unit.name for unit in self._image.units if unit.enabled != now.get(unit.name)), "")

@@ -1,4 +1,4 @@
-"""/proc, /sys and /etc of a simulated node, as far as they tell of kernel, cores, memory and cgroups.
+"""/proc, /sys and /etc of a simulated node: kernel, cores, memory and cgroups.
 
 Defined in: Linux, Documentation/filesystems/proc.rst, Documentation/accounting/psi.rst, cgroup-v1/ and cgroup-v2.rst.
 """
@@ -12,9 +12,19 @@ import uuid
 from bot.demo.machine.state import Content, Moment, State
 
 _V1 = (
-    "cpuset", "cpu", "cpuacct", "blkio", "memory", "devices", "freezer", "net_cls", "perf_event", "net_prio",
-    "hugetlb", "pids",
-)  # fmt: skip
+    "cpuset",
+    "cpu",
+    "cpuacct",
+    "blkio",
+    "memory",
+    "devices",
+    "freezer",
+    "net_cls",
+    "perf_event",
+    "net_prio",
+    "hugetlb",
+    "pids",
+)
 _TOGETHER = {
     "cpu": "cpu,cpuacct",
     "cpuacct": "cpu,cpuacct",
@@ -24,7 +34,7 @@ _TOGETHER = {
 
 
 def files(state: State) -> dict[str, Content]:
-    """Return the files, each with its content or what computes it."""
+    """Return the files, each with its content or a function that computes it."""
     system = state.system
     found: dict[str, Content] = {
         "/proc/uptime": lambda now: f"{now.uptime:.2f} {now.uptime * state.load.cores * 0.7:.2f}\n",
@@ -110,36 +120,100 @@ def meminfo(state: State) -> str:
     free = memory.available // 3
     cached = memory.available - free
     rows = {
-        "MemTotal": memory.total, "MemFree": free, "MemAvailable": memory.available, "Buffers": cached // 20,
-        "Cached": cached, "SwapCached": 0, "Active": cached // 2, "Inactive": cached // 3,
-        "Active(anon)": memory.total // 9, "Inactive(anon)": memory.total // 40, "Active(file)": cached // 3,
-        "Inactive(file)": cached // 4, "Unevictable": 18_000, "Mlocked": 18_000, "SwapTotal": 0, "SwapFree": 0,
-        "Dirty": 912, "Writeback": 0, "AnonPages": max(1, memory.total - memory.available - memory.unreclaimable),
-        "Mapped": 410_000, "Shmem": 3_100, "KReclaimable": 700_000, "Slab": 700_000 + memory.unreclaimable,
-        "SReclaimable": 700_000, "SUnreclaim": memory.unreclaimable, "KernelStack": 21_000, "PageTables": 60_000,
-        "NFS_Unstable": 0, "Bounce": 0, "WritebackTmp": 0, "CommitLimit": memory.total // 2,
-        "Committed_AS": memory.total // 2, "VmallocTotal": 34_359_738_367, "VmallocUsed": 90_000, "VmallocChunk": 0,
-        "Percpu": memory.percpu, "HardwareCorrupted": 0, "AnonHugePages": 0, "ShmemHugePages": 0,
+        "MemTotal": memory.total,
+        "MemFree": free,
+        "MemAvailable": memory.available,
+        "Buffers": cached // 20,
+        "Cached": cached,
+        "SwapCached": 0,
+        "Active": cached // 2,
+        "Inactive": cached // 3,
+        "Active(anon)": memory.total // 9,
+        "Inactive(anon)": memory.total // 40,
+        "Active(file)": cached // 3,
+        "Inactive(file)": cached // 4,
+        "Unevictable": 18_000,
+        "Mlocked": 18_000,
+        "SwapTotal": 0,
+        "SwapFree": 0,
+        "Dirty": 912,
+        "Writeback": 0,
+        "AnonPages": max(1, memory.total - memory.available - memory.unreclaimable),
+        "Mapped": 410_000,
+        "Shmem": 3_100,
+        "KReclaimable": 700_000,
+        "Slab": 700_000 + memory.unreclaimable,
+        "SReclaimable": 700_000,
+        "SUnreclaim": memory.unreclaimable,
+        "KernelStack": 21_000,
+        "PageTables": 60_000,
+        "NFS_Unstable": 0,
+        "Bounce": 0,
+        "WritebackTmp": 0,
+        "CommitLimit": memory.total // 2,
+        "Committed_AS": memory.total // 2,
+        "VmallocTotal": 34_359_738_367,
+        "VmallocUsed": 90_000,
+        "VmallocChunk": 0,
+        "Percpu": memory.percpu,
+        "HardwareCorrupted": 0,
+        "AnonHugePages": 0,
+        "ShmemHugePages": 0,
         "ShmemPmdMapped": 0,
-    }  # fmt: skip
+    }
     text = "".join(f"{name + ':':<15} {kib:>8} kB\n" for name, kib in rows.items())
     return text + "HugePages_Total:       0\nHugePages_Free:        0\nHugepagesize:       2048 kB\n"
 
 
 _VMSTAT = {
-    "nr_free_pages": 1_299_760, "nr_inactive_anon": 183_329, "nr_active_anon": 894_200, "nr_inactive_file": 1_655_800,
-    "nr_active_file": 888_930, "nr_unevictable": 4_382, "nr_mlock": 4_113, "nr_slab_reclaimable": 175_000,
-    "nr_slab_unreclaimable": 75_000, "workingset_refault": 7_012, "nr_dirty": 228, "nr_writeback": 0,
-}  # fmt: skip
+    "nr_free_pages": 1_299_760,
+    "nr_inactive_anon": 183_329,
+    "nr_active_anon": 894_200,
+    "nr_inactive_file": 1_655_800,
+    "nr_active_file": 888_930,
+    "nr_unevictable": 4_382,
+    "nr_mlock": 4_113,
+    "nr_slab_reclaimable": 175_000,
+    "nr_slab_unreclaimable": 75_000,
+    "workingset_refault": 7_012,
+    "nr_dirty": 228,
+    "nr_writeback": 0,
+}
 _VMSTAT_RATES = {
-    "pgpgin": 210.0, "pgpgout": 980.0, "pswpin": 0.0, "pswpout": 0.0, "allocstall_dma": 0.0, "allocstall_dma32": 0.0,
-    "allocstall_normal": 0.0, "allocstall_movable": 0.0, "pgfree": 41_000.0, "pgactivate": 300.0, "pgdeactivate": 0.0,
-    "pgfault": 52_000.0, "pgmajfault": 0.3, "pgrefill": 0.0, "pgsteal_kswapd": 0.0, "pgsteal_direct": 0.0,
-    "pgscan_kswapd": 0.0, "pgscan_direct": 0.0, "pgscan_direct_throttle": 0.0, "slabs_scanned": 0.0,
-    "kswapd_low_wmark_hit_quickly": 0.0, "kswapd_high_wmark_hit_quickly": 0.0, "pageoutrun": 0.0, "oom_kill": 0.0,
-    "compact_stall": 0.0, "compact_fail": 0.0, "compact_success": 0.0, "thp_fault_alloc": 1.2,
-    "thp_fault_fallback": 0.0,
-}  # fmt: skip
+    "pgpgin": 210.0,
+    "pgpgout": 980.0,
+    "pgfree": 41_000.0,
+    "pgactivate": 300.0,
+    "pgfault": 52_000.0,
+    "pgmajfault": 0.3,
+    "thp_fault_alloc": 1.2,
+} | dict.fromkeys(
+    (
+        "pswpin",
+        "pswpout",
+        "allocstall_dma",
+        "allocstall_dma32",
+        "allocstall_normal",
+        "allocstall_movable",
+        "pgdeactivate",
+        "pgrefill",
+        "pgsteal_kswapd",
+        "pgsteal_direct",
+        "pgscan_kswapd",
+        "pgscan_direct",
+        "pgscan_direct_throttle",
+        "slabs_scanned",
+        "kswapd_low_wmark_hit_quickly",
+        "kswapd_high_wmark_hit_quickly",
+        "pageoutrun",
+        "oom_kill",
+        "compact_stall",
+        "compact_fail",
+        "compact_success",
+        "thp_fault_fallback",
+    ),
+    0.0,
+)
 
 
 def vmstat(state: State, now: Moment) -> str:
@@ -150,7 +224,7 @@ def vmstat(state: State, now: Moment) -> str:
 
 
 def _pressure(state: State, resource: str, now: Moment) -> str:
-    """One PSI file: the shares as given, `full` beside `some` (system-wide cpu has only `some` before 5.13)."""
+    """One PSI file, with `some` and `full` lines (system-wide cpu has only `some` before 5.13)."""
     text = ""
     for line in ("some", "full"):
         if resource == "cpu" and line == "full" and state.system.kernel_version < (5, 13):
@@ -180,7 +254,7 @@ def mountinfo(state: State) -> str:
 
 
 def cgroup_files(state: State) -> dict[str, Content]:
-    """Return the files that count cgroups, and those of the groups with a quota."""
+    """Return the files that count cgroups."""
     found: dict[str, Content] = {"/proc/cgroups": lambda now: proc_cgroups(state, now)}
     unified = {"v2": "/sys/fs/cgroup", "hybrid": "/sys/fs/cgroup/unified"}.get(state.system.cgroups)
     if unified:
@@ -194,7 +268,7 @@ def cgroup_files(state: State) -> dict[str, Content]:
 
 
 def proc_cgroups(state: State, now: Moment) -> str:
-    """Return /proc/cgroups; since Linux 6.12 `memory` and `cpuset` are left out where their v1 code is."""
+    """Return /proc/cgroups. Since Linux 6.12 it has no `memory` and `cpuset` under cgroup v2."""
     dying, alive = state.cgroups.dying_at(now.uptime), state.cgroups.alive
     text = "#subsys_name\thierarchy\tnum_cgroups\tenabled\n"
     for number, name in enumerate(_V1, start=2):

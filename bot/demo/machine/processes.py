@@ -1,4 +1,4 @@
-"""Processes of a simulated node, as /proc and ps tell of them.
+"""Processes of a simulated node, as /proc and ps show them.
 
 Defined in: proc_pid_stat(5), 52 fields; ps(1) of procps.
 """
@@ -14,8 +14,8 @@ _KERNEL_THREAD = 0x00200000  # PF_KTHREAD
 _PAGE_KIB = 4
 
 
-def everyone(state: State) -> tuple[Process, ...]:
-    """Return the node's processes: those that any Linux has, the units' main ones, and the node's own."""
+def all_processes(state: State) -> tuple[Process, ...]:
+    """Return the node's processes: those of every Linux, the units' main processes, and the node's own."""
     found = [
         Process(1, "systemd", (Thread(0, 0.05, 0.05),), ppid=0, command="/sbin/init", since=0.0, group="/init.scope")
     ]
@@ -41,9 +41,9 @@ def everyone(state: State) -> tuple[Process, ...]:
 
 
 def files(state: State) -> dict[str, Content]:
-    """Return the files of every process, and of the threads that work."""
+    """Return the files of every process and of its busy threads."""
     found: dict[str, Content] = {}
-    for process in everyone(state):
+    for process in all_processes(state):
         here = f"/proc/{process.pid}"
         found[f"{here}/comm"] = f"{process.comm}\n"
         found[f"{here}/cmdline"] = "" if process.kernel else process.command.replace(" ", "\0") + "\0"
@@ -56,7 +56,7 @@ def files(state: State) -> dict[str, Content]:
 
 
 def ticks(process: Process, threads: tuple[Thread, ...], now: Moment) -> tuple[int, int]:
-    """Return the ticks in the program and in the kernel since the process began."""
+    """Return the user and system ticks since the process started."""
     lived = max(0.0, now.uptime - process.since)
     usr = sum(thread.usr for thread in threads) / 100
     sys = sum(thread.sys for thread in threads) / 100
@@ -64,8 +64,8 @@ def ticks(process: Process, threads: tuple[Thread, ...], now: Moment) -> tuple[i
 
 
 def state_of(process: Process, threads: tuple[Thread, ...]) -> str:
-    """Return the state letter: a thread that takes most of a core is seen running."""
-    return "R" if process.state == "S" and any(one.usr + one.sys > 60 for one in threads) else process.state
+    """Return the state letter: R with a thread that uses most of a core."""
+    return "R" if process.state == "S" and any(thread.usr + thread.sys > 60 for thread in threads) else process.state
 
 
 def stat(process: Process, tid: int, threads: tuple[Thread, ...], now: Moment) -> str:
@@ -75,9 +75,57 @@ def stat(process: Process, tid: int, threads: tuple[Thread, ...], now: Moment) -
     priority, realtime = (-51, 50) if process.policy else (20, 0)
     rss = 0 if process.kernel else process.rss_kib // _PAGE_KIB
     fields = [
-        tid, f"({process.comm})", state_of(process, threads), process.ppid, process.pid, process.pid, 0, -1, flags,
-        1200, 0, 3, 0, usr, sys, 0, 0, priority, 0, len(process.threads), 0, int(process.since * TICKS),
-        rss * 16384, rss, 18446744073709551615, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 17, threads[0].core, realtime,
-        process.policy, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
-    ]  # fmt: skip
+        tid,
+        f"({process.comm})",
+        state_of(process, threads),
+        process.ppid,
+        process.pid,
+        process.pid,
+        0,
+        -1,
+        flags,
+        1200,
+        0,
+        3,
+        0,
+        usr,
+        sys,
+        0,
+        0,
+        priority,
+        0,
+        len(process.threads),
+        0,
+        int(process.since * TICKS),
+        rss * 16384,
+        rss,
+        18446744073709551615,
+        1,
+        1,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        17,
+        threads[0].core,
+        realtime,
+        process.policy,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+        0,
+    ]
     return " ".join(map(str, fields)) + "\n"

@@ -10,8 +10,7 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from bot.demo.answer import Answer
-from bot.demo.machine.here import Here
+from bot.demo.machine.command import Answer, CommandContext
 from bot.demo.machine.state import Container, Moment, State
 
 _ABSENT = "-- absent --\n"
@@ -19,8 +18,8 @@ _REFUSED = "permission denied while trying to connect to the Docker daemon socke
 
 
 @dataclass(frozen=True, slots=True)
-class Seen:
-    """One container at a moment. Units: uptimes; `ended` None: it runs."""
+class ContainerRun:
+    """One run of a container. Units: seconds of uptime; `ended` is None while it runs."""
 
     container: Container
     id: str
@@ -28,22 +27,22 @@ class Seen:
     ended: float | None
 
 
-def seen(state: State, containers: Sequence[Container], now: Moment) -> list[Seen]:
+def listed(state: State, containers: Sequence[Container], now: Moment) -> list[ContainerRun]:
     """Return the containers that the runtime lists now, newest first."""
-    found = [one for container in containers for one in _turns(state, container, now)]
-    return sorted(found, key=lambda one: -one.created)
+    found = [container_run for container in containers for container_run in _turns(state, container, now)]
+    return sorted(found, key=lambda container_run: -container_run.created)
 
 
-def _turns(state: State, container: Container, now: Moment) -> Iterator[Seen]:
+def _turns(state: State, container: Container, now: Moment) -> Iterator[ContainerRun]:
     loop = container.loop
     if loop is None:
-        yield Seen(container, _id(state, container, 0), container.created, None)
+        yield ContainerRun(container, _id(state, container, 0), container.created, None)
         return
     last, runs, _ = loop.at(now.uptime)
     for turn in range(max(0, last - container.keeps + 1), last + 1):
         began = loop.since + turn * loop.turn
         ended = None if turn == last and runs else began + loop.runs
-        yield Seen(container, _id(state, container, turn), began, ended)
+        yield ContainerRun(container, _id(state, container, turn), began, ended)
 
 
 def _id(state: State, container: Container, turn: int) -> str:
@@ -67,17 +66,17 @@ def _words(seconds: float) -> str:
 def docker_ps(state: State, now: Moment) -> str:
     """Return `docker ps -a --no-trunc` with id, image, name, creation and status between bars."""
     text = ""
-    for one in seen(state, state.runtime.docker or (), now):
-        made = f"{now.wall(one.created):%Y-%m-%d %H:%M:%S} +0000 UTC"
-        status = f"Up {_words(now.uptime - one.created)}"
-        if one.ended is not None:
-            status = f"Exited ({one.container.exit_status}) {_words(now.uptime - one.ended)} ago"
-        text += f"{one.id}|{one.container.image}|{one.container.name}|{made}|{status}\n"
+    for run in listed(state, state.runtime.docker or (), now):
+        made = f"{now.wall(run.created):%Y-%m-%d %H:%M:%S} +0000 UTC"
+        status = f"Up {_words(now.uptime - run.created)}"
+        if run.ended is not None:
+            status = f"Exited ({run.container.exit_status}) {_words(now.uptime - run.ended)} ago"
+        text += f"{run.id}|{run.container.image}|{run.container.name}|{made}|{status}\n"
     return text
 
 
 def docker_exits(state: State, now: Moment, over: float) -> str:
-    """Return image and exit status of every container that ended within the last seconds, oldest first."""
+    """Return image and exit status of every container that ended within the last `over` seconds, oldest first."""
     text = ""
     for container in state.runtime.docker or ():
         if container.loop is not None:
@@ -86,9 +85,9 @@ def docker_exits(state: State, now: Moment, over: float) -> str:
     return text
 
 
-def docker(here: Here, argv: Sequence[str]) -> Answer:
-    """Docker's list of containers, or the exits of ten minutes, with the node's time at the end."""
-    state, now = here.state, here.now()
+def docker(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """docker's list of containers, or the exits of the last ten minutes, then the node's time."""
+    state, now = context.state, context.now()
     as_root = "sudo -n" in argv[2]
     if state.runtime.docker is None:
         return Answer.error("docker: command not found", 127) if as_root else Answer.text(_ABSENT)
@@ -96,13 +95,13 @@ def docker(here: Here, argv: Sequence[str]) -> Answer:
         return Answer.error(_REFUSED, 1)
     if not state.sudo:
         return Answer.error("sudo: a password is required", 1)
-    told = docker_exits(state, now, 600) if "docker events" in argv[2] else docker_ps(state, now)
-    return Answer.text(f"{told}-- end {int(now.at.timestamp())} --\n")
+    listing = docker_exits(state, now, 600) if "docker events" in argv[2] else docker_ps(state, now)
+    return Answer.text(f"{listing}-- end {int(now.at.timestamp())} --\n")
 
 
-def cri(here: Here, argv: Sequence[str]) -> Answer:
-    """The Kubernetes runtime's list of containers, with the node's time at the end."""
-    state, now = here.state, here.now()
+def cri(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """crictl's list of containers, then the node's time."""
+    state, now = context.state, context.now()
     as_root = "sudo -n" in argv[2]
     if state.runtime.cri is None:
         return Answer.error("crictl: command not found", 127) if as_root else Answer.text(_ABSENT)
@@ -110,21 +109,21 @@ def cri(here: Here, argv: Sequence[str]) -> Answer:
         return Answer()  # the socket is root's
     if not state.sudo:
         return Answer.error("sudo: a password is required", 1)
-    rows = [_crictl(one, now) for one in seen(state, state.runtime.cri, now)]
+    rows = [_crictl(run, now) for run in listed(state, state.runtime.cri, now)]
     return Answer.text(f"{json.dumps({'containers': rows}, indent=2)}\n-- end {int(now.at.timestamp())} --\n")
 
 
-def _crictl(one: Seen, now: Moment) -> dict[str, object]:
-    namespace, _, pod = one.container.name.rpartition("/")
-    name = one.container.image.rpartition("/")[2].partition(":")[0]
+def _crictl(run: ContainerRun, now: Moment) -> dict[str, object]:
+    namespace, _, pod = run.container.name.rpartition("/")
+    name = run.container.image.rpartition("/")[2].partition(":")[0]
     return {
-        "id": one.id,
-        "podSandboxId": one.id[::-1],
+        "id": run.id,
+        "podSandboxId": run.id[::-1],
         "metadata": {"name": name, "attempt": 0},
-        "image": {"image": one.container.image, "annotations": {}},
-        "imageRef": f"sha256:{one.id}",
-        "state": "CONTAINER_RUNNING" if one.ended is None else "CONTAINER_EXITED",
-        "createdAt": str(int(now.wall(one.created).timestamp() * 1e9)),
+        "image": {"image": run.container.image, "annotations": {}},
+        "imageRef": f"sha256:{run.id}",
+        "state": "CONTAINER_RUNNING" if run.ended is None else "CONTAINER_EXITED",
+        "createdAt": str(int(now.wall(run.created).timestamp() * 1e9)),
         "labels": {
             "io.kubernetes.container.name": name,
             "io.kubernetes.pod.name": pod,

@@ -1,4 +1,4 @@
-"""What a simulated node is: its parts as values, out of which every answer is computed for the moment it is asked."""
+"""The state of a simulated node, as values. Every answer is computed from it for the moment of the question."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Moment:
         return self.booted_at + timedelta(seconds=uptime)
 
 
-Content: TypeAlias = str | Callable[[Moment], str]  # of a file: fixed, or computed when it is read
+Content: TypeAlias = str | Callable[[Moment], str]  # a file's content: fixed, or computed when it is read
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class System:
 
 @dataclass(frozen=True, slots=True)
 class Cgroups:
-    """Memory cgroups: how many live, how many were dying once and how many seconds the next one takes."""
+    """Memory cgroups: how many are alive, how many were dying at `since`, and one more every `every` seconds."""
 
     alive: int
     dying: int  # at `since`
@@ -72,7 +72,7 @@ class Cgroups:
 
 @dataclass(frozen=True, slots=True)
 class Loop:
-    """Something that runs for some seconds, ends, rests and is started again. `since` and `until` are uptimes."""
+    """Something that runs, ends, waits and starts again. `since` and `until` are uptimes."""
 
     runs: float
     rests: float
@@ -81,11 +81,11 @@ class Loop:
 
     @property
     def turn(self) -> float:
-        """Seconds from one start to the next."""
+        """Seconds from a start to the next."""
         return self.runs + self.rests
 
     def at(self, uptime: float) -> tuple[int, bool, float]:
-        """Return how often it was started again, whether it runs, and when its newest run began."""
+        """Return the number of restarts, whether it runs, and when its newest run began."""
         turns = int(max(0.0, min(uptime, self.until) - self.since) // self.turn)
         began = self.since + turns * self.turn
         return turns, uptime < began + self.runs and uptime < self.until, began
@@ -98,7 +98,7 @@ class Loop:
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """One unit of systemd. `loop`: systemd itself restarts it; a unit that is `failed` keeps its last exit status."""
+    """One systemd unit. With a `loop` systemd keeps restarting it; a `failed` unit keeps its last exit status."""
 
     name: str
     description: str = ""
@@ -110,8 +110,8 @@ class Unit:
     restart_usec: int = 100_000
     exit_status: int = 0
     loop: Loop | None = None
-    since: float = 12.0  # uptime at which it came to its state
-    ran: float = 4.0  # seconds of a run that ended
+    since: float = 12.0  # uptime at which it entered its state
+    ran: float = 4.0  # seconds that its last run took
     pid: int = 0
     command: str = ""
     wanted_by: tuple[str, ...] = ("multi-user.target",)
@@ -119,24 +119,24 @@ class Unit:
     triggered_by: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     fragment: str = ""
-    log: tuple[str, ...] = ()  # what it writes to the journal in each run
+    log: tuple[str, ...] = ()  # its journal lines in each run
 
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One container; with a `loop` its id is new at every turn."""
+    """One container. With a `loop` every run has a new id."""
 
     image: str
     name: str
     created: float = 60.0  # uptime
     loop: Loop | None = None
     exit_status: int = 0
-    keeps: int = 1  # how many of a loop's the runtime lists
+    keeps: int = 1  # how many runs of a loop the runtime lists
 
 
 @dataclass(frozen=True, slots=True)
 class Runtime:
-    """The container runtimes: what docker lists, and what the Kubernetes runtime lists. None: it is not there."""
+    """The containers of docker and of the Kubernetes runtime. None: not installed."""
 
     docker: tuple[Container, ...] | None = None
     cri: tuple[Container, ...] | None = None
@@ -144,7 +144,7 @@ class Runtime:
 
 @dataclass(frozen=True, slots=True)
 class Resets:
-    """Resets of a network device by a starved queue. `every`, `first`: uptimes; `last` ends them."""
+    """Resets of a network device because of a starved queue: the first at `first`, then every `every`, until `last`."""
 
     queue: int
     first: float
@@ -160,7 +160,7 @@ class Resets:
 
 @dataclass(frozen=True, slots=True)
 class Nic:
-    """A network interface. `counters` are values at boot, `rates` how fast they rise a second."""
+    """A network interface. `counters` are values at boot, `rates` their rise per second."""
 
     name: str = "eth0"
     driver: str = "ena"
@@ -183,7 +183,7 @@ class Nic:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of the kernel log. `every`: it comes again and again from `at` on, until `last`."""
+    """One line of the kernel log. With `every` it repeats from `at` until `last`."""
 
     at: float
     text: str
@@ -194,7 +194,7 @@ class Line:
 
 @dataclass(frozen=True, slots=True)
 class Thread:
-    """A thread that works: its shares are percent of a core."""
+    """A busy thread. Units: percent of a core."""
 
     core: int
     usr: float = 0.0
@@ -203,7 +203,7 @@ class Thread:
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process. Threads beyond the named ones sleep; its own use is the sum of its threads'."""
+    """A process. Its CPU use is the sum of its threads'; threads that are not named sleep."""
 
     pid: int
     comm: str
@@ -220,7 +220,7 @@ class Process:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Memory. Units: KiB; `rates` are counters of /proc/vmstat a second; `pressure` percent of time, None: no PSI."""
+    """Memory. Units: KiB; `rates` are of /proc/vmstat, per second; `pressure` is percent of time, None without PSI."""
 
     total: int = 32_000_000
     available: int = 20_000_000
@@ -232,7 +232,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Quota:
-    """A cgroup with a CPU quota: periods a second, and how many of them were throttled for how long."""
+    """A cgroup with a CPU quota: periods per second, and how many were throttled for how long."""
 
     path: str
     periods: float = 10.0
@@ -242,7 +242,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class State:
-    """One simulated node, whole."""
+    """Everything about a simulated node."""
 
     name: str
     system: System
@@ -260,4 +260,4 @@ class State:
     files: Mapping[str, Content] = field(default_factory=dict)  # further files: configuration and logs of agents
     reads_journal: bool = True
     sudo: bool = True
-    generation: int = 0  # how often it was booted: another boot, another boot_id
+    generation: int = 0  # the number of boots; each has its own boot_id

@@ -1,4 +1,4 @@
-"""systemd on a simulated node: properties of units, lists of them, and the manager's journal.
+"""systemd on a simulated node: units, their properties, and the manager's journal.
 
 Defined in: systemctl(1), org.freedesktop.systemd1(5); NRestarts and the restart counter in the journal since 235.
 """
@@ -8,16 +8,16 @@ from __future__ import annotations
 import fnmatch
 from collections.abc import Sequence
 
-from bot.demo.answer import Answer
+from bot.demo.machine.command import Answer
 from bot.demo.machine.state import Moment, State, Unit
 
 _COUNTS_SINCE = 235
 _PRINTS_PRESET_SINCE = 244
-_PRINTS_EMPTY_SINCE = 240  # asked for by name, a property without a value is then printed all the same
+_PRINTS_EMPTY_SINCE = 240  # from this version on a property that is asked for is printed even when it is empty
 
 
 def now_of(unit: Unit, now: Moment) -> tuple[str, str, str, int, float, float]:
-    """Return ActiveState, SubState, Result, NRestarts, and since when: its newest start, and its state."""
+    """Return ActiveState, SubState, Result, NRestarts, the newest start, and the last change of state."""
     if unit.loop is None or now.uptime < unit.loop.since:
         result = "exit-code" if unit.active == "failed" else "success"
         started = unit.since - unit.ran if unit.active == "failed" else unit.since
@@ -79,21 +79,21 @@ def properties(state: State, unit: Unit, now: Moment) -> dict[str, str]:
 
 
 def show(state: State, now: Moment, wanted: Sequence[str], states: Sequence[str], patterns: Sequence[str]) -> str:
-    """Return what `systemctl show` prints of the units that match; no states: of all."""
+    """Return the output of `systemctl show` for the units that match; without states, for all."""
     blocks = []
     for unit in state.units:
-        told = properties(state, unit, now)
-        in_state = not states or told["ActiveState"] in states or told["SubState"] in states
-        if in_state and any(fnmatch.fnmatchcase(name, p) for name in told["Names"].split() for p in patterns):
-            keep = [key for key in told if key in wanted or not wanted]
+        shown = properties(state, unit, now)
+        in_state = not states or shown["ActiveState"] in states or shown["SubState"] in states
+        if in_state and any(fnmatch.fnmatchcase(name, p) for name in shown["Names"].split() for p in patterns):
+            keep = [key for key in shown if key in wanted or not wanted]
             if state.system.systemd < _PRINTS_EMPTY_SINCE:
-                keep = [key for key in keep if told[key]]
-            blocks.append("".join(f"{key}={told[key]}\n" for key in keep))
+                keep = [key for key in keep if shown[key]]
+            blocks.append("".join(f"{key}={shown[key]}\n" for key in keep))
     return "\n".join(blocks)
 
 
 def unit_files(state: State, names: Sequence[str]) -> str:
-    """Return what `systemctl list-unit-files --no-legend` prints of the units of these names."""
+    """Return the output of `systemctl list-unit-files --no-legend` for these units."""
     named = [unit for unit in state.units if not names or unit.name in names]
     width = max((len(unit.name) for unit in named), default=0)
     preset = " enabled" if state.system.systemd >= _PRINTS_PRESET_SINCE else ""
@@ -101,7 +101,7 @@ def unit_files(state: State, names: Sequence[str]) -> str:
 
 
 def listed(state: State, now: Moment, states: Sequence[str] = (), names: Sequence[str] = ()) -> str:
-    """Return what `systemctl list-units --plain --no-legend` prints of the units in these states, of these names."""
+    """Return the output of `systemctl list-units --plain --no-legend` for units of these states and names."""
     rows = []
     for unit in state.units:
         active, sub, *_ = now_of(unit, now)
@@ -115,7 +115,7 @@ def listed(state: State, now: Moment, states: Sequence[str] = (), names: Sequenc
 
 
 def systemctl(state: State, now: Moment, argv: Sequence[str]) -> Answer:
-    """Answer the forms of systemctl that look and change nothing."""
+    """Answer a read-only systemctl command."""
     words = [word for word in argv[1:] if not word.startswith("-")]
     options = dict(word.split("=", 1) for word in argv if word.startswith("--") and "=" in word)
     states = [name for name in options.get("--state", "").split(",") if name]
@@ -139,11 +139,14 @@ def systemctl(state: State, now: Moment, argv: Sequence[str]) -> Answer:
         case "list-unit-files":
             return Answer.text(unit_files(state, names))
         case "is-active" | "is-enabled" | "is-failed":
-            told = [properties(state, units[name], now) if name in units else None for name in names]
+            found = [properties(state, units[name], now) if name in units else None for name in names]
             key = "UnitFileState" if verb == "is-enabled" else "ActiveState"
-            answers = [one[key] if one else "not-found" if verb == "is-enabled" else "inactive" for one in told]
+            answers = [
+                unit_properties[key] if unit_properties else "not-found" if verb == "is-enabled" else "inactive"
+                for unit_properties in found
+            ]
             good = {"is-active": "active", "is-enabled": "enabled", "is-failed": "failed"}[verb]
-            text = "".join(f"{one}\n" for one in answers)
+            text = "".join(f"{answer}\n" for answer in answers)
             return Answer(text.encode(), b"", 0 if good in answers else 1 if verb != "is-active" else 3)
         case "cat" if names and names[0] in units:
             return Answer.text(unit_file(units[names[0]]))
@@ -169,17 +172,17 @@ def unit_file(unit: Unit) -> str:
 
 
 def _status(state: State, unit: Unit, now: Moment) -> Answer:
-    told = properties(state, unit, now)
-    result = f" (Result: {told['Result']})" if told["Result"] != "success" else ""
-    since = now.wall(int(told["StateChangeTimestampMonotonic"]) / 1e6)
+    shown = properties(state, unit, now)
+    result = f" (Result: {shown['Result']})" if shown["Result"] != "success" else ""
+    since = now.wall(int(shown["StateChangeTimestampMonotonic"]) / 1e6)
     text = (
         f"* {unit.name} - {unit.description}\n"
-        f"     Loaded: loaded ({told['FragmentPath']}; {unit.enabled}; vendor preset: enabled)\n"
-        f"     Active: {told['ActiveState']} ({told['SubState']}){result} since {since:%a %Y-%m-%d %H:%M:%S} UTC\n"
+        f"     Loaded: loaded ({shown['FragmentPath']}; {unit.enabled}; vendor preset: enabled)\n"
+        f"     Active: {shown['ActiveState']} ({shown['SubState']}){result} since {since:%a %Y-%m-%d %H:%M:%S} UTC\n"
     )
-    if told["ActiveState"] == "active":
+    if shown["ActiveState"] == "active":
         text += f"   Main PID: {unit.pid} ({unit.command.split(' ')[0].rpartition('/')[2] or unit.name})\n"
-    return Answer(text.encode(), b"", 0 if told["ActiveState"] == "active" else 3)
+    return Answer(text.encode(), b"", 0 if shown["ActiveState"] == "active" else 3)
 
 
 def restarts(state: State, now: Moment, since: float) -> list[tuple[float, str, str]]:

@@ -1,1 +1,1 @@
-"""A simulated PagerDuty: real HTTP on loopback, for the demo and as a test bed."""
+"""A simulated PagerDuty: real HTTP on loopback, for the demo and the tests."""

@@ -1,4 +1,4 @@
-"""A PagerDuty account: its services, people, incidents with their alerts and notes, and what happens to them."""
+"""A PagerDuty account: its services, people and incidents."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Json: TypeAlias = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """A person of the account, or an integration that stands for none."""
+    """A user of the account: a person or an integration."""
 
     id: str
     name: str
@@ -36,7 +36,7 @@ class Service:
 
 @dataclass(slots=True)
 class Alert:
-    """An alert of an incident; one that came by e-mail says nothing in its body, but in its log entry's channel."""
+    """An alert of an incident. One that came by e-mail has its text in the log entry's channel, not in its body."""
 
     id: str
     summary: str
@@ -63,7 +63,7 @@ class Note:
 
 @dataclass(slots=True)
 class Incident:
-    """An incident, with all that hangs on it."""
+    """An incident with its alerts, notes and fields."""
 
     id: str
     number: int
@@ -81,8 +81,8 @@ class Incident:
 
 
 @dataclass(frozen=True, slots=True)
-class Happened:
-    """What a subscription may want to hear of."""
+class AccountEvent:
+    """An event that webhooks may report."""
 
     kind: str
     incident: Incident
@@ -92,17 +92,17 @@ class Happened:
 
 
 class Account:
-    """Everything of one account; `happened` is called at everything that a webhook may tell of."""
+    """The state of an account. `listeners` are called with every event."""
 
     def __init__(self, clock: Clock, random_bytes: RandomBytes) -> None:
         self.clock = clock
         self.changes = Changes()
         self._random_bytes = random_bytes
-        self.listeners: list[Callable[[Happened], None]] = []
+        self.listeners: list[Callable[[AccountEvent], None]] = []
         self.services: dict[str, Service] = {}
         self.users: dict[str, User] = {}
         self.incidents: dict[str, Incident] = {}
-        self.counts_alerts = True  # a test may have it leave that out
+        self.counts_alerts = True  # a test can switch the counts off
         self.service("gpu-fleet")
         self.user("Ann Oncall", "ann@example.com")
         self.bot = self.user("Zombie Bot", "zombie@example.com")
@@ -112,7 +112,7 @@ class Account:
         return letter + base64.b32encode(self._random_bytes(length)).decode()[:length]
 
     def service(self, name: str) -> Service:
-        """Return the service of that name; it is made where there is none."""
+        """Return the service of that name, and make it if there is none."""
         if name not in self.services:
             self.services[name] = Service(self.new_id("P", 6), name, self._random_bytes(16).hex())
         return self.services[name]
@@ -125,10 +125,10 @@ class Account:
 
     @property
     def person(self) -> User:
-        """Whoever is on call."""
+        """The person on call."""
         return next(iter(self.users.values()))
 
-    # --- what happens
+    # --- events
 
     def trigger(
         self,
@@ -143,7 +143,7 @@ class Account:
         created_at: datetime | None = None,
         key: str = "",
     ) -> Incident:
-        """Open an incident with so many alerts about one thing; `by` a person who raised it by hand."""
+        """Open an incident with `alerts` alerts; `by` is the person who raised it by hand."""
         key = key or self._random_bytes(16).hex()
         incident = Incident(
             self.new_id("Q"), len(self.incidents) + 1, title, self.service(service), key, created_at or self.clock()
@@ -165,7 +165,7 @@ class Account:
         key: str = "",
         severity: str = "critical",
     ) -> Alert:
-        """Add an alert to an incident: PagerDuty tells nobody of it."""
+        """Add an alert to an incident. PagerDuty sends no webhook for that."""
         alert = Alert(
             self.new_id("Q"),
             summary,
@@ -173,7 +173,7 @@ class Account:
             self.clock(),
             severity,
             details,
-            [dict(one) for one in contexts],
+            [dict(context) for context in contexts],
             mail,
             entry=self.new_id("R"),
         )
@@ -182,20 +182,20 @@ class Account:
         return alert
 
     def acknowledge(self, incident: Incident, by: User) -> None:
-        """Say that somebody works on it."""
+        """Acknowledge an incident."""
         incident.status, incident.acknowledged_by = "acknowledged", by
         incident.changed_at = self.clock()
         self._tell("incident.acknowledged", incident, by)
 
     def resolve(self, incident: Incident, by: User | None = None) -> None:
-        """End an incident, and with it its alerts."""
+        """Resolve an incident and its alerts."""
         incident.status, incident.changed_at = "resolved", self.clock()
         for alert in incident.alerts:
             alert.status = "resolved"
         self._tell("incident.resolved", incident, by or incident.service)
 
     def reopen(self, incident: Incident, by: User | None = None) -> None:
-        """Open an ended incident again."""
+        """Reopen a resolved incident."""
         incident.status, incident.changed_at = "triggered", self.clock()
         for alert in incident.alerts:
             alert.status = "triggered"
@@ -210,16 +210,19 @@ class Account:
         return note
 
     def edit(self, incident: Incident, note: Note, content: str) -> None:
-        """Put other words into a note."""
+        """Change a note."""
         note.content, note.updated_at = content, self.clock()
         self.changes.wake()
 
     def enqueue(self, routing_key: str, action: str, key: str, payload: Mapping[str, Any]) -> Incident | None:
-        """Take an event: a trigger under a key whose alert is open is that alert again."""
-        service = next((one for one in self.services.values() if one.routing_key == routing_key), None)
+        """Take an event of the Events API. A second trigger with the key of an open alert changes nothing."""
+        service = next((known for known in self.services.values() if known.routing_key == routing_key), None)
         if service is None:
             return None
-        found = next((one for one in self.incidents.values() if one.key == key and one.status != "resolved"), None)
+        found = next(
+            (incident for incident in self.incidents.values() if incident.key == key and incident.status != "resolved"),
+            None,
+        )
         if action == "trigger" and found is None:
             summary = str(payload.get("summary", ""))
             return self.trigger(summary, payload.get("custom_details"), service=service.name, key=key)
@@ -231,11 +234,11 @@ class Account:
         return found
 
     def tell_again(self, kind: str, incident: Incident) -> None:
-        """Tell the subscriptions of something as if it had happened just now; for kinds that nothing else makes."""
+        """Send an event of any kind, for kinds that nothing else causes."""
         self._tell(kind, incident, self.person)
 
     def _tell(self, kind: str, incident: Incident, agent: User | Service | None, note: Note | None = None) -> None:
-        happened = Happened(kind, incident, agent, self.clock(), note)
+        happened = AccountEvent(kind, incident, agent, self.clock(), note)
         for listener in list(self.listeners):
             listener(happened)
         self.changes.wake()

@@ -1,4 +1,4 @@
-"""What the REST API answers to each call, once its headers are right."""
+"""The REST API's answers, a method per call."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from bot.demo.pagerduty import forms
 from bot.demo.pagerduty.account import Account, Alert, Incident, Json
 from bot.demo.pagerduty.webhooks import EVENTS, Subscription, Webhooks
 
-Told: TypeAlias = tuple[int, Json | None]
-Answer: TypeAlias = Callable[[web.Request, Any], Told]
+Reply: TypeAlias = tuple[int, Json | None]
+Answer: TypeAlias = Callable[[web.Request, Any], Reply]
 MOST_NOTES = 2000
 NOTE = 25_000  # characters; PagerDuty documents no limit
 
 
 class Refusal(Exception):
-    """The API says no."""
+    """An error answer of the API."""
 
     def __init__(self, status: int, message: str, code: int, *errors: str) -> None:
         super().__init__(message)
@@ -27,21 +27,26 @@ class Refusal(Exception):
 
 
 class Answers:
-    """One method a call; each takes the request and its JSON, and returns a status and JSON."""
+    """One method a call. Each takes the request and its JSON, and returns a status and JSON."""
 
     def __init__(self, account: Account, webhooks: Webhooks) -> None:
         self._account = account
         self._webhooks = webhooks
 
     def table(self) -> Sequence[tuple[str, str, str, Answer]]:
-        """Return method, path, name and answer of every call."""
-        one, notes, fields = "/incidents/{id}", "/incidents/{id}/notes", "/incidents/{id}/custom_fields/values"
+        """Return method, path, name and handler of every call."""
+        incident, notes, fields = "/incidents/{id}", "/incidents/{id}/notes", "/incidents/{id}/custom_fields/values"
         subscription = "/webhook_subscriptions/{id}"
         return (
             ("GET", "/incidents", "incidents", self._incidents),
-            ("GET", one, "incident", lambda request, _: (200, {"incident": self._told(self._incident(request))})),
-            ("PUT", one, "update_incident", self._update_incident),
-            ("GET", f"{one}/alerts", "alerts", self._alerts),
+            (
+                "GET",
+                incident,
+                "incident",
+                lambda request, _: (200, {"incident": self._incident_json(self._incident(request))}),
+            ),
+            ("PUT", incident, "update_incident", self._update_incident),
+            ("GET", f"{incident}/alerts", "alerts", self._alerts),
             ("GET", notes, "notes", self._notes),
             ("POST", notes, "add_note", self._add_note),
             ("PUT", f"{notes}/{{note}}", "edit_note", self._edit_note),
@@ -66,46 +71,50 @@ class Answers:
             raise Refusal(404, "Not Found", 2100)
         return found
 
-    def _told(self, one: Incident) -> Json:
-        told = forms.incident(one)
-        return told if self._account.counts_alerts else {key: told[key] for key in told if key != "alert_counts"}
+    def _incident_json(self, incident: Incident) -> Json:
+        found = forms.incident(incident)
+        return found if self._account.counts_alerts else {key: found[key] for key in found if key != "alert_counts"}
 
-    def _incidents(self, request: web.Request, _: Any) -> Told:
+    def _incidents(self, request: web.Request, _: Any) -> Reply:
         statuses = request.query.getall("statuses[]", [])
         since = _instant(request.query.get("since"))
         found = [
-            one
-            for one in sorted(self._account.incidents.values(), key=lambda one: (one.created_at, one.number))
-            if (not statuses or one.status in statuses) and (since is None or one.created_at >= since)
+            incident
+            for incident in sorted(
+                self._account.incidents.values(), key=lambda incident: (incident.created_at, incident.number)
+            )
+            if (not statuses or incident.status in statuses) and (since is None or incident.created_at >= since)
         ]
-        return 200, _paged("incidents", [self._told(one) for one in found], request)
+        return 200, _paged("incidents", [self._incident_json(incident) for incident in found], request)
 
-    def _update_incident(self, request: web.Request, body: Any) -> Told:
+    def _update_incident(self, request: web.Request, body: Any) -> Reply:
         incident = self._incident(request)
         status = body.get("incident", {}).get("status")
-        if status == "acknowledged":  # which opens a resolved one again
+        if status == "acknowledged":  # this also reopens a resolved incident
             self._account.acknowledge(incident, self._account.bot)
         elif status == "resolved":
             self._account.resolve(incident, self._account.bot)
-        return 200, {"incident": self._told(incident)}
+        return 200, {"incident": self._incident_json(incident)}
 
-    def _alerts(self, request: web.Request, _: Any) -> Told:
+    def _alerts(self, request: web.Request, _: Any) -> Reply:
         incident = self._incident(request)
-        return 200, _paged("alerts", [forms.alert(one, incident) for one in incident.alerts], request)
+        return 200, _paged("alerts", [forms.alert(alert, incident) for alert in incident.alerts], request)
 
-    def _log_entry(self, request: web.Request, _: Any) -> Told:
+    def _log_entry(self, request: web.Request, _: Any) -> Reply:
         alerts: Iterable[tuple[Alert, Incident]] = (
-            (alert, one) for one in self._account.incidents.values() for alert in one.alerts
+            (alert, incident) for incident in self._account.incidents.values() for alert in incident.alerts
         )
-        found = next(((alert, one) for alert, one in alerts if alert.entry == request.match_info["id"]), None)
+        found = next(((alert, incident) for alert, incident in alerts if alert.entry == request.match_info["id"]), None)
         if found is None:
             raise Refusal(404, "Not Found", 2100)
         return 200, {"log_entry": forms.log_entry(*found, "channels" in request.query.getall("include[]", []))}
 
     # --- notes and custom fields
 
-    def _notes(self, request: web.Request, _: Any) -> Told:
-        return 200, {"notes": [forms.note(one) for one in reversed(self._incident(request).notes)]}  # the newest first
+    def _notes(self, request: web.Request, _: Any) -> Reply:
+        return 200, {
+            "notes": [forms.note(note) for note in reversed(self._incident(request).notes)]
+        }  # the newest first
 
     def _content(self, body: Any) -> str:
         note = body.get("note")
@@ -116,17 +125,17 @@ class Answers:
             raise Refusal(400, "Invalid Input Provided", 2001, "Content is too long.")
         return content
 
-    def _add_note(self, request: web.Request, body: Any) -> Told:
+    def _add_note(self, request: web.Request, body: Any) -> Reply:
         incident = self._incident(request)
         if len(incident.notes) >= MOST_NOTES:
             raise Refusal(400, "Invalid Input Provided", 2001, "Too many notes.")
         sender = request.headers["From"]
-        by = next(one for one in self._account.users.values() if one.email == sender)
+        by = next(user for user in self._account.users.values() if user.email == sender)
         return 200, {"note": forms.note(self._account.annotate(incident, self._content(body), by))}
 
-    def _edit_note(self, request: web.Request, body: Any) -> Told:
+    def _edit_note(self, request: web.Request, body: Any) -> Reply:
         incident = self._incident(request)
-        note = next((one for one in incident.notes if one.id == request.match_info["note"]), None)
+        note = next((known for known in incident.notes if known.id == request.match_info["note"]), None)
         if note is None:
             raise Refusal(404, "Not Found", 2100)
         self._account.edit(incident, note, self._content(body))
@@ -139,7 +148,7 @@ class Answers:
         ]
         return {"custom_fields": rows}
 
-    def _set_fields(self, request: web.Request, body: Any) -> Told:
+    def _set_fields(self, request: web.Request, body: Any) -> Reply:
         incident = self._incident(request)
         rows = body.get("custom_fields")
         if not isinstance(rows, list):
@@ -152,12 +161,12 @@ class Answers:
 
     # --- people
 
-    def _users(self, request: web.Request, _: Any) -> Told:
+    def _users(self, request: web.Request, _: Any) -> Reply:
         query = request.query.get("query", "").lower()
-        found = [one for one in self._account.users.values() if query in one.name.lower() or query in one.email]
-        return 200, _paged("users", [forms.user(one) for one in found], request)
+        found = [user for user in self._account.users.values() if query in user.name.lower() or query in user.email]
+        return 200, _paged("users", [forms.user(user) for user in found], request)
 
-    def _user(self, request: web.Request, _: Any) -> Told:
+    def _user(self, request: web.Request, _: Any) -> Reply:
         found = self._account.users.get(request.match_info["id"])
         if found is None:
             raise Refusal(404, "Not Found", 2100)
@@ -172,38 +181,42 @@ class Answers:
         return found
 
     @staticmethod
-    def _form(one: Subscription) -> Json:
-        return {"webhook_subscription": one.form()}
+    def _form(subscription: Subscription) -> Json:
+        return {"webhook_subscription": subscription.form()}
 
-    def _subscriptions(self, request: web.Request, _: Any) -> Told:
-        found = [self._webhooks.find(one) for one in list(self._webhooks.subscriptions)]
-        return 200, _paged("webhook_subscriptions", [one.form() for one in found if one is not None], request)
+    def _subscriptions(self, request: web.Request, _: Any) -> Reply:
+        found = [self._webhooks.find(subscription_id) for subscription_id in list(self._webhooks.subscriptions)]
+        return 200, _paged(
+            "webhook_subscriptions",
+            [subscription.form() for subscription in found if subscription is not None],
+            request,
+        )
 
-    def _subscribe(self, _: web.Request, body: Any) -> Told:
+    def _subscribe(self, _: web.Request, body: Any) -> Reply:
         asked = body.get("webhook_subscription")
         method = asked.get("delivery_method") if isinstance(asked, dict) else None
         url = method.get("url") if isinstance(method, dict) else None
         events = asked.get("events") if isinstance(asked, dict) else None
         if not isinstance(url, str) or not isinstance(events, list) or not set(events) <= set(EVENTS):
             raise Refusal(400, "Invalid Input Provided", 2001, "delivery_method.url and events are required")
-        one = self._webhooks.subscribe(url, self._account.new_id("S", 40), events)
-        told = self._form(one)
-        told["webhook_subscription"]["delivery_method"]["secret"] = one.secrets[0]  # never shown again
-        return 201, told
+        subscription = self._webhooks.subscribe(url, self._account.new_id("S", 40), events)
+        answer = self._form(subscription)
+        answer["webhook_subscription"]["delivery_method"]["secret"] = subscription.secrets[0]  # never shown again
+        return 201, answer
 
-    def _change(self, request: web.Request, body: Any) -> Told:
-        one = self._subscription(request)
+    def _change(self, request: web.Request, body: Any) -> Reply:
+        subscription = self._subscription(request)
         asked = body.get("webhook_subscription")
         if isinstance(asked, dict) and isinstance(asked.get("active"), bool):
-            one.active = asked["active"]
-        return 200, self._form(one)
+            subscription.active = asked["active"]
+        return 200, self._form(subscription)
 
-    def _enable(self, request: web.Request, _: Any) -> Told:
-        one = self._subscription(request)
-        self._webhooks.enable(one)
-        return 200, self._form(one)
+    def _enable(self, request: web.Request, _: Any) -> Reply:
+        subscription = self._subscription(request)
+        self._webhooks.enable(subscription)
+        return 200, self._form(subscription)
 
-    def _ping(self, request: web.Request, _: Any) -> Told:
+    def _ping(self, request: web.Request, _: Any) -> Reply:
         self._webhooks.ping(self._subscription(request))
         return 202, None
 

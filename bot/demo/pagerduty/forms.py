@@ -1,11 +1,11 @@
-"""What PagerDuty's JSON looks like: https://developer.pagerduty.com/api-reference and the v3 webhooks' payloads."""
+"""PagerDuty's JSON: https://developer.pagerduty.com/api-reference, and the payloads of v3 webhooks."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.demo.pagerduty.account import Account, Alert, Happened, Incident, Json, Note, Service, User
+from bot.demo.pagerduty.account import Account, AccountEvent, Alert, Incident, Json, Note, Service, User
 
 API = "https://api.pagerduty.com"
 WEB = "https://zombie-demo.pagerduty.com"
@@ -17,13 +17,13 @@ def instant(at: datetime) -> str:
 
 
 def reference(kind: str, identifier: str, summary: str, path: str) -> Json:
-    """Return a reference to something."""
+    """Return a reference object."""
     here = f"{path}/{identifier}"
     return {"id": identifier, "type": kind, "summary": summary, "self": f"{API}{here}", "html_url": f"{WEB}{here}"}
 
 
 def agent(who: User | Service | None) -> Json | None:
-    """Return whoever did something."""
+    """Return a reference to the user or service that did something."""
     if who is None:
         return None
     if isinstance(who, Service):
@@ -36,104 +36,111 @@ def user(who: User) -> Json:
     return {**reference("user", who.id, who.name, "/users"), "name": who.name, "email": who.email, "role": "user"}
 
 
-def incident(one: Incident) -> Json:
-    """Return an incident as the REST API has it: nothing of its alerts' details."""
-    whole: Json = reference("incident", one.id, f"[#{one.number}] {one.title}", "/incidents")
+def incident(incident: Incident) -> Json:
+    """Return an incident as the REST API shows it, without its alerts' details."""
+    whole: Json = reference("incident", incident.id, f"[#{incident.number}] {incident.title}", "/incidents")
     return {
         **whole,
-        "incident_number": one.number,
-        "incident_key": one.key,
-        "title": one.title,
-        "description": one.title,
-        "created_at": instant(one.created_at),
-        "status": one.status,
-        "last_status_change_at": instant(one.changed_at or one.created_at),
-        "urgency": one.urgency,
-        "service": reference("service_reference", one.service.id, one.service.name, "/services"),
+        "incident_number": incident.number,
+        "incident_key": incident.key,
+        "title": incident.title,
+        "description": incident.title,
+        "created_at": instant(incident.created_at),
+        "status": incident.status,
+        "last_status_change_at": instant(incident.changed_at or incident.created_at),
+        "urgency": incident.urgency,
+        "service": reference("service_reference", incident.service.id, incident.service.name, "/services"),
         "assignments": [],
-        "acknowledgements": [{"acknowledger": agent(one.acknowledged_by)}] if one.acknowledged_by else [],
+        "acknowledgements": [{"acknowledger": agent(incident.acknowledged_by)}] if incident.acknowledged_by else [],
         "teams": [],
         "priority": None,
         "alert_counts": {
-            "all": len(one.alerts),
-            "triggered": sum(1 for alert in one.alerts if alert.status == "triggered"),
-            "resolved": sum(1 for alert in one.alerts if alert.status == "resolved"),
+            "all": len(incident.alerts),
+            "triggered": sum(1 for alert in incident.alerts if alert.status == "triggered"),
+            "resolved": sum(1 for alert in incident.alerts if alert.status == "resolved"),
         },
     }
 
 
-def alert(one: Alert, of: Incident) -> Json:
+def alert(alert: Alert, incident: Incident) -> Json:
     """Return an alert of an incident."""
-    kind = "generic_email_inbound_integration_reference" if one.mail else "events_api_v2_inbound_integration_reference"
-    body: Json = {"type": "alert_body", "contexts": one.contexts}
-    if one.details is not None:
-        body["details"] = one.details
+    kind = (
+        "generic_email_inbound_integration_reference" if alert.mail else "events_api_v2_inbound_integration_reference"
+    )
+    body: Json = {"type": "alert_body", "contexts": alert.contexts}
+    if alert.details is not None:
+        body["details"] = alert.details
     return {
-        **reference("alert", one.id, one.summary, "/alerts"),
-        "created_at": instant(one.created_at),
-        "status": one.status,
-        "alert_key": one.key,
-        "service": reference("service_reference", of.service.id, of.service.name, "/services"),
-        "first_trigger_log_entry": reference("trigger_log_entry_reference", one.entry, "Triggered", "/log_entries"),
-        "incident": reference("incident_reference", of.id, of.title, "/incidents"),
+        **reference("alert", alert.id, alert.summary, "/alerts"),
+        "created_at": instant(alert.created_at),
+        "status": alert.status,
+        "alert_key": alert.key,
+        "service": reference("service_reference", incident.service.id, incident.service.name, "/services"),
+        "first_trigger_log_entry": reference("trigger_log_entry_reference", alert.entry, "Triggered", "/log_entries"),
+        "incident": reference("incident_reference", incident.id, incident.title, "/incidents"),
         "suppressed": False,
-        "severity": one.severity,
-        "integration": reference(kind, of.service.id, "Integration", "/services"),
+        "severity": alert.severity,
+        "integration": reference(kind, incident.service.id, "Integration", "/services"),
         "body": body,
     }
 
 
-def log_entry(one: Alert, of: Incident, channels: bool) -> Json:
-    """Return an alert's first log entry; what came by e-mail stands in its channel, which has to be asked for."""
-    channel: Json = {"type": "email" if one.mail else "api"}
-    if channels and one.mail:
-        channel |= {"summary": one.summary, "subject": one.summary, "body": one.mail, "body_content_type": "text/plain"}
+def log_entry(alert: Alert, incident: Incident, channels: bool) -> Json:
+    """Return an alert's first log entry. `channels` adds the channel, which holds an e-mail's text."""
+    channel: Json = {"type": "email" if alert.mail else "api"}
+    if channels and alert.mail:
+        channel |= {
+            "summary": alert.summary,
+            "subject": alert.summary,
+            "body": alert.mail,
+            "body_content_type": "text/plain",
+        }
     return {
-        **reference("trigger_log_entry", one.entry, "Triggered", "/log_entries"),
-        "created_at": instant(one.created_at),
-        "agent": agent(of.service),
+        **reference("trigger_log_entry", alert.entry, "Triggered", "/log_entries"),
+        "created_at": instant(alert.created_at),
+        "agent": agent(incident.service),
         "channel": channel,
-        "incident": reference("incident_reference", of.id, of.title, "/incidents"),
+        "incident": reference("incident_reference", incident.id, incident.title, "/incidents"),
         "contexts": [],
-        "event_details": {"description": one.summary},
+        "event_details": {"description": alert.summary},
     }
 
 
-def note(one: Note) -> Json:
+def note(note: Note) -> Json:
     """Return a note."""
     return {
-        "id": one.id,
-        "user": agent(one.user),
+        "id": note.id,
+        "user": agent(note.user),
         "channel": {"summary": "The PagerDuty website or APIs"},
-        "content": one.content,
-        "created_at": instant(one.created_at),
-        "updated_at": instant(one.updated_at),
+        "content": note.content,
+        "created_at": instant(note.created_at),
+        "updated_at": instant(note.updated_at),
     }
 
 
-def event(happened: Happened, account: Account) -> Json:
-    """Return what a v3 webhook tells: an incident without its alerts, or a note."""
-    one = happened.incident
+def event(happened: AccountEvent, account: Account) -> Json:
+    """Return a v3 webhook's payload: an incident without its alerts, or a note."""
+    incident = happened.incident
     data: Json = {
-        **reference("incident", one.id, one.title, "/incidents"),
-        "number": one.number,
-        "status": one.status,
-        "incident_key": one.key,
-        "created_at": instant(one.created_at),
-        "title": one.title,
-        "service": reference("service_reference", one.service.id, one.service.name, "/services"),
-        "assignees": [agent(account.person)] if one.status != "resolved" else [],
+        **reference("incident", incident.id, incident.title, "/incidents"),
+        "number": incident.number,
+        "status": incident.status,
+        "incident_key": incident.key,
+        "created_at": instant(incident.created_at),
+        "title": incident.title,
+        "service": reference("service_reference", incident.service.id, incident.service.name, "/services"),
+        "assignees": [agent(account.person)] if incident.status != "resolved" else [],
         "escalation_policy": reference("escalation_policy_reference", "PESC001", "Default", "/escalation_policies"),
         "teams": [],
         "priority": None,
-        "urgency": one.urgency,
+        "urgency": incident.urgency,
         "conference_bridge": None,
         "resolve_reason": None,
         "incident_type": {"name": "incident_default"},
     }
     if happened.note is not None:
         data = {
-            "incident": reference("incident_reference", one.id, one.title, "/incidents"),
+            "incident": reference("incident_reference", incident.id, incident.title, "/incidents"),
             "id": happened.note.id,
             "content": happened.note.content,
             "trimmed": False,

@@ -1,4 +1,4 @@
-"""The page's own server side: its files, what stands in PagerDuty, and what a person does there."""
+"""The server side of the PagerDuty page: its files, its data, and what a person does there."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MOST_SHOWN = 100
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """An alert that can be fired by a click: what it is called there, and what PagerDuty is told."""
+    """An alert that a click can fire: its name on the page, and its title and details in PagerDuty."""
 
     name: str
     title: str
@@ -29,7 +29,7 @@ class Suggestion:
 
 
 class Page:
-    """Serves the page; whoever has its token is the person on call."""
+    """Serves the page. Whoever has the token acts as the person on call."""
 
     def __init__(self, account: Account, webhooks: Webhooks, guard: PageGuard) -> None:
         self.suggestions: tuple[Suggestion, ...] = ()
@@ -38,7 +38,7 @@ class Page:
         self._files = PageFiles(FOLDER, guard)
 
     def routes(self) -> list[web.RouteDef]:
-        """Return what the server is to answer."""
+        """Return the routes."""
         return [
             *self._files.routes(),
             web.get("/page/pages", self._pages),
@@ -46,40 +46,40 @@ class Page:
         ]
 
     def fire(self, suggestion: Suggestion) -> Incident:
-        """Have an alert fire."""
+        """Fire an alert."""
         return self._account.trigger(suggestion.title, dict(suggestion.details))
 
     async def _pages(self, _: web.Request) -> web.Response:
         newest = list(self._account.incidents.values())[::-1][:MOST_SHOWN]
         return web.json_response(
             {
-                "suggestions": [one.name for one in self.suggestions],
-                "pages": [self._shown(one) for one in newest],
+                "suggestions": [suggestion.name for suggestion in self.suggestions],
+                "pages": [self._shown(incident) for incident in newest],
                 "says": self._says(),
             }
         )
 
     def _says(self) -> str:
-        told = [
-            f"Webhooks go to {one.url}"
-            if one.is_listening
-            else "The webhook subscription is disabled: nothing is brought."
-            for one in self._webhooks.subscriptions.values()
+        lines = [
+            f"Webhooks go to {subscription.url}"
+            if subscription.is_listening
+            else "The webhook subscription is disabled: no webhook is sent."
+            for subscription in self._webhooks.subscriptions.values()
         ]
-        return " ".join(told) or "Nobody has subscribed to webhooks."
+        return " ".join(lines) or "There is no webhook subscription."
 
     @staticmethod
-    def _shown(one: Incident) -> Json:
+    def _shown(incident: Incident) -> Json:
         return {
-            "id": one.id,
-            "number": one.number,
-            "title": one.title,
-            "status": one.status,
-            "service": one.service.name,
-            "alerts": len(one.alerts),
+            "id": incident.id,
+            "number": incident.number,
+            "title": incident.title,
+            "status": incident.status,
+            "service": incident.service.name,
+            "alerts": len(incident.alerts),
             "notes": [
                 {"by": note.user.name, "content": note.content, "edited": note.updated_at != note.created_at}
-                for note in one.notes
+                for note in incident.notes
             ],
         }
 

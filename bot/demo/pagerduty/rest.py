@@ -1,4 +1,4 @@
-"""PagerDuty's REST API v2 and Events API v2 over HTTP: headers, limits and faults first, then the answer."""
+"""PagerDuty's REST API v2 and Events API v2 over HTTP, with their headers, rate limits and faults."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from bot.demo.pagerduty.faults import Fault, Faults
 from bot.demo.pagerduty.forms import error
 from bot.demo.pagerduty.webhooks import Webhooks
 
-LIMIT = 960  # calls a minute, of everybody who has the token
+LIMIT = 960  # calls a minute with one token
 MINUTE = timedelta(minutes=1)
 MOST_REMEMBERED = 20_000
 VERSION = "application/vnd.pagerduty+json;version=2"
@@ -28,8 +28,8 @@ Answer: TypeAlias = Callable[[web.Request, Any], Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One call as it was remembered; `status` is 0 where the answer was lost."""
+class RecordedCall:
+    """One call that was made. `status` is 0 if the answer was lost."""
 
     call: str
     method: str
@@ -48,7 +48,7 @@ class RateLimit:
         self._made: deque[datetime] = deque()
 
     def take(self) -> tuple[bool, Mapping[str, str]]:
-        """Count a call; whether it is within the limit, and the headers that say how much is left."""
+        """Count a call. Return whether it is within the limit, and the rate limit headers."""
         now = self._clock()
         while self._made and now - self._made[0] >= MINUTE:
             self._made.popleft()
@@ -65,11 +65,11 @@ class RateLimit:
 
 
 class RestApi:
-    """Answers every call; `asked` remembers them."""
+    """Answers every call. `asked` are the calls so far."""
 
     def __init__(self, account: Account, webhooks: Webhooks, random_bytes: RandomBytes, limit: int) -> None:
         self.token = f"u+{random_bytes(10).hex()}"
-        self.asked: deque[Asked] = deque(maxlen=MOST_REMEMBERED)
+        self.asked: deque[RecordedCall] = deque(maxlen=MOST_REMEMBERED)
         self.faults = Faults()
         self.limit = RateLimit(account.clock, limit)
         self.closing = asyncio.Event()
@@ -77,21 +77,21 @@ class RestApi:
         self._answers = Answers(account, webhooks)
 
     def routes(self) -> list[web.RouteDef]:
-        """Return what the server is to answer."""
+        """Return the routes."""
         rest = [
             web.route(method, path, self._rest(call, answer)) for method, path, call, answer in self._answers.table()
         ]
-        return [*rest, web.post("/v2/enqueue", self._whole("enqueue", self._enqueue))]
+        return [*rest, web.post("/v2/enqueue", self._recorded("enqueue", self._enqueue))]
 
-    def _whole(
+    def _recorded(
         self, call: str, answer: Callable[[web.Request, Any], Awaitable[web.Response]]
     ) -> Callable[[web.Request], Awaitable[web.Response]]:
-        """One call from its fault to its being remembered."""
+        """Wrap a handler: apply the call's fault, and record the call."""
 
         async def handle(request: web.Request) -> web.Response:
             fault = self.faults.take(call)
             body = _read(await request.read())
-            response = await self._suffered(fault)
+            response = await self._apply_fault(fault)
             if response is None:
                 response = await answer(request, body)
             status = response.status
@@ -99,14 +99,14 @@ class RestApi:
                 status = 0
                 if request.transport is not None:
                     request.transport.abort()
-            self.asked.append(Asked(call, request.method, request.path, body, self._account.clock(), status))
+            self.asked.append(RecordedCall(call, request.method, request.path, body, self._account.clock(), status))
             self._account.changes.wake()
             return response
 
         return handle
 
-    async def _suffered(self, fault: Fault | None) -> web.Response | None:
-        """Let a fault happen; None when the call is done all the same."""
+    async def _apply_fault(self, fault: Fault | None) -> web.Response | None:
+        """Apply a fault. None: the call goes on."""
         if fault is None or fault.is_after_effect:
             return None
         if fault.wait:
@@ -128,24 +128,24 @@ class RestApi:
                 return web.json_response(error("Rate Limit Exceeded", 2020), status=429, headers=headers)
             try:
                 self._check(request, call, body)
-                status, told = answer(request, body)
+                status, document = answer(request, body)
             except Refusal as no:
                 return web.json_response(error(no.message, no.code, *no.errors), status=no.status, headers=headers)
-            if told is None:
+            if document is None:
                 return web.Response(status=status, headers=headers)
-            return web.json_response(told, status=status, headers=headers)
+            return web.json_response(document, status=status, headers=headers)
 
-        return self._whole(call, handle)
+        return self._recorded(call, handle)
 
     def _check(self, request: web.Request, call: str, body: Any) -> None:
-        """Demand the headers that PagerDuty demands."""
+        """Check the headers that PagerDuty requires."""
         if request.headers.get("Accept") != VERSION and not call.startswith("subscription"):
             raise Refusal(400, "Invalid Input Provided", 2001, "Accept must name version 2")
         if request.method in ("GET", "DELETE"):
             return
         if call in ("add_note", "edit_note", "update_incident"):
             sender = request.headers.get("From", "")
-            if not any(one.email == sender for one in self._account.users.values()):
+            if not any(user.email == sender for user in self._account.users.values()):
                 raise Refusal(400, "Invalid Input Provided", 2001, "Requester User Not Found")
         if call not in ("enable", "ping") and (request.content_type != "application/json" or body is None):
             raise Refusal(400, "Invalid Input Provided", 2001, "the body is no JSON object")
@@ -163,15 +163,15 @@ class RestApi:
         key = str((body or {}).get("dedup_key") or self._account.new_id("D", 20)) if not problems else ""
         if len(key) > 255:
             problems.append("'dedup_key' is too long")
-        known = {one.routing_key for one in self._account.services.values()}
+        known = {service.routing_key for service in self._account.services.values()}
         if not problems and body.get("routing_key") not in known:
             problems.append("'routing_key' is invalid")
         if problems:
-            told = {"status": "invalid event", "message": "Event object is invalid", "errors": problems}
-            return web.json_response(told, status=400)
+            answer = {"status": "invalid event", "message": "Event object is invalid", "errors": problems}
+            return web.json_response(answer, status=400)
         self._account.enqueue(body["routing_key"], str(action), key, payload or {})
-        told = {"status": "success", "message": "Event processed", "dedup_key": key}
-        return web.json_response(told, status=202)
+        answer = {"status": "success", "message": "Event processed", "dedup_key": key}
+        return web.json_response(answer, status=202)
 
 
 def _read(raw: bytes) -> Any:

@@ -1,4 +1,4 @@
-"""The simulated PagerDuty as a whole: one server on loopback, with everything a test or the demo asks of it."""
+"""The simulated PagerDuty: a server on loopback for the tests and the demo."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from aiohttp import ClientSession, web
 from bot.demo.pagerduty.account import Account, Incident, RandomBytes
 from bot.demo.pagerduty.faults import Faults
 from bot.demo.pagerduty.page import Page
-from bot.demo.pagerduty.rest import LIMIT, Asked, RestApi
+from bot.demo.pagerduty.rest import LIMIT, RecordedCall, RestApi
 from bot.demo.pagerduty.webhooks import Persistence, Subscription, Webhooks
 from bot.demo.slack.names import Names
 from bot.demo.slack.page_guard import PageGuard
@@ -24,10 +24,10 @@ LONG = timedelta(seconds=10)
 
 
 class PagerDuty:
-    """A PagerDuty to try things in.
+    """A simulated PagerDuty.
 
-    Shape: `account` is where things happen (`account.trigger(…)`), `webhooks` brings them to whoever subscribed, and
-    `page` shows them in a browser.
+    Shape: change `account` (`account.trigger(…)`); `webhooks` reports it to the subscriptions, `page` shows it in a
+    browser.
 
     Example: `async with PagerDuty.start(clock=clock, random_bytes=os.urandom) as pagerduty: …`, and then
     `PAGERDUTY_API_URL=pagerduty.api_url PAGERDUTY_API_TOKEN=pagerduty.token PAGERDUTY_FROM=pagerduty.sender`
@@ -54,24 +54,24 @@ class PagerDuty:
         persistence: Persistence | None = None,
         limit: int = LIMIT,
     ) -> AsyncIterator[PagerDuty]:
-        """Serve an account on loopback until the block ends; `limit` is how many calls a minute it takes."""
+        """Serve an account on loopback for the length of a block; `limit` is the number of calls a minute."""
         async with ClientSession() as session:
-            one = cls(clock, random_bytes, session, persistence or Persistence(), limit)
-            app = web.Application(middlewares=[one._guard.check])
-            app.router.add_routes([*one.page.routes(), *one._rest.routes()])
+            pagerduty = cls(clock, random_bytes, session, persistence or Persistence(), limit)
+            app = web.Application(middlewares=[pagerduty._guard.check])
+            app.router.add_routes([*pagerduty.page.routes(), *pagerduty._rest.routes()])
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
             await runner.setup()
             try:
                 await web.TCPSite(runner, HOST, port).start()
-                one.api_url = f"http://{HOST}:{runner.addresses[0][1]}"
-                one._guard.stand_at(one.api_url)
-                yield one
+                pagerduty.api_url = f"http://{HOST}:{runner.addresses[0][1]}"
+                pagerduty._guard.set_origin(pagerduty.api_url)
+                yield pagerduty
             finally:
-                one._rest.closing.set()
-                await one.webhooks.close()
+                pagerduty._rest.closing.set()
+                await pagerduty.webhooks.close()
                 await runner.cleanup()
 
-    # --- what the bot is given
+    # --- for the bot's settings
 
     @property
     def page_url(self) -> str:
@@ -80,7 +80,7 @@ class PagerDuty:
 
     @property
     def events_url(self) -> str:
-        """The Events API's whole address, as `PAGERDUTY_EVENTS_URL` takes it."""
+        """The Events API's address, for `PAGERDUTY_EVENTS_URL`."""
         return f"{self.api_url}/v2/enqueue"
 
     @property
@@ -90,7 +90,7 @@ class PagerDuty:
 
     @property
     def sender(self) -> str:
-        """The e-mail address in whose name the bot writes."""
+        """The e-mail address of the bot's user, for `PAGERDUTY_FROM`."""
         return self.account.bot.email
 
     @property
@@ -99,30 +99,30 @@ class PagerDuty:
         return next(iter(self.account.services.values())).routing_key
 
     def deliver_to(self, url: str, secret: str) -> Subscription:
-        """Bring everything that happens to this address from now on."""
+        """Subscribe an address to every event."""
         return self.webhooks.subscribe(url, secret)
 
-    # --- what a test looks at
+    # --- for tests
 
     @property
     def faults(self) -> Faults:
-        """What goes wrong on purpose."""
+        """The faults of the next calls."""
         return self._rest.faults
 
-    def asked(self, call: str = "") -> list[Asked]:
-        """Return the calls so far, or those of one name."""
+    def asked(self, call: str = "") -> list[RecordedCall]:
+        """Return the calls so far, or only those of a name."""
         return [each for each in self._rest.asked if call in ("", each.call)]
 
     def note_on(self, incident: Incident) -> str:
-        """Return the one note that the bot has on an incident; empty where it has none.
+        """Return the bot's note on an incident; empty if it has none.
 
         Raises: LookupError when there are several.
         """
-        notes = [one.content for one in incident.notes if one.user == self.account.bot]
+        notes = [note.content for note in incident.notes if note.user == self.account.bot]
         if len(notes) > 1:
             raise LookupError(f"{len(notes)} notes on {incident.id}")
         return notes[0] if notes else ""
 
     async def until(self, question: Callable[[], T | None], timeout: timedelta = LONG, what: str = "a condition") -> T:
-        """Wait until the answer to a question is truthy, and return it. Raises: TimeoutError."""
+        """Wait until the function returns something truthy, and return that. Raises: TimeoutError."""
         return await self.account.changes.until(question, timeout, what)

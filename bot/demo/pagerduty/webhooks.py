@@ -1,4 +1,4 @@
-"""v3 webhooks: signed over their raw bytes, brought again until they are taken, in order for each incident.
+"""v3 webhooks: signed over their raw bytes, retried until accepted, in order for each incident.
 
 Behaviour: https://developer.pagerduty.com/docs/webhooks-overview, signatures:
 https://developer.pagerduty.com/docs/verifying-webhook-signatures
@@ -19,9 +19,9 @@ from datetime import datetime, timedelta
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
 from bot.demo.pagerduty import forms
-from bot.demo.pagerduty.account import Account, Happened, Json
+from bot.demo.pagerduty.account import Account, AccountEvent, Json
 
-DROPS = 3  # in a row, and the subscription is disabled
+DROPS = 3  # this many webhooks lost in a row disable the subscription
 DISABLED_FOR = timedelta(hours=24)
 EVENTS = (
     "incident.acknowledged",
@@ -35,15 +35,15 @@ EVENTS = (
 
 @dataclass(frozen=True, slots=True)
 class Persistence:
-    """How long PagerDuty waits for an answer, and before each further try; after the last it gives up."""
+    """How long PagerDuty waits for an answer, and before each retry. After the last retry it gives up."""
 
     answer: timedelta = timedelta(seconds=5)
     tries_after: tuple[timedelta, ...] = tuple(timedelta(seconds=seconds) for seconds in (1, 5, 30, 120, 600))
 
 
 @dataclass(frozen=True, slots=True)
-class Brought:
-    """One try to bring a webhook; `status` is 0 where nobody answered."""
+class WebhookAttempt:
+    """One attempt to deliver a webhook. `status` is 0 if nobody answered."""
 
     subscription: str
     webhook_id: str
@@ -55,7 +55,7 @@ class Brought:
 
 @dataclass(slots=True)
 class Subscription:
-    """Where webhooks go; `secrets` are several while one is changed for another."""
+    """Where webhooks go. While a secret is rotated there are several `secrets`."""
 
     id: str
     url: str
@@ -68,11 +68,11 @@ class Subscription:
 
     @property
     def is_listening(self) -> bool:
-        """Whether anything is brought."""
+        """Whether webhooks are sent."""
         return self.active and self.disabled_at is None
 
     def form(self) -> Json:
-        """Return the subscription as the REST API has it; secrets are only ever shown once."""
+        """Return the subscription as the REST API shows it, without its secret."""
         return {
             "id": self.id,
             "type": "webhook_subscription",
@@ -92,126 +92,132 @@ class Subscription:
 
 
 def sign(secrets: Iterable[str], body: bytes) -> str:
-    """Return the header's value that proves a body comes from PagerDuty."""
+    """Return the value of the signature header."""
     return ",".join(f"v1={hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()}" for secret in secrets)
 
 
 class Webhooks:
-    """Brings what happens to the subscriptions."""
+    """Sends the account's events to the subscriptions."""
 
     def __init__(self, account: Account, session: ClientSession, persistence: Persistence) -> None:
         self.subscriptions: dict[str, Subscription] = {}
-        self.brought: list[Brought] = []
-        self.duplicates = 0  # how many of the next webhooks arrive twice
+        self.brought: list[WebhookAttempt] = []
+        self.duplicates = 0  # this many of the next webhooks are sent twice
         self._account = account
         self._session = session
         self._persistence = persistence
         self._tasks: set[asyncio.Task[None]] = set()
-        account.listeners.append(self._hear)
+        account.listeners.append(self._on_event)
 
     def subscribe(self, url: str, secret: str, events: Iterable[str] = EVENTS) -> Subscription:
-        """Have everything brought to an address from now on."""
-        one = Subscription(self._account.new_id("PY", 5), url, [secret], tuple(events))
-        self.subscriptions[one.id] = one
-        return one
+        """Send these events to an address from now on."""
+        subscription = Subscription(self._account.new_id("PY", 5), url, [secret], tuple(events))
+        self.subscriptions[subscription.id] = subscription
+        return subscription
 
     def find(self, subscription_id: str) -> Subscription | None:
-        """Return a subscription; one that was disabled a day ago is none any more."""
-        one = self.subscriptions.get(subscription_id)
-        if one is not None and one.disabled_at and self._account.clock() - one.disabled_at >= DISABLED_FOR:
-            self.enable(one)
-        return one
+        """Return a subscription. One that was disabled a day ago is enabled again first."""
+        subscription = self.subscriptions.get(subscription_id)
+        if (
+            subscription is not None
+            and subscription.disabled_at
+            and self._account.clock() - subscription.disabled_at >= DISABLED_FOR
+        ):
+            self.enable(subscription)
+        return subscription
 
-    def enable(self, one: Subscription) -> None:
-        """Undo what three drops did; what was missed is not brought."""
-        one.disabled_at, one.drops = None, 0
+    def enable(self, subscription: Subscription) -> None:
+        """Enable a subscription again. Missed webhooks are not sent."""
+        subscription.disabled_at, subscription.drops = None, 0
         self._account.changes.wake()
 
-    def disable(self, one: Subscription) -> None:
-        """Switch a subscription off, as after three webhooks in a row that had to be given up."""
-        one.disabled_at = self._account.clock()
-        one.queues.clear()
+    def disable(self, subscription: Subscription) -> None:
+        """Disable a subscription, as after three lost webhooks in a row."""
+        subscription.disabled_at = self._account.clock()
+        subscription.queues.clear()
         self._account.changes.wake()
 
-    def ping(self, one: Subscription) -> None:
-        """Bring the test event, even to one that is disabled."""
-        self._bring(one, "pagey", "pagey.ping", forms.ping(self._account))
+    def ping(self, subscription: Subscription) -> None:
+        """Send the test event, even to a disabled subscription."""
+        self._deliver(subscription, "pagey", "pagey.ping", forms.ping(self._account))
 
     async def close(self) -> None:
-        """Bring nothing more."""
+        """Stop sending."""
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
 
     async def settled(self, timeout: timedelta = timedelta(seconds=10)) -> None:
-        """Wait until nothing is on its way. Raises: TimeoutError."""
-        await self._account.changes.until(lambda: not self._tasks, timeout, "webhooks on their way")
+        """Wait until every webhook was delivered or given up. Raises: TimeoutError."""
+        await self._account.changes.until(lambda: not self._tasks, timeout, "webhooks to be delivered")
 
-    # --- bringing
+    # --- delivery
 
-    def _hear(self, happened: Happened) -> None:
+    def _on_event(self, happened: AccountEvent) -> None:
         for subscription_id in list(self.subscriptions):
-            one = self.find(subscription_id)
-            if one is not None and one.is_listening and happened.kind in one.events:
-                self._bring(one, happened.incident.id, happened.kind, forms.event(happened, self._account))
+            subscription = self.find(subscription_id)
+            if subscription is not None and subscription.is_listening and happened.kind in subscription.events:
+                self._deliver(subscription, happened.incident.id, happened.kind, forms.event(happened, self._account))
 
-    def _bring(self, one: Subscription, resource: str, kind: str, event: Json) -> None:
+    def _deliver(self, subscription: Subscription, resource: str, kind: str, event: Json) -> None:
         webhook = (self._account.new_id("W", 20), kind, json.dumps(event).encode())
-        if resource in one.queues:  # one that fails holds up those behind it
-            one.queues[resource].append(webhook)
+        if resource in subscription.queues:  # a failing webhook delays those behind it
+            subscription.queues[resource].append(webhook)
             return
-        one.queues[resource] = deque([webhook])
-        task = asyncio.create_task(self._all_of(one, resource), name=f"webhooks {one.id} {resource}")
+        subscription.queues[resource] = deque([webhook])
+        task = asyncio.create_task(
+            self._deliver_queue(subscription, resource), name=f"webhooks {subscription.id} {resource}"
+        )
         self._tasks.add(task)
-        task.add_done_callback(self._brought)
+        task.add_done_callback(self._delivery_done)
 
-    def _brought(self, task: asyncio.Task[None]) -> None:
+    def _delivery_done(self, task: asyncio.Task[None]) -> None:
         self._tasks.discard(task)
         self._account.changes.wake()
 
-    async def _all_of(self, one: Subscription, resource: str) -> None:
-        queue = one.queues[resource]
+    async def _deliver_queue(self, subscription: Subscription, resource: str) -> None:
+        queue = subscription.queues[resource]
         try:
-            while queue and one.queues.get(resource) is queue:
-                await self._one(one, *queue[0])
+            while queue and subscription.queues.get(resource) is queue:
+                await self._deliver_webhook(subscription, *queue[0])
                 with contextlib.suppress(IndexError):
                     queue.popleft()
         finally:
-            if one.queues.get(resource) is queue:
-                del one.queues[resource]
+            if subscription.queues.get(resource) is queue:
+                del subscription.queues[resource]
 
-    async def _one(self, one: Subscription, webhook_id: str, kind: str, body: bytes) -> None:
-        """Bring one webhook: again after time-outs, 5xx and 429, and given up at once at any other 4xx."""
+    async def _deliver_webhook(self, subscription: Subscription, webhook_id: str, kind: str, body: bytes) -> None:
+        """Deliver a webhook. Time-outs, 5xx and 429 are retried; any other 4xx gives up at once."""
         for wait in (*self._persistence.tries_after, None):
-            status = await self._post(one, webhook_id, kind, body)
+            status = await self._post(subscription, webhook_id, kind, body)
             if 200 <= status < 300:
-                one.drops = 0
+                subscription.drops = 0
                 if self.duplicates > 0:
                     self.duplicates -= 1
-                    await self._post(one, webhook_id, kind, body)
+                    await self._post(subscription, webhook_id, kind, body)
                 return
             if wait is None or (400 <= status < 500 and status != 429):
                 break
             await asyncio.sleep(wait.total_seconds())
-            if not one.is_listening and kind != "pagey.ping":
+            if not subscription.is_listening and kind != "pagey.ping":
                 return
-        one.drops += 1
-        if one.drops >= DROPS:
-            self.disable(one)
+        subscription.drops += 1
+        if subscription.drops >= DROPS:
+            self.disable(subscription)
 
-    async def _post(self, one: Subscription, webhook_id: str, kind: str, body: bytes) -> int:
+    async def _post(self, subscription: Subscription, webhook_id: str, kind: str, body: bytes) -> int:
         headers = {
             "Content-Type": "application/json",
             "User-Agent": "PagerDuty-Webhook/V3.0",
-            "X-PagerDuty-Signature": sign(one.secrets, body),
+            "X-PagerDuty-Signature": sign(subscription.secrets, body),
             "X-Webhook-Id": webhook_id,
-            "X-Webhook-Subscription": one.id,
+            "X-Webhook-Subscription": subscription.id,
         }
         loop = asyncio.get_running_loop()
         started = loop.time()
         try:
             async with self._session.post(
-                one.url,
+                subscription.url,
                 data=body,
                 headers=headers,
                 timeout=ClientTimeout(total=self._persistence.answer.total_seconds()),
@@ -221,6 +227,6 @@ class Webhooks:
         except (ClientError, TimeoutError):
             status = 0
         took = timedelta(seconds=loop.time() - started)
-        self.brought.append(Brought(one.id, webhook_id, kind, body, status, took))
+        self.brought.append(WebhookAttempt(subscription.id, webhook_id, kind, body, status, took))
         self._account.changes.wake()
         return status

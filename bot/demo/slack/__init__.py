@@ -1,1 +1,1 @@
-"""A simulated Slack workspace over real HTTP and WebSockets: the demo's room and the tests' bed."""
+"""A simulated Slack workspace over real HTTP and WebSockets, for the demo and the tests."""

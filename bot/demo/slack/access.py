@@ -1,6 +1,6 @@
-"""Who may call what: tokens and the scopes each method wants.
+"""The app's tokens, and the scopes that each method needs.
 
-Scopes as in https://docs.slack.dev/reference/methods; a method with several wants one of them.
+Scopes: https://docs.slack.dev/reference/methods. A method with several scopes needs any of them.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ WANTED: dict[str, tuple[str, ...]] = {
     "files.getUploadURLExternal": ("files:write",),
     "files.completeUploadExternal": ("files:write",),
 }
-"""Every method the workspace knows, with the scopes of which one is needed."""
+"""Every known method, with the scopes of which it needs one."""
 
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """The app's tokens and what was granted to it when it was installed."""
+    """The app's tokens and the scopes it was installed with."""
 
     bot_token: str
     app_token: str
@@ -55,7 +55,7 @@ class Access:
 
     @classmethod
     def grant(cls, names: Names, scopes: Iterable[str] = LEAST_SCOPES) -> Access:
-        """Install the app: new tokens of Slack's forms, with these scopes for its bot."""
+        """Install the app: return new tokens, with these scopes for the bot."""
         return cls(
             bot_token=f"xoxb-{names.secret()}",
             app_token=f"xapp-1-{names.secret()}",
@@ -65,7 +65,7 @@ class Access:
         )
 
     def check(self, token: str, method: str) -> str:
-        """Return the kind of the token that may call this method.
+        """Return the token's kind, if the token may call this method.
 
         Raises: SlackRefused with `not_authed`, `invalid_auth`, `not_allowed_token_type` or `missing_scope`.
         """

@@ -1,4 +1,4 @@
-"""What a Web API call was asked with: form or JSON or query, in one form; texts are texts and JSON is read.
+"""The arguments of a Web API call, from a form, JSON or the query.
 
 The rules: https://docs.slack.dev/apis/web-api/#post-bodies
 """
@@ -40,13 +40,13 @@ def read_arguments(content_type: str, body: bytes, query: Mapping[str, str]) -> 
 
 
 class Arguments:
-    """A call's arguments, each asked for as what it has to be."""
+    """A call's arguments, read by type."""
 
     def __init__(self, given: Mapping[str, Any]) -> None:
         self.given = given
 
     def text(self, name: str, default: str | None = None) -> str:
-        """Return a text argument. Raises: SlackRefused, when it is missing and has no default, or is no text."""
+        """Return a text argument. Raises: SlackRefused, when it is not text, or missing without a default."""
         value = self.given.get(name)
         if value is None:
             if default is None:
@@ -64,11 +64,11 @@ class Arguments:
         return int(value)
 
     def switch(self, name: str) -> bool:
-        """Return whether a switch is on, in any of the forms a form or JSON can say it."""
+        """Return a boolean argument, written as JSON or as form text."""
         return self.text(name, "false").lower() in ("true", "1")
 
     def structure(self, name: str, malformed: str) -> Any:
-        """Return a JSON argument, which may also come as text; None when it is missing.
+        """Return a JSON argument, which may be encoded as text; None when it is missing.
 
         Raises: SlackRefused with the error `malformed`.
         """

@@ -1,4 +1,4 @@
-"""What lies in blocks: the parts a person can click, choose or fill in, found and given the ids Slack gives them."""
+"""The interactive elements of blocks: finding them, and giving them the ids that Slack gives them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Blocks: TypeAlias = tuple[Block, ...]
 
 
 def interactive(block: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """Yield what a person can click, choose or fill in, with where it stands in the block.
+    """Yield each interactive element of a block with its position.
 
     Example: `list(interactive({"type": "section", "accessory": {"type": "button"}}))` is
     `[("accessory", {"type": "button"})]`
@@ -25,7 +25,7 @@ def interactive(block: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
 
 
 def as_kept(blocks: Sequence[Block], next_id: Callable[[], str]) -> Blocks:
-    """Return the blocks as Slack keeps them: every block has a `block_id`, every element in use an `action_id`."""
+    """Return the blocks as Slack stores them: every block has a `block_id`, every element an `action_id`."""
     kept = copy.deepcopy(list(blocks))
     for block in kept:
         if not block.get("block_id"):
@@ -38,7 +38,7 @@ def as_kept(blocks: Sequence[Block], next_id: Callable[[], str]) -> Blocks:
 def find_element(blocks: Sequence[Block], action_id: str, block_id: str | None = None) -> tuple[Block, Block]:
     """Return the block and the element with this action id.
 
-    Raises: LookupError naming what can be used, when there is no such element.
+    Raises: LookupError, which lists the elements, when there is none with this id.
     """
     seen = []
     for block in blocks:
@@ -50,7 +50,7 @@ def find_element(blocks: Sequence[Block], action_id: str, block_id: str | None =
 
 
 def choices(element: Mapping[str, Any]) -> list[Block]:
-    """Return a menu's options, also those in groups."""
+    """Return a menu's options, including those in groups."""
     return [
         *element.get("options", ()),
         *(option for group in element.get("option_groups", ()) for option in group["options"]),

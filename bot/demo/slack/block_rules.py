@@ -1,4 +1,4 @@
-"""Rules of Block Kit's blocks: what each may hold, and which may stand where.
+"""Block Kit's rules for blocks: their fields, and where each block is allowed.
 
 Defined in https://docs.slack.dev/reference/block-kit/blocks. Blocks this workspace cannot show (video, markdown,
 plans, charts) are refused as unsupported.
@@ -94,7 +94,7 @@ IN_VIEW = by_type(EVERYWHERE)
 
 
 def ids_are_unique(value: Any, at: str) -> Iterable[Problem]:
-    """A `block_id` once in the whole, an `action_id` once in its block."""
+    """A `block_id` is unique in the message or view, an `action_id` in its block."""
     if not isinstance(value, Sequence):
         return
     seen = set()

@@ -1,4 +1,4 @@
-"""One call of the Web API, with all that a method may need to answer it."""
+"""One call of the Web API, with everything that a method needs to answer it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from bot.demo.slack.workspace import Workspace
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What was asked, and the workspace it was asked of; `origin` is the server's own address."""
+    """The arguments and the workspace of a call. `origin` is the server's address."""
 
     arguments: Arguments
     workspace: Workspace
@@ -29,7 +29,7 @@ class Call:
     connect: Callable[[], str]
 
     def channel(self, name: str, *, foreign_is: str = "not_in_channel") -> Channel:
-        """Return a conversation the bot may write in; a member's id means the direct message with them.
+        """Return a conversation that the bot may post to. A user's id means their direct message.
 
         Raises: SlackRefused with `channel_not_found`, `is_archived` or `foreign_is`.
         """
@@ -44,7 +44,7 @@ class Call:
         return channel
 
     def message(self, channel: Channel, ts: str) -> Message:
-        """Return a message everybody sees. Raises: SlackRefused with `message_not_found`."""
+        """Return a message that everybody sees. Raises: SlackRefused with `message_not_found`."""
         found = self.workspace.find(channel.id, ts)
         if found is None or found.only_for or found.is_deleted:
             raise SlackRefused("message_not_found")
@@ -57,9 +57,9 @@ class Call:
 
     @property
     def file_address(self) -> str:
-        """Where the contents of files are."""
+        """The address of the files' contents."""
         return f"{self.origin}/page/files"
 
 
 Handler: TypeAlias = Callable[[Call], dict[str, Any]]
-"""Answers a call with what stands beside `"ok": true`. Raises: SlackRefused."""
+"""Returns the fields of a successful answer. Raises: SlackRefused."""

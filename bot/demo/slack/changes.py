@@ -1,4 +1,4 @@
-"""Telling whoever looks that something changed, and waiting for a condition to become true without sleeping."""
+"""Notifications of changes, and waiting until a condition holds."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 T = TypeVar("T")
-LOOK_AGAIN_SECONDS = 0.05  # for conditions about what is not the workspace's, and so tells it nothing
+POLL_SECONDS = 0.05  # for conditions on things outside the workspace, whose changes are not announced
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,36 +18,36 @@ class Change:
 
     kind: str
     thing: Any = None
-    user: str | None = None  # whose it is, where it is one person's
+    user: str | None = None  # whose home or modals changed
 
 
 class Changes:
-    """Everybody who wants to hear of changes."""
+    """The listeners for changes."""
 
     def __init__(self) -> None:
         self._listeners: list[Callable[[Change], None]] = []
         self._happened = asyncio.Event()
 
     def tell(self, change: Change) -> None:
-        """Tell all who listen and wake all who wait."""
+        """Call every listener and wake every waiter."""
         for listener in list(self._listeners):
             listener(change)
         self.wake()
 
     def wake(self) -> None:
-        """Have every waiting condition looked at again."""
+        """Have every waiting condition checked again."""
         self._happened.set()
         self._happened = asyncio.Event()
 
     def listen(self, listener: Callable[[Change], None]) -> Callable[[], None]:
-        """Call the listener at every change; the answer ends that."""
+        """Call the listener at every change. Call the returned function to stop."""
         self._listeners.append(listener)
         return lambda: self._listeners.remove(listener)
 
     async def until(self, question: Callable[[], T | None], timeout: timedelta, what: str) -> T:
-        """Ask at every change until the answer is truthy, and return it.
+        """Call the function at every change until it returns something truthy, and return that.
 
-        Raises: TimeoutError, saying what was waited for and the last answer.
+        Raises: TimeoutError, with the last answer.
         """
         loop = asyncio.get_running_loop()
         end = loop.time() + timeout.total_seconds()
@@ -59,6 +59,6 @@ class Changes:
             if left <= 0:
                 raise TimeoutError(f"waited {timeout.total_seconds():g} s for {what}; last answer: {answer!r}")
             try:
-                await asyncio.wait_for(happened.wait(), min(left, LOOK_AGAIN_SECONDS))
+                await asyncio.wait_for(happened.wait(), min(left, POLL_SECONDS))
             except TimeoutError:
                 continue

@@ -1,4 +1,4 @@
-"""What a person types: a message, a mention, or a slash command, and what Slack itself says to it."""
+"""The message box: a person types a message, a mention or a slash command, and Slack reacts."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from typing import Any
 
 from bot.demo.slack.access import Access
 from bot.demo.slack.delivery import TOO_LATE, Delivered
+from bot.demo.slack.dispatcher import Dispatcher
 from bot.demo.slack.message import Message
 from bot.demo.slack.payloads import Payloads
 from bot.demo.slack.people import BOT, BOT_USER, SLACKBOT, TEAM_ID, Channel, User
-from bot.demo.slack.post_office import PostOffice
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.response_urls import ResponseUrls, respond
 from bot.demo.slack.triggers import Triggers
@@ -21,9 +21,9 @@ from bot.domain.contracts import Clock
 
 @dataclass(frozen=True, slots=True)
 class SlashCommand:
-    """A command as an app's manifest registers it; the page offers it with its hint.
+    """A slash command of the app's manifest.
 
-    Shape: `should_escape` has people and channels arrive by their ids, and the three characters of markup escaped.
+    Shape: with `should_escape` users and channels arrive as ids, and the three markup characters escaped.
     """
 
     name: str
@@ -33,24 +33,24 @@ class SlashCommand:
 
 
 HINT = "check NODE… | status | cancel ID | undo ID | policy @user VERB NODE | brake on | help"
-COMMANDS = (SlashCommand("/zombie", "Look at a sick node and say what is wrong with it", HINT, should_escape=True),)
+COMMANDS = (SlashCommand("/zombie", "Check a node and say what is wrong with it", HINT, should_escape=True),)
 
 
 @dataclass(frozen=True, slots=True)
 class Said:
-    """What came of what a person typed: the message it became, and what was brought to the app because of it."""
+    """The outcome of typing: the message that was posted, and what was delivered to the app."""
 
     message: Message | None = None
     delivered: Delivered | None = None
 
 
 class Composer:
-    """Where people type."""
+    """The message box of every channel."""
 
     def __init__(
         self,
         workspace: Workspace,
-        office: PostOffice,
+        dispatcher: Dispatcher,
         payloads: Payloads,
         access: Access,
         triggers: Triggers,
@@ -60,7 +60,7 @@ class Composer:
     ) -> None:
         self.commands = commands
         self._workspace = workspace
-        self._office = office
+        self._dispatcher = dispatcher
         self._payloads = payloads
         self._access = access
         self._triggers = triggers
@@ -68,7 +68,7 @@ class Composer:
         self._clock = clock
 
     async def say(self, user: str, channel: str, text: str, thread_ts: str | None = None) -> Said:
-        """Type something into a channel or a thread and press Enter; ends when the app acknowledged it, or did not.
+        """Type something into a channel or a thread, press Enter, and wait for the app's acknowledgement.
 
         `@zombie` as the channel means the direct message with the bot.
 
@@ -103,26 +103,26 @@ class Composer:
                 says = (
                     f"You mentioned <@{BOT_USER}>, but they’re not in this channel. Type `/invite @{BOT.name}` first."
                 )
-                self._tell(person, place, says, message.thread_ts)
+                self._post_notice(person, place, says, message.thread_ts)
             return None
         event |= {"user": person.id, "text": message.text, "ts": message.ts, "team": TEAM_ID}
         event |= {"channel": place.id, "event_ts": message.ts, "client_msg_id": self._workspace.names.envelope()}
         if message.thread_ts:
             event |= {"thread_ts": message.thread_ts}
-        return await self._office.event(self._payloads.event(event, self._clock()))
+        return await self._dispatcher.event(self._payloads.event(event, self._clock()))
 
     # --- commands
 
     async def _command(self, person: User, place: Channel, text: str, thread_ts: str | None) -> Said:
         command, _, rest = text.partition(" ")
         if command in ("/invite", "/remove"):
-            return self._move(person, place, command, rest.split())
+            return self._change_members(person, place, command, rest.split())
         if command not in {each.name for each in self.commands}:
             says = f"`{command}` is not a valid command. In Slack, all messages that start with the “/” character "
-            self._tell(person, place, f"{says}are interpreted as commands.", thread_ts)
+            self._post_notice(person, place, f"{says}are interpreted as commands.", thread_ts)
             return Said()
         if thread_ts:
-            self._tell(person, place, f"`{command}` is not supported in threads. Sorry!", thread_ts)
+            self._post_notice(person, place, f"`{command}` is not supported in threads. Sorry!", thread_ts)
             return Said()
         urls = {
             "response_url": self._urls.give("commands", place.id, person.id),
@@ -132,28 +132,28 @@ class Composer:
         if any(each.name == command and each.should_escape for each in self.commands):
             text = as_commanded(self._workspace, text)
         payload = self._payloads.command(person, place, command, text, urls)
-        delivered = await self._office.command(payload)
+        delivered = await self._dispatcher.command(payload)
         self._show_outcome(person, place, command, delivered)
         return Said(delivered=delivered)
 
     def _show_outcome(self, person: User, place: Channel, command: str, delivered: Delivered) -> None:
         if delivered.failure == TOO_LATE:
             says = f"`{command}` failed because the app did not respond. "
-            self._tell(person, place, f"{says}Please try again or contact the app developer.")
+            self._post_notice(person, place, f"{says}Please try again or contact the app developer.")
         elif delivered.failure:
-            self._tell(person, place, f"`{command}` failed with the error “{delivered.failure}”")
+            self._post_notice(person, place, f"`{command}` failed with the error “{delivered.failure}”")
         elif delivered.answer and (delivered.answer.get("text") or delivered.answer.get("blocks")):
             try:
                 respond(self._workspace, place.id, person.id, delivered.answer)
             except SlackRefused:
-                self._tell(person, place, f"`{command}` failed with the error “invalid_command_response”")
+                self._post_notice(person, place, f"`{command}` failed with the error “invalid_command_response”")
 
-    def _move(self, person: User, place: Channel, command: str, names: list[str]) -> Said:
+    def _change_members(self, person: User, place: Channel, command: str, names: list[str]) -> Said:
         for name in names:
             try:
                 member = self._workspace.user(name)
             except LookupError:
-                self._tell(person, place, f"There is nobody called {name} here.")
+                self._post_notice(person, place, f"There is nobody called {name} here.")
                 continue
             self._workspace.set_member(place.id, member.id, member=command == "/invite")
             did = "was added to" if command == "/invite" else "was removed from"
@@ -161,5 +161,5 @@ class Composer:
             self._workspace.post(place.id, SLACKBOT, says)
         return Said()
 
-    def _tell(self, person: User, place: Channel, text: str, thread_ts: str | None = None) -> None:
+    def _post_notice(self, person: User, place: Channel, text: str, thread_ts: str | None = None) -> None:
         self._workspace.post(place.id, SLACKBOT, text, only_for=person.id, thread_ts=thread_ts)

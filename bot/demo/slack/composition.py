@@ -1,4 +1,4 @@
-"""Rules of Block Kit's composition objects: texts, options, confirmation dialogs.
+"""Block Kit's rules for composition objects: texts, options, confirmation dialogs.
 
 Defined in https://docs.slack.dev/reference/block-kit/composition-objects
 """

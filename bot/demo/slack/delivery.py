@@ -1,4 +1,4 @@
-"""Bringing what happened to the app, and what became of it; two ways: Socket Mode and signed HTTP."""
+"""Delivery of commands, interactions and events to the app, by Socket Mode or by signed HTTP."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from typing import Any, Literal, Protocol, TypeAlias
 
 Kind: TypeAlias = Literal["slash_commands", "interactive", "events_api"]
 
-NOBODY = "dispatch_failed"  # no connection, or nobody answered at the address
+NOBODY = "dispatch_failed"  # no connection, or no answer from the address
 TOO_LATE = "operation_timeout"
 
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How long Slack waits: for an acknowledgement, and before each further try with an event."""
+    """How long Slack waits for an acknowledgement, and before each retry of an event."""
 
     acknowledgement: timedelta = timedelta(seconds=3)
     event_retries: tuple[timedelta, ...] = (timedelta(0), timedelta(minutes=1), timedelta(minutes=5))
@@ -22,7 +22,7 @@ class Patience:
 
 @dataclass(frozen=True, slots=True)
 class Delivered:
-    """One try to bring something to the app; `failure` is empty where it was acknowledged in time."""
+    """One attempt to deliver something. `failure` is empty if the app acknowledged it in time."""
 
     kind: Kind
     payload: dict[str, Any]
@@ -33,15 +33,15 @@ class Delivered:
 
     @property
     def is_acknowledged(self) -> bool:
-        """Whether the app said in time that it has it."""
+        """Whether the app acknowledged it in time."""
         return not self.failure
 
 
 class Way(Protocol):
-    """A way to the app."""
+    """One of the two ways to reach the app."""
 
-    async def bring(
+    async def deliver(
         self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
     ) -> Delivered:
-        """Bring one payload and wait for its acknowledgement; `attempt` counts the tries before this one."""
+        """Deliver a payload and wait for the acknowledgement; `attempt` is the number of earlier attempts."""
         ...

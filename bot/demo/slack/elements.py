@@ -1,7 +1,7 @@
-"""Rules of Block Kit's elements: buttons, menus, inputs, images.
+"""Block Kit's rules for elements: buttons, menus, inputs, images.
 
-Defined in https://docs.slack.dev/reference/block-kit/block-elements. The elements that need what this workspace does
-not have (external data, files from people, other apps' workflows) are refused as unsupported.
+Defined in https://docs.slack.dev/reference/block-kit/block-elements. Elements that need external data, uploads by
+people or other apps' workflows are refused as unsupported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What goes wrong on purpose: a test switches it on, the next calls suffer it.
+"""Faults that a test switches on for the next calls.
 
 A method is one of the Web API's, `response_url`, `upload`, or `*` for all.
 """
@@ -16,22 +16,22 @@ UPLOAD = "upload"
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """What one call suffers."""
+    """What goes wrong with a call."""
 
     status: int = 200
     error: str = ""
     retry_after_seconds: int = 0
     wait: timedelta = timedelta(0)
-    is_silent: bool = False  # after the wait the connection is cut without an answer
-    is_after_effect: bool = False  # what was asked is done all the same; only the answer is lost
+    is_silent: bool = False  # after the wait the connection is closed without an answer
+    is_after_effect: bool = False  # the call takes effect; only the answer is lost
 
 
 class Faults:
-    """The faults that wait for a call; each call takes the first one that is for it."""
+    """The faults of the next calls; each call takes the first that matches."""
 
     def __init__(self) -> None:
         self._waiting = FaultQueue[Fault]()
-        self.duplicates = 0  # how many of the next envelopes arrive twice
+        self.duplicates = 0  # this many of the next envelopes are sent twice
 
     def rate_limit(self, method: str, retry_after_seconds: int = 1, times: int = 1) -> None:
         """Answer 429 with Retry-After."""
@@ -46,28 +46,28 @@ class Faults:
         self._add(method, Fault(error=error), times)
 
     def slow(self, method: str, wait: timedelta, times: int = 1) -> None:
-        """Do what was asked, but only after a while."""
+        """Take effect, but late."""
         self._add(method, Fault(wait=wait), times)
 
     def silent(self, method: str, wait: timedelta = timedelta(minutes=1), times: int = 1) -> None:
-        """Do nothing, answer nothing, and cut the connection after a while."""
+        """Do nothing, and close the connection after a while without an answer."""
         self._add(method, Fault(wait=wait, is_silent=True), times)
 
     def lose_answer(self, method: str, times: int = 1) -> None:
-        """Do what was asked and cut the connection in place of answering."""
+        """Take effect, then close the connection without an answer."""
         self._add(method, Fault(is_silent=True, is_after_effect=True), times)
 
     def clear(self) -> None:
-        """Let everything go well again."""
+        """Forget all faults."""
         self._waiting.clear()
         self.duplicates = 0
 
     def take(self, method: str) -> Fault | None:
-        """Return the next fault for this method, which is spent by it."""
+        """Take the next fault for this method, None if there is none."""
         return self._waiting.take(method)
 
     def take_duplicate(self) -> bool:
-        """Whether this envelope is to arrive twice."""
+        """Return whether to send this envelope twice."""
         if self.duplicates:
             self.duplicates -= 1
             return True

@@ -1,4 +1,4 @@
-"""A message as the workspace keeps it, and the file that may hang on it, in Slack's own shapes.
+"""Messages and files, with their JSON.
 
 Shapes: https://docs.slack.dev/messaging and https://docs.slack.dev/reference/objects/file-object
 """
@@ -14,7 +14,7 @@ from bot.demo.slack.people import APP_ID, BOT_ID, BOT_USER, TEAM_ID
 
 @dataclass(frozen=True, slots=True)
 class File:
-    """An uploaded file; it is in nobody's sight before its upload was completed."""
+    """An uploaded file. Nobody sees it before its upload is completed."""
 
     id: str
     name: str
@@ -25,7 +25,7 @@ class File:
     at_seconds: int
 
     def as_slack(self, address: str) -> dict[str, Any]:
-        """Return the file as Slack shows it; `address` is where its content is."""
+        """Return the file's JSON; `address` is where its content is."""
         return {
             "id": self.id,
             "created": self.at_seconds,
@@ -43,7 +43,7 @@ class File:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """One message; `thread_ts` is its parent's where it is a reply, `only_for` the one person who sees it."""
+    """One message. A reply has its parent's `thread_ts`; `only_for` is the only person who sees it."""
 
     ts: str
     channel: str
@@ -61,16 +61,16 @@ class Message:
 
     @property
     def is_reply(self) -> bool:
-        """Whether it stands in somebody else's thread."""
+        """Whether it is a reply in a thread."""
         return self.thread_ts not in (None, self.ts)
 
     @property
     def all_blocks(self) -> Blocks:
-        """Its blocks, also those of its attachments."""
+        """Its blocks and those of its attachments."""
         return (*self.blocks, *(block for part in self.attachments for block in part.get("blocks", ())))
 
     def seen_by(self, user: str) -> bool:
-        """Whether this person sees it, being in its channel."""
+        """Return whether this member of its channel sees it."""
         return self.only_for in (None, user)
 
     def as_slack(self, *, replies: int = 0, file_address: str = "") -> dict[str, Any]:

@@ -45,7 +45,7 @@ def thread_of(call: Call, channel: Channel) -> str | None:
 
 
 def post_message(call: Call) -> dict[str, Any]:
-    """Post a message everybody in the channel sees."""
+    """Post a message that everybody in the channel sees."""
     channel = call.channel(call.arguments.text("channel"))
     text, blocks, attachments = _content(call)
     thread_ts = thread_of(call, channel)
@@ -62,7 +62,7 @@ def post_message(call: Call) -> dict[str, Any]:
 
 
 def post_ephemeral(call: Call) -> dict[str, Any]:
-    """Post a message one person alone sees, until they look away."""
+    """Post a message that only one person sees."""
     channel = call.channel(call.arguments.text("channel"))
     user = call.arguments.text("user")
     if user not in channel.members:
@@ -88,7 +88,7 @@ def _own(call: Call, channel: Channel, otherwise: str) -> Message:
 
 
 def update(call: Call) -> dict[str, Any]:
-    """Edit a message of the bot's own; what is not given stays, also the blocks when only a text is given."""
+    """Edit one of the bot's messages. What is not given stays, including the blocks."""
     channel = call.channel(call.arguments.text("channel"), foreign_is="channel_not_found")
     message = _own(call, channel, "cant_update_message")
     text, blocks, attachments = _content(call)
@@ -102,7 +102,7 @@ def update(call: Call) -> dict[str, Any]:
 
 
 def delete(call: Call) -> dict[str, Any]:
-    """Delete a message of the bot's own."""
+    """Delete one of the bot's messages."""
     channel = call.channel(call.arguments.text("channel"), foreign_is="channel_not_found")
     message = _own(call, channel, "cant_delete_message")
     call.workspace.delete(message)
@@ -110,7 +110,7 @@ def delete(call: Call) -> dict[str, Any]:
 
 
 def get_permalink(call: Call) -> dict[str, Any]:
-    """Return a message's address, which the page opens."""
+    """Return a message's address, which opens in the page."""
     channel = call.channel(call.arguments.text("channel"), foreign_is="channel_not_found")
     message = call.message(channel, call.arguments.text("message_ts"))
     address = f"{call.origin}/archives/{channel.id}/p{message.ts.replace('.', '')}"

@@ -27,7 +27,7 @@ def get_upload_url(call: Call) -> dict[str, Any]:
 
 
 def complete_upload(call: Call) -> dict[str, Any]:
-    """Take what was sent, and share it in a channel or a thread where one is named."""
+    """Complete an upload, and share the file in the named channels or threads."""
     wanted = call.arguments.structure("files", "invalid_arguments")
     if not isinstance(wanted, list) or not wanted or not all(isinstance(each, dict) for each in wanted):
         raise SlackRefused.arguments("must provide an array [json-pointer:/files]")

@@ -14,7 +14,7 @@ from bot.demo.slack.refusal import SlackRefused
 
 
 def auth_test(call: Call) -> dict[str, Any]:
-    """Say whose token this is."""
+    """Return who the token belongs to."""
     return {
         "url": f"https://{TEAM_DOMAIN}.slack.com/",
         "team": TEAM_NAME,
@@ -27,7 +27,7 @@ def auth_test(call: Call) -> dict[str, Any]:
 
 
 def connections_open(call: Call) -> dict[str, Any]:
-    """Return an address for one Socket Mode connection."""
+    """Return an address for a Socket Mode connection."""
     return {"url": call.connect()}
 
 
@@ -39,13 +39,13 @@ def _user(call: Call, user_id: str) -> User:
 
 
 def users_info(call: Call) -> dict[str, Any]:
-    """Describe one member."""
+    """Describe a member."""
     user = _user(call, call.arguments.text("user"))
     return {"user": user.as_slack(with_email="users:read.email" in call.access.scopes)}
 
 
 def users_lookup_by_email(call: Call) -> dict[str, Any]:
-    """Describe the member who has an e-mail address."""
+    """Describe the member with an e-mail address."""
     email = call.arguments.text("email").lower()
     found = next((user for user in call.workspace.users.values() if user.email == email and not user.is_deleted), None)
     if found is None or not email:
@@ -65,7 +65,7 @@ def usergroups_list(call: Call) -> dict[str, Any]:
 
 
 def usergroups_users_list(call: Call) -> dict[str, Any]:
-    """List who is in a user group."""
+    """List the members of a user group."""
     group = call.workspace.groups.get(call.arguments.text("usergroup"))
     if group is None:
         raise SlackRefused("no_such_subteam")
@@ -73,7 +73,7 @@ def usergroups_users_list(call: Call) -> dict[str, Any]:
 
 
 def conversations_info(call: Call) -> dict[str, Any]:
-    """Describe one conversation; public ones also where the bot is no member."""
+    """Describe a conversation; a public one even if the bot is not a member."""
     channel = call.workspace.channels.get(call.arguments.text("channel"))
     if channel is None or (channel.is_private and BOT_USER not in channel.members):
         raise SlackRefused("channel_not_found")
@@ -84,7 +84,7 @@ def conversations_info(call: Call) -> dict[str, Any]:
 
 
 def conversations_open(call: Call) -> dict[str, Any]:
-    """Open the direct message with one person."""
+    """Open the direct message with a person."""
     wanted = [each for each in call.arguments.text("users", "").split(",") if each]
     if not wanted:
         raise SlackRefused("users_list_not_supplied")

@@ -18,7 +18,7 @@ from bot.demo.slack.workspace import Workspace
 
 
 def make_view(workspace: Workspace, given: Mapping[str, Any], user: str) -> View:
-    """Return a new view of a person, from what the app sent and was taken."""
+    """Return a person's new view from valid JSON of the app."""
     names = workspace.names
     return View(
         id=names.id("V"),
@@ -31,7 +31,7 @@ def make_view(workspace: Workspace, given: Mapping[str, Any], user: str) -> View
 
 
 def changed_view(workspace: Workspace, view: View, given: Mapping[str, Any]) -> View:
-    """Return the view's next version; what was filled in stays where block and element keep their ids."""
+    """Return the view's next version. Values stay if block and element keep their ids."""
     blocks = as_kept(given["blocks"], workspace.names.short)
     kept = {block["block_id"] for block in blocks}
     values = {block_id: value for block_id, value in view.values.items() if block_id in kept}
@@ -60,7 +60,7 @@ def _refuse_taken_name(call: Call, given: Mapping[str, Any], view: View | None =
 
 
 def views_open(call: Call) -> dict[str, Any]:
-    """Open a modal for whoever did what the trigger came from."""
+    """Open a modal for the person whose action caused the trigger."""
     trigger = call.arguments.text("trigger_id")
     given = _given(call, "modal")
     _refuse_taken_name(call, given)
@@ -70,7 +70,7 @@ def views_open(call: Call) -> dict[str, Any]:
 
 
 def views_update(call: Call) -> dict[str, Any]:
-    """Change a view that is open."""
+    """Change an open view."""
     view = call.workspace.view(call.arguments.text("view_id", ""), call.arguments.text("external_id", ""))
     if view is None:
         raise SlackRefused("not_found")
@@ -82,7 +82,7 @@ def views_update(call: Call) -> dict[str, Any]:
 
 
 def views_publish(call: Call) -> dict[str, Any]:
-    """Put a person's App Home in the place of the one they had."""
+    """Replace a person's App Home."""
     user = call.arguments.text("user_id")
     if user not in call.workspace.users:
         raise SlackRefused.arguments("invalid `user_id`")

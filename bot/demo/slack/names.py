@@ -1,6 +1,6 @@
-"""Names nobody else has: message times, ids, secrets. The clock and the randomness are handed in.
+"""Unique ids, message timestamps and secrets, from a clock and a source of randomness.
 
-A message's `ts` is its name: seconds and microseconds, unique and rising within the workspace.
+A message's `ts` is its id: seconds and microseconds, unique and increasing.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from typing import TypeAlias
 from bot.domain.contracts import Clock
 
 RandomBytes: TypeAlias = Callable[[int], bytes]
-"""Returns that many bytes nobody can guess, as `os.urandom` does."""
+"""Returns random bytes, like `os.urandom`."""
 
 MICROSECOND = timedelta(microseconds=1)
 
 
 class Names:
-    """Makes names; two of a kind are never alike."""
+    """Makes unique ids."""
 
     def __init__(self, clock: Clock, random_bytes: RandomBytes) -> None:
         self._clock = clock
@@ -27,7 +27,7 @@ class Names:
         self._counted = 0
 
     def ts(self) -> str:
-        """Return the next message's time, later than every one before it even where the clock stands still.
+        """Return the next message's timestamp, always later than the one before.
 
         Example: `"1732186440.000200"`
         """
@@ -43,12 +43,12 @@ class Names:
         return f"{letter}{self._counted:010d}"
 
     def short(self) -> str:
-        """Return what Slack puts where a block or an element came without an id."""
+        """Return an id for a block or an element that came without one."""
         self._counted += 1
         return f"b{self._counted:04x}"
 
     def secret(self, length: int = 12) -> str:
-        """Return a word nobody can guess, of `length` random bytes."""
+        """Return `length` random bytes in hexadecimal."""
         return self._random_bytes(length).hex()
 
     def envelope(self) -> str:

@@ -1,4 +1,4 @@
-"""The page's own server side: its files, what a person does on it, and the live wire that tells it of changes."""
+"""The server side of the Slack page: its files, what people do on it, and a WebSocket that reports changes."""
 
 from __future__ import annotations
 
@@ -14,30 +14,30 @@ from bot.demo.page_files import PageFiles
 from bot.demo.slack import page_state
 from bot.demo.slack.changes import Change
 from bot.demo.slack.composer import Composer
-from bot.demo.slack.hands import Hands
+from bot.demo.slack.interactions import Interactions
 from bot.demo.slack.page_guard import PageGuard
 from bot.demo.slack.view import View
 from bot.demo.slack.workspace import Workspace
 
 FOLDER = Path(__file__).parent / "page"
 PICTURES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-MOST_WAITING = 2000  # changes that a page which does not read may owe
+MOST_WAITING = 2000  # changes that may queue for a page that does not read
 
 Act = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class Page:
-    """Serves the page of every person; who acts is said in each request, for one browser plays them all."""
+    """Serves the page. Each request says which person acts, because one browser plays them all."""
 
-    def __init__(self, workspace: Workspace, composer: Composer, hands: Hands, guard: PageGuard) -> None:
+    def __init__(self, workspace: Workspace, composer: Composer, hands: Interactions, guard: PageGuard) -> None:
         self._workspace = workspace
         self._composer = composer
-        self._hands = hands
+        self._interactions = hands
         self._files = PageFiles(FOLDER, guard)
-        self._wires: set[web.WebSocketResponse] = set()
+        self._sockets: set[web.WebSocketResponse] = set()
 
     def routes(self) -> list[web.RouteDef]:
-        """Return what the server is to answer."""
+        """Return the routes."""
         acts: dict[str, Act] = {
             "say": self._say,
             "click": self._click,
@@ -51,7 +51,7 @@ class Page:
             web.get("/archives/{channel}/{message}", self._files.index),
             web.get("/page/live", self._live),
             web.get("/page/files/{file}", self._file),
-            *(web.post(f"/page/{name}", self._acting(act)) for name, act in acts.items()),
+            *(web.post(f"/page/{name}", self._handler(act)) for name, act in acts.items()),
         ]
 
     # --- files
@@ -62,10 +62,10 @@ class Page:
             raise web.HTTPNotFound
         if file.content_type in PICTURES:
             return web.Response(body=file.content, content_type=file.content_type)
-        # Anything else may be a document with scripts in it: it is shown as the text it is made of.
+        # Anything else could contain scripts, so it is served as plain text.
         return web.Response(body=file.content, content_type="text/plain", charset="utf-8")
 
-    # --- the live wire
+    # --- the WebSocket
 
     def _who(self, name: str) -> str:
         try:
@@ -75,44 +75,44 @@ class Page:
 
     async def _live(self, request: web.Request) -> web.StreamResponse:
         user = self._who(request.query.get("as", ""))
-        wire = web.WebSocketResponse(heartbeat=30)
-        await wire.prepare(request)
+        socket = web.WebSocketResponse(heartbeat=30)
+        await socket.prepare(request)
         waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
-        def hear(change: Change) -> None:
-            told = page_state.told(self._workspace, change, user, self._composer.commands)
-            if waiting.qsize() >= MOST_WAITING:  # a page that sleeps gets everything anew in place of each change
+        def on_change(change: Change) -> None:
+            update = page_state.update(self._workspace, change, user, self._composer.commands)
+            if waiting.qsize() >= MOST_WAITING:  # a page that fell behind gets the whole state instead
                 while not waiting.empty():
                     waiting.get_nowait()
-                told = self._everything(user)
-            if told is not None:
-                waiting.put_nowait(told)
+                update = self._everything(user)
+            if update is not None:
+                waiting.put_nowait(update)
 
-        stop = self._workspace.changes.listen(hear)
+        stop = self._workspace.changes.listen(on_change)
         waiting.put_nowait(self._everything(user))
-        sender = asyncio.create_task(_send_all(wire, waiting))
-        self._wires.add(wire)
+        sender = asyncio.create_task(_send_all(socket, waiting))
+        self._sockets.add(socket)
         try:
-            async for message in wire:
+            async for message in socket:
                 if message.type is WSMsgType.ERROR:
                     break
         finally:
             stop()
-            self._wires.discard(wire)
+            self._sockets.discard(socket)
             sender.cancel()
-        return wire
+        return socket
 
     def _everything(self, user: str) -> dict[str, Any]:
         return {"kind": "roster", "whole": page_state.whole(self._workspace, user, self._composer.commands)}
 
     async def close(self) -> None:
-        """End every page's wire; a page that is still open comes back by itself."""
-        for wire in list(self._wires):
-            await wire.close()
+        """Close every page's WebSocket. An open page connects again by itself."""
+        for socket in list(self._sockets):
+            await socket.close()
 
     # --- what people do
 
-    def _acting(self, act: Act) -> Callable[[web.Request], Awaitable[web.Response]]:
+    def _handler(self, act: Act) -> Callable[[web.Request], Awaitable[web.Response]]:
         async def handle(request: web.Request) -> web.Response:
             if request.content_type != "application/json":
                 raise web.HTTPUnsupportedMediaType
@@ -134,7 +134,7 @@ class Page:
         message = self._workspace.find(given["channel"], given["ts"])
         if message is None:
             raise LookupError("that message is gone")
-        delivered = await self._hands.click(
+        delivered = await self._interactions.click(
             given["as"], message, given["action_id"], given.get("value"), given.get("block_id")
         )
         return {"failure": delivered.failure}
@@ -146,28 +146,28 @@ class Page:
         return view
 
     async def _click_in_view(self, given: dict[str, Any]) -> Any:
-        delivered = await self._hands.click_in_view(
+        delivered = await self._interactions.click_in_view(
             given["as"], self._view(given), given["action_id"], given.get("value"), given.get("block_id")
         )
         return {"failure": delivered.failure if delivered else ""}
 
     async def _submit(self, given: dict[str, Any]) -> Any:
-        submitted = await self._hands.submit(given["as"], self._view(given), given["values"])
+        submitted = await self._interactions.submit(given["as"], self._view(given), given["values"])
         return {"is_open": submitted.view is not None}
 
     async def _close(self, given: dict[str, Any]) -> Any:
-        await self._hands.close(given["as"], self._view(given))
+        await self._interactions.close(given["as"], self._view(given))
         return {}
 
     async def _home(self, given: dict[str, Any]) -> Any:
-        delivered = await self._hands.open_home(given["as"])
+        delivered = await self._interactions.open_home(given["as"])
         return {"failure": delivered.failure}
 
 
-async def _send_all(wire: web.WebSocketResponse, waiting: asyncio.Queue[dict[str, Any]]) -> None:
-    while not wire.closed:
-        told = await waiting.get()
+async def _send_all(socket: web.WebSocketResponse, waiting: asyncio.Queue[dict[str, Any]]) -> None:
+    while not socket.closed:
+        update = await waiting.get()
         try:
-            await wire.send_str(json.dumps(told))
+            await socket.send_str(json.dumps(update))
         except (ConnectionError, RuntimeError):  # the page went away
             return

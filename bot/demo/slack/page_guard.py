@@ -1,7 +1,7 @@
-"""Who may look at the page: one browser on this machine, which was given the address with its token.
+"""Access control of the page: one browser on this machine, which opened the printed address with its token.
 
-Every request is checked for its Host, so that no foreign name can be pointed at this machine (DNS rebinding); every
-POST and WebSocket of the page for its Origin; and everything but the first visit for the cookie that visit set.
+Every request must have the right Host, against DNS rebinding. Every POST and WebSocket of the page must have the right
+Origin. Everything after the first visit must have the cookie that the first visit set.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Next = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class PageGuard:
-    """Lets in whoever has the token of this run, from this machine's own names."""
+    """Admits requests with this run's token or cookie, sent to loopback names."""
 
     def __init__(self, names: Names) -> None:
         self.token = names.secret(24)
@@ -50,15 +50,15 @@ class PageGuard:
         self._hosts: frozenset[str] = frozenset()
         self._cookie = ""
 
-    def stand_at(self, origin: str) -> None:
-        """Learn the server's own address, once it has one."""
+    def set_origin(self, origin: str) -> None:
+        """Set the server's address, once it is known."""
         port = urlsplit(origin).port
         self._hosts = frozenset({f"127.0.0.1:{port}", f"localhost:{port}"})
-        self._cookie = f"zombie_demo_{port}"  # cookies know hosts and no ports; two demos must not share one
+        self._cookie = f"zombie_demo_{port}"  # cookies ignore the port, and two demos must not share one
 
     @web.middleware
     async def check(self, request: web.Request, handler: Next) -> web.StreamResponse:
-        """Refuse what must not come in; give everything that goes out its headers."""
+        """Refuse forbidden requests, and add the security headers to every response."""
         response = self._refusal(request) or await handler(request)
         if not response.prepared:
             response.headers.update(HEADERS)
@@ -70,7 +70,7 @@ class PageGuard:
         origin = request.headers.get("Origin")
         is_ours = origin is not None and urlsplit(origin).netloc == request.headers["Host"]
         if not request.path.startswith(PAGE_PATHS) and request.path != "/":
-            # The app's side: a bearer token or a ticket guards it, and no browser has business there.
+            # The API: a token or a ticket guards it, and browsers have no business there.
             return web.Response(text="Not for browsers.", status=403) if origin is not None else None
         is_acting = request.method != "GET" or "websocket" in request.headers.get("Upgrade", "").lower()
         if (is_acting or origin is not None) and not is_ours:
@@ -80,12 +80,12 @@ class PageGuard:
         return web.Response(text="Open the address that was printed when the demo started.\n", status=401)
 
     def has_token(self, request: web.Request) -> bool:
-        """Whether this is the first visit, by the printed address."""
+        """Return whether the request has the printed token."""
         return hmac.compare_digest(request.query.get("token", "").encode(), self.token.encode())
 
     def _is_known(self, request: web.Request) -> bool:
         return hmac.compare_digest(request.cookies.get(self._cookie, "").encode(), self._session.encode())
 
     def remember(self, response: web.Response) -> None:
-        """Set the cookie that stands for the token from now on."""
+        """Set the cookie that replaces the token."""
         response.set_cookie(self._cookie, self._session, httponly=True, samesite="Strict", path="/")

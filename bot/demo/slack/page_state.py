@@ -1,4 +1,4 @@
-"""What the page shows one person: everything they may see, and nothing else."""
+"""The state that the page shows to a person: what they may see, and nothing else."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FILES = "/page/files"
 
 
 def roster(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...]) -> dict[str, Any]:
-    """Return who and what is there for this person."""
+    """Return the people and channels that this person sees."""
     return {
         "team": TEAM_NAME,
         "me": user,
@@ -56,7 +56,7 @@ def whole(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...]) -
 
 
 def shown(message: Message) -> dict[str, Any]:
-    """Return a message as the page shows it."""
+    """Return a message's JSON for the page."""
     return {
         **message.as_slack(file_address=FILES),
         "channel": message.channel,
@@ -67,14 +67,16 @@ def shown(message: Message) -> dict[str, Any]:
 
 
 def shown_view(view: View | None) -> dict[str, Any] | None:
-    """Return a view as the page shows it."""
+    """Return a view's JSON for the page."""
     if view is None:
         return None
     return {**view.as_slack(), "errors": view.errors, "trouble": view.trouble, "values": view.values}
 
 
-def told(workspace: Workspace, change: Change, user: str, commands: tuple[SlashCommand, ...]) -> dict[str, Any] | None:
-    """Return a change as this person's page is told it, or None where it is none of their business."""
+def update(
+    workspace: Workspace, change: Change, user: str, commands: tuple[SlashCommand, ...]
+) -> dict[str, Any] | None:
+    """Return a change's JSON for this person's page, None if they may not see it."""
     if change.user not in (None, user):
         return None
     match change.kind, change.thing:

@@ -1,4 +1,4 @@
-"""What the app is told: slash commands, clicks, submitted dialogs and events, in Slack's own shapes.
+"""The payloads that the app receives: slash commands, clicks, submissions and events.
 
 Shapes: https://docs.slack.dev/interactivity/implementing-slash-commands, …/reference/interaction-payloads and
 …/apis/events-api
@@ -26,7 +26,7 @@ def _person(user: User) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Payloads:
-    """Makes payloads, signed with the app's old verification token as Slack still does."""
+    """Makes payloads, with the old verification token that Slack still sends."""
 
     access: Access
     names: Names
@@ -43,7 +43,7 @@ class Payloads:
         }
 
     def command(self, user: User, channel: Channel, command: str, text: str, urls: dict[str, str]) -> dict[str, Any]:
-        """A slash command; `urls` holds its `response_url` and `trigger_id`."""
+        """A slash command. `urls` has its `response_url` and `trigger_id`."""
         return {
             "token": self.access.verification_token,
             "team_id": TEAM_ID,
@@ -92,7 +92,7 @@ class Payloads:
         }
 
     def submission(self, user: User, view: View, trigger_id: str) -> dict[str, Any]:
-        """A dialog that was filled in and sent."""
+        """A submitted modal."""
         return {
             **self._interaction("view_submission", user),
             "trigger_id": trigger_id,
@@ -101,11 +101,11 @@ class Payloads:
         }
 
     def closing(self, user: User, view: View, *, is_cleared: bool) -> dict[str, Any]:
-        """A dialog that was closed without being sent."""
+        """A modal that was closed without submitting."""
         return {**self._interaction("view_closed", user), "view": view.as_slack(), "is_cleared": is_cleared}
 
     def event(self, event: dict[str, Any], at: datetime) -> dict[str, Any]:
-        """Something that happened in the workspace."""
+        """An event of the workspace."""
         return {
             "token": self.access.verification_token,
             "team_id": TEAM_ID,

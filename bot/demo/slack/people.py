@@ -1,4 +1,4 @@
-"""Who and what is in the workspace: its team, people, bot, user groups and channels, in Slack's own shapes.
+"""The workspace's team, users, bot, user groups and channels, with their JSON.
 
 Shapes: https://docs.slack.dev/reference/objects/user-object and …/conversation-object
 """
@@ -19,7 +19,7 @@ SLACKBOT = "USLACKBOT"
 
 @dataclass(frozen=True, slots=True)
 class User:
-    """One member: a person, a guest, somebody of another workspace, or a bot."""
+    """One user: a member, a guest, somebody from another workspace, or a bot."""
 
     id: str
     name: str
@@ -35,11 +35,11 @@ class User:
 
     @property
     def email(self) -> str:
-        """Their e-mail address; a bot has none."""
+        """The e-mail address; a bot has none."""
         return "" if self.is_bot else f"{self.name}@{TEAM_DOMAIN}.example"
 
     def as_slack(self, *, with_email: bool = False) -> dict[str, Any]:
-        """Return the user as `users.info` shows it; the e-mail address is only for those with a scope of its own."""
+        """Return the user as `users.info` shows it. The e-mail address needs its own scope."""
         profile = {"real_name": self.real_name, "display_name": self.name, "team": self.team_id}
         if with_email and self.email:
             profile["email"] = self.email
@@ -64,7 +64,7 @@ class User:
 
 @dataclass(frozen=True, slots=True)
 class UserGroup:
-    """A named group of people, such as the on-call ones."""
+    """A user group, such as the people on call."""
 
     id: str
     handle: str
@@ -87,7 +87,7 @@ class UserGroup:
 
 @dataclass(frozen=True, slots=True)
 class Channel:
-    """One conversation: a channel, or a direct message of a person with the bot (then `person` says whose)."""
+    """One conversation: a channel, or the direct message of `person` with the bot."""
 
     id: str
     name: str
@@ -99,12 +99,12 @@ class Channel:
 
     @property
     def is_direct(self) -> bool:
-        """Whether this is a person's conversation with the bot."""
+        """Whether it is a direct message with the bot."""
         return self.person is not None
 
     @property
     def name_in_payloads(self) -> str:
-        """What Slack calls the conversation in a command or a click."""
+        """The conversation's name in the payloads of commands and clicks."""
         return "directmessage" if self.is_direct else ("privategroup" if self.is_private else self.name)
 
     def as_slack(self) -> dict[str, Any]:

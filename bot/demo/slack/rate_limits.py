@@ -1,7 +1,7 @@
-"""How often a method may be called, as Slack limits it; lenient unless the exact limits are asked for.
+"""Slack's rate limits; switched off by default.
 
 Tiers: https://docs.slack.dev/apis/web-api/rate-limits. chat.postMessage is limited to about one a second in each
-channel with short bursts (three here); everything else by the minute, over the whole app.
+channel, with bursts of three; every other method by the minute.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ POSTS_AT_ONCE = 3.0
 
 
 class RateLimits:
-    """Counts the calls; `are_exact` switches the refusing on and off."""
+    """Counts the calls. `are_exact` switches the limits on."""
 
     def __init__(self, clock: Clock, *, are_exact: bool = False) -> None:
         self._clock = clock
@@ -42,7 +42,7 @@ class RateLimits:
         self._left: dict[str, tuple[float, datetime]] = {}
 
     def wait_seconds(self, method: str, channel: str) -> int:
-        """Count a call and return 0, or how many seconds to wait before the next try; a refused call is not counted."""
+        """Count a call and return 0; or return the seconds to wait, without counting it."""
         if not self.are_exact:
             return 0
         if method == "chat.postMessage":

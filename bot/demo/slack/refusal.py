@@ -1,4 +1,4 @@
-"""Slack's no: one of its error strings, with the details it sends along."""
+"""An error answer of Slack: an error string with details."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class SlackRefused(Exception):
 
     @classmethod
     def listing(cls, error: str, problems: Iterable[str]) -> SlackRefused:
-        """Refuse with the problems listed twice, as Slack does for blocks: plain, and as messages for developers."""
+        """Refuse with the problems listed twice, as Slack does for blocks: in `errors` and in the metadata."""
         found = list(problems)
         return cls(error, errors=found, response_metadata={"messages": [f"[ERROR] {each}" for each in found]})
 
     @classmethod
     def arguments(cls, *problems: str) -> SlackRefused:
-        """Refuse the arguments: `invalid_arguments`, with the reasons in the metadata only."""
+        """Refuse with `invalid_arguments`, with the problems in the metadata."""
         return cls("invalid_arguments", response_metadata={"messages": [f"[ERROR] {each}" for each in problems]})
 
     def body(self) -> dict[str, Any]:

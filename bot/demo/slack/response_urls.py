@@ -1,4 +1,4 @@
-"""Response URLs: answering a command or a click without a token, five times within thirty minutes.
+"""Response URLs: answers to a command or a click without a token, five times within thirty minutes.
 
 Defined in https://docs.slack.dev/interactivity/handling-user-interaction#message_responses
 """
@@ -33,7 +33,7 @@ class _ResponseUrl:
 
 
 class ResponseUrls:
-    """Every response URL that was given out lately."""
+    """The recent response URLs."""
 
     def __init__(self, clock: Clock, names: Names, workspace: Workspace) -> None:
         self.origin = ""
@@ -43,7 +43,7 @@ class ResponseUrls:
         self._given: dict[str, _ResponseUrl] = {}
 
     def give(self, kind: str, channel: str, user: str, original: Message | None = None) -> str:
-        """Return a new address for answers to what a person did; `kind` is `commands` or `actions`."""
+        """Return a new response URL; `kind` is `commands` or `actions`."""
         while len(self._given) >= MOST_KEPT:
             del self._given[next(iter(self._given))]
         ticket = self._names.secret()
@@ -51,9 +51,9 @@ class ResponseUrls:
         return f"{self.origin}/{kind}/{TEAM_ID}/{len(self._given)}/{ticket}"
 
     def receive(self, ticket: str, body: bytes) -> None:
-        """Do what was posted to a response URL.
+        """Apply a POST to a response URL.
 
-        Raises: SlackRefused with `used_url`, `expired_url`, or what is wrong with the message.
+        Raises: SlackRefused with `used_url`, `expired_url`, or the message's error.
         """
         found = self._given.get(ticket)
         if found is None or self._clock() - found.made_at > LIFE:
@@ -87,14 +87,14 @@ class ResponseUrls:
 
 
 def _check(given: dict[str, Any]) -> None:
-    # Slack's allowance for all blocks together does not hold here.
+    # Slack does not limit the total size of the blocks here.
     check_message(str(given.get("text") or ""), given.get("blocks"), given.get("attachments"), in_all=None)
 
 
 def respond(workspace: Workspace, channel: str, user: str, given: dict[str, Any]) -> Message:
-    """Post an app's answer to a person: for them alone, unless it says `in_channel`.
+    """Post an app's answer to a person: only for them, unless it says `in_channel`.
 
-    Raises: SlackRefused with what is wrong with the message.
+    Raises: SlackRefused with the message's error.
     """
     _check(given)
     return workspace.post(

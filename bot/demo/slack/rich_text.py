@@ -1,4 +1,4 @@
-"""Rules of rich text: sections, lists, quotes, preformatted text and what stands in them.
+"""Block Kit's rules for rich text: sections, lists, quotes, preformatted text and their contents.
 
 Defined in https://docs.slack.dev/reference/block-kit/blocks/rich-text-block
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from bot.demo.slack.shapes import anything, boolean, by_type, integer, items, one_of, shape, string
 
-ELEMENTS = 10_000  # Slack names no figure; the size of the whole message is what ends it
+ELEMENTS = 10_000  # Slack documents no limit; the size of the whole message limits it
 
 _STYLES = ("bold", "italic", "strike", "code", "underline", "highlight", "client_highlight", "unlink")
 _STYLE = shape({}, dict.fromkeys(_STYLES, boolean))

@@ -1,4 +1,4 @@
-"""The simulated Slack workspace as a whole: one server on loopback, with everything a test or the demo asks of it."""
+"""The simulated Slack workspace: a server on loopback for the tests and the demo."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from aiohttp import ClientSession, web
 from bot.demo.slack.access import LEAST_SCOPES, Access
 from bot.demo.slack.composer import COMMANDS, Composer, Said, SlashCommand
 from bot.demo.slack.delivery import Delivered, Patience
+from bot.demo.slack.dispatcher import Dispatcher
 from bot.demo.slack.faults import RESPONSE_URL, Faults
-from bot.demo.slack.hands import Hands, Submitted
+from bot.demo.slack.interactions import Interactions, Submitted
 from bot.demo.slack.message import Message
 from bot.demo.slack.names import Names, RandomBytes
 from bot.demo.slack.page import Page
 from bot.demo.slack.page_guard import PageGuard
 from bot.demo.slack.payloads import Payloads
-from bot.demo.slack.post_office import PostOffice
 from bot.demo.slack.rate_limits import RateLimits
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.response_urls import ResponseUrls
@@ -28,7 +28,7 @@ from bot.demo.slack.socket_mode import SocketMode
 from bot.demo.slack.triggers import Triggers
 from bot.demo.slack.uploads import MOST_BYTES, Uploads
 from bot.demo.slack.view import View
-from bot.demo.slack.web_api import Asked, WebApi, cut, suffer
+from bot.demo.slack.web_api import RecordedCall, WebApi, apply_fault, drop_connection
 from bot.demo.slack.workspace import Workspace
 from bot.domain.contracts import Clock
 
@@ -38,7 +38,7 @@ LONG = timedelta(seconds=10)
 
 
 class SlackWorkspace:
-    """A Slack to try things in.
+    """A simulated Slack workspace.
 
     Example: `async with SlackWorkspace.start(clock=clock, random_bytes=os.urandom) as slack: …` and then
     `AsyncWebClient(token=slack.bot_token, base_url=slack.api_url)`
@@ -61,7 +61,7 @@ class SlackWorkspace:
         self.triggers = Triggers(clock, names)
         self.access = Access.grant(names, scopes)
         self.sockets = SocketMode(names, self.faults, self.state.changes, patience)
-        self.office = PostOffice(self.sockets, patience, self.state.changes)
+        self.office = Dispatcher(self.sockets, patience, self.state.changes)
         self.origin = ""
         self._clock, self._names, self._session, self._patience = clock, names, session, patience
         self._urls = ResponseUrls(clock, names, self.state)
@@ -73,9 +73,9 @@ class SlackWorkspace:
         self._composer = Composer(
             self.state, self.office, payloads, self.access, self.triggers, self._urls, clock, commands
         )
-        self._hands = Hands(self.state, self.office, payloads, self.triggers, self._urls, clock)
+        self._interactions = Interactions(self.state, self.office, payloads, self.triggers, self._urls, clock)
         self._guard = PageGuard(names)
-        self.page = Page(self.state, self._composer, self._hands, self._guard)
+        self.page = Page(self.state, self._composer, self._interactions, self._guard)
 
     @classmethod
     @asynccontextmanager
@@ -90,9 +90,9 @@ class SlackWorkspace:
         patience: Patience | None = None,
         exact_limits: bool = False,
     ) -> AsyncIterator[SlackWorkspace]:
-        """Serve a workspace on loopback until the block ends; port 0 lets the kernel choose.
+        """Serve a workspace on loopback for the length of a block; port 0 lets the kernel choose.
 
-        `scopes` are the bot's, `commands` what its manifest registers; `exact_limits` has it refuse as often as Slack.
+        `scopes` are the bot's, `commands` its manifest's slash commands; `exact_limits` switches Slack's limits on.
         """
         async with ClientSession() as session:
             slack = cls(clock, random_bytes, session, scopes, commands, patience or Patience(), exact_limits)
@@ -102,7 +102,7 @@ class SlackWorkspace:
             await runner.setup()
             try:
                 await web.TCPSite(runner, HOST, port).start()
-                slack._stand_at(f"http://{HOST}:{runner.addresses[0][1]}")
+                slack._set_origin(f"http://{HOST}:{runner.addresses[0][1]}")
                 yield slack
             finally:
                 slack._api.closing.set()
@@ -111,10 +111,10 @@ class SlackWorkspace:
                 await slack.page.close()
                 await runner.cleanup()
 
-    def _stand_at(self, origin: str) -> None:
+    def _set_origin(self, origin: str) -> None:
         self.origin = self._api.origin = self.sockets.origin = self._urls.origin = origin
-        self._hands.file_address = f"{origin}/page/files"
-        self._guard.stand_at(origin)
+        self._interactions.file_address = f"{origin}/page/files"
+        self._guard.set_origin(origin)
 
     def _routes(self) -> list[web.RouteDef]:
         return [
@@ -124,20 +124,20 @@ class SlackWorkspace:
 
     async def _receive_response(self, request: web.Request) -> web.Response:
         fault = self.faults.take(RESPONSE_URL)
-        suffered = await suffer(fault, request, self._api.closing)
+        suffered = await apply_fault(fault, request, self._api.closing)
         if suffered is not None:
             return suffered
         try:
             self._urls.receive(request.match_info["ticket"], await request.read())
         except SlackRefused as refused:
             return web.json_response(refused.body(), status=404 if refused.error.endswith("_url") else 400)
-        return cut(request) if fault is not None else web.Response(text="ok")
+        return drop_connection(request) if fault is not None else web.Response(text="ok")
 
-    # --- what the bot is given
+    # --- for the bot's settings
 
     @property
     def api_url(self) -> str:
-        """The Web API's base, as `SLACK_API_URL` takes it."""
+        """The Web API's base address, for `SLACK_API_URL`."""
         return f"{self.origin}/api/"
 
     @property
@@ -152,16 +152,16 @@ class SlackWorkspace:
 
     @property
     def app_token(self) -> str:
-        """The app's token, `xapp-…`, for Socket Mode only."""
+        """The app's token for Socket Mode, `xapp-…`."""
         return self.access.app_token
 
     @property
     def signing_secret(self) -> str:
-        """What signed HTTP is signed with."""
+        """The key of the signatures of signed HTTP."""
         return self.access.signing_secret
 
     def deliver_to(self, url: str) -> SignedHttp:
-        """Bring everything to this address from now on, signed, in place of Socket Mode."""
+        """Deliver by signed HTTP to this address from now on, instead of Socket Mode."""
         way = SignedHttp(url, self.signing_secret, self._clock, self._names, self.faults, self._patience, self._session)
         self.office.way = way
         return way
@@ -175,31 +175,31 @@ class SlackWorkspace:
     async def click(
         self, user: str, message: Message, action_id: str, value: Any = None, block_id: str | None = None
     ) -> Delivered:
-        """Click a button, or choose `value` in a menu of a message; see `Hands.click`."""
-        return await self._hands.click(user, message, action_id, value, block_id)
+        """Click a button, or choose `value` in a menu of a message; see `Interactions.click`."""
+        return await self._interactions.click(user, message, action_id, value, block_id)
 
     async def click_in_view(
         self, user: str, view: View, action_id: str, value: Any = None, block_id: str | None = None
     ) -> Delivered | None:
-        """Click or choose in a modal or the App Home; see `Hands.click_in_view`."""
-        return await self._hands.click_in_view(user, view, action_id, value, block_id)
+        """Click or choose in a modal or the App Home; see `Interactions.click_in_view`."""
+        return await self._interactions.click_in_view(user, view, action_id, value, block_id)
 
     async def submit(self, user: str, view: View, values: Mapping[str, Any] | None = None) -> Submitted:
-        """Fill in a modal and send it; see `Hands.submit`."""
-        return await self._hands.submit(user, view, values)
+        """Fill in a modal and submit it; see `Interactions.submit`."""
+        return await self._interactions.submit(user, view, values)
 
     async def close(self, user: str, view: View) -> Delivered | None:
-        """Close a modal without sending it."""
-        return await self._hands.close(user, view)
+        """Close a modal without submitting it."""
+        return await self._interactions.close(user, view)
 
     async def open_home(self, user: str) -> Delivered:
-        """Look at the app's own page."""
-        return await self._hands.open_home(user)
+        """Open the App Home."""
+        return await self._interactions.open_home(user)
 
-    # --- what a test looks at
+    # --- for tests
 
     def messages(self, channel: str, user: str | None = None) -> list[Message]:
-        """Return a conversation's messages, replies too; those for one person alone only for that `user`."""
+        """Return a conversation's messages and replies, with the ephemeral ones of `user`."""
         return self.state.messages(channel, user)
 
     def thread(self, message: Message) -> list[Message]:
@@ -207,7 +207,7 @@ class SlackWorkspace:
         return self.state.thread(message.channel, message.thread_ts or message.ts)
 
     def modal(self, user: str) -> View | None:
-        """Return the modal a person has in front of them."""
+        """Return the modal that a person sees."""
         stack = self.state.modals.get(self.state.user(user).id)
         return stack[-1] if stack else None
 
@@ -215,10 +215,10 @@ class SlackWorkspace:
         """Return a person's App Home."""
         return self.state.homes.get(self.state.user(user).id)
 
-    def asked(self, method: str = "") -> list[Asked]:
-        """Return the Web API calls so far, or those of one method."""
+    def asked(self, method: str = "") -> list[RecordedCall]:
+        """Return the Web API calls so far, or only those of a method."""
         return [each for each in self._api.asked if method in ("", each.method)]
 
     async def until(self, question: Callable[[], T | None], timeout: timedelta = LONG, what: str = "a condition") -> T:
-        """Wait until the answer to a question is truthy, and return it. Raises: TimeoutError."""
+        """Wait until the function returns something truthy, and return that. Raises: TimeoutError."""
         return await self.state.changes.until(question, timeout, what)

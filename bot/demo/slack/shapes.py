@@ -1,6 +1,6 @@
-"""Rules about JSON, put together from small ones, that complain in the words of Slack's own validator.
+"""Validation rules for JSON, composed from small ones, with the messages of Slack's own validator.
 
-The words (`must be less than 3001 characters [json-pointer:/blocks/0/text/text]`) are those of the `errors` and
+The messages (`must be less than 3001 characters [json-pointer:/blocks/0/text/text]`) are those of the `errors` and
 `response_metadata.messages` that the Web API returns with `invalid_blocks` and `invalid_arguments`.
 """
 
@@ -11,11 +11,11 @@ from typing import Any, TypeAlias
 
 Problem: TypeAlias = str
 Rule: TypeAlias = Callable[[Any, str], Iterable[Problem]]
-"""Looks at a value found at a JSON pointer and yields what is wrong with it; nothing means it is fine."""
+"""Checks a value at a JSON pointer and yields its problems, none if it is valid."""
 
 
 def problem(says: str, at: str) -> Problem:
-    """Return one complaint in Slack's form.
+    """Return a problem in Slack's format.
 
     Example: `problem("must provide a string", "/blocks/0") == "must provide a string [json-pointer:/blocks/0]"`
     """
@@ -43,7 +43,7 @@ def boolean(value: Any, at: str) -> Iterable[Problem]:
 
 
 def integer(least: int, most: int) -> Rule:
-    """A whole number between two others, both included."""
+    """A whole number from `least` to `most`."""
 
     def rule(value: Any, at: str) -> Iterable[Problem]:
         if not isinstance(value, int) or isinstance(value, bool):
@@ -57,7 +57,7 @@ def integer(least: int, most: int) -> Rule:
 
 
 def one_of(*allowed: str) -> Rule:
-    """One of a few words."""
+    """One of these words."""
 
     def rule(value: Any, at: str) -> Iterable[Problem]:
         if not isinstance(value, str):
@@ -69,7 +69,7 @@ def one_of(*allowed: str) -> Rule:
 
 
 def items(of: Rule, most: int, least: int = 1) -> Rule:
-    """An array whose every item keeps one rule."""
+    """An array of `least` to `most` items, each valid by one rule."""
 
     def rule(value: Any, at: str) -> Iterable[Problem]:
         if not isinstance(value, Sequence) or isinstance(value, str):
@@ -86,7 +86,7 @@ def items(of: Rule, most: int, least: int = 1) -> Rule:
 
 
 def shape(required: Mapping[str, Rule], optional: Mapping[str, Rule] | None = None) -> Rule:
-    """An object with these fields and no others."""
+    """An object with exactly these required and optional fields."""
     known = {**required, **(optional or {})}
 
     def rule(value: Any, at: str) -> Iterable[Problem]:
@@ -106,7 +106,7 @@ def shape(required: Mapping[str, Rule], optional: Mapping[str, Rule] | None = No
 
 
 def by_type(kinds: Mapping[str, Rule]) -> Rule:
-    """An object whose `type` says which rule it keeps."""
+    """An object whose `type` selects its rule."""
 
     def rule(value: Any, at: str) -> Iterable[Problem]:
         if not isinstance(value, Mapping):
@@ -122,18 +122,18 @@ def by_type(kinds: Mapping[str, Rule]) -> Rule:
 
 
 def matching(rule: Rule) -> Rule:
-    """Say first that no schema matched, as Slack does for what may be of several kinds, then why."""
+    """Report that no schema matched, as Slack does for values of several kinds, and then the problems."""
 
-    def told(value: Any, at: str) -> Iterable[Problem]:
+    def matched(value: Any, at: str) -> Iterable[Problem]:
         if found := list(rule(value, at)):
             yield problem("failed to match all allowed schemas", at)
             yield from found
 
-    return told
+    return matched
 
 
 def both(*rules: Rule) -> Rule:
-    """Keep every one of several rules; the later ones are only looked at where the earlier ones are kept."""
+    """Several rules in order; the first that finds problems ends the check."""
 
     def rule(value: Any, at: str) -> Iterable[Problem]:
         for each in rules:
@@ -145,5 +145,5 @@ def both(*rules: Rule) -> Rule:
 
 
 def anything(value: Any, at: str) -> Iterable[Problem]:
-    """Whatever it is."""
+    """Any value."""
     return ()

@@ -1,4 +1,4 @@
-"""Signed HTTP: commands, interactions and events POSTed to the app's own address.
+"""Signed HTTP: commands, interactions and events are POSTed to the app's address.
 
 The signature: https://docs.slack.dev/authentication/verifying-requests-from-slack
 """
@@ -23,13 +23,13 @@ from bot.domain.contracts import Clock
 
 
 def sign(secret: str, timestamp: int, body: bytes) -> dict[str, str]:
-    """Return the headers that prove a request comes from Slack."""
+    """Return the signature headers of a request."""
     digest = hmac.new(secret.encode(), f"v0:{timestamp}:".encode() + body, hashlib.sha256).hexdigest()
     return {"X-Slack-Request-Timestamp": str(timestamp), "X-Slack-Signature": f"v0={digest}"}
 
 
 class SignedHttp:
-    """Brings everything to one address, such as `https://bot.example/slack/events`."""
+    """Delivers to an address, such as `https://bot.example/slack/events`."""
 
     def __init__(
         self,
@@ -50,16 +50,16 @@ class SignedHttp:
         self._session = session
 
     async def verify(self) -> bool:
-        """Ask the address whether it is the app's, as Slack does when it is typed in."""
+        """Send a URL verification, as Slack does when an address is configured."""
         challenge = self._names.secret()
         body = json.dumps({"type": "url_verification", "token": "", "challenge": challenge}).encode()
         status, answer = await self._post(body, JSON, {})
         return status == 200 and (answer or {}).get("challenge", (answer or {}).get("text")) == challenge
 
-    async def bring(
+    async def deliver(
         self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
     ) -> Delivered:
-        """POST one payload; every 2xx within the time is an acknowledgement."""
+        """POST a payload. Any 2xx in time is an acknowledgement."""
         if kind == "slash_commands":
             body, content_type = urlencode(payload).encode(), FORM
         elif kind == "interactive":

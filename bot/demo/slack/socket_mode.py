@@ -1,4 +1,4 @@
-"""Socket Mode: the app's WebSockets, the envelopes on them and their acknowledgements.
+"""Socket Mode: the app's WebSockets, their envelopes and acknowledgements.
 
 Defined in https://docs.slack.dev/apis/events-api/using-socket-mode
 """
@@ -27,11 +27,11 @@ HOST = "applink-demo"
 class _Connection:
     socket: web.WebSocketResponse
     transport: asyncio.Transport | None
-    is_leaving: bool = False  # it was told to disconnect; new envelopes go elsewhere
+    is_leaving: bool = False  # asked to disconnect; it gets no new envelopes
 
 
 class SocketMode:
-    """Every connection of the app; each envelope goes to one of them, in turn."""
+    """The app's connections. Each envelope goes to one of them, round-robin."""
 
     def __init__(self, names: Names, faults: Faults, changes: Changes, patience: Patience) -> None:
         self.origin = ""
@@ -46,17 +46,17 @@ class SocketMode:
 
     @property
     def connections(self) -> int:
-        """How many connections take envelopes now."""
+        """The number of connections that accept envelopes."""
         return sum(not each.is_leaving and not each.socket.closed for each in self._connections)
 
     def ticket(self) -> str:
-        """Return the address of one new connection, good once."""
+        """Return the address for a new connection. It works once."""
         ticket = self._names.secret()
         self._tickets.add(ticket)
         return f"{self.origin.replace('http', 'ws', 1)}/link/?ticket={ticket}&app_id={APP_ID}"
 
     async def serve(self, request: web.Request) -> web.StreamResponse:
-        """Hold one connection of the app until it ends."""
+        """Serve a connection of the app until it ends."""
         ticket = request.query.get("ticket", "")
         if ticket not in self._tickets:
             raise web.HTTPForbidden(text="no such ticket")
@@ -65,7 +65,7 @@ class SocketMode:
         await socket.prepare(request)
         connection = _Connection(socket, request.transport)
         if len(self._connections) >= MOST_CONNECTIONS:
-            await _tell(socket, _disconnect("too_many_websockets"))
+            await _send_json(socket, _disconnect("too_many_websockets"))
             await socket.close()
             return socket
         self._connections.append(connection)
@@ -76,7 +76,7 @@ class SocketMode:
                 "debug_info": {"host": HOST, "approximate_connection_time": 18060},
                 "connection_info": {"app_id": APP_ID},
             }
-            await _tell(socket, hello)
+            await _send_json(socket, hello)
             self._changes.wake()
             async for message in socket:
                 if message.type is WSMsgType.TEXT:
@@ -98,10 +98,10 @@ class SocketMode:
             payload = given.get("payload")
             pending.set_result(payload if isinstance(payload, dict) else {})
 
-    async def bring(
+    async def deliver(
         self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
     ) -> Delivered:
-        """Send one envelope and wait for its acknowledgement."""
+        """Send an envelope and wait for its acknowledgement."""
         envelope: dict[str, Any] = {
             "envelope_id": self._names.envelope(),
             "type": kind,
@@ -133,27 +133,27 @@ class SocketMode:
             if not ready:
                 return False
             self._turn += 1
-            if await _tell(ready[self._turn % len(ready)].socket, envelope):
+            if await _send_json(ready[self._turn % len(ready)].socket, envelope):
                 return True
         return False
 
-    # --- what goes wrong
+    # --- faults
 
     async def disconnect(self, reason: str = "refresh_requested") -> None:
-        """Tell every connection to go, as Slack does every few hours; after `warning` they still work for a while."""
+        """Ask every connection to disconnect, as Slack does every few hours. After `warning` they keep working."""
         for connection in list(self._connections):
             connection.is_leaving = reason != "warning"
-            await _tell(connection.socket, _disconnect(reason))
+            await _send_json(connection.socket, _disconnect(reason))
 
     def drop(self) -> None:
-        """Cut every connection without a word, as a network does."""
+        """Abort every connection, as a broken network does."""
         for connection in list(self._connections):
             connection.is_leaving = True
             if connection.transport is not None:
                 connection.transport.abort()
 
     async def close(self) -> None:
-        """End every connection politely."""
+        """Close every connection."""
         for connection in list(self._connections):
             await connection.socket.close()
 
@@ -162,7 +162,7 @@ def _disconnect(reason: str) -> dict[str, Any]:
     return {"type": "disconnect", "reason": reason, "debug_info": {"host": HOST}}
 
 
-async def _tell(socket: web.WebSocketResponse, what: dict[str, Any]) -> bool:
+async def _send_json(socket: web.WebSocketResponse, what: dict[str, Any]) -> bool:
     try:
         await socket.send_str(json.dumps(what))
     except (ConnectionError, RuntimeError):  # it ended meanwhile

@@ -1,4 +1,4 @@
-"""Trigger ids: the right to open one modal for one person, for three seconds after they did something.
+"""Trigger ids. Each allows one modal for one person, within three seconds of their action.
 
 Defined in https://docs.slack.dev/interactivity/handling-user-interaction#modal_responses
 """
@@ -24,16 +24,16 @@ class _Trigger:
 
 
 class Triggers:
-    """Every trigger that was given out lately."""
+    """The recent trigger ids."""
 
     def __init__(self, clock: Clock, names: Names) -> None:
         self._clock = clock
         self._names = names
         self._given: dict[str, _Trigger] = {}
-        self.are_dead = False  # a fault: every trigger is too old when it is used
+        self.are_dead = False  # a fault: every trigger counts as expired
 
     def give(self, user: str) -> str:
-        """Return a new trigger id for what this person just did."""
+        """Return a new trigger id for this person's action."""
         while len(self._given) >= MOST_KEPT:
             del self._given[next(iter(self._given))]
         now = self._clock()
@@ -42,7 +42,7 @@ class Triggers:
         return trigger
 
     def use(self, trigger: str) -> str:
-        """Return whose trigger this is, and use it up.
+        """Use a trigger up and return its person.
 
         Raises: SlackRefused with `invalid_trigger_id`, `exchanged_trigger_id` or `expired_trigger_id`.
         """

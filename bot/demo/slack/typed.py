@@ -1,4 +1,4 @@
-"""What a person types, as Slack keeps it: escaped, with mentions as control sequences; and who a text would notify.
+"""Typed text as Slack stores it: escaped, with mentions as control sequences; and whom a message notifies.
 
 Defined in https://docs.slack.dev/messaging/formatting-message-text
 """
@@ -18,27 +18,27 @@ _MENTION = re.compile(r"<(@[UW][A-Z0-9]+|!subteam\^S[A-Z0-9]+|!(?:channel|here|e
 
 
 def escape(text: str) -> str:
-    """Return the text with the three characters escaped that mean something to Slack."""
+    """Return the text with Slack's three special characters escaped."""
     return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def as_typed(workspace: Workspace, text: str) -> str:
-    """Return a person's text as Slack keeps it: `@bob` becomes a mention, `<!channel>` stays harmless words."""
+    """Return typed text as Slack stores it: `@bob` becomes a mention, a typed `<!channel>` stays plain text."""
     users = {user.name: f"<@{user.id}>" for user in workspace.users.values()}
     groups = {group.handle: f"<!subteam^{group.id}>" for group in workspace.groups.values()}
     people = {**users, **groups, **{word: f"<!{word}>" for word in _EVERYBODY}}
     places = {each.name: f"<#{each.id}|{each.name}>" for each in workspace.channels.values() if not each.is_direct}
 
-    def told(found: re.Match[str]) -> str:
+    def replaced(found: re.Match[str]) -> str:
         known = people if found[1] == "@" else places
         name = found[2].rstrip(".-")
         return known[name] + found[2][len(name) :] if name in known else found[0]
 
-    return _NAME.sub(told, escape(text))
+    return _NAME.sub(replaced, escape(text))
 
 
 def as_commanded(workspace: Workspace, text: str) -> str:
-    """Return what follows a slash command that escapes: `@bob` becomes `<@U…|bob>`.
+    """Return the text of an escaping slash command: `@bob` becomes `<@U…|bob>`.
 
     Defined in https://docs.slack.dev/interactivity/implementing-slash-commands
     """
@@ -48,9 +48,9 @@ def as_commanded(workspace: Workspace, text: str) -> str:
 
 
 def mentions(message: Message) -> list[str]:
-    """Return whom a message notifies: members' and groups' ids, and `channel`, `here`, `everyone`.
+    """Return whom a message notifies: ids of users and groups, and `channel`, `here`, `everyone`.
 
-    Slack acts on control sequences in the text, in mrkdwn and in rich text; in plain text they are mere words.
+    Slack acts on control sequences in the text, in mrkdwn and in rich text, and not in plain text.
     """
     found = _mentions_in(message.text)
     for block in message.all_blocks:

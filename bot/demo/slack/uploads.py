@@ -1,4 +1,4 @@
-"""Files on their way in: asked for, sent to an address of their own, then completed.
+"""File uploads: requested, sent to their own address, then completed.
 
 The three steps: https://docs.slack.dev/messaging/working-with-files#upload
 """
@@ -26,7 +26,7 @@ class _Upload:
 
 
 class Uploads:
-    """Every upload that was begun and not completed."""
+    """The uploads that are not completed."""
 
     def __init__(self, clock: Clock, names: Names) -> None:
         self._clock = clock
@@ -34,7 +34,7 @@ class Uploads:
         self._by_ticket: dict[str, _Upload] = {}
 
     def begin(self, name: str, length_bytes: int, alt_text: str, snippet_type: str) -> tuple[str, str]:
-        """Return the ticket under which the content may be sent, and the file's id.
+        """Start an upload. Return its ticket and the file's id.
 
         Raises: SlackRefused with `missing_argument`, `alt_txt_too_large`, `snippet_too_large` or
         `file_upload_size_restricted`.
@@ -54,7 +54,7 @@ class Uploads:
         return ticket, file.id
 
     def receive(self, ticket: str, content: bytes) -> bool:
-        """Take a file's content; whether there was such an upload and the length is as it was announced."""
+        """Receive a file's content. Return False if there is no such upload or the length is wrong."""
         upload = self._by_ticket.get(ticket)
         if upload is None or len(content) != upload.length_bytes:
             return False
@@ -62,7 +62,7 @@ class Uploads:
         return True
 
     def complete(self, file_id: str, title: str) -> File:
-        """Return a file whose content has come. Raises: SlackRefused with `file_not_found`."""
+        """Return a file whose content was received. Raises: SlackRefused with `file_not_found`."""
         for ticket, upload in self._by_ticket.items():
             if upload.file.id == file_id and upload.is_sent:
                 del self._by_ticket[ticket]

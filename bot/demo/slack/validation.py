@@ -1,8 +1,8 @@
-"""What Slack says to a message or a view before it takes it: nothing, or a refusal in its own words.
+"""Slack's validation of messages and views.
 
 Limits and error strings: https://docs.slack.dev/reference/methods/chat.postMessage, …/chat.update and …/views.open.
-Two limits are not documented and stand here as measured by others: a text of more than 4,000 characters is refused
-(once it was cut at 40,000), and so are blocks whose JSON is longer than about 13,200 characters.
+Two limits are not documented but known from measurements: a text of more than 4,000 characters is refused, and so are
+blocks whose JSON is longer than about 13,200 characters.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _HOME = shape({"type": anything, "blocks": _VIEW_BLOCKS}, _ANY_VIEW)
 
 
 def check_message(text: str, blocks: Any, attachments: Any = None, *, in_all: int | None = BLOCKS_CHARACTERS) -> None:
-    """Take a message's content or refuse it; `in_all` is how long its blocks may be together, where that is limited.
+    """Validate a message's content; `in_all` is the limit for all of its blocks together, None for no limit.
 
     Raises: SlackRefused with `no_text`, `msg_too_long`, `invalid_blocks`, `invalid_blocks_format`,
     `msg_blocks_too_long`, `invalid_attachments` or `too_many_attachments`.
@@ -77,7 +77,7 @@ def check_message(text: str, blocks: Any, attachments: Any = None, *, in_all: in
 
 
 def check_blocks(blocks: Any) -> None:
-    """Take a message's blocks or refuse them.
+    """Validate a message's blocks.
 
     Raises: SlackRefused with `invalid_blocks`, `invalid_blocks_format`, or `invalid_attachments` for a second table.
     """
@@ -90,7 +90,7 @@ def check_blocks(blocks: Any) -> None:
 
 
 def check_view(view: Any, kind: str) -> None:
-    """Take a modal or an App Home (`kind` is `modal` or `home`), or refuse it.
+    """Validate a modal or an App Home (`kind` is `modal` or `home`).
 
     Raises: SlackRefused with `invalid_arguments` or `view_too_large`.
     """
@@ -108,5 +108,5 @@ def check_view(view: Any, kind: str) -> None:
 
 
 def characters_in(blocks: Any) -> int:
-    """Return how much of Slack's allowance for a whole message these blocks take."""
+    """Return the size of blocks, as it counts towards Slack's limit for a message."""
     return len(json.dumps(blocks, ensure_ascii=False, separators=(",", ":")))

@@ -1,4 +1,4 @@
-"""A modal or an App Home as the workspace keeps it, in Slack's own shape.
+"""Modals and App Homes, with their JSON.
 
 Shape: https://docs.slack.dev/reference/views
 """
@@ -18,7 +18,7 @@ SWITCHES = ("clear_on_close", "notify_on_close", "submit_disabled")
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """One view of one person; `hash` changes with every version of it, `values` is what was filled in."""
+    """One view of a person. `hash` changes with every version; `values` are the filled-in values."""
 
     id: str
     user: str
@@ -29,22 +29,22 @@ class View:
     values: dict[str, dict[str, Block]] = field(default_factory=dict)
     root_id: str = ""
     previous_id: str | None = None
-    errors: dict[str, str] = field(default_factory=dict)  # by block, as the app answered a submission
-    trouble: str = ""  # what Slack itself tells under the form when the app's answer was none or bad
+    errors: dict[str, str] = field(default_factory=dict)  # by block, from the app's answer to a submission
+    trouble: str = ""  # Slack's own error, when the app did not answer or answered badly
 
     @property
     def callback_id(self) -> str:
-        """The app's own name for this view."""
+        """The app's name for this view."""
         return str(self.fields.get("callback_id", ""))
 
     @property
     def private_metadata(self) -> str:
-        """What the app put away in it."""
+        """The app's hidden data."""
         return str(self.fields.get("private_metadata", ""))
 
     @property
     def tells_when_closed(self) -> bool:
-        """Whether the app wants to hear when a person closes it."""
+        """Whether the app is notified when a person closes it."""
         return bool(self.fields.get("notify_on_close"))
 
     def as_slack(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""The Web API over HTTP: a token, a method, its arguments, and Slack's answer.
+"""The Web API over HTTP.
 
 Defined in https://docs.slack.dev/apis/web-api
 """
@@ -37,8 +37,8 @@ MOST_REMEMBERED = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
-    """One call as it was remembered: what was asked when, and what was answered; `error` is empty where it was `ok`."""
+class RecordedCall:
+    """One call that was made. `error` is empty if the answer was `ok`."""
 
     method: str
     arguments: Mapping[str, Any]
@@ -47,15 +47,15 @@ class Asked:
     error: str
 
 
-async def suffer(fault: Fault | None, request: web.Request, closing: asyncio.Event) -> web.Response | None:
-    """Let a fault that comes before the effect happen; None when the call goes on."""
+async def apply_fault(fault: Fault | None, request: web.Request, closing: asyncio.Event) -> web.Response | None:
+    """Apply a fault that comes before the call's effect. None: the call goes on."""
     if fault is None or fault.is_after_effect:
         return None
     if fault.wait:
         with suppress(TimeoutError):
             await asyncio.wait_for(closing.wait(), fault.wait.total_seconds())
     if fault.is_silent:
-        return cut(request)
+        return drop_connection(request)
     if fault.status == 429:
         headers = {"Retry-After": str(fault.retry_after_seconds)}
         return web.json_response({"ok": False, "error": "ratelimited"}, status=429, headers=headers)
@@ -66,15 +66,15 @@ async def suffer(fault: Fault | None, request: web.Request, closing: asyncio.Eve
     return None
 
 
-def cut(request: web.Request) -> web.Response:
-    """Cut the connection in place of answering."""
+def drop_connection(request: web.Request) -> web.Response:
+    """Close the connection without an answer."""
     if request.transport is not None:
         request.transport.abort()
     return web.Response()
 
 
 class WebApi:
-    """Answers `/api/METHOD` and takes uploads; `asked` remembers the calls."""
+    """Answers `/api/METHOD` and receives uploads. `asked` are the calls so far."""
 
     def __init__(
         self,
@@ -87,7 +87,7 @@ class WebApi:
         clock: Clock,
         connect: Callable[[], str],
     ) -> None:
-        self.asked: deque[Asked] = deque(maxlen=MOST_REMEMBERED)
+        self.asked: deque[RecordedCall] = deque(maxlen=MOST_REMEMBERED)
         self.origin = ""
         self.closing = asyncio.Event()
         self._workspace = workspace
@@ -100,7 +100,7 @@ class WebApi:
         self._connect = connect
 
     def routes(self) -> list[web.RouteDef]:
-        """Return what the server is to answer."""
+        """Return the routes."""
         return [
             web.route("*", "/api/{method}", self.answer),
             web.route("*", "/api/", self.answer),
@@ -108,18 +108,18 @@ class WebApi:
         ]
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Answer one call, faults and limits included."""
+        """Answer a call, with its faults and rate limits."""
         method = request.match_info.get("method", "")
         if method not in HANDLERS:
             return web.json_response({"ok": False, "error": "unknown_method", "req_method": method})
         fault = self._faults.take(method)
         body = await request.read()
         arguments: dict[str, Any] = {}
-        suffered = await suffer(fault, request, self.closing)
+        suffered = await apply_fault(fault, request, self.closing)
         if suffered is None:
             response = self._answer(method, request, body, arguments)
             if fault is not None and fault.is_after_effect:
-                response = cut(request)
+                response = drop_connection(request)
         else:
             response = suffered
             arguments.update(_readable(request, body))
@@ -158,11 +158,11 @@ class WebApi:
         elif '"ok": false' in (text := response.text or ""):
             error = text.partition('"error": "')[2].partition('"')[0]
         known = {name: value for name, value in arguments.items() if name != "token"}
-        self.asked.append(Asked(method, known, self._clock(), response.status, error))
+        self.asked.append(RecordedCall(method, known, self._clock(), response.status, error))
 
     async def receive_upload(self, request: web.Request) -> web.Response:
-        """Take a file's content, raw or as the one part of a form."""
-        suffered = await suffer(self._faults.take(UPLOAD), request, self.closing)
+        """Receive a file's content, raw or as the only part of a form."""
+        suffered = await apply_fault(self._faults.take(UPLOAD), request, self.closing)
         if suffered is not None:
             return suffered
         content = await request.read()

@@ -1,4 +1,4 @@
-"""The workspace's whole state: people, channels, messages, files and views, in memory."""
+"""The state of the workspace, in memory: users, channels, messages, files and views."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from bot.demo.slack.view import View
 
 
 class Workspace:
-    """What is in the workspace; every change is told to whoever listens.
+    """The state of the workspace. Every change is announced through `changes`.
 
-    Who may do what is not decided here: the Web API refuses, a person's hands are bound by what the client offers.
+    Permissions are checked by the Web API and by the interactions, not here.
     """
 
     def __init__(self, names: Names) -> None:
@@ -28,7 +28,7 @@ class Workspace:
         self.channels: dict[str, Channel] = {channel.id: channel for channel in CHANNELS}
         self.files: dict[str, File] = {}
         self.homes: dict[str, View] = {}
-        self.modals: dict[str, list[View]] = {}  # of each person, the one in sight last
+        self.modals: dict[str, list[View]] = {}  # each person's stack, the visible one last
         self._messages: dict[str, dict[str, Message]] = {channel.id: {} for channel in CHANNELS}
 
     # --- people and channels
@@ -48,7 +48,7 @@ class Workspace:
         raise LookupError(f"no channel {name!r} here")
 
     def direct(self, user: str) -> Channel:
-        """Return a person's conversation with the bot, opening it where there is none yet."""
+        """Return a person's direct message with the bot, and open it if there is none."""
         person = self.user(user)
         for channel in self.channels.values():
             if channel.person == person.id:
@@ -56,20 +56,20 @@ class Workspace:
         return self.add_channel(Channel(self.names.id("D"), person.name, (person.id, BOT.id), person=person.id))
 
     def add_channel(self, channel: Channel) -> Channel:
-        """Open a conversation, or put a changed one in its place."""
+        """Add or replace a conversation."""
         self.channels[channel.id] = channel
         self._messages.setdefault(channel.id, {})
         self.changes.tell(Change("roster"))
         return channel
 
     def add_user(self, user: User) -> User:
-        """Let somebody in, or put a changed member in their place."""
+        """Add or replace a user."""
         self.users[user.id] = user
         self.changes.tell(Change("roster"))
         return user
 
     def set_member(self, channel: str, user: str, *, member: bool) -> Channel:
-        """Let somebody into a channel, or out of it."""
+        """Add somebody to a channel, or remove them."""
         found = self.channel(channel)
         others = tuple(each for each in found.members if each != self.user(user).id)
         return self.add_channel(replace(found, members=(*others, self.user(user).id) if member else others))
@@ -77,7 +77,7 @@ class Workspace:
     # --- messages
 
     def post(self, channel: str, user: str, text: str, **parts: Any) -> Message:
-        """Put a new message into a channel; `parts` are further fields of `Message`."""
+        """Post a message to a channel; `parts` are further fields of `Message`."""
         parts["blocks"] = as_kept(parts.get("blocks") or (), self.names.short)
         parts["attachments"] = tuple(
             {**part, **({"blocks": list(as_kept(part["blocks"], self.names.short))} if part.get("blocks") else {})}
@@ -96,7 +96,7 @@ class Workspace:
         return self._keep(replace(message, edited_ts=self.names.ts(), **parts))
 
     def delete(self, message: Message) -> None:
-        """Take a message away; where a thread hangs on it, a tombstone stays."""
+        """Delete a message. If it has replies, a tombstone stays."""
         if self.thread(message.channel, message.ts)[1:]:
             gone = replace(
                 message, text="This message was deleted.", blocks=(), attachments=(), files=(), is_deleted=True
@@ -112,11 +112,11 @@ class Workspace:
         return message
 
     def find(self, channel: str, ts: str) -> Message | None:
-        """Return one message, or None when there is none of that name."""
+        """Return a message, None if there is no such message."""
         return self._messages.get(channel, {}).get(ts)
 
     def messages(self, channel: str, user: str | None = None) -> list[Message]:
-        """Return a conversation's messages in their order; of those for one person alone only this `user`'s."""
+        """Return a conversation's messages in order, with the ephemeral ones of `user`."""
         everything = self._messages[self.channel(channel).id].values()
         person = self.user(user).id if user else None
         return [each for each in everything if each.only_for in (None, person)]
@@ -135,12 +135,12 @@ class Workspace:
         return view
 
     def set_modals(self, user: str, stack: list[View]) -> None:
-        """Show a person these modals, the last on top; an empty list closes all."""
+        """Show a person these modals, the last on top. An empty list closes all."""
         self.modals[user] = stack
         self.changes.tell(Change("modals", stack, user))
 
     def replace_view(self, view: View) -> View:
-        """Put a changed view in the place of its former version."""
+        """Replace a view with its new version."""
         if self.homes.get(view.user, view).id == view.id and view.kind == "home":
             return self.publish(view)
         stack = [view if each.id == view.id else each for each in self.modals.get(view.user, [])]
@@ -148,7 +148,7 @@ class Workspace:
         return view
 
     def view(self, view_id: str = "", external_id: str = "") -> View | None:
-        """Return an open modal or an App Home by its id, or by the app's own."""
+        """Return an open modal or an App Home by its id, or by the app's external id."""
         everything = [*self.homes.values(), *(view for stack in self.modals.values() for view in stack)]
         for view in everything:
             if view.id == view_id or (external_id and view.fields.get("external_id") == external_id):

@@ -3,13 +3,13 @@
 import tomllib
 from pathlib import Path
 
-from bot.app.lab_demo import POLICY_HERE, LabCast
+from bot.app.lab_demo import POLICY_HERE, LabDemoNodes
 from bot.lab.lab import Lab
 from bot.lab.node import LabNode
 from bot.lab.process import Process
 
 
-def test_cast_has_copies_of_the_labs_files_and_the_way_in(tmp_path: Path) -> None:
+def test_nodes_have_copies_of_the_labs_files_and_an_ssh_command(tmp_path: Path) -> None:
     place, folder = tmp_path / "lab", tmp_path / "demo"
     (place / "nodes/lab-1").mkdir(parents=True)
     folder.mkdir()
@@ -18,12 +18,12 @@ def test_cast_has_copies_of_the_labs_files_and_the_way_in(tmp_path: Path) -> Non
     for name in ("inventory.toml", "known_hosts", "login_key", "zombie.toml"):
         (place / name).write_text(name)
 
-    cast = LabCast.of(Lab(place, tmp_path / "images", lambda _: None), folder, {"lab-1": "what it has to teach"})
+    nodes = LabDemoNodes.of(Lab(place, tmp_path / "images", lambda _: None), folder, {"lab-1": "what there is to see"})
 
     assert sorted(path.name for path in folder.iterdir()) == ["inventory.toml", "known_hosts", "login_key"]
-    assert cast.inventory == folder / "inventory.toml"
-    assert cast.login("lab-1")[-3:] == ("-p", "2222", "zombie@127.0.0.1")
-    assert cast.says.startswith("1 of the lab's nodes")
+    assert nodes.inventory == folder / "inventory.toml"
+    assert nodes.ssh_command("lab-1")[-3:] == ("-p", "2222", "zombie@127.0.0.1")
+    assert nodes.summary.startswith("1 of the lab's nodes")
 
 
 def test_policy_is_the_demos_without_its_cluster_and_with_time_for_a_real_reboot() -> None:

@@ -35,7 +35,7 @@ def test_fleet_has_the_founding_case_in_three_faces_and_a_node_that_never_answer
     assert sum(any(unit.name == "ecs.service" for unit in member.state.units) for member in FLEET) == 8
     broken = (Fault.SILENT, Fault.OTHER_HOST_KEY)
     assert [member.name for member in FLEET if member.fault in broken] == ["ray-gpu-1c-0290", "web-1b-0044"]
-    assert all(member.teaches for member in FLEET)
+    assert all(member.description for member in FLEET)
 
 
 def test_many_alike_have_names_of_their_own() -> None:

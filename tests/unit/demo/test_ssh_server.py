@@ -8,8 +8,8 @@ from datetime import timedelta
 import asyncssh
 import pytest
 
-from bot.demo.answer import Answer
 from bot.demo.faults import Fault
+from bot.demo.machine.command import Answer
 from bot.demo.ssh_server import ADDRESS, USER, NodeServer
 from bot.domain.batch import Batch, Sampling, Unframer, launch_command
 from bot.domain.command import Command, Completed, Looks

@@ -28,7 +28,7 @@ def test_fault_has_the_name_of_the_cause_it_brings(name: str) -> None:
 def test_perl_programs_compile(fault: Fault) -> None:
     from bot.lab.fault import _SCRIPTS
 
-    for name in fault.brings:
+    for name in fault.needs:
         if name.endswith(".pl"):
             done = subprocess.run(["perl", "-c", _SCRIPTS / name], capture_output=True, text=True, check=False)
             assert done.returncode == 0, done.stderr

@@ -8,7 +8,7 @@ import pytest
 from bot.domain.errors import UnknownNode, UsageError
 from bot.lab import tools
 from bot.lab.image_store import Image, ImageStore
-from bot.lab.lab import Lab, Wish
+from bot.lab.lab import Lab, LabRequest
 from bot.lab.node import LabNode
 from bot.lab.process import Process
 from bot.lab.recipe import Recipe
@@ -61,7 +61,7 @@ def test_unknown_node_is_told_with_near_ones(tmp_path: Path) -> None:
 def test_second_lab_is_refused_while_one_is_up(tmp_path: Path) -> None:
     a_node(tmp_path)
     with pytest.raises(UsageError, match="up already"):
-        a_lab(tmp_path).up(Recipe(""), Wish())
+        a_lab(tmp_path).up(Recipe(""), LabRequest())
 
 
 def test_down_deletes_what_the_lab_wrote_and_nothing_else(tmp_path: Path) -> None:

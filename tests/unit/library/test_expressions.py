@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.library.expressions import LONGEST, Misread, read_expression
+from bot.library.expressions import LONGEST, ExpressionError, read_expression
 from bot.library.kinds import Kind, all_attributes, fields_of
 from bot.probes import PROBES
 from bot.probes.cgroups import CgroupsReading
@@ -23,17 +23,17 @@ READINGS: dict[str, Any] = {name: probe.reading for name, probe in PROBES.items(
     ("text", "says"),
     [
         ("cpu.hotest_sys_percent > 5", 'cpu has no field "hotest_sys_percent". Did you mean hottest_sys_percent'),
-        ("cgroup.dying > 5", '"cgroup" is no probe. Did you mean cgroups?'),
+        ("cgroup.dying > 5", '"cgroup" is not a probe. Did you mean cgroups?'),
         ("dying > 5", '"dying" is not known; name a field as probe.field.'),
-        ("cgroups > 5", "cgroups is a whole reading; name a field of it"),
+        ("cgroups > 5", "cgroups is a reading; name one of its fields"),
         ("units.services == 5", "units.services is not a number, a text or a yes or no"),
-        ("cgroups.dying", "it comes to a number; a condition comes to yes or no"),
-        ("host.kernel", "it comes to text"),
-        ("1 < 2", "it looks at no reading"),
-        ("True", "it looks at no reading"),
+        ("cgroups.dying", "its value is a number; a condition is a yes or no"),
+        ("host.kernel", "its value is text"),
+        ("1 < 2", "it uses no reading"),
+        ("True", "it uses no reading"),
         ("cgroups.dying > '5'", "cgroups.dying is a number and '5' is text; they cannot be compared"),
-        ("host.kernel > '5'", "host.kernel is text, which has no more and less"),
-        ("units.systemd > False", "units.systemd is a yes or no, which has no more and less"),
+        ("host.kernel > '5'", "host.kernel is text, which has no order"),
+        ("units.systemd > False", "units.systemd is a yes or no, which has no order"),
         ("units.systemd == 1", "units.systemd is a yes or no and 1 is a number; they cannot be compared"),
         ("cgroups.dying and units.systemd", "cgroups.dying is a number, and and takes a yes or no"),
         ("not cgroups.dying", "cgroups.dying is a number, and not takes a yes or no"),
@@ -46,13 +46,13 @@ READINGS: dict[str, Any] = {name: probe.reading for name, probe in PROBES.items(
         ("kernel_log.kinds == ('a',)", "kernel_log.kinds is a list of texts"),
         ("cgroups.growth == None", "None is not a value here"),
         ("cgroups.growth is None", "None is not a value here"),
-        ("units.systemd is True", "it says is; write == or !="),
+        ("units.systemd is True", "`is` is not allowed; write == or !="),
         ("cgroups.dying = 5", "not an expression at character 15: invalid syntax"),
         ("cgroups.dying > 5 && units.systemd", "write and, not &&"),
         ("cgroups.dying > 5 || units.systemd", "write or, not ||"),
         ("!units.systemd", "write not, not !"),
-        ("units.systemd & units.systemd", "it joins with & | ^ << or >>"),
-        ("1 << cgroups.dying > 5", "it joins with & | ^ << or >>"),
+        ("units.systemd & units.systemd", "& | ^ << and >> are not allowed"),
+        ("1 << cgroups.dying > 5", "& | ^ << and >> are not allowed"),
         ("~cgroups.dying > 5", "~cgroups.dying is not allowed"),
         ("cgroups.dying if units.systemd else 5", "is not allowed"),
         ("cgroups.siblings['cpu'] > 5", "is not allowed"),
@@ -83,13 +83,13 @@ def test_slip_is_told_with_what_would_be_right(text: str, says: str | None) -> N
     if says is None:  # a comment swallows what stands on the next line of a folded text: still one expression
         assert read_expression(text, READINGS).probes == ("cgroups",)
         return
-    with pytest.raises(Misread) as refused:
+    with pytest.raises(ExpressionError) as refused:
         read_expression(text, READINGS)
     assert says in str(refused.value)
 
 
 def test_probe_that_is_there_and_not_asked_is_told_so() -> None:
-    with pytest.raises(Misread, match="reclaim is not asked by this playbook; add it to probes"):
+    with pytest.raises(ExpressionError, match="reclaim is not read by this playbook; add it to probes"):
         read_expression("reclaim.memory_full_avg10 > 1", {"cpu": READINGS["cpu"]}, {"reclaim"})
 
 
@@ -123,7 +123,7 @@ def test_condition_over_a_real_reading_holds() -> None:
     assert read_expression("cgroups.dying > 1000 and cgroups.mode == 'v1'", READINGS).holds(look) is True
     unknown = read_expression("cgroups.growth > 0", READINGS).holds(look)
     assert not isinstance(unknown, bool)
-    assert unknown.because == "cgroups.growth is not told by this node"
+    assert unknown.because == "cgroups.growth is not reported by this node"
 
 
 _ATTACKS = [
@@ -165,7 +165,7 @@ _ATTACKS = [
 @pytest.mark.parametrize("text", _ATTACKS)
 def test_nothing_gets_out_and_nothing_takes_long(text: str) -> None:
     began = time.process_time()
-    with contextlib.suppress(Misread):
+    with contextlib.suppress(ExpressionError):
         read_expression(text, READINGS).holds(
             snapshot({"cgroups": CgroupsReading("v1", 5, 5, "x"), "host": READINGS["host"]})
         )
@@ -189,7 +189,7 @@ def test_nothing_gets_out_and_nothing_takes_long(text: str) -> None:
 )
 def test_deep_and_long_texts_are_read_or_refused_at_once(text: str) -> None:
     began = time.process_time()
-    with contextlib.suppress(Misread):
+    with contextlib.suppress(ExpressionError):
         read_expression(text, READINGS).holds(snapshot({"cgroups": CgroupsReading("v1", 5, 5, "x")}))
     assert time.process_time() - began < 0.5
 
@@ -197,7 +197,7 @@ def test_deep_and_long_texts_are_read_or_refused_at_once(text: str) -> None:
 def test_length_is_bounded() -> None:
     text = "cgroups.dying > 1"
     read_expression(text + " or cgroups.dying > 1" * 23, READINGS)
-    with pytest.raises(Misread, match=f"{LONGEST} is the most"):
+    with pytest.raises(ExpressionError, match=f"{LONGEST} is the most"):
         read_expression(text + " or cgroups.dying > 1" * 24, READINGS)
 
 
@@ -263,7 +263,7 @@ _ALLOWED_TOO = (ast.Call, ast.Tuple, ast.List, ast.Load, ast.operator, ast.unary
 def test_whatever_is_written_only_conditions_come_through(text: str) -> None:
     try:
         expression = read_expression(text, READINGS)
-    except Misread:
+    except ExpressionError:
         return
     for node in ast.walk(expression.tree):
         assert isinstance(node, (*_ALLOWED, *_ALLOWED_TOO))

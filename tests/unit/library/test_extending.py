@@ -55,8 +55,11 @@ def test_own_conditions_come_after_the_extended_ones_and_one_of_the_same_name_re
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ("probes: [host]\n", "book.yaml:5: leaked-memory-cgroups looks at cgroups, cpu: add to probes"),
-        ("probes: [host]\ncauses: []\n", "book.yaml:5: must_read of node-health names cpu, which is not asked here"),
+        ("probes: [host]\n", "book.yaml:5: leaked-memory-cgroups needs cgroups, cpu: add it to probes"),
+        (
+            "probes: [host]\ncauses: []\n",
+            "book.yaml:5: must_read of node-health names cpu, which is not among the probes",
+        ),
         (
             "probes: [units, cpu, cgroups]\ncauses: [crash-looping-unit]\n",
             "book.yaml:6: crash-looping-unit lacks thresholds: restarts (each with value and reason)",

@@ -76,7 +76,7 @@ def edited(*changes: tuple[str, str]) -> str:
         (("[host, cpu,", "[host, cpu, cpu,"), "5: cpu is named twice"),
         (("[cpu, cgroups]", "[cpu, units]"), '6: unknown probe "units" in must_read (it has to be among probes).'),
         (("  lockup:\n", "  lokup:\n"), '14: unknown cause "lokup" in causes. Did you mean lockup?'),
-        (("kernel_log, reclaim", "reclaim"), "14: lockup looks at kernel_log: add to probes, or leave the cause out"),
+        (("kernel_log, reclaim", "reclaim"), "14: lockup needs kernel_log: add it to probes, or leave the cause out"),
         (
             ("      held: {value: 92.5", "      hold: {value: 92.5"),
             '13: unknown threshold "hold" in leaked-memory-cgroups. ',
@@ -123,7 +123,7 @@ def edited(*changes: tuple[str, str]) -> str:
         ),
         (
             ("when: reclaim.memory_full_avg10", "when: units.failed_count"),
-            "18: when of memory-short: units is not asked",
+            "18: when of memory-short: units is not read",
         ),
         (
             ("> 10 and", "> 10 &&"),
@@ -139,7 +139,7 @@ def edited(*changes: tuple[str, str]) -> str:
         (("version: 3", "version: 3\nversion: 4"), '4: "version" is given twice; the first time in line 3'),
         (("version: 3", "version: 3\nextends: node-helth"), '4: unknown playbook "node-helth" in extends.'),
         (("version: 3", "version: 3\nextends: node-health"), '4: unknown playbook "node-health" in extends.'),
-        (("probes: [host", "probes: &p [host"), "5: anchors (&name) are not taken"),
+        (("probes: [host", "probes: &p [host"), "5: anchors (&name) are not supported"),
         (("probes: [host, cpu, cgroups, kernel_log, reclaim]", "probes: cpu"), "5: probes should be a list"),
         (("says: Memory is short.", "says: ''"), "19: conditions[0].says is empty"),
         (("says: Memory is short.", "says: 5"), '19: conditions[0].says should be text; put it in quotes: "5"'),

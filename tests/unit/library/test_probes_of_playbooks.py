@@ -33,13 +33,13 @@ def test_own_probe_is_inherited_with_its_fields(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (("name: disk", "name: cpu"), "6: name of cpu is one of the house's probes"),
+        (("name: disk", "name: cpu"), "6: name of cpu is a built-in probe"),
         (("name: disk", "name: my-disk"), '6: define_probes[0].name is "my-disk"; it should be lower-case'),
         (("[df, -P, /]", "[rm, -rf, /]"), "7: command of disk rm writes; a probe only reads"),
         (("[df, -P, /]", "df -P /"), "7: define_probes[0].command should be a list"),
         (("[df, -P, /]", "[head, 5]"), '7: define_probes[0].command[1] should be text; put it in quotes: "5"'),
         (("[df, -P, /]", "[]"), "7: define_probes[0].command is empty"),
-        (("(\\d+)%", "(\\d+%"), "9: fields.used_percent of disk is no RE2 expression: missing )"),
+        (("(\\d+)%", "(\\d+%"), "9: fields.used_percent of disk is not an RE2 expression: missing )"),
         (("type: number", "type: integer"), '9: define_probes[0].fields.used_percent.type is "integer".'),
         (("    fields:", "    limit: [4]\n    fields:"), '8: define_probes[0].limit should be a time like "4s"'),
         (("    fields:", "    limit: 1h\n    fields:"), "8: limit of disk is 1h; it should be from"),

@@ -148,7 +148,7 @@ async def test_program_that_dies_in_any_call_leaves_nothing_undone_and_nothing_d
             if len(here.server.calls) - so_far == after:
                 running.cancel()
 
-        here.server.heard = dies
+        here.server.on_call = dies
         with contextlib.suppress(asyncio.CancelledError):
             await running
         done = await here.run(here.runner())

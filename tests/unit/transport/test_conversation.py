@@ -61,11 +61,13 @@ def test_runs_are_heard_through_any_noise_before_them_and_in_any_pieces(
 
 
 def test_end_before_any_answer_tells_what_was_said_last() -> None:
-    with pytest.raises(ConnectionLost, match=r"^node-1 accepted .* unasked; it said: This account is closed\\x07\. "):
+    with pytest.raises(
+        ConnectionLost, match=r"^node-1 accepted .* closed the session; it said: This account is closed\\x07\. "
+    ):
         heard([b"hello\n", b"This account is closed\x07\n", b"\n"])
-    with pytest.raises(ConnectionLost, match=r"unasked; it said: no newline\. "):
+    with pytest.raises(ConnectionLost, match=r"closed the session; it said: no newline\. "):
         heard([b"no newline"])
-    with pytest.raises(ConnectionLost, match=r"unasked\. "):
+    with pytest.raises(ConnectionLost, match=r"closed the session\. "):
         heard([])
 
 
@@ -76,7 +78,7 @@ def test_end_after_some_answers_keeps_them() -> None:
 
 
 def test_silence_before_any_answer_is_a_stalled_shell() -> None:
-    with pytest.raises(ShellStalled, match=r"^node-1 .* answered nothing in time; it said: hi\. "):
+    with pytest.raises(ShellStalled, match=r"^node-1 .* did not answer in time; it said: hi\. "):
         heard([b"hi\n"], then=None, within=0.05)
 
 

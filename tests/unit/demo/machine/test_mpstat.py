@@ -56,8 +56,8 @@ def test_table_has_a_header_a_sample_and_averages_at_the_end() -> None:
 def test_missing_and_old_mpstat_refuse_as_the_real_ones_do() -> None:
     without = replace(AUTO_RESTART, system=replace(AUTO_RESTART.system, sysstat=""))
     old = replace(AUTO_RESTART, system=replace(AUTO_RESTART.system, sysstat="10.1.5"))
-    missing, no_json = mpstat.refuses(without, False), mpstat.refuses(old, True)
+    missing, no_json = mpstat.error(without, False), mpstat.error(old, True)
     assert missing is not None
     assert no_json is not None
     assert (missing.status, no_json.status, no_json.stdout) == (127, 1, b"")
-    assert mpstat.refuses(old, False) is None
+    assert mpstat.error(old, False) is None

@@ -11,43 +11,43 @@ import pytest
 
 from bot.domain.errors import LedgerUnavailable
 from bot.ledger import Database
-from bot.ledger.turn import Turn
+from bot.ledger.write_lock import WriteLock
 from tests.waiting import until
 
 
 def test_one_thread_at_a_time_and_those_who_say_so_go_first() -> None:
-    turn, order = Turn(), list[str]()
+    write_lock, order = WriteLock(), list[str]()
 
     def work(name: str, first: bool) -> None:
-        with turn.taken(first=first, seconds=10) as came:
+        with write_lock.held(urgent=first, seconds=10) as came:
             assert came
             order.append(name)
 
     with ThreadPoolExecutor(3) as threads:
-        with turn.taken(first=False, seconds=1) as came:
+        with write_lock.held(urgent=False, seconds=1) as came:
             assert came
             waiting = [threads.submit(work, "late", False)]
             waiting.append(threads.submit(work, "first", True))
-            until(lambda: len(turn._changed._waiters) == 2, what="both to wait")  # type: ignore[attr-defined]
+            until(lambda: len(write_lock._changed._waiters) == 2, what="both to wait")  # type: ignore[attr-defined]
             assert order == []
         for one in waiting:
             one.result(timeout=10)
     assert order == ["first", "late"]
 
 
-def test_turn_that_does_not_come_is_said_and_is_nobodys() -> None:
-    turn = Turn()
-    with turn.taken(first=False, seconds=1), turn.taken(first=True, seconds=0.01) as came:
+def test_lock_that_is_not_free_in_time_is_not_held() -> None:
+    write_lock = WriteLock()
+    with write_lock.held(urgent=False, seconds=1), write_lock.held(urgent=True, seconds=0.01) as came:
         assert not came
-    with turn.taken(first=False, seconds=0.01) as came:
+    with write_lock.held(urgent=False, seconds=0.01) as came:
         assert came
 
 
-def test_turn_is_given_back_however_its_block_ends() -> None:
-    turn = Turn()
-    with pytest.raises(ValueError, match="broken"), turn.taken(first=False, seconds=1):
+def test_lock_is_released_however_its_block_ends() -> None:
+    write_lock = WriteLock()
+    with pytest.raises(ValueError, match="broken"), write_lock.held(urgent=False, seconds=1):
         raise ValueError("broken")
-    with turn.taken(first=False, seconds=0.01) as came:
+    with write_lock.held(urgent=False, seconds=0.01) as came:
         assert came
 
 

@@ -26,7 +26,7 @@ class AppAtHand:
         self.answer: dict[str, Any] | None = None
         self.failure = ""
 
-    async def bring(
+    async def deliver(
         self, kind: Kind, payload: dict[str, Any], *, answerable: bool, attempt: int = 0, reason: str = ""
     ) -> Delivered:
         self.came.append(payload)

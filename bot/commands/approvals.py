@@ -1,11 +1,10 @@
-"""A person's wish from the terminal: under which name, and how a no is said."""
+"""Decisions from the terminal: the approver's name, and how a refusal is printed."""
 
 from __future__ import annotations
 
 import argparse
 import re
 import sys
-import textwrap
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def approval(claimed: str | None, reason: str) -> Approval:
-    """Return the wish under the claimed name, or that of the login where none is claimed; the login goes on record."""
+    """Return the approval under the claimed name, else under the login's. The login always goes on record."""
     from bot.commands import record
     from bot.domain.approval import Approval
 
@@ -24,7 +23,7 @@ def approval(claimed: str | None, reason: str) -> Approval:
 
 
 def say_refused(no: Refused) -> int:
-    """Say why not, by the refusal's name, and return the exit status."""
+    """Print the refusal's name and reason, and return the exit status."""
     from bot.domain.redaction import redacted_text
 
     print(f"zombie: {no.name}: {redacted_text(no.sentence)}", file=sys.stderr)
@@ -33,15 +32,10 @@ def say_refused(no: Refused) -> int:
     return 1
 
 
-def described(text: str) -> str:
-    """Return a description in lines, for a parser whose epilog keeps its own."""
-    return textwrap.fill(text, 100)
-
-
 def name(text: str) -> str:
     """Parse a person's name.
 
-    Raises: ArgumentTypeError when it is none.
+    Raises: ArgumentTypeError when it is not a name.
     """
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._@-]{0,63}", text):
         raise argparse.ArgumentTypeError(f"{text!r} is not a name")

@@ -1,4 +1,4 @@
-"""Bringing things to the app over whichever way is in force; events are tried again, commands and clicks are not."""
+"""Delivers to the app over Socket Mode or signed HTTP. Events are retried; commands and clicks are not."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from bot.demo.slack.delivery import TOO_LATE, Delivered, Patience, Way
 MOST_REMEMBERED = 20_000
 
 
-class PostOffice:
-    """Brings commands, interactions and events; `delivered` remembers what became of each."""
+class Dispatcher:
+    """Delivers commands, interactions and events. `delivered` are the attempts so far."""
 
     def __init__(self, way: Way, patience: Patience, changes: Changes) -> None:
         self.way = way
@@ -23,17 +23,17 @@ class PostOffice:
         self._retrying: set[asyncio.Task[None]] = set()
 
     async def command(self, payload: dict[str, Any]) -> Delivered:
-        """Bring a slash command, once."""
-        return self._remember(await self.way.bring("slash_commands", payload, answerable=True))
+        """Deliver a slash command, once."""
+        return self._remember(await self.way.deliver("slash_commands", payload, answerable=True))
 
     async def interaction(self, payload: dict[str, Any]) -> Delivered:
-        """Bring a click, a submission or a closing, once; only a submission is answered with a payload."""
+        """Deliver a click, a submission or a closing, once. Only a submission gets an answer with a payload."""
         answerable = payload["type"] == "view_submission"
-        return self._remember(await self.way.bring("interactive", payload, answerable=answerable))
+        return self._remember(await self.way.deliver("interactive", payload, answerable=answerable))
 
     async def event(self, payload: dict[str, Any]) -> Delivered:
-        """Bring an event; when it is not acknowledged the further tries go on by themselves."""
-        first = self._remember(await self.way.bring("events_api", payload, answerable=False))
+        """Deliver an event. If it is not acknowledged, retries follow in the background."""
+        first = self._remember(await self.way.deliver("events_api", payload, answerable=False))
         if not first.is_acknowledged:
             task = asyncio.create_task(self._try_again(payload, first))
             self._retrying.add(task)
@@ -44,7 +44,7 @@ class PostOffice:
         for attempt, wait in enumerate(self._patience.event_retries, start=1):
             await asyncio.sleep(wait.total_seconds())
             reason = "timeout" if last.failure == TOO_LATE else "error"
-            last = await self.way.bring("events_api", payload, answerable=False, attempt=attempt, reason=reason)
+            last = await self.way.deliver("events_api", payload, answerable=False, attempt=attempt, reason=reason)
             if self._remember(last).is_acknowledged:
                 return
 
@@ -54,7 +54,7 @@ class PostOffice:
         return delivered
 
     async def close(self) -> None:
-        """Give up what is still to be tried again."""
+        """Cancel all retries."""
         for task in self._retrying:
             task.cancel()
         await asyncio.gather(*self._retrying, return_exceptions=True)

@@ -1,4 +1,4 @@
-"""What a person does with cards and dialogs: click, choose, fill in, send, close, look at the app's home."""
+"""What a person does with messages and modals: click, choose, fill in, submit, close, open the App Home."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Any
 
 from bot.demo.slack.block_parts import find_element
 from bot.demo.slack.delivery import Delivered
-from bot.demo.slack.filled import fill, filled
+from bot.demo.slack.dispatcher import Dispatcher
+from bot.demo.slack.form_values import fill, filled
 from bot.demo.slack.message import Message
 from bot.demo.slack.methods_views import changed_view, make_view
 from bot.demo.slack.payloads import Payloads
-from bot.demo.slack.post_office import PostOffice
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.response_urls import ResponseUrls
 from bot.demo.slack.triggers import Triggers
@@ -21,13 +21,13 @@ from bot.demo.slack.view import View
 from bot.demo.slack.workspace import Workspace
 from bot.domain.contracts import Clock
 
-TROUBLE = "We had some trouble connecting. Try again?"
+CONNECTION_ERROR = "We had some trouble connecting. Try again?"
 MOST_VIEWS = 3
 
 
 @dataclass(frozen=True, slots=True)
 class Submitted:
-    """What came of sending a dialog: `view` is what is still open, `errors` are by block, `trouble` is Slack's own."""
+    """The outcome of a submission: the view that is still open, the app's errors by block, and Slack's own error."""
 
     view: View | None = None
     errors: Mapping[str, str] = field(default_factory=dict)
@@ -35,13 +35,13 @@ class Submitted:
     delivered: Delivered | None = None
 
 
-class Hands:
-    """Hands of every person in the workspace."""
+class Interactions:
+    """The interactions of everybody in the workspace."""
 
     def __init__(
         self,
         workspace: Workspace,
-        office: PostOffice,
+        dispatcher: Dispatcher,
         payloads: Payloads,
         triggers: Triggers,
         urls: ResponseUrls,
@@ -49,7 +49,7 @@ class Hands:
     ) -> None:
         self.file_address = ""
         self._workspace = workspace
-        self._office = office
+        self._dispatcher = dispatcher
         self._payloads = payloads
         self._triggers = triggers
         self._urls = urls
@@ -58,9 +58,9 @@ class Hands:
     async def click(
         self, user: str, message: Message, action_id: str, value: Any = None, block_id: str | None = None
     ) -> Delivered:
-        """Click a button of a message, or choose `value` in one of its menus; a confirmation counts as given.
+        """Click a button of a message, or choose `value` in one of its menus. Confirmations are accepted.
 
-        Raises: LookupError when the person does not see the message, or it has no such element or option by now.
+        Raises: LookupError when the person cannot see the message, or it has no such element or option.
         """
         person = self._workspace.user(user)
         place = self._workspace.channel(message.channel)
@@ -75,14 +75,16 @@ class Hands:
         }
         replies = len(self._workspace.thread(now.channel, now.ts)) - 1
         shown = now.as_slack(replies=replies, file_address=self.file_address)
-        return await self._office.interaction(self._payloads.click_in_message(person, place, now, shown, action, urls))
+        return await self._dispatcher.interaction(
+            self._payloads.click_in_message(person, place, now, shown, action, urls)
+        )
 
     async def click_in_view(
         self, user: str, view: View, action_id: str, value: Any = None, block_id: str | None = None
     ) -> Delivered | None:
-        """Click or choose in a modal or the App Home; a mere input is filled in, and nobody is told.
+        """Click or choose in a modal or the App Home. Filling in a plain input sends nothing.
 
-        Raises: LookupError when the view is closed by now, or has no such element or option.
+        Raises: LookupError when the view is closed, or has no such element or option.
         """
         person, now = self._workspace.user(user), self._open(view)
         block, element = find_element(now.blocks, action_id, block_id)
@@ -94,12 +96,12 @@ class Hands:
             return None
         action = {**state, "action_id": action_id, "block_id": block["block_id"]}
         trigger = self._triggers.give(person.id)
-        return await self._office.interaction(self._payloads.click_in_view(person, now, action, trigger))
+        return await self._dispatcher.interaction(self._payloads.click_in_view(person, now, action, trigger))
 
     async def submit(self, user: str, view: View, values: Mapping[str, Any] | None = None) -> Submitted:
-        """Fill in a modal and send it; `values` are by action id, or by block id and then action id.
+        """Fill in a modal and submit it; `values` are by action id, or by block id and then action id.
 
-        Raises: LookupError when the view is closed by now.
+        Raises: LookupError when the view is closed.
         """
         person, now = self._workspace.user(user), self._open(view)
         state, errors = fill(now, values or {})
@@ -107,19 +109,19 @@ class Hands:
         if errors:
             return Submitted(now, errors)
         payload = self._payloads.submission(person, now, self._triggers.give(person.id))
-        delivered = await self._office.interaction(payload)
+        delivered = await self._dispatcher.interaction(payload)
         try:
             if not delivered.is_acknowledged:
                 raise SlackRefused(delivered.failure)
-            left = self._obey(now, delivered.answer or {})
+            left = self._apply_answer(now, delivered.answer or {})
         except SlackRefused:
-            left = self._workspace.replace_view(replace(now, trouble=TROUBLE))
+            left = self._workspace.replace_view(replace(now, trouble=CONNECTION_ERROR))
         if left is None:
             return Submitted(delivered=delivered)
         return Submitted(left, left.errors, left.trouble, delivered)
 
-    def _obey(self, view: View, answer: Mapping[str, Any]) -> View | None:
-        """Do what the app answered to a submission, and return the view that is on top then."""
+    def _apply_answer(self, view: View, answer: Mapping[str, Any]) -> View | None:
+        """Apply the app's answer to a submission, and return the view that is on top afterwards."""
         stack = self._workspace.modals.get(view.user, [])
         match answer.get("response_action"):
             case "errors":
@@ -149,7 +151,7 @@ class Hands:
         raise SlackRefused("invalid_arguments")
 
     async def close(self, user: str, view: View) -> Delivered | None:
-        """Close a modal without sending it; the app hears of it where it asked to.
+        """Close a modal without submitting it. The app is told if it set `notify_on_close`.
 
         Raises: LookupError when the view is closed already.
         """
@@ -159,10 +161,10 @@ class Hands:
         self._workspace.set_modals(person.id, [] if is_cleared else [each for each in stack if each.id != now.id])
         if not now.tells_when_closed:
             return None
-        return await self._office.interaction(self._payloads.closing(person, now, is_cleared=is_cleared))
+        return await self._dispatcher.interaction(self._payloads.closing(person, now, is_cleared=is_cleared))
 
     async def open_home(self, user: str) -> Delivered:
-        """Look at the app's own page."""
+        """Open the App Home."""
         person = self._workspace.user(user)
         event: dict[str, Any] = {
             "type": "app_home_opened",
@@ -173,7 +175,7 @@ class Hands:
         }
         if view := self._workspace.homes.get(person.id):
             event["view"] = view.as_slack()
-        return await self._office.event(self._payloads.event(event, self._clock()))
+        return await self._dispatcher.event(self._payloads.event(event, self._clock()))
 
     def _open(self, view: View) -> View:
         now = self._workspace.view(view.id)

@@ -1,4 +1,4 @@
-"""What `zombie demo` does in the terminal: start the fleet, check it live, then leave a prompt."""
+"""`zombie demo` in the terminal: start the nodes, check them, then offer a prompt."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, TypeVar
 
-from bot.demo.cast import Cast
+from bot.demo.demo_nodes import DemoNodes
 from bot.demo.fleet import FLEET, Fleet
 from bot.domain.nearest import nearest
 from bot.domain.verdict import Verdict
@@ -23,91 +23,91 @@ from bot.domain.verdict import Verdict
 T = TypeVar("T")
 
 HELP = """\
-  check [NODE…]   look again, at these or at all
+  check [NODE…]   check these nodes again, or all of them
   show NODE       the whole verdict: evidence, what would help, what was ruled out
   json NODE       the same as JSON
-  nodes           every node and what it has to teach
-  help            this
-  quit            end; so do Ctrl-D and Ctrl-C
+  nodes           every node, and what there is to see on it
+  help            this list
+  quit            leave; Ctrl-D and Ctrl-C do the same
 """
 
 
 @dataclass(frozen=True, slots=True)
-class Stage:
-    """What the story needs of the program it tells of.
+class DemoTools:
+    """The parts of the program that the demo uses.
 
-    Shape: `check` looks at the nodes of an inventory, all where none are named, shows each headline as it falls and
-    returns the verdicts; `ask` reads a line and raises EOFError at the end of input; `command` is how the program is
-    called. `beside` runs what else the demo shows of the fleet of an inventory, and says what to do with it. `stays`:
-    at the end of input the demo goes on until it is interrupted, because nobody sits at a terminal.
+    Shape: `check` checks the named nodes of an inventory (all, if none is named), prints each headline at once and
+    returns the verdicts. `read_line` raises EOFError at the end of input. `command` is how the program is called.
+    `extras` runs Slack and PagerDuty for an inventory and says how to use them. With `keeps_running` the demo does not
+    stop at the end of input but at an interrupt, because no terminal is attached.
     """
 
     check: Callable[[Path, Sequence[str]], Coroutine[Any, Any, Sequence[Verdict]]]
-    whole: Callable[[Verdict], str]
+    full_text: Callable[[Verdict], str]
     document: Callable[[Sequence[Verdict]], str]
     clock: Callable[[], datetime]
     write: Callable[[str], None]
-    ask: Callable[[str], str]
+    read_line: Callable[[str], str]
     command: str = "./zombie"
-    beside: Callable[[Path], AbstractAsyncContextManager[str]] | None = None
-    stays: bool = False
+    extras: Callable[[Path], AbstractAsyncContextManager[str]] | None = None
+    keeps_running: bool = False
 
 
-def tell(stage: Stage, cast: Callable[[Path], Cast] | None = None) -> int:
-    """Run the demo until the person has seen enough, and return the exit status; nothing is left behind.
+def run_demo(tools: DemoTools, make_nodes: Callable[[Path], DemoNodes] | None = None) -> int:
+    """Run the demo until the person leaves, clean up, and return the exit status.
 
-    Shape: `cast` makes the nodes, their files in that folder; without one they are the simulated fleet.
+    Shape: `make_nodes` makes the nodes and writes their files to the folder. Default: the simulated fleet.
     """
     with (
         _interruptible(),
         tempfile.TemporaryDirectory(prefix="zombie-demo-") as folder,
-        Backstage() as backstage,
+        LoopThread() as loop_thread,
     ):
-        fleet = cast(Path(folder)) if cast is not None else Fleet(FLEET, Path(folder), stage.clock)
+        nodes = make_nodes(Path(folder)) if make_nodes is not None else Fleet(FLEET, Path(folder), tools.clock)
         try:
-            backstage.run(fleet.start(backstage.seconds))
-            with _beside(stage, fleet, backstage) as told:
-                _Story(stage, fleet, backstage, told).tell()
+            loop_thread.run(nodes.start(loop_thread.seconds))
+            with _extras(tools, nodes, loop_thread) as instructions:
+                _Session(tools, nodes, loop_thread, instructions).run()
         except KeyboardInterrupt:
-            stage.write("\n")
+            tools.write("\n")
         finally:
-            _hold_interrupts()
-            backstage.run(fleet.stop())
+            _ignore_interrupts()
+            loop_thread.run(nodes.stop())
     return 0
 
 
 @contextlib.contextmanager
-def _beside(stage: Stage, fleet: Cast, backstage: Backstage) -> Iterator[str]:
-    """What else there is to see, while it is there; it ends even if the person cannot wait."""
-    if stage.beside is None:
+def _extras(tools: DemoTools, nodes: DemoNodes, loop_thread: LoopThread) -> Iterator[str]:
+    """Run the extras for the length of a block. They are shut down even when the person interrupts."""
+    if tools.extras is None:
         yield ""
         return
-    other = stage.beside(fleet.inventory)
-    told = backstage.run(other.__aenter__())
+    extras = tools.extras(nodes.inventory)
+    instructions = loop_thread.run(extras.__aenter__())
     try:
-        yield told
+        yield instructions
     finally:
-        _hold_interrupts()
-        backstage.run(_left(other))
+        _ignore_interrupts()
+        loop_thread.run(_exit(extras))
 
 
-async def _left(other: AbstractAsyncContextManager[str]) -> None:
-    await other.__aexit__(None, None, None)
+async def _exit(extras: AbstractAsyncContextManager[str]) -> None:
+    await extras.__aexit__(None, None, None)
 
 
-class Backstage:
-    """The event loop on which the fleet lives, in a thread of its own, so that the prompt may wait in peace."""
+class LoopThread:
+    """An event loop in its own thread, for the nodes; the main thread can then block on the prompt."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, name="fleet")
 
-    def __enter__(self) -> Backstage:
+    def __enter__(self) -> LoopThread:
         self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self.run(_end_of_all_tasks())
+        self.run(_cancel_all_tasks())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
@@ -117,7 +117,7 @@ class Backstage:
         return self._loop.time()
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Do the work there and wait for it here; an interruption here ends the work there."""
+        """Run a coroutine on the loop and wait for it; an interrupt here cancels it there."""
         future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
@@ -126,7 +126,7 @@ class Backstage:
             raise
 
 
-async def _end_of_all_tasks() -> None:
+async def _cancel_all_tasks() -> None:
     tasks = asyncio.all_tasks() - {asyncio.current_task()}
     for task in tasks:
         task.cancel()
@@ -135,7 +135,7 @@ async def _end_of_all_tasks() -> None:
 
 @contextlib.contextmanager
 def _interruptible() -> Iterator[None]:
-    """Let a closed terminal and a polite kill end the demo as Ctrl-C does; afterwards all is as it was."""
+    """Treat SIGTERM and SIGHUP like Ctrl-C for the length of a block."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -149,57 +149,57 @@ def _interruptible() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-def _hold_interrupts() -> None:
-    """Clearing up takes a moment; a second Ctrl-C must not leave half of it."""
+def _ignore_interrupts() -> None:
+    """Ignore Ctrl-C from here on, so that a second one cannot stop the clean-up half-way."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 @dataclass(slots=True)
-class _Story:
-    """The acts: all nodes at once, the founding case in full, and then whatever the person asks."""
+class _Session:
+    """First all nodes at once, then the first one in full, then a prompt."""
 
-    stage: Stage
-    fleet: Cast
-    backstage: Backstage
-    beside: str = ""
+    tools: DemoTools
+    nodes: DemoNodes
+    loop_thread: LoopThread
+    instructions: str = ""
     verdicts: dict[str, Verdict] = field(default_factory=dict)
 
-    def tell(self) -> None:
-        names = list(self.fleet.teaches)
-        self._say(f"{self.fleet.says}\n{self.beside}Looking at all of them at once …\n\n")
+    def run(self) -> None:
+        names = list(self.nodes.descriptions)
+        self._say(f"{self.nodes.summary}\n{self.instructions}Looking at all of them at once …\n\n")
         self._check([])
         first = names[0]
         if first in self.verdicts:
-            self._say(f"\nThe first of them in full ({self.fleet.teaches[first]}):\n\n")
-            self._say(self.stage.whole(self.verdicts[first]))
-        self._say(f"\nTry:\n{self._suggestions(names)}\n{self._elsewhere(first)}{self.beside}\n")
+            self._say(f"\nThe first one in full ({self.nodes.descriptions[first]}):\n\n")
+            self._say(self.tools.full_text(self.verdicts[first]))
+        self._say(f"\nTry:\n{self._suggestions(names)}\n{self._elsewhere(first)}{self.instructions}\n")
         with _completion([*_COMMANDS, *names]):
             self._prompt()
 
     def _suggestions(self, names: Sequence[str]) -> str:
-        told = [f"  show {name:<20} {self.fleet.teaches[name]}" for name in names[1:4]]
-        return "\n".join([*told, "  nodes                     all of them", "  help"])
+        shows = [f"  show {name:<20} {self.nodes.descriptions[name]}" for name in names[1:4]]
+        return "\n".join([*shows, "  nodes                     all of them", "  help"])
 
     def _elsewhere(self, name: str) -> str:
         return (
-            "\nThe nodes answer from another terminal too, until this one ends:\n"
-            f"  {self.stage.command} check {name} --inventory {shlex.quote(str(self.fleet.inventory))}\n"
-            f"  {shlex.join(self.fleet.login(name))} cat /proc/cgroups\n"
+            "\nYou can also reach the nodes from another terminal while this one runs:\n"
+            f"  {self.tools.command} check {name} --inventory {shlex.quote(str(self.nodes.inventory))}\n"
+            f"  {shlex.join(self.nodes.ssh_command(name))} cat /proc/cgroups\n"
         )
 
     def _prompt(self) -> None:
         while True:
             try:
-                line = self.stage.ask("zombie demo> ")
+                line = self.tools.read_line("zombie demo> ")
             except EOFError:
                 self._say("\n")
-                if self.stage.stays:
-                    self._say("Nobody sits at a terminal here; the demo goes on until it is interrupted.\n")
+                if self.tools.keeps_running:
+                    self._say("No terminal is attached: the demo runs until it is interrupted.\n")
                     threading.Event().wait()
                 return
             words = line.split()
-            if words and words[0] in ("zombie", self.stage.command):  # as one types it in a shell
+            if words and words[0] in ("zombie", self.tools.command):  # typed out of habit
                 del words[0]
             word, *names = words or [""]
             if word in ("quit", "exit", "q"):
@@ -210,49 +210,48 @@ class _Story:
         if not word:
             return
         if word not in _COMMANDS:
-            self._say(f"There is no command {word!r} here. {_or_rather(word, _COMMANDS)}There are:\n{HELP}")
+            self._say(f"There is no command {word!r} here. {_did_you_mean(word, _COMMANDS)}There are:\n{HELP}")
             return
-        unknown = [name for name in names if name not in self.fleet.teaches]
+        unknown = [name for name in names if name not in self.nodes.descriptions]
         if unknown:
-            self._say(
-                f"There is no node {unknown[0]!r}. {_or_rather(unknown[0], self.fleet.teaches)}`nodes` lists them.\n"
-            )
+            hint = _did_you_mean(unknown[0], self.nodes.descriptions)
+            self._say(f"There is no node {unknown[0]!r}. {hint}`nodes` lists them.\n")
             return
         match word:
             case "check":
                 self._check(names)
                 if len(names) == 1 and names[0] in self.verdicts:
-                    self._say("\n" + self.stage.whole(self.verdicts[names[0]]))
+                    self._say("\n" + self.tools.full_text(self.verdicts[names[0]]))
             case "show" | "json":
                 if not names:
-                    self._say(f"Which node? For example: {word} {next(iter(self.fleet.teaches))}\n")
+                    self._say(f"Which node? For example: {word} {next(iter(self.nodes.descriptions))}\n")
                     return
                 self._check([name for name in names if name not in self.verdicts], quiet_if_none=True)
                 seen = [self.verdicts[name] for name in names if name in self.verdicts]
                 if word == "json":
-                    self._say(self.stage.document(seen) + "\n")
+                    self._say(self.tools.document(seen) + "\n")
                 else:
-                    self._say("\n".join(map(self.stage.whole, seen)))
+                    self._say("\n".join(map(self.tools.full_text, seen)))
             case "nodes":
-                width = max(map(len, self.fleet.teaches))
-                for name, teaches in self.fleet.teaches.items():
-                    self._say(f"  {name:<{width}}  {teaches}\n")
+                width = max(map(len, self.nodes.descriptions))
+                for name, description in self.nodes.descriptions.items():
+                    self._say(f"  {name:<{width}}  {description}\n")
             case "help":
                 self._say(HELP)
 
     def _check(self, names: Sequence[str], quiet_if_none: bool = False) -> None:
         if names or not quiet_if_none:
-            for verdict in self.backstage.run(self.stage.check(self.fleet.inventory, names)):
+            for verdict in self.loop_thread.run(self.tools.check(self.nodes.inventory, names)):
                 self.verdicts[verdict.node] = verdict
 
     def _say(self, text: str) -> None:
-        self.stage.write(text)
+        self.tools.write(text)
 
 
 _COMMANDS = ("check", "show", "json", "nodes", "help", "quit")
 
 
-def _or_rather(word: str, known: Iterable[str]) -> str:
+def _did_you_mean(word: str, known: Iterable[str]) -> str:
     near = nearest(word, known)
     return f"Did you mean {' or '.join(near)}? " if near else ""
 

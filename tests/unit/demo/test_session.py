@@ -1,4 +1,4 @@
-"""The demo's terminal story: what is shown, what may be asked, and that nothing is left behind."""
+"""The demo in the terminal: what it shows, which commands it takes, and that it cleans up."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.demo.fleet import Fleet, alike
-from bot.demo.story import Stage, tell
+from bot.demo.session import DemoTools, run_demo
 from bot.domain.verdict import Status, Verdict
 
 MEMBERS = alike(3)
@@ -34,7 +34,7 @@ class Person:
             self.check_breaks()
         return [Verdict(name, Status.HEALTHY, None, None, "Healthy") for name in names or NAMES]
 
-    def ask(self, prompt: str) -> str:
+    def read_line(self, prompt: str) -> str:
         if not self.lines:
             raise self.leaves
         return self.lines.pop(0)
@@ -43,14 +43,14 @@ class Person:
         self.shown += text
 
     def watches(self) -> int:
-        def whole(verdict: Verdict) -> str:
+        def full_text(verdict: Verdict) -> str:
             return f"<whole {verdict.node}>\n"
 
         def document(verdicts: Sequence[Verdict]) -> str:
             return f"<json {' '.join(verdict.node for verdict in verdicts)}>"
 
-        stage = Stage(self.check, whole, document, lambda: datetime.now(UTC), self.write, self.ask)
-        return tell(stage, lambda folder: Fleet(MEMBERS, folder, stage.clock))
+        tools = DemoTools(self.check, full_text, document, lambda: datetime.now(UTC), self.write, self.read_line)
+        return run_demo(tools, lambda folder: Fleet(MEMBERS, folder, tools.clock))
 
     def sees_after_the_opening(self) -> str:
         assert self.watches() == 0

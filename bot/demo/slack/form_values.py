@@ -1,4 +1,4 @@
-"""What a person chose or wrote in an element, as Slack tells the app, and what its own client refuses to send.
+"""The values of form elements, as Slack sends them to the app, and the client's own validation.
 
 Shapes: https://docs.slack.dev/reference/interaction-payloads/block_actions-payload
 """
@@ -26,9 +26,9 @@ REQUIRED = "Please complete this required field."
 
 
 def filled(element: Mapping[str, Any], value: Any = None) -> Block:
-    """Return an element's state with this value in it, or with what it begins with when there is none.
+    """Return an element's state with this value, or with its initial value if none is given.
 
-    An option is named by its value or by its text.
+    An option is given by its value or by its text.
 
     Raises: LookupError when a menu has no such option.
     """
@@ -41,8 +41,8 @@ def filled(element: Mapping[str, Any], value: Any = None) -> Block:
     if kind in OPTIONS:
         several = element.get("initial_options", []) if value is None else [_option(element, each) for each in value]
         return {"type": kind, "selected_options": several}
-    told, initial = NAMED[kind]
-    return {"type": kind, told: element.get(initial) if value is None else (value or None)}
+    key, initial = NAMED[kind]
+    return {"type": kind, key: element.get(initial) if value is None else (value or None)}
 
 
 def _option(element: Mapping[str, Any], name: str) -> Block:
@@ -53,14 +53,14 @@ def _option(element: Mapping[str, Any], name: str) -> Block:
 
 
 def is_empty(state: Mapping[str, Any]) -> bool:
-    """Whether nothing was chosen or written."""
+    """Return whether nothing was chosen or written."""
     return not any(value for name, value in state.items() if name != "type")
 
 
 def fill(view: View, given: Mapping[str, Any]) -> tuple[dict[str, dict[str, Block]], dict[str, str]]:
-    """Return a view's state with these values in its inputs, and what Slack's client says of those it does not send.
+    """Return a view's state with these values in its inputs, and the client's validation errors by block.
 
-    `given` names values by action id, or by block id and then action id.
+    `given` has values by action id, or by block id and then action id.
     """
     values = {block_id: dict(actions) for block_id, actions in view.values.items()}
     errors = {}

@@ -1,0 +1,54 @@
+"""A command on a simulated node: where it runs, and what it answers."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Protocol, TypeAlias
+
+from bot.demo.machine.files import Files
+from bot.demo.machine.state import Moment, State
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Output, errors and exit status of a command."""
+
+    stdout: bytes = b""
+    stderr: bytes = b""
+    status: int = 0
+
+    @classmethod
+    def text(cls, stdout: str) -> Answer:
+        """Return the answer of a command that printed this and succeeded."""
+        return cls(stdout.encode())
+
+    @classmethod
+    def error(cls, stderr: str, status: int = 1) -> Answer:
+        """Return the answer of a command that failed with one line on stderr."""
+        return cls(b"", stderr.encode() + b"\n", status)
+
+
+class CommandRunner(Protocol):
+    """A machine as its SSH server sees it."""
+
+    def uptime(self) -> float:
+        """Return the seconds since boot."""
+        ...
+
+    async def run(self, argv: Sequence[str]) -> Answer:
+        """Run a command. It takes as long as the real one would."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class CommandContext:
+    """What a command works on: the node's state, its files, its clock, and whether it runs as root."""
+
+    state: State
+    files: Files
+    now: Callable[[], Moment]
+    root: bool = False
+
+
+Tool: TypeAlias = Callable[[CommandContext, Sequence[str]], Answer | Awaitable[Answer]]
