@@ -1,4 +1,7 @@
-"""Who leaks: what starts again and again, held against the count of dying cgroups and the time there was for it."""
+"""Who leaks: what starts again and again, held against the count of dying cgroups and the time there was for it.
+
+Longer than 300 lines: a suspect, the arguments for it, and who of several is blamed are one judgement.
+"""
 
 from __future__ import annotations
 
