@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 from bot.app.books import books
 from bot.app.journal import Journal
-from bot.app.serve import slack_tokens
 from bot.app.service import Service
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
@@ -30,7 +29,9 @@ from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.response.record import Record
 from bot.settings import Settings
+from bot.sources import settings_of
 from bot.surfaces.slack.timing import Timing
+from bot.surfaces.slack.tokens import SlackTokens
 from tests.unit.surfaces.verdicts import FOUNDING
 
 T = TypeVar("T")
@@ -163,7 +164,9 @@ async def built(
         "ZOMBIE_LISTEN": "127.0.0.1:0",
         **environment,
     }
-    settings = Settings.load({}, {name: value for name, value in variables.items() if value}, folder)
+    settings = Settings.load(
+        {}, {name: value for name, value in variables.items() if value}, folder, members=settings_of()
+    )
     log = io.StringIO()
     with books(f"sqlite:///{folder / 'zombie.db'}") as kept:
         ledger: Any = Breakable(kept.ledger)
@@ -172,7 +175,7 @@ async def built(
         service = Service(
             settings,
             known,
-            slack_tokens(settings),
+            SlackTokens.of(settings.slack),
             replace(kept, ledger=ledger, outbox=outbox),
             {},
             Journal(log),

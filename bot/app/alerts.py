@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from bot.app.acting import Acting
-from bot.app.alert_rules import channel_of, rules_of, sources
+from bot.app.alert_rules import channel_of, rules_of, webhooks
 from bot.app.books import Books
 from bot.app.pagerduty import PagerDutyParts
 from bot.app.parts import now
@@ -135,7 +135,7 @@ def alerts(
         board.heard,
     )
     hooks = Hooks(books.inbox, now, log, intake.kick, counted)
-    found = sources(settings)
+    found = webhooks(settings)
     if found and not channel_of(rules):
         log("alerts_unseen", because="[slack] alerts_channel is not set: what alerts lead to has no card in Slack")
     return Alerts(hooks.posts(found), (desk,), intake, book, known, see, beside, stopped)

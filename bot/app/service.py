@@ -33,17 +33,17 @@ from bot.response.triage import Triage
 from bot.settings import Settings
 from bot.surfaces.slack.alarms import spot_of
 from bot.surfaces.slack.case import Rooms
-from bot.surfaces.slack.connection import SlackConnection, SlackTokens
+from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.desk import SlackDesk
 from bot.surfaces.slack.home import Deeds, home_view
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.timing import Timing
+from bot.surfaces.slack.tokens import SlackTokens
 from bot.surfaces.slack.whisper import Whisper
 from bot.surfaces.web import WebEdge
 
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
-EACH_AT_ONCE = 10  # readings of one person
 
 
 class Service:
@@ -71,9 +71,7 @@ class Service:
         self._timing = timing or Timing()
         self._acting = acting(settings, known, books.ledger, environment, runner=books.runner)
         self._read, self._forget_past = informed(diagnose or _by(self._acting.triage), settings, known)
-        table = settings.tables.get("slack", {})
-        each_at_once = table.get("each_at_once", EACH_AT_ONCE)
-        self._checks = CheckDesk(self._diagnose, journal.log, settings.parallel, each_at_once)
+        self._checks = CheckDesk(self._diagnose, journal.log, settings.parallel, settings.slack.each_at_once)
         self._metering = metering(settings, journal, books)
         self._slack = SlackConnection(
             tokens, self._timing, now, journal.log, journal.logger("slack"), self._metering.counted
@@ -96,7 +94,7 @@ class Service:
             known,
             Rooms(self._checks, self._poster, self._record, playbook),
             Whisper(self._slack.calls, self._timing, journal.log),
-            frozenset(table.get("channels", ())),
+            settings.slack.channels,
             journal.log,
             self._deeds.orders.see_through,
         )
@@ -119,7 +117,7 @@ class Service:
         self._metering.looks_at(len(known.nodes), lambda: self._checks.running, self._why_not_ready)
         gets = (("/metrics", self._metering.scrape.answer),)
         posts = [*self._slack.routes(), *self._alerts.posts]
-        self._web = WebEdge(settings.get("listen"), self._why_not_ready, posts, gets)
+        self._web = WebEdge(settings.listen, self._why_not_ready, posts, gets)
         self.address = ""  # where the web edge listens, once it does
         self._not_yet = "starting"
         self._ready = asyncio.Event()

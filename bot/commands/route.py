@@ -12,12 +12,12 @@ from bot.commands import options
 from bot.domain.errors import MalformedDelivery, UsageError
 
 if TYPE_CHECKING:
-    from bot.domain.alarm import Alarm, Signal
+    from bot.domain.alarm import Alarm
     from bot.response.naming import Named
     from bot.response.routing import Route
+    from bot.sources.source import Told
 
 _LIMIT_BYTES = 8 * 1024 * 1024
-_SOURCES = ("pagerduty", "alertmanager", "grafana")
 _ABOUT = """FILE is what a source sends: a PagerDuty event, {"event": …}, or the body of Alertmanager's or Grafana's
 webhook. An event does not hold what its alerts say; put them beside it as PagerDuty's REST API gives
 them: {"event": …, "alerts": […]}, or {"incident": …, "alerts": […]}. Nothing is asked, read or kept."""
@@ -35,7 +35,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     explain.add_argument("file", metavar="FILE", help="the alert, as JSON; - is stdin")
-    explain.add_argument("--source", choices=_SOURCES, help="who sends it (else it is told from the file)")
+    explain.add_argument("--source", metavar="SOURCE", help="who sends it (else it is told from the file)")
     explain.add_argument("--json", action="store_true", help="print it as JSON")
     options.add_files(explain)
     explain.set_defaults(run=run)
@@ -54,43 +54,32 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = options.settings(arguments)
     rules = rules_of(settings, app.library(settings.playbooks))
-    alarm, signals = _alarm(arguments.file, arguments.source)
-    places = rules.pagerduty_places if alarm.source == "pagerduty" else Places()
+    told = _told(arguments.file, arguments.source)
+    alarm, signals = told.delivery.alarm, told.signals
+    if alarm is None:
+        raise UsageError(f"{arguments.file} starts nothing: {told.delivery.what or 'it tells of no alert'}.")
+    places = rules.places.get(alarm.source, Places())
     nodes = options.inventory(arguments, settings).nodes
     named = Names(nodes).found(alarm, [one for one in signals if one.firing], places)
     route = rules.routes.of_alarm(replace(alarm, signals=tuple(signals)))
-    told = _document(alarm, named, route)
-    print(json.dumps(told, indent=2, ensure_ascii=False) if arguments.json else _text(alarm, named, route))
+    document = _document(alarm, named, route)
+    print(json.dumps(document, indent=2, ensure_ascii=False) if arguments.json else _text(alarm, named, route))
     return 0
 
 
-def _alarm(file: str, source: str | None) -> tuple[Alarm, tuple[Signal, ...]]:
-    from bot.domain.alarm import Delivery, Happening
-    from bot.domain.alert import SourceKind
-    from bot.sources.alertmanager import group_of
+def _told(file: str, name: str | None) -> Told:
+    from bot.sources import SOURCES
     from bot.sources.body import read_body
-    from bot.sources.pagerduty import PagerDutySource, alarm_of, signals_of
 
     raw = _raw(file)
     try:
-        told = read_body(raw)
-        if (source or ("pagerduty" if "event" in told or "incident" in told else "")) == "pagerduty":
-            alerts = told.get("alerts")
-            if isinstance(incident := told.get("incident"), dict):
-                alarm = alarm_of(incident, Happening.FIRED, None)
-                delivery = Delivery(SourceKind.PAGERDUTY, alarm.case, alarm)
-            else:
-                delivery = PagerDutySource(()).delivery({}, raw)
-            signals = signals_of(one for one in alerts if isinstance(one, dict)) if isinstance(alerts, list) else ()
-        else:
-            kind = source or ("grafana" if "orgId" in told or told.get("version") == "1" else "alertmanager")
-            delivery = group_of(SourceKind(kind), told)
-            signals = delivery.alarm.signals if delivery.alarm is not None else ()
+        body = read_body(raw)
+        source = next((found for found in SOURCES if (found.name == name if name else found.recognises(body))), None)
+        if source is None:
+            raise MalformedDelivery("It is like no source's: --source says whose it is.")
+        return source.told(body)
     except MalformedDelivery as no:
         raise UsageError(f"{file} is no alert: {no.sentence}", "It should be the body of a source's webhook.") from no
-    if delivery.alarm is None:
-        raise UsageError(f"{file} starts nothing: {delivery.what or 'it tells of no alert'}.")
-    return delivery.alarm, signals
 
 
 def _raw(file: str) -> bytes:
@@ -106,7 +95,7 @@ def _raw(file: str) -> bytes:
 def _document(alarm: Alarm, named: Named, route: Route) -> dict[str, Any]:
     return {
         "alert": {
-            "source": alarm.source.value,
+            "source": alarm.source,
             "id": alarm.case,
             "title": alarm.title,
             "happening": alarm.happening.value,
@@ -127,13 +116,13 @@ def _document(alarm: Alarm, named: Named, route: Route) -> dict[str, Any]:
 
 
 def _text(alarm: Alarm, named: Named, route: Route) -> str:
-    lines = [f"alert   {alarm.source.value} {alarm.case}, {alarm.happening.value}: {alarm.title or 'without a title'}"]
+    lines = [f"alert   {alarm.source} {alarm.case}, {alarm.happening.value}: {alarm.title or 'without a title'}"]
     lines.append(f"nodes   {', '.join(named.nodes) or 'none: the card would ask which is meant'}")
     lines += [
         f"        “{value}” may be {' or '.join(nodes)}: the card would ask" for value, nodes in named.ambiguous.items()
     ]
     if alarm.unseen:
-        lines.append(f"        {alarm.unseen} more alerts were left out by {alarm.source.value}")
+        lines.append(f"        {alarm.unseen} more alerts were left out by {alarm.source}")
     which = f"[[route]] {route.number}, which wants {route.words}" if route.number else "none fits: as everywhere"
     lines.append(f"route   {which}")
     where = f"in channel {route.channel}" if route.channel else "in no channel: [slack] alerts_channel is not set"

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from bot.domain.alarm import Delivery
 from bot.domain.alert import SourceKind
+from bot.domain.brakes import Brakes
 from bot.domain.incident import IncidentSummary
 
 
@@ -50,21 +51,6 @@ class Inbox(Protocol):
     async def waiting(self) -> int:
         """Return how many deliveries are not seen to yet."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Brakes:
-    """How alarms are kept from becoming a flood.
-
-    Shape: within `cooldown` another case of the same nodes and signature joins the first one's card. More than
-    `storm_alerts` cases within `storm_window` are a storm. A case that comes back within `reopens_within` of its end
-    takes up its card again.
-    """
-
-    cooldown: timedelta = timedelta(minutes=30)
-    storm_alerts: int = 20
-    storm_window: timedelta = timedelta(minutes=5)
-    reopens_within: timedelta = timedelta(hours=24)
 
 
 class Turn(enum.StrEnum):

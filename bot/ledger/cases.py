@@ -9,8 +9,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, exists, func, insert, select, update
 
 from bot.domain.alarm import Alarm, Delivery
-from bot.domain.alarm_contracts import Brakes, Course, OpenCase, Storm, Turn
+from bot.domain.alarm_contracts import Course, OpenCase, Storm, Turn
 from bot.domain.alert import SourceKind
+from bot.domain.brakes import Brakes
 from bot.domain.entry import instant_of, instant_text
 from bot.ledger.database import Database
 from bot.ledger.summaries import summary_of
@@ -111,7 +112,7 @@ class Cases:
     def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenCase, ...]:
         """Return a source's cases that opened since then and are not over."""
         with self._database.reading() as connection:
-            rows = connection.execute(_OPEN, {"of_source": source.value, "since": instant_text(since)})
+            rows = connection.execute(_OPEN, {"of_source": source, "since": instant_text(since)})
             return tuple(OpenCase(source, row.name, row.group, instant_of(row.opened_at)) for row in rows)
 
     def incidents_of(self, group: str) -> tuple[str, ...]:
@@ -162,11 +163,11 @@ def _is_late(alarm: Alarm, over_at: datetime) -> bool:
 
 
 def _named(alarm: Alarm) -> dict[str, Any]:
-    return {"of_source": alarm.source.value, "of_name": alarm.case}
+    return {"of_source": alarm.source, "of_name": alarm.case}
 
 
 def _write(connection: Connection, alarm: Alarm, values: dict[str, Any], *, is_there: bool) -> None:
     if is_there:
         connection.execute(_UPDATE, _named(alarm) | values)
     else:
-        connection.execute(_INSERT, {"source": alarm.source.value, "name": alarm.case} | values)
+        connection.execute(_INSERT, {"source": alarm.source, "name": alarm.case} | values)

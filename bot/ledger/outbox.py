@@ -1,12 +1,12 @@
 """The outbox: posts wait here until they have been taken where they are to be shown, across restarts and takeovers.
 
-At least once: a post whose sender dies between Slack's yes and `taken` is sent again.
+At least once: a post whose sender dies between its being taken and `taken` is sent again.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,7 +22,6 @@ from bot.ledger.tables import LEASES, POSTS, TURNS
 LEASE = timedelta(seconds=15)  # how long a post that was handed out is not handed out again
 AT_ONCE = 50
 LONGEST_TURN = timedelta(minutes=10)  # a turn further off than that is from before a clock was put back
-PAGERDUTY = "pagerduty-"  # how the parts that go to PagerDuty are called; all others go to Slack
 _SOON = ""  # sorts before every instant
 
 
@@ -35,10 +34,11 @@ class Outbox:
         lease: timedelta = LEASE,
         *,
         parts: str = "",
+        of_others: Collection[str] = (),
         at_once: int = AT_ONCE,
         leases: Leases | None = None,
     ) -> None:
-        """`parts`: hand out and count those only whose name begins so; without it those that nobody else takes.
+        """`parts`: hand out and count only those whose name begins so; `of_others`: none whose name begins so.
 
         `at_once`: how many are handed out together; who sends them one by one has a lease's time for all of them.
 
@@ -48,7 +48,8 @@ class Outbox:
         self._lease = lease
         self._at_once = at_once
         self._leases = leases
-        self._ours = POSTS.c.part.startswith(parts) if parts else POSTS.c.part.not_like(f"{PAGERDUTY}%")
+        not_ours = [POSTS.c.part.not_like(f"{prefix}%") for prefix in of_others]
+        self._ours = and_(POSTS.c.part.startswith(parts), *not_ours)
 
     def keep(self, post: Post) -> str:
         """Keep a post to be sent, in place of any earlier one of its incident and part; return its id."""
@@ -66,7 +67,7 @@ class Outbox:
                 connection.execute(insert(POSTS).values(values))
                 return _id(post.incident, post.part, 1)
             values["version"] = row.version + 1
-            if not row.waiting:  # while one is under way, or Slack said when to come back, that still holds
+            if not row.waiting:  # while one is under way, or its time to be tried again was told, that still holds
                 values |= {"due_at": _SOON, "attempts": 0, "error": ""}
             _change(connection, row, values)
             return _id(post.incident, post.part, row.version + 1)

@@ -10,6 +10,7 @@ from bot.causes import CAUSES
 from bot.commands import COMMANDS
 from bot.library import remedies
 from bot.response import explaining
+from bot.sources import SOURCES
 from tests.source_edge import MEMBERS
 
 BOT = Path(__file__).parents[2] / "bot"
@@ -39,9 +40,11 @@ def test_every_action_can_be_asked_for_and_explained() -> None:
     assert set(explaining._ACTIONS) == set(ACTIONS)
 
 
-def test_every_source_is_held_to_the_promises_of_sources() -> None:
-    held = {type(member.source).__module__.rsplit(".", 1)[-1] for member in MEMBERS}
-    assert files_with("sources", r"def is_genuine\(") - {A_PROTOCOL} == held
+def test_every_source_is_in_its_table_and_held_to_the_promises_of_sources() -> None:
+    named = {source.name for source in SOURCES}
+    assert files_with("sources", r"SOURCE = Source\(") == named
+    assert files_with("sources", r"def is_genuine\(") - {A_PROTOCOL} == named
+    assert {member.source.kind for member in MEMBERS} == named
 
 
 @pytest.mark.parametrize("room", ["causes", "actions", "commands", "sources"])
