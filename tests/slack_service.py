@@ -7,7 +7,7 @@ import contextlib
 import io
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -29,7 +29,10 @@ from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.response.record import Record
 from bot.settings import Settings
-from bot.sources import settings_of
+from bot.sources import SOURCES, settings_of
+from bot.sources.source import Source
+from bot.surfaces import SURFACES
+from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack.timing import Timing
 from bot.surfaces.slack.tokens import SlackTokens
 from tests.unit.surfaces.verdicts import FOUNDING
@@ -151,6 +154,8 @@ async def built(
     toml: str = "",
     nodes: int = 100,
     environment: Mapping[str, str] = MappingProxyType({}),
+    sources: Sequence[Source] = SOURCES,
+    surfaces: Sequence[SurfaceMember] = SURFACES,
 ) -> AsyncIterator[Bot]:
     """Put a service together that has not started; its state stays in the folder. A blank variable is not there."""
     (folder / "zombie.toml").write_text(toml)
@@ -165,7 +170,7 @@ async def built(
         **environment,
     }
     settings = Settings.load(
-        {}, {name: value for name, value in variables.items() if value}, folder, members=settings_of()
+        {}, {name: value for name, value in variables.items() if value}, folder, members=settings_of(sources)
     )
     log = io.StringIO()
     with books(f"sqlite:///{folder / 'zombie.db'}") as kept:
@@ -181,6 +186,8 @@ async def built(
             Journal(log),
             diagnose=readings,
             timing=timing,
+            sources=sources,
+            surfaces=surfaces,
         )
         yield Bot(service, log, ledger, outbox)
 

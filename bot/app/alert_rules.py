@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from bot.domain.alarm import Alarm, Signal
 from bot.domain.brakes import Brakes
+from bot.domain.node import Node
 from bot.library import Library
 from bot.response.intake import Rules
-from bot.response.naming import Places
+from bot.response.naming import Named, Names, Places
 from bot.response.routing import Route, Routes
 from bot.settings import Settings
 from bot.sources import SOURCES
@@ -42,6 +45,13 @@ def _routes(settings: Settings) -> Routes:
         for number, route in enumerate(settings.routes, 1)
     )
     return Routes(routes, Route(0, {}, playbook, channel))
+
+
+def explained(alarm: Alarm, signals: Sequence[Signal], rules: Rules, nodes: Iterable[Node]) -> tuple[Named, Route]:
+    """Return which nodes an alarm would be about, and which route it would take."""
+    firing = [signal for signal in signals if signal.firing]
+    named = Names(nodes).found(alarm, firing, rules.places.get(alarm.source, Places()))
+    return named, rules.routes.of_alarm(replace(alarm, signals=tuple(signals)))
 
 
 def channel_of(rules: Rules) -> str:

@@ -31,6 +31,10 @@ from bot.response.record import Record
 from bot.response.shown import without_secrets
 from bot.response.triage import Triage
 from bot.settings import Settings
+from bot.sources import SOURCES
+from bot.sources.source import Source
+from bot.surfaces import SURFACES
+from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack.alarms import spot_of
 from bot.surfaces.slack.case import Rooms
 from bot.surfaces.slack.connection import SlackConnection
@@ -64,6 +68,8 @@ class Service:
         *,
         diagnose: Diagnose | None = None,
         timing: Timing | None = None,
+        sources: Sequence[Source] = SOURCES,
+        surfaces: Sequence[SurfaceMember] = SURFACES,
     ) -> None:
         self._journal = journal
         self._known = known
@@ -101,8 +107,9 @@ class Service:
         self._alerts = alerts(
             settings, known, books, self._acting, self._checks, self._poster, journal.log,
             begin=self._desk.begin, see=self._see, counted=self._metering.counted, pagerduty=lambda: self._pagerduty,
-            person_of=asker_of(lambda: self._pagerduty, self._slack.people(())),
+            person_of=asker_of(lambda: self._pagerduty, self._slack.people(())), sources=sources,
         )  # fmt: skip
+        self._shown = tuple(shown for member in surfaces if (shown := member.opened(settings)) is not None)
         self._pagerduty = serving_pagerduty(settings, books, self._poster, journal.log, self._alerts.intake.kick)
         self._engine = Engine(
             self._acting.remediation.advance,
@@ -222,7 +229,7 @@ class Service:
 
     def _surfaces(self) -> tuple[Surface, ...]:
         pages = (self._pagerduty.surface,) if self._pagerduty is not None else ()
-        return (*self._alerts.surfaces, self._deeds.surface, self._metering.witness, *pages)
+        return (*self._alerts.surfaces, self._deeds.surface, self._metering.witness, *pages, *self._shown)
 
     async def _see(self, group: str) -> None:
         await self._engine.see(group)

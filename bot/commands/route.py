@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from bot.domain.alarm import Alarm
     from bot.response.naming import Named
     from bot.response.routing import Route
-    from bot.sources.source import Told
 
 _LIMIT_BYTES = 8 * 1024 * 1024
 _ABOUT = """FILE is what a source sends: a PagerDuty event, {"event": …}, or the body of Alertmanager's or Grafana's
@@ -46,40 +45,23 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UsageError when the file is no alert, or what the settings say cannot be used.
     """
-    from dataclasses import replace
-
     from bot import app
-    from bot.app.alert_rules import rules_of
-    from bot.response.naming import Names, Places
+    from bot.app.alert_rules import explained, rules_of
+    from bot.sources import told_by
 
     settings = options.settings(arguments)
     rules = rules_of(settings, app.library(settings.playbooks))
-    told = _told(arguments.file, arguments.source)
-    alarm, signals = told.delivery.alarm, told.signals
-    if alarm is None:
+    try:
+        told = told_by(_raw(arguments.file), arguments.source)
+    except MalformedDelivery as no:
+        wanted = "It should be the body of a source's webhook."
+        raise UsageError(f"{arguments.file} is no alert: {no.sentence}", wanted) from no
+    if (alarm := told.delivery.alarm) is None:
         raise UsageError(f"{arguments.file} starts nothing: {told.delivery.what or 'it tells of no alert'}.")
-    places = rules.places.get(alarm.source, Places())
-    nodes = options.inventory(arguments, settings).nodes
-    named = Names(nodes).found(alarm, [one for one in signals if one.firing], places)
-    route = rules.routes.of_alarm(replace(alarm, signals=tuple(signals)))
+    named, route = explained(alarm, told.signals, rules, options.inventory(arguments, settings).nodes)
     document = _document(alarm, named, route)
     print(json.dumps(document, indent=2, ensure_ascii=False) if arguments.json else _text(alarm, named, route))
     return 0
-
-
-def _told(file: str, name: str | None) -> Told:
-    from bot.sources import SOURCES
-    from bot.sources.body import read_body
-
-    raw = _raw(file)
-    try:
-        body = read_body(raw)
-        source = next((found for found in SOURCES if (found.name == name if name else found.recognises(body))), None)
-        if source is None:
-            raise MalformedDelivery("It is like no source's: --source says whose it is.")
-        return source.told(body)
-    except MalformedDelivery as no:
-        raise UsageError(f"{file} is no alert: {no.sentence}", "It should be the body of a source's webhook.") from no
 
 
 def _raw(file: str) -> bytes:

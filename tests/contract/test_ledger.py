@@ -115,7 +115,7 @@ def test_event_goes_to_its_own_kind_of_stream(
         ledger.append(stream, expected, event, BOT)
 
 
-@pytest.mark.parametrize("by", ["", "ann", "slack: T/U", "terminal:a\nb", "root:x"])
+@pytest.mark.parametrize("by", ["", "ann", "slack: T/U", "terminal:a\nb", "Root:x", "root x:y", "terminal:"])
 def test_nobody_without_a_proper_name_makes_an_entry(ledger: Ledger, by: str) -> None:
     with pytest.raises(ValueError, match="cannot stand for"):
         ledger.append(ID, 0, OPENING, by)

@@ -79,9 +79,9 @@ async def policy(rules: Policy, surfaces: Sequence[SurfaceMember]) -> tuple[Exam
         seen = "[policy] names nobody who may approve: the bot looks, and does nothing"
         return (Examined("policy", Mark.NOT_SET, seen),)
     who = [
-        f"{count} {what} {surface.where}"
+        f"{count} {word if count == 1 else words} {surface.where}"
         for surface in surfaces
-        for what, names in (("people", rules.approvers), ("groups", rules.approver_groups))
+        for word, words, names in (("person", "people", rules.approvers), ("group", "groups", rules.approver_groups))
         if (count := sum(name.startswith(f"{surface.name}:") for name in names))
     ]
     seen = f"may approve: {', '.join(who)}; whoever asked {'may too' if rules.self_approval else 'may not'}"
