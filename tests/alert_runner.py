@@ -44,7 +44,9 @@ def main(folder: Path) -> None:
         with books(settings.database_url) as kept:
             known = Inventory.load(folder / "nodes.toml")
             journal = Journal()
-            await Service(settings, known, SlackTokens.of(settings.slack), kept, {}, journal, diagnose=diagnose).run()
+            await Service(
+                settings, known, SlackTokens.of(*settings.slack.access), kept, {}, journal, diagnose=diagnose
+            ).run()
 
     asyncio.run(serve())
 

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from bot.domain.alarm import Raiser, Signal
-from bot.domain.brakes import Brakes
+from bot.domain.alarm_contracts import Brakes
 from bot.domain.events import Triaged
 from bot.domain.incident import Incident
 from bot.domain.node import Node
@@ -31,9 +31,9 @@ MINUTE = timedelta(minutes=1)
 ROUTES = Routes(
     (
         Route(1, {"source": "pagerduty", "service": "Look only*"}, "node-health", "CQUIET", "read-only"),
-        Route(2, {"severity": "page"}, "network-resets", "CALERTS"),
+        Route(2, {"severity": "page"}, "network-resets", "CALERTS", "remedies"),
     ),
-    Route(0, {}, "node-health", "CALERTS"),
+    Route(0, {}, "node-health", "CALERTS", "remedies"),
 )
 STALE_AFTER = timedelta(minutes=15)
 ALERTS = [page_alert("A1", {"host": "node-1"})]

@@ -180,7 +180,7 @@ async def built(
         service = Service(
             settings,
             known,
-            SlackTokens.of(settings.slack),
+            SlackTokens.of(*settings.slack.access),
             replace(kept, ledger=ledger, outbox=outbox),
             {},
             Journal(log),

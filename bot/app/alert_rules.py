@@ -6,13 +6,14 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from bot.domain.alarm import Alarm, Signal
-from bot.domain.brakes import Brakes
+from bot.domain.alarm_contracts import Brakes
 from bot.domain.node import Node
 from bot.library import Library
 from bot.response.intake import Rules
 from bot.response.naming import Named, Names, Places
 from bot.response.routing import Route, Routes
 from bot.settings import Settings
+from bot.settings.tables import RouteSettings
 from bot.sources import SOURCES
 from bot.sources.source import Source, Webhook
 
@@ -44,7 +45,7 @@ def _routes(settings: Settings) -> Routes:
         Route(number, route.match, route.playbook or playbook, route.channel or channel, route.mode)
         for number, route in enumerate(settings.routes, 1)
     )
-    return Routes(routes, Route(0, {}, playbook, channel))
+    return Routes(routes, Route(0, {}, playbook, channel, RouteSettings().mode))
 
 
 def explained(alarm: Alarm, signals: Sequence[Signal], rules: Rules, nodes: Iterable[Node]) -> tuple[Named, Route]:

@@ -108,7 +108,7 @@ async def _slack_beside(nodes: Path, policy: str) -> AsyncIterator[str]:
             service = Service(
                 settings,
                 known,
-                SlackTokens.of(settings.slack),
+                SlackTokens.of(*settings.slack.access),
                 kept,
                 environment,
                 Journal(log),

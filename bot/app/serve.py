@@ -18,7 +18,7 @@ def serve(settings: Settings, known: Inventory, database_url: str, environment: 
 
     Raises: SettingsError when a token is missing or not taken; LedgerUnavailable when the ledger cannot be opened.
     """
-    tokens = SlackTokens.of(settings.slack)
+    tokens = SlackTokens.of(*settings.slack.access)
     journal = Journal(secrets=settings.secrets)
     with journal.everything(), books(database_url) as kept:
         asyncio.run(_run(settings, known, tokens, kept, environment, journal))

@@ -40,7 +40,6 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
-    from bot.app.policing import rules_of_acting
     from bot.commands import record
     from bot.domain.house_events import HOUSE, BrakePulled
     from bot.ledger import Ledger
@@ -52,6 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.verb == "on" and not arguments.approve_as:  # whoever stands at the machine may stop it
             ledger.append(HOUSE, None, BrakePulled(wish.reason.strip() or NO_REASON), wish.by)
         elif arguments.verb != "status":
+            from bot.app.policing import rules_of_acting
+
             policy = rules_of_acting(options.settings(arguments))
             try:
                 with record.ledger_of(database) as awaited:

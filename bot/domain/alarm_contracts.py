@@ -10,7 +10,7 @@ from typing import Protocol
 
 from bot.domain.alarm import Delivery
 from bot.domain.alert import SourceKind
-from bot.domain.brakes import Brakes
+from bot.domain.defaults import COOLDOWN, STORM_ALERTS, STORM_WINDOW
 from bot.domain.incident import IncidentSummary
 
 
@@ -51,6 +51,21 @@ class Inbox(Protocol):
     async def waiting(self) -> int:
         """Return how many deliveries are not seen to yet."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Brakes:
+    """How alarms are kept from becoming a flood.
+
+    Shape: within `cooldown` another case of the same nodes and signature joins the first one's card. More than
+    `storm_alerts` cases within `storm_window` are a storm. A case that comes back within `reopens_within` of its end
+    takes up its card again.
+    """
+
+    cooldown: timedelta = COOLDOWN
+    storm_alerts: int = STORM_ALERTS
+    storm_window: timedelta = STORM_WINDOW
+    reopens_within: timedelta = timedelta(hours=24)
 
 
 class Turn(enum.StrEnum):

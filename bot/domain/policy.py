@@ -10,6 +10,7 @@ from datetime import timedelta
 
 from bot.domain.alert import person_of
 from bot.domain.claim import Limits
+from bot.domain.defaults import APPROVAL_EXPIRES, APPROVALS, REBOOT_DEADLINE, VALIDATION
 
 SAME_AGAIN = timedelta(hours=24)  # a node is not cured by the same plan twice within that time
 _TERMINAL = "terminal:"
@@ -32,14 +33,14 @@ class Policy:
     same_person: Mapping[str, str] = field(default_factory=dict)
     kinds: frozenset[str] = frozenset()
     self_approval: bool = False
-    approval_expires: timedelta = timedelta(minutes=15)
+    approval_expires: timedelta = APPROVAL_EXPIRES
     units: frozenset[str] = frozenset()
-    validation: timedelta = timedelta(minutes=10)
-    reboot_deadline: timedelta = timedelta(minutes=15)
+    validation: timedelta = VALIDATION
+    reboot_deadline: timedelta = REBOOT_DEADLINE
     limits: Limits = Limits()
     quiet: tuple[tuple[int, int], ...] = ()
-    approvals: int = 1
-    approvals_for_several: int = 1
+    approvals: int = APPROVALS
+    approvals_for_several: int = APPROVALS
     unnamed_kind: str = ""
 
     @property

@@ -74,38 +74,23 @@ def option(read: Reader[T], default: T) -> T:
 
 def rows_of(kind: type[Any], prefix: str = "") -> Iterator[tuple[str, Setting]]:
     """Yield each row of a dataclass of settings, by its field's name."""
-    for one in fields(kind):
-        if "row" in one.metadata:
-            setting: Setting = one.metadata["row"]
-            yield one.name, setting if setting.name else replace(setting, name=prefix + one.name)
+    for found in fields(kind):
+        if "row" in found.metadata:
+            setting: Setting = found.metadata["row"]
+            yield found.name, setting if setting.name else replace(setting, name=prefix + found.name)
 
 
 def keys_of(kind: type[Any]) -> Mapping[str, Reader[Any]]:
     """Return what reads each key of a dataclass of settings, by its name."""
-    return {one.name: one.metadata["read"] for one in fields(kind) if "read" in one.metadata}
+    return {found.name: found.metadata["read"] for found in fields(kind) if "read" in found.metadata}
 
 
-# --- readers
-
-
-def text(table: TomlTable, name: str) -> str | None:
-    """A text."""
-    return table.text(name)
-
-
-def texts(table: TomlTable, name: str) -> tuple[str, ...] | None:
-    """Several texts."""
-    return table.texts(name)
+# --- readers, beside the methods of `TomlTable`
 
 
 def names(table: TomlTable, name: str) -> frozenset[str] | None:
     """Several texts whose order says nothing."""
     return frozenset(found) if (found := table.texts(name)) is not None else None
-
-
-def flag(table: TomlTable, name: str) -> bool | None:
-    """True or false."""
-    return table.flag(name)
 
 
 def duration(table: TomlTable, name: str) -> timedelta | None:

@@ -7,9 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 
 from bot.domain.alarm import Delivery
-from bot.domain.alarm_contracts import Course, KeptDelivery, OpenCase, Storm
+from bot.domain.alarm_contracts import Brakes, Course, KeptDelivery, OpenCase, Storm
 from bot.domain.alert import SourceKind
-from bot.domain.brakes import Brakes
 from bot.ledger.awaited import _on
 from bot.ledger.cases import Cases
 from bot.ledger.inbox import Inbox

@@ -9,9 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, exists, func, insert, select, update
 
 from bot.domain.alarm import Alarm, Delivery
-from bot.domain.alarm_contracts import Course, OpenCase, Storm, Turn
+from bot.domain.alarm_contracts import Brakes, Course, OpenCase, Storm, Turn
 from bot.domain.alert import SourceKind
-from bot.domain.brakes import Brakes
 from bot.domain.entry import instant_of, instant_text
 from bot.ledger.database import Database
 from bot.ledger.summaries import summary_of

@@ -16,9 +16,8 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from bot.domain.alarm import Alarm, Delivery, Happening, Raiser, Signal
-from bot.domain.alarm_contracts import Cases, Course, Inbox, KeptDelivery, Turn
+from bot.domain.alarm_contracts import Brakes, Cases, Course, Inbox, KeptDelivery, Turn
 from bot.domain.alert import Alert, is_who
-from bot.domain.brakes import Brakes
 from bot.domain.duration import written
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyUnavailable
 from bot.domain.node import Node
@@ -52,7 +51,8 @@ class Rules:
 class Intake:
     """Sees to deliveries; several programs may at one inbox.
 
-    Shape: `nodes` are the inventory's; `signals_of` and `person_of` ask PagerDuty and Slack, where there are such.
+    Shape: `nodes` are the inventory's; `signals_of` and `person_of` ask for what a delivery does not say, where
+    somebody can be asked.
     """
 
     def __init__(

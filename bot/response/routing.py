@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from bot.domain.alarm import Alarm
 from bot.domain.safe_text import one_line
 
-READ_ONLY, REMEDIES = "read-only", "remedies"
+READ_ONLY = "read-only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,11 +20,11 @@ class Route:
     the rest are labels. `number` counts the routes from 1; 0 is what holds where none fits.
     """
 
-    number: int = 0
-    match: Mapping[str, str] = field(default_factory=dict)
-    playbook: str = ""
-    channel: str = ""
-    mode: str = REMEDIES
+    number: int
+    match: Mapping[str, str]
+    playbook: str
+    channel: str
+    mode: str
 
     def fits(self, labels: Mapping[str, str]) -> bool:
         """True when every label has the value that the route asks for."""

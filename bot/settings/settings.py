@@ -70,10 +70,10 @@ class Settings(General):
             file = SettingsFile.read(config.value, home, rows, all_keys(members))
         given = [config]
         made: dict[str, dict[str, Any]] = {}
-        for name, of_table in rows.items():
-            chosen = {of: chooser.choose(setting, file.rows.get(setting.name)) for of, setting in of_table.items()}
+        for table, settings in rows.items():
+            chosen = {name: chooser.choose(row, file.rows.get(row.name)) for name, row in settings.items()}
             given += chosen.values()
-            made[name] = {of: one.value for of, one in chosen.items()} | dict(file.tables.get(name, {}))
+            made[table] = {name: choice.value for name, choice in chosen.items()} | dict(file.tables.get(table, {}))
         login = ActingLogin(**file.acting_login)
         if login.key is not None and config.value is not None:
             login = replace(login, key=expanded(str(login.key), config.value.absolute().parent, home))
@@ -96,7 +96,7 @@ class Settings(General):
     @property
     def secrets(self) -> tuple[str, ...]:
         """Every secret in force, word by word: what no line of the log may hold, whatever its form."""
-        texts = [str(one.value) for one in self.given if one.setting.secret and one.value]
+        texts = [str(given.value) for given in self.given if given.setting.secret and given.value]
         words = [word for text in texts for word in (text, *text.split(","), _password(text))]
         return tuple(dict.fromkeys(word.strip() for word in words if word.strip()))
 

@@ -8,22 +8,19 @@ from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
-from bot.domain.brakes import Brakes
+from bot.domain import defaults
 from bot.domain.duration import parse_day_span
-from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.domain.setting import (
     Kind,
     count,
     counts_by_name,
     duration,
-    flag,
     names,
     one_of,
     option,
     row,
     secret,
-    text,
     texts_by_name,
 )
 from bot.domain.toml_table import TomlTable
@@ -31,7 +28,6 @@ from bot.domain.toml_table import TomlTable
 # systemd.unit(5); no pattern, for what stands here goes into sudoers and to systemctl word for word.
 _UNIT = re.compile(r"(?!-)[A-Za-z0-9:_.\\@-]{1,200}\.(?:service|socket|timer|path)\Z")
 _MEMBER = re.compile(r"[UW][A-Z0-9]+\Z")
-_POLICY, _BRAKES = Policy(), Brakes()
 
 
 def _units(table: TomlTable, name: str) -> frozenset[str] | None:
@@ -88,8 +84,13 @@ class SlackSettings:
         environment="SLACK_API_URL",
     )
     channels: frozenset[str] = option(names, frozenset())
-    alerts_channel: str = option(text, "")
+    alerts_channel: str = option(TomlTable.text, "")
     each_at_once: int = option(count(1), 10)  # readings of one person
+
+    @property
+    def access(self) -> tuple[str, str, str, str]:
+        """How Slack is reached: bot token, app token, signing secret and base; an empty text was not set."""
+        return self.bot_token, self.app_token, self.signing_secret, self.api_url
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,13 +100,13 @@ class PolicySettings:
     approvers: frozenset[str] = option(names, frozenset())
     approver_groups: frozenset[str] = option(names, frozenset())
     terminal_approvers: Mapping[str, str] = option(_terminal_approvers, {})
-    self_approval: bool = option(flag, _POLICY.self_approval)
-    approvals: int = option(count(1, 100), _POLICY.approvals)
-    approvals_for_several: int = option(count(1, 100), _POLICY.approvals_for_several)
-    approval_expires: timedelta = option(duration, _POLICY.approval_expires)
-    quiet: tuple[tuple[int, int], ...] = option(_day_spans, _POLICY.quiet)
-    acting: bool | None = option(flag, None)
-    cooldown: timedelta = option(duration, _BRAKES.cooldown)
+    self_approval: bool = option(TomlTable.flag, False)
+    approvals: int = option(count(1, 100), defaults.APPROVALS)
+    approvals_for_several: int = option(count(1, 100), defaults.APPROVALS)
+    approval_expires: timedelta = option(duration, defaults.APPROVAL_EXPIRES)
+    quiet: tuple[tuple[int, int], ...] = option(_day_spans, ())
+    acting: bool | None = option(TomlTable.flag, None)
+    cooldown: timedelta = option(duration, defaults.COOLDOWN)
     stale_after: timedelta = option(duration, timedelta(minutes=15))
 
 
@@ -113,21 +114,21 @@ class PolicySettings:
 class ActSettings:
     """How much may be done, and to what; None is no limit."""
 
-    units: frozenset[str] = option(_units, _POLICY.units)
-    validation: timedelta = option(duration, _POLICY.validation)
-    reboot_deadline: timedelta = option(duration, _POLICY.reboot_deadline)
-    max_nodes_at_once: int = option(count(1), _POLICY.limits.at_once)
-    per_hour: int | None = option(count(), _POLICY.limits.per_hour)
-    per_label: Mapping[str, int] = option(counts_by_name, _POLICY.limits.per_label)
-    percent: int | None = option(count(0, 100), _POLICY.limits.percent)
+    units: frozenset[str] = option(_units, frozenset())
+    validation: timedelta = option(duration, defaults.VALIDATION)
+    reboot_deadline: timedelta = option(duration, defaults.REBOOT_DEADLINE)
+    max_nodes_at_once: int = option(count(1), defaults.AT_ONCE)
+    per_hour: int | None = option(count(), None)
+    per_label: Mapping[str, int] = option(counts_by_name, {})
+    percent: int | None = option(count(0, 100), None)
 
 
 @dataclass(frozen=True, slots=True)
 class StormSettings:
     """From how many alerts, within which time, it is a storm."""
 
-    alerts: int = option(count(1), _BRAKES.storm_alerts)
-    window: timedelta = option(duration, _BRAKES.storm_window)
+    alerts: int = option(count(1), defaults.STORM_ALERTS)
+    window: timedelta = option(duration, defaults.STORM_WINDOW)
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,7 +178,7 @@ class KubernetesSettings:
 class ActingLogin:
     """The login that acts, where it is another than the one that reads; an empty text, or None, is the same one."""
 
-    user: str = option(text, "")
+    user: str = option(TomlTable.text, "")
     key: Path | None = option(lambda table, name: Path(found) if (found := table.text(name)) else None, None)
 
 
@@ -186,6 +187,6 @@ class RouteSettings:
     """One [[route]]; an empty text is as everywhere else."""
 
     match: Mapping[str, str] = option(texts_by_name, {})
-    playbook: str = option(text, "")
-    channel: str = option(text, "")
+    playbook: str = option(TomlTable.text, "")
+    channel: str = option(TomlTable.text, "")
     mode: str = option(one_of("read-only", "remedies"), "remedies")

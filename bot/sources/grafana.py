@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.domain.alarm import Delivery
-from bot.domain.setting import duration, option, secret, text
+from bot.domain.setting import duration, option, secret
+from bot.domain.toml_table import TomlTable
 from bot.sources.alertmanager import group_of, told_of_group
 from bot.sources.body import read_body
 from bot.sources.credentials import any_alike, signed
@@ -28,7 +29,7 @@ class GrafanaSettings:
     webhook_secret: str = secret(
         "The secret by which Grafana signs its webhook; with it /grafana is there.", "GRAFANA_WEBHOOK_SECRET"
     )
-    timestamp_header: str = option(text, "")
+    timestamp_header: str = option(TomlTable.text, "")
     window: timedelta = option(duration, timedelta(minutes=5))
 
 

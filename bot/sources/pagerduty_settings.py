@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.domain.setting import Kind, duration, flag, option, patterns, row, secret, text, texts, texts_by_name
+from bot.domain.setting import Kind, duration, option, patterns, row, secret, texts_by_name
+from bot.domain.toml_table import TomlTable
 
 API = "https://api.pagerduty.com"
 EVENTS = "https://events.pagerduty.com/v2/enqueue"
@@ -49,12 +50,12 @@ class PagerDutySettings:
         "there.",
         "PAGERDUTY_WEBHOOK_SECRETS",
     )
-    subscription: str = option(text, "")
+    subscription: str = option(TomlTable.text, "")
     watch_every: timedelta = option(duration, timedelta(seconds=60))
     relist_every: timedelta = option(duration, timedelta(seconds=30))
-    poll: bool = option(flag, False)
+    poll: bool = option(TomlTable.flag, False)
     poll_every: timedelta = option(duration, timedelta(seconds=30))
-    node_paths: tuple[str, ...] = option(texts, ())
+    node_paths: tuple[str, ...] = option(TomlTable.texts, ())
     node_patterns: tuple[re.Pattern[str], ...] = option(patterns, ())
     fields: Mapping[str, str] = option(texts_by_name, {})
 

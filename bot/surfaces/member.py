@@ -8,10 +8,10 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bot.domain.examined import Examined
-from bot.domain.policy import Policy
 
 if TYPE_CHECKING:
     from bot.domain.contracts import Surface
+    from bot.domain.policy import Policy
 
 Look: TypeAlias = Callable[[], Awaitable[Sequence[Examined]]]
 Looks: TypeAlias = Sequence[tuple[str, Look]]  # each under the name that it has if it does not answer

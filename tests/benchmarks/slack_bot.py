@@ -29,7 +29,7 @@ async def _serve(folder: Path) -> None:
         service = Service(
             settings,
             Inventory.load(folder / "inventory.toml"),
-            SlackTokens.of(settings.slack),
+            SlackTokens.of(*settings.slack.access),
             kept,
             {},
             Journal(),

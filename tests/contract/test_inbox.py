@@ -9,8 +9,7 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.domain.alarm import Alarm, Delivery, Happening, Raiser, Signal
-from bot.domain.alarm_contracts import Course, Turn
-from bot.domain.brakes import Brakes
+from bot.domain.alarm_contracts import Brakes, Course, Turn
 from bot.ledger import Database, Leases
 from bot.ledger.cases import Cases
 from bot.ledger.inbox import KNOWN_FOR, Inbox

@@ -21,7 +21,8 @@ from bot.domain.errors import NotAnApprover, SettingsError
 from bot.domain.examined import Examined, Mark
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
-from bot.domain.setting import option, secret, text
+from bot.domain.setting import option, secret
+from bot.domain.toml_table import TomlTable
 from bot.inventory import Inventory
 from bot.response import guards
 from bot.settings import Settings, all_rows
@@ -53,7 +54,7 @@ playbook = "network-resets"
 @dataclass(frozen=True, slots=True)
 class SirenSettings:
     token: str = secret("What the siren sends; with it /siren is there.", "SIREN_TOKEN")
-    room: str = option(text, "")
+    room: str = option(TomlTable.text, "")
 
 
 class SirenWebhook:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import datetime
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bot.domain.errors import SettingsError
 from bot.domain.examined import Examined, Mark
-from bot.domain.policy import Policy
 from bot.surfaces.member import Looks, SurfaceMember
+
+if TYPE_CHECKING:
+    from bot.domain.policy import Policy
 
 SLACK = "slack"
 _PEOPLE = f"{SLACK}:"
@@ -30,7 +32,7 @@ def _looks(settings: Any, policy: Policy, now: Callable[[], datetime]) -> Looks:
     from bot.surfaces.slack.tokens import SlackTokens
 
     try:
-        tokens = SlackTokens.of(settings.slack)
+        tokens = SlackTokens.of(*settings.slack.access)
     except SettingsError as no:
         missing = Examined("Slack", Mark.WRONG, no.sentence, no.try_next)
 

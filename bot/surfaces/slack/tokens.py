@@ -3,34 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from bot.domain.errors import SettingsError
 from bot.sources.addresses import is_guarded
-
-
-class SlackAccess(Protocol):
-    """What the settings say of how Slack is reached; an empty text was not set."""
-
-    @property
-    def bot_token(self) -> str:
-        """It begins with xoxb-."""
-        ...
-
-    @property
-    def app_token(self) -> str:
-        """It begins with xapp-."""
-        ...
-
-    @property
-    def signing_secret(self) -> str:
-        """It signs what comes by HTTP."""
-        ...
-
-    @property
-    def api_url(self) -> str:
-        """The base of the Web API."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +18,24 @@ class SlackTokens:
     api_url: str
 
     @classmethod
-    def of(cls, access: SlackAccess) -> SlackTokens:
-        """Return the tokens in force.
+    def of(cls, bot: str, app: str, signing_secret: str, api_url: str) -> SlackTokens:
+        """Return the tokens in force; an empty text was not set.
 
         Raises: SettingsError when a token is missing, or the API's base is neither https nor loopback.
         """
-        if not access.bot_token:
+        if not bot:
             raise SettingsError(
                 "SLACK_BOT_TOKEN is not set.",
                 "Set it to the xoxb-… token of “OAuth & Permissions”: SLACK_BOT_TOKEN=xoxb-1234-… zombie serve. "
                 "Without a Slack at hand: zombie demo",
             )
-        if not (access.app_token or access.signing_secret):
+        if not (app or signing_secret):
             raise SettingsError(
                 "Slack cannot reach the bot: neither SLACK_APP_TOKEN nor SLACK_SIGNING_SECRET is set.",
                 "Set SLACK_APP_TOKEN=xapp-1-… for Socket Mode, which needs no inbound port, or "
                 "SLACK_SIGNING_SECRET=8f74… for HTTP.",
             )
-        if not is_guarded(access.api_url):
+        if not is_guarded(api_url):
             raise SettingsError("SLACK_API_URL is neither https nor on loopback.", "Leave it out for Slack itself.")
-        base = access.api_url if access.api_url.endswith("/") else f"{access.api_url}/"
-        return cls(access.bot_token, access.app_token, access.signing_secret, base)
+        base = api_url if api_url.endswith("/") else f"{api_url}/"
+        return cls(bot, app, signing_secret, base)

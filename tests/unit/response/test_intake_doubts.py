@@ -8,7 +8,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.brakes import Brakes
+from bot.domain.alarm_contracts import Brakes
 from bot.domain.errors import ImpossibleEvent, PagerDutyRefused, PagerDutyUnavailable, UnknownIncident
 from bot.domain.events import AlertReceived
 from bot.domain.transitions import State

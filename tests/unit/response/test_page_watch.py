@@ -13,7 +13,7 @@ import pytest
 from bot.demo.pagerduty.account import Incident
 from bot.demo.pagerduty.server import PagerDuty
 from bot.domain.alarm import Delivery, Happening
-from bot.domain.brakes import Brakes
+from bot.domain.alarm_contracts import Brakes
 from bot.domain.errors import PagerDutyUnavailable
 from bot.ledger import Database
 from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
