@@ -13,7 +13,6 @@ from pathlib import Path
 
 from bot.app.books import books
 from bot.app.journal import Journal
-from bot.app.serve import slack_tokens
 from bot.app.service import Service
 from bot.domain.contracts import Concluded, Listener, ReadingStarted
 from bot.domain.node import Node
@@ -21,6 +20,8 @@ from bot.domain.playbook import Playbook
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.settings import Settings
+from bot.sources import settings_of
+from bot.surfaces.slack.tokens import SlackTokens
 from tests.unit.surfaces.verdicts import FOUNDING
 
 READING_SECONDS = 0.2
@@ -28,7 +29,7 @@ READING_SECONDS = 0.2
 
 def main(folder: Path) -> None:
     """Serve until told to stop."""
-    settings = Settings.load({}, os.environ, folder)
+    settings = Settings.load({}, os.environ, folder, members=settings_of())
 
     async def diagnose(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
         heard(ReadingStarted(node.name, (), FOUNDING.took))
@@ -40,10 +41,12 @@ def main(folder: Path) -> None:
         return verdict
 
     async def serve() -> None:
-        with books(str(settings.get("database_url"))) as kept:
+        with books(settings.database_url) as kept:
             known = Inventory.load(folder / "nodes.toml")
             journal = Journal()
-            await Service(settings, known, slack_tokens(settings), kept, {}, journal, diagnose=diagnose).run()
+            await Service(
+                settings, known, SlackTokens.of(*settings.slack.access), kept, {}, journal, diagnose=diagnose
+            ).run()
 
     asyncio.run(serve())
 

@@ -25,6 +25,7 @@ from bot.domain.incident import Incident
 from bot.inventory import Inventory
 from bot.ledger import AwaitedLedger, Database, Ledger
 from bot.settings import Settings
+from bot.sources import settings_of
 from tests.acting import POLICY, Site, site
 from tests.slack import workspace
 
@@ -96,7 +97,7 @@ class Crew:
 
     async def approve(self, incident: str) -> None:
         """Say yes, and leave the rest to whoever serves."""
-        settings = Settings.load({}, self.here.environ, self.here.folder)
+        settings = Settings.load({}, self.here.environ, self.here.folder, members=settings_of())
         known = Inventory.load(self.here.fleet.inventory)
         with ThreadPoolExecutor(1) as threads:
             ledger = AwaitedLedger(Ledger(self._database), threads)

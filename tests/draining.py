@@ -15,7 +15,7 @@ from bot.causes import CAUSES
 from bot.demo.cluster.cluster import Cluster, DemoNode
 from bot.demo.cluster.pod import DemoPod
 from bot.demo.cluster.server import ClusterServer
-from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.alert import BOT, Alert
 from bot.domain.approval import Approval
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
@@ -26,6 +26,7 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.plan import Step
 from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.policy import Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import AwaitedLedger, Database, Ledger
@@ -33,7 +34,6 @@ from bot.probes.host import HostReading
 from bot.response.cluster import ClusterReach
 from bot.response.draining import Draining
 from bot.response.planning import with_plan
-from bot.response.policy import Policy
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach
 from bot.response.record import Record
@@ -49,7 +49,7 @@ LOCKUP = WeighedCause(CAUSES["lockup"], {}, ("disable_unit", "reboot"), "Update.
 PLAYBOOK = Playbook("node-health", "Health", 1, (), (), (LOCKUP,))
 POLICY = Policy(
     acting=True,
-    terminal_approvers={"ann": ""},
+    approvers=frozenset(("terminal:ann",)),
     approval_expires=timedelta(minutes=15),
     units=frozenset(("ecs.service",)),
     validation=timedelta(minutes=2),
@@ -155,7 +155,7 @@ class Yard:
 
     async def proposed(self) -> IncidentEvent | None:
         """Put the incident on record, and return what became of its plan."""
-        alert = Alert(SourceKind.TERMINAL, "group", "terminal:asker")
+        alert = Alert("terminal", "group", "terminal:asker")
         verdict = self.verdict()
         await self.ledger.append("one", 0, AlertReceived(alert, "n1", "group", PLAYBOOK.name), "terminal:asker")
         await self.ledger.append("one", 1, Triaged(replace(verdict, snapshot=None), PLAYBOOK.name, 1), BOT)

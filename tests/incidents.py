@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
-from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.alert import BOT, Alert
 from bot.domain.entry import Entry
 from bot.domain.event_form import Event, body_of, kind_of, written
 from bot.domain.events import (
@@ -70,7 +70,7 @@ VERDICT = Verdict(
     took=timedelta(seconds=5, microseconds=412_345),
     try_next="Look at the agent's log.",
 )
-ALERT = Alert(SourceKind.SLACK, "1700000000.000100", ASKER, "check node-gpu-01")
+ALERT = Alert("slack", "1700000000.000100", ASKER, "check node-gpu-01")
 PROPOSED = PlanProposed.of(
     PLAN,
     {"address": "10.0.0.7", "boot_id": BOOT, "playbook": "node-health 3"},
@@ -81,7 +81,7 @@ PROPOSED = PlanProposed.of(
 TRIAGED = Triaged(VERDICT, "node-health", 3, BEGAN_AT - timedelta(seconds=6), "kernel 5.15 · up 11 d")
 
 OPENING = AlertReceived(ALERT, NODE, "g7k3m9x2qp", "node-health")
-WITHOUT_NODE = AlertReceived(Alert(SourceKind.PAGERDUTY, "Q1", text="a node is slow"), "")
+WITHOUT_NODE = AlertReceived(Alert("pagerduty", "Q1", text="a node is slow"), "")
 QUESTION = QuestionAsked("Is the node back?", ("yes", "no"))
 APPROVED = Approved(PROPOSED.digest, "it is drained", "ann")
 STARTED = StepStarted(1, 1, BOOT, (EVIDENCE,), "host-4242")
@@ -96,8 +96,8 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     AlertReceived(
         ALERT, NODE, "g7k3m9x2qp", "node-health", "old0000000", "old1111111", "C024ALERTS", "It is stale.", "storm-1"
     ),
-    AlertJoined(Alert(SourceKind.ALERTMANAGER, "a1b2", text="NodeSlow")),
-    AlertCleared(SourceKind.ALERTMANAGER, "a1b2"),
+    AlertJoined(Alert("alertmanager", "a1b2", text="NodeSlow")),
+    AlertCleared("alertmanager", "a1b2"),
     NodePicked(NODE),
     TRIAGED,
     PlanWithheld("Acting is off.", ("zombie ALL=(root) NOPASSWD: /usr/bin/systemctl reboot",)),

@@ -21,20 +21,21 @@ from bot.ledger.cases import Cases
 from bot.ledger.inbox import Inbox
 from bot.response.alarm_book import AlarmBook
 from bot.response.intake import Intake, Rules
-from bot.response.routing import Routes
-from bot.sources.alertmanager import AlertmanagerSource
-from bot.sources.pagerduty import PagerDutySource, signals_of
+from bot.response.routing import Route, Routes
+from bot.sources.alertmanager import AlertmanagerWebhook
+from bot.sources.pagerduty import PagerDutyWebhook, signals_of
 from tests.alarms import BEGAN_AT, group_body, page_alert, page_event, raw
 
 NODES = tuple(Node(f"node-{number}", f"10.0.0.{number}", labels={"hostname": "shared"}) for number in (1, 2, 3))
 MINUTE = timedelta(minutes=1)
-TABLES = {
-    "slack": {"alerts_channel": "CALERTS"},
-    "route": [
-        {"match": {"source": "pagerduty", "service": "Look only*"}, "mode": "read-only", "channel": "CQUIET"},
-        {"match": {"severity": "page"}, "playbook": "network-resets"},
-    ],
-}
+ROUTES = Routes(
+    (
+        Route(1, {"source": "pagerduty", "service": "Look only*"}, "node-health", "CQUIET", "read-only"),
+        Route(2, {"severity": "page"}, "network-resets", "CALERTS", "remedies"),
+    ),
+    Route(0, {}, "node-health", "CALERTS", "remedies"),
+)
+STALE_AFTER = timedelta(minutes=15)
 ALERTS = [page_alert("A1", {"host": "node-1"})]
 
 
@@ -57,7 +58,7 @@ class Stage:
         self.intake = self.build()
 
     def build(self) -> Intake:
-        rules = Rules(Routes.of(TABLES, "node-health"), self.brakes)
+        rules = Rules(ROUTES, self.brakes, STALE_AFTER)
         return Intake(
             self.inbox, self.cases, self.book, rules, lambda: NODES, self.see, self.clock,
             lambda event, **fields: self.lines.append((event, fields)),
@@ -80,10 +81,10 @@ class Stage:
 
     async def page(self, event: str, page: str = "Q1", **more: Any) -> None:
         more = {"at": self.now} | more
-        await self.kept(PagerDutySource([]).delivery({}, raw(page_event(event, page, **more))))
+        await self.kept(PagerDutyWebhook([]).delivery({}, raw(page_event(event, page, **more))))
 
     async def group(self, *alerts: dict[str, Any], truncated: int = 0) -> None:
-        await self.kept(AlertmanagerSource("").delivery({}, raw(group_body(alerts, truncated))))
+        await self.kept(AlertmanagerWebhook("").delivery({}, raw(group_body(alerts, truncated))))
 
     async def kept(self, delivery: Any) -> None:
         await asyncio.to_thread(self.leases.beat)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import timedelta
 
-from bot.domain.alert import Alert, SourceKind
+from bot.domain.alert import Alert
 from bot.domain.events import AlertReceived, Escalated, IncidentEvent
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
@@ -18,7 +18,7 @@ GROUP = "g7k3m9x2qp"
 
 def opened(page: str, node: str = NODE) -> AlertReceived:
     """The first entry of an incident that came of a page."""
-    return AlertReceived(Alert(SourceKind.PAGERDUTY, page, "", "a node is slow"), node, GROUP, "node-health")
+    return AlertReceived(Alert("pagerduty", page, "", "a node is slow"), node, GROUP, "node-health")
 
 
 def of_page(

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from bot.domain.alert import SourceKind
 from bot.domain.contracts import Again
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.incident import Changes, Incident, IncidentSummary
@@ -37,9 +36,7 @@ class World:
         return self.seconds
 
     def put(self, incident: str, group: str = "", ended: bool = False) -> None:
-        line = IncidentSummary(
-            incident, "node-1", group, State.APPROVED, None, SourceKind.TERMINAL, "", NOW, NOW, ended
-        )
+        line = IncidentSummary(incident, "node-1", group, State.APPROVED, None, "terminal", "", NOW, NOW, ended)
         self.lines[incident] = (max((number for number, _ in self.lines.values()), default=0) + 1, line)
 
     def _ask(self) -> None:

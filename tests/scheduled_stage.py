@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.actions import ACTIONS
-from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.alert import BOT, Alert
 from bot.domain.approval import Approval
 from bot.domain.contracts import Again
 from bot.domain.errors import LedgerUnavailable, Refused
@@ -16,10 +16,10 @@ from bot.domain.events import AlertReceived, PlanProposed, Triaged
 from bot.domain.node import Node
 from bot.domain.plan import Plan, Step
 from bot.domain.playbook import Playbook
+from bot.domain.policy import Policy
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Leases, Ledger
 from bot.response.binding import binds
-from bot.response.policy import Policy
 from bot.response.reach import Reach, Seen
 from bot.response.record import Record
 from bot.response.remediation import Remediation
@@ -88,7 +88,7 @@ class Stage:
         node, verdict = self.nodes[name], self.verdict(name)
         assert verdict.plan is not None
         seen = Seen(node.boot_id, "m" * 31 + "1", "SHA256:as-ever")
-        alert = Alert(SourceKind.TERMINAL, "group", "terminal:asker")
+        alert = Alert("terminal", "group", "terminal:asker")
         self.ledger.append(
             incident, 0, AlertReceived(alert, name, f"group-{incident}", PLAYBOOK.name), "terminal:asker"
         )
@@ -171,7 +171,8 @@ class Stage:
 
 POLICY = Policy(
     acting=True,
-    terminal_approvers={"ann": "", "bob": ""},
+    approvers=frozenset(("terminal:ann", "terminal:bob")),
+    kinds=frozenset(("slack", "terminal")),
     approval_expires=timedelta(minutes=4),
     units=frozenset(("ecs.service",)),
     validation=timedelta(seconds=2),

@@ -20,28 +20,29 @@ from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.view import View
-from bot.domain.alert import BOT, SourceKind
+from bot.domain.alert import BOT
 from bot.domain.events import PlanProposed, Triaged
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.domain.node import Node
+from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
 from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
 from bot.response.binding import binds
 from bot.response.figures import figures
-from bot.response.policy import Policy
 from bot.response.reach import Reach, Seen
 from bot.response.record import Opening, Record
 from bot.response.remediation import Remediation
 from bot.response.responder import Responder
 from bot.response.stepping import Stepping
 from bot.surfaces.slack.card import card
-from bot.surfaces.slack.connection import SlackConnection, SlackTokens
+from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.home import home_view
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.tokens import SlackTokens
 from bot.surfaces.slack.wish import Wish
 from bot.surfaces.slack.words import HelpRequest, parse
 from tests.scheduled_parts import CountingNode, Wire
@@ -54,7 +55,7 @@ ONCALL = "C0ONCALL01"
 TEAM = "T0DEMO0001"
 GROUPED = Policy(
     acting=True,
-    approver_groups=frozenset(("S0SRE00001",)),
+    approver_groups=frozenset(("slack:S0SRE00001",)),
     approval_expires=timedelta(minutes=15),
     units=frozenset(("ecs.service",)),
     validation=timedelta(seconds=10),
@@ -125,7 +126,7 @@ class Theatre:
 
     async def proposed(self, *nodes: str, asked_by: str = ALICE, key: str = "cmd-1") -> Message:
         """Have somebody's check come to a proposal for each node, and return the card that offers it."""
-        opening = Opening(SourceKind.SLACK, f"{ONCALL}/-/{key}", f"slack:{TEAM}/{asked_by}", "check", PLAYBOOK.name)
+        opening = Opening("slack", f"{ONCALL}/-/{key}", f"slack:{TEAM}/{asked_by}", "check", PLAYBOOK.name)
         verdicts = [self.stage.verdict(node) for node in nodes]
         await self.poster.owe(opening.group, CARD, Spot(ONCALL), card([], verdicts, asked_by))
         for verdict in verdicts:

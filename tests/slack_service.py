@@ -7,7 +7,7 @@ import contextlib
 import io
 import json
 from collections import Counter
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
@@ -17,7 +17,6 @@ from typing import Any, TypeVar
 
 from bot.app.books import books
 from bot.app.journal import Journal
-from bot.app.serve import slack_tokens
 from bot.app.service import Service
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
@@ -30,7 +29,12 @@ from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.response.record import Record
 from bot.settings import Settings
+from bot.sources import SOURCES, settings_of
+from bot.sources.source import Source
+from bot.surfaces import SURFACES
+from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack.timing import Timing
+from bot.surfaces.slack.tokens import SlackTokens
 from tests.unit.surfaces.verdicts import FOUNDING
 
 T = TypeVar("T")
@@ -150,6 +154,8 @@ async def built(
     toml: str = "",
     nodes: int = 100,
     environment: Mapping[str, str] = MappingProxyType({}),
+    sources: Sequence[Source] = SOURCES,
+    surfaces: Sequence[SurfaceMember] = SURFACES,
 ) -> AsyncIterator[Bot]:
     """Put a service together that has not started; its state stays in the folder. A blank variable is not there."""
     (folder / "zombie.toml").write_text(toml)
@@ -163,7 +169,9 @@ async def built(
         "ZOMBIE_LISTEN": "127.0.0.1:0",
         **environment,
     }
-    settings = Settings.load({}, {name: value for name, value in variables.items() if value}, folder)
+    settings = Settings.load(
+        {}, {name: value for name, value in variables.items() if value}, folder, members=settings_of(sources)
+    )
     log = io.StringIO()
     with books(f"sqlite:///{folder / 'zombie.db'}") as kept:
         ledger: Any = Breakable(kept.ledger)
@@ -172,12 +180,14 @@ async def built(
         service = Service(
             settings,
             known,
-            slack_tokens(settings),
+            SlackTokens.of(*settings.slack.access),
             replace(kept, ledger=ledger, outbox=outbox),
             {},
             Journal(log),
             diagnose=readings,
             timing=timing,
+            sources=sources,
+            surfaces=surfaces,
         )
         yield Bot(service, log, ledger, outbox)
 

@@ -16,10 +16,10 @@ import pytest
 
 from bot.domain.alarm import Delivery
 from bot.domain.errors import LedgerUnavailable
-from bot.sources.alertmanager import AlertmanagerSource
-from bot.sources.grafana import GrafanaSource
-from bot.sources.pagerduty import PagerDutySource
-from bot.sources.source import Source
+from bot.sources.alertmanager import AlertmanagerWebhook
+from bot.sources.grafana import GrafanaSettings, GrafanaWebhook
+from bot.sources.pagerduty import PagerDutyWebhook
+from bot.sources.source import Webhook
 from bot.surfaces.hooks import Hooks
 from bot.surfaces.web import WebEdge
 from tests.alarms import BEGAN_AT, SECRET, group_alert, group_body, page_event, raw, signature
@@ -36,7 +36,7 @@ def grafana_signature(body: bytes, secret: str = SECRET, stamp: str = "") -> str
 class Member:
     """One source, a body that it would bring, and what proves a body to be its own."""
 
-    source: Source
+    source: Webhook
     body: bytes
     prove: Callable[[bytes], dict[str, str]]
     forged: tuple[Mapping[str, str], ...]
@@ -46,7 +46,7 @@ class Member:
 
 
 PAGERDUTY = Member(
-    PagerDutySource(["an older secret", SECRET]),
+    PagerDutyWebhook(["an older secret", SECRET]),
     raw(page_event()),
     lambda body: {"X-PagerDuty-Signature": f"v1={'0' * 64}, {signature(body)}"},
     (
@@ -57,13 +57,13 @@ PAGERDUTY = Member(
     ),
 )
 ALERTMANAGER = Member(
-    AlertmanagerSource(SECRET),
+    AlertmanagerWebhook(SECRET),
     BATCH,
     lambda body: {"Authorization": f"Bearer {SECRET}"},
     ({"Authorization": f"Basic {SECRET}"}, {"Authorization": "Bearer "}, {"Authorization": f"Bearer {SECRET}x"}),
 )
 GRAFANA = Member(
-    GrafanaSource(SECRET),
+    GrafanaWebhook(GrafanaSettings(webhook_secret=SECRET)),
     BATCH,
     lambda body: {"X-Grafana-Alerting-Signature": grafana_signature(body)},
     (
@@ -128,7 +128,7 @@ class Edge:
 
 
 @asynccontextmanager
-async def edge(*sources: Source, **limits: Any) -> AsyncIterator[Edge]:
+async def edge(*sources: Webhook, **limits: Any) -> AsyncIterator[Edge]:
     """These sources on a web edge, for the length of a block."""
 
     async def ready() -> str:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from bot.app.doctor import Doctor
-from bot.app.doctor_pagerduty import PagerDutyExamination
 from bot.demo.fleet import Fleet, Member, running
 from bot.demo.fleet_founding import AUTO_RESTART
 from bot.demo.fleet_others import BUSY
@@ -19,6 +18,10 @@ from bot.demo.slack.server import SlackWorkspace
 from bot.domain.examined import Examined
 from bot.inventory import Inventory
 from bot.settings import Settings, database_url
+from bot.sources import SOURCES, pagerduty, settings_of
+from bot.sources.pagerduty_examination import PagerDutyExamination
+from bot.sources.pagerduty_settings import PagerDutySettings
+from bot.sources.source import ServingBot
 from bot.surfaces.slack.examination import SCOPES
 from tests.pagerduty import QUICK
 from tests.slack import workspace
@@ -31,6 +34,10 @@ approver_groups = ["{GROUPS[0].id}"]
 [act]
 units = ["ecs.service"]
 """
+
+
+async def quickly(settings: PagerDutySettings, bot: ServingBot) -> Sequence[Examined]:
+    return await PagerDutyExamination(settings, bot, QUICK, ping_seconds=3.0).look()
 
 
 @dataclass
@@ -59,7 +66,7 @@ class Surroundings:
         """Have everything looked at, and return it by name."""
         environment = self.environment(**changes)
         (self.folder / "zombie.toml").write_text(toml)
-        settings = Settings.load({}, environment, self.folder, self.folder)
+        settings = Settings.load({}, environment, self.folder, self.folder, members=settings_of())
         assert settings.inventory is not None
         known = Inventory.load(settings.inventory, home=self.folder)
         doctor = Doctor(
@@ -68,7 +75,7 @@ class Surroundings:
             database_url(environment),
             environment,
             seconds=self.seconds,
-            pagerduty=PagerDutyExamination(settings, QUICK, ping_seconds=3.0),
+            sources=(replace(pagerduty.SOURCE, examine=quickly), *SOURCES[1:]),
         )
         found = await doctor.examined()
         assert len({one.name for one in found}) == len(found)

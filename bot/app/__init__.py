@@ -5,7 +5,6 @@ from __future__ import annotations
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check, exit_status, recordings
 from bot.app.kubernetes import draining
 from bot.app.parts import (
-    DEFAULT_PLAYBOOK,
     incident_id,
     inventory,
     library,
@@ -19,7 +18,6 @@ from bot.app.watching import shown_progress, terminal_width
 
 __all__ = [
     "DEADLINE_BEYOND_WINDOW",
-    "DEFAULT_PLAYBOOK",
     "Check",
     "check",
     "draining",

@@ -7,27 +7,26 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
 
 from bot.actions import ACTIONS
 from bot.app.check import DEADLINE_BEYOND_WINDOW
 from bot.app.kubernetes import cluster_reach, draining
 from bot.app.parts import library, now, runner_name, ssh_key, ssh_transport
+from bot.app.policing import policy_of
 from bot.domain.batch import Sampling
 from bot.domain.contracts import ActingLedger, ActingTransport
 from bot.domain.errors import InventoryError, MissingFile, SettingsError
 from bot.domain.events import IncidentEvent
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
+from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.cluster import ClusterReach
 from bot.response.glance import Glance
-from bot.response.policy import Policy
 from bot.response.privilege import rights_as_root
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach
@@ -39,8 +38,6 @@ from bot.response.timing import SteadyClock
 from bot.response.triage import Triage
 from bot.settings import Settings
 
-SLACK_HOSTS = ("slack.com", "slack-gov.com")
-SIMULATED = frozenset({"demo", "lab"})  # the labels of nodes that are nobody's
 SHORT_LOOK = Sampling(1)  # what shows the same in a second need not be looked at for longer
 
 
@@ -108,35 +105,17 @@ def acting(
     )
 
 
-def policy_of(settings: Settings, known: Inventory) -> Policy:
-    """Return the policy in force.
-
-    Shape: with another Slack than Slack's own, whoever stands in for it could say yes in anybody's name. There acting
-    is off, unless the settings say `acting = true` in so many words, or every node is the demo's or the lab's.
-    """
-    policy = Policy.of(settings.tables, len(known.nodes))
-    host = urlsplit(str(settings.get("slack_api_url"))).hostname or ""
-    is_slack = host in SLACK_HOSTS or host.endswith(tuple(f".{one}" for one in SLACK_HOSTS))
-    is_written = settings.tables.get("policy", {}).get("acting") is True
-    is_ours = bool(known.nodes) and all(SIMULATED & node.labels.keys() for node in known.nodes)
-    return policy if is_slack or is_written or is_ours else replace(policy, acting=False)
-
-
 def acting_login(settings: Settings, environment: Mapping[str, str]) -> dict[str, Any]:
     """Return user and key of the login that acts, where it has its own.
 
     Raises: SettingsError when its key is not there, is open to others, or cannot be used as it is.
     """
-    told = settings.tables.get("ssh", {}).get("act", {})
-    login: dict[str, Any] = {"user": told["user"]} if "user" in told else {}
-    if "key" in told:
-        config = settings.get("config")
-        folder = config.absolute().parent if config is not None else Path.cwd()
-        home = Path(environment.get("HOME") or Path.home())
-        written = str(told["key"])
-        login["key"] = home / written[2:] if written.startswith("~/") else folder / written
+    said = settings.acting_login
+    login: dict[str, Any] = {"user": said.user} if said.user else {}
+    if said.key is not None:
+        login["key"] = said.key
         try:
-            ssh_key(login["key"], environment)
+            ssh_key(said.key, environment)
         except MissingFile as no:
             raise SettingsError(f"The key of [ssh.act] cannot be used: {no.sentence}", no.try_next) from no
     return login
@@ -144,7 +123,7 @@ def acting_login(settings: Settings, environment: Mapping[str, str]) -> dict[str
 
 def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
     """Return what acting may run as root: all that can be done with the named units, and what playbooks offer."""
-    units = sorted(unit for unit in Policy.of(settings.tables).units if not is_protected((unit,)))
+    units = sorted(unit for unit in settings.act.units if not is_protected((unit,)))
     if not units:
         return ()
     books = library(settings.playbooks).playbooks

@@ -2,70 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from datetime import timedelta
-from typing import Any
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
+from bot.domain.alarm import Alarm, Signal
 from bot.domain.alarm_contracts import Brakes
-from bot.domain.duration import parse_duration
-from bot.domain.errors import SettingsError
+from bot.domain.node import Node
 from bot.library import Library
 from bot.response.intake import Rules
-from bot.response.naming import Places
-from bot.response.routing import Routes
+from bot.response.naming import Named, Names, Places
+from bot.response.routing import Route, Routes
 from bot.settings import Settings
-from bot.sources.alertmanager import AlertmanagerSource
-from bot.sources.grafana import WINDOW, GrafanaSource
-from bot.sources.pagerduty import PagerDutySource
-from bot.sources.source import Source
+from bot.settings.tables import RouteSettings
+from bot.sources import SOURCES
+from bot.sources.source import Source, Webhook
 
 
-def sources(settings: Settings) -> tuple[Source, ...]:
-    """Return the sources that have a secret."""
-    found: list[Source] = []
-    if secrets := _parted(settings.get("pagerduty_webhook_secrets")):
-        found.append(PagerDutySource(secrets))
-    if token := str(settings.get("alertmanager_token") or "").strip():
-        found.append(AlertmanagerSource(token))
-    if secret := str(settings.get("grafana_webhook_secret") or "").strip():
-        table = settings.tables.get("grafana", {})
-        window = _duration(table, "window", WINDOW)
-        found.append(GrafanaSource(secret, str(table.get("timestamp_header", "")), window))
-    return tuple(found)
+def webhooks(settings: Settings, sources: Iterable[Source] = SOURCES) -> tuple[Webhook, ...]:
+    """Return the webhooks of the sources that have a secret."""
+    made = (source.webhook(settings.of(source.settings)) for source in sources)
+    return tuple(webhook for webhook in made if webhook is not None)
 
 
-def rules_of(settings: Settings, playbooks: Library) -> Rules:
+def rules_of(settings: Settings, playbooks: Library, sources: Iterable[Source] = SOURCES) -> Rules:
     """Return what the settings say of alerts.
 
-    Raises: SettingsError when a route starts a playbook that is not there, or a pattern is none.
+    Raises: PlaybookError when a route starts a playbook that is not there.
     """
-    routes = Routes.of(settings.tables, settings.playbook)
+    routes = _routes(settings)
     for name in routes.playbooks():
         playbooks.get(name)
-    policy, storm = settings.tables.get("policy", {}), settings.tables.get("storm", {})
-    usual = Brakes()
-    brakes = Brakes(
-        cooldown=_duration(policy, "cooldown", usual.cooldown),
-        storm_alerts=int(storm.get("alerts", usual.storm_alerts)),
-        storm_window=_duration(storm, "window", usual.storm_window),
+    brakes = Brakes(settings.policy.cooldown, settings.storm.alerts, settings.storm.window)
+    named = {source.name: source.names_in(settings.of(source.settings)) for source in sources}
+    places = {name: Places.of(paths, patterns) for name, (paths, patterns) in named.items()}
+    return Rules(routes, brakes, settings.policy.stale_after, places)
+
+
+def _routes(settings: Settings) -> Routes:
+    """The routes; what one leaves out is as everywhere else."""
+    playbook, channel = settings.playbook, settings.slack.alerts_channel
+    routes = tuple(
+        Route(number, route.match, route.playbook or playbook, route.channel or channel, route.mode)
+        for number, route in enumerate(settings.routes, 1)
     )
-    table = settings.tables.get("pagerduty", {})
-    try:
-        places = Places.of(table.get("node_paths", ()), table.get("node_patterns", ()))
-    except ValueError as no:
-        raise SettingsError(f"[pagerduty] node_patterns: {no}.") from no
-    stale_after = _duration(policy, "stale_after", timedelta(minutes=15))
-    return Rules(routes, brakes, stale_after, places)
+    return Routes(routes, Route(0, {}, playbook, channel, RouteSettings().mode))
+
+
+def explained(alarm: Alarm, signals: Sequence[Signal], rules: Rules, nodes: Iterable[Node]) -> tuple[Named, Route]:
+    """Return which nodes an alarm would be about, and which route it would take."""
+    firing = [signal for signal in signals if signal.firing]
+    named = Names(nodes).found(alarm, firing, rules.places.get(alarm.source, Places()))
+    return named, rules.routes.of_alarm(replace(alarm, signals=tuple(signals)))
 
 
 def channel_of(rules: Rules) -> str:
     """Return the channel of what concerns all alerts: alerts_channel, else that of the first route that has one."""
-    return next((one.channel for one in (rules.routes.otherwise, *rules.routes.routes) if one.channel), "")
-
-
-def _parted(secrets: Any) -> Sequence[str]:
-    return [one.strip() for one in str(secrets or "").split(",") if one.strip()]
-
-
-def _duration(table: Mapping[str, Any], key: str, default: timedelta) -> timedelta:
-    return parse_duration(table[key]) if key in table else default
+    return next((route.channel for route in (rules.routes.otherwise, *rules.routes.routes) if route.channel), "")

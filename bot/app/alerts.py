@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from bot.app.acting import Acting
-from bot.app.alert_rules import channel_of, rules_of, sources
+from bot.app.alert_rules import channel_of, rules_of, webhooks
 from bot.app.books import Books
 from bot.app.pagerduty import PagerDutyParts
 from bot.app.parts import now
@@ -22,6 +22,8 @@ from bot.response.checks import CheckDesk
 from bot.response.intake import Intake, PersonOf, stormy
 from bot.response.judged import Judged
 from bot.settings import Settings
+from bot.sources import SOURCES
+from bot.sources.source import Source
 from bot.surfaces.hooks import Counted, Hooks
 from bot.surfaces.slack.alarms import AlarmDesk
 from bot.surfaces.slack.poster import Poster
@@ -86,6 +88,7 @@ def alerts(
     counted: Counted | None = None,
     pagerduty: Callable[[], PagerDutyParts | None] = lambda: None,
     person_of: PersonOf | None = None,
+    sources: Sequence[Source] = SOURCES,
 ) -> Alerts:
     """Put it together.
 
@@ -94,7 +97,7 @@ def alerts(
 
     Raises: SettingsError when a route starts a playbook that is not there.
     """
-    rules = rules_of(settings, acting.playbooks)
+    rules = rules_of(settings, acting.playbooks, sources)
     nodes = known.nodes
     book = AlarmBook(books.ledger, books.cases)
 
@@ -135,7 +138,7 @@ def alerts(
         board.heard,
     )
     hooks = Hooks(books.inbox, now, log, intake.kick, counted)
-    found = sources(settings)
+    found = webhooks(settings, sources)
     if found and not channel_of(rules):
         log("alerts_unseen", because="[slack] alerts_channel is not set: what alerts lead to has no card in Slack")
     return Alerts(hooks.posts(found), (desk,), intake, book, known, see, beside, stopped)

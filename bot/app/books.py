@@ -11,15 +11,19 @@ from datetime import timedelta
 from bot.app.parts import runner_name
 from bot.domain.alarm_contracts import Cases, Inbox
 from bot.domain.contracts import ActingLedger, Leases, Outbox
-from bot.ledger import PAGERDUTY, AwaitedLeases, AwaitedLedger, AwaitedOutbox, Database, Ledger
+from bot.ledger import AwaitedLeases, AwaitedLedger, AwaitedOutbox, Database, Ledger
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
 from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
 from bot.ledger.cases import Cases as BlockingCases
 from bot.ledger.inbox import Inbox as BlockingInbox
+from bot.surfaces import SURFACES
+from bot.surfaces.pagerduty import PARTS
 
 THREADS = 4
 DOORS = 2  # threads on which nothing is done but keeping what was brought, so that its sender need not wait
+# Whoever takes what no other surface has takes none of these.
+PARTS_OF_OTHERS = tuple(surface.parts for surface in SURFACES if surface.parts)
 PAGES_LENT_FOR = timedelta(seconds=60)  # longer than one post to PagerDuty may take
 
 
@@ -58,11 +62,11 @@ def books(database_url: str) -> Iterator[Books]:
         yield Books(
             runner,
             AwaitedLedger(Ledger(database), threads),
-            AwaitedOutbox(BlockingOutbox(database, leases=leases), threads),
+            AwaitedOutbox(BlockingOutbox(database, leases=leases, of_others=PARTS_OF_OTHERS), threads),
             AwaitedLeases(leases, threads),
             AwaitedInbox(BlockingInbox(database, runner, leases=leases), threads, doors),
             AwaitedCases(BlockingCases(database), threads),
-            AwaitedOutbox(BlockingOutbox(database, PAGES_LENT_FOR, parts=PAGERDUTY, at_once=1), threads),
+            AwaitedOutbox(BlockingOutbox(database, PAGES_LENT_FOR, parts=PARTS, at_once=1), threads),
             database,
             threads,
         )

@@ -13,8 +13,7 @@ from bot.app.books import books
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check
 from bot.app.demo_pagerduty import demo_pagerduty, environment_of
 from bot.app.journal import Journal
-from bot.app.parts import DEFAULT_PLAYBOOK, inventory, library, now, ssh_transport
-from bot.app.serve import slack_tokens
+from bot.app.parts import inventory, library, now, ssh_transport
 from bot.app.service import Service
 from bot.app.watching import shown_progress, terminal_width
 from bot.demo.fleet import CLUSTER_SETTINGS
@@ -24,7 +23,9 @@ from bot.demo.slack.server import SlackWorkspace
 from bot.domain.batch import Sampling
 from bot.domain.verdict import Verdict
 from bot.settings import Settings
+from bot.sources import settings_of
 from bot.surfaces.document import document
+from bot.surfaces.slack.tokens import SlackTokens
 from bot.surfaces.text import headline, verdict_text
 
 # Whoever is on call may approve, and not what they asked for themselves. The windows are short, to be watched.
@@ -52,7 +53,7 @@ def demo_tools(
 ) -> DemoTools:
     """Return what the demo uses. `beyond_window` is the time that a node has after the sampling window."""
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
-    playbook = library().get(DEFAULT_PLAYBOOK)
+    playbook = library().get(Settings().playbook)
 
     async def look(path: Path, names: Sequence[str]) -> Sequence[Verdict]:
         known = inventory(path, os.environ)
@@ -105,11 +106,11 @@ async def _slack_and_pagerduty(nodes: Path, policy: str) -> AsyncIterator[str]:
                 **environment_of(pagerduty, subscription),
             }
             (folder / "zombie.toml").write_text(policy)
-            settings = Settings.load({}, environment, folder)
+            settings = Settings.load({}, environment, folder, members=settings_of())
             service = Service(
                 settings,
                 known,
-                slack_tokens(settings),
+                SlackTokens.of(*settings.slack.access),
                 kept,
                 environment,
                 Journal(log),

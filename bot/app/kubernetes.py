@@ -23,15 +23,15 @@ def draining(settings: Settings) -> Draining:
 
     Raises: SettingsError when two clusters are named at once.
     """
-    context, in_cluster = settings.get("kubernetes_context") or "", settings.get("kubernetes_in_cluster")
-    if context and in_cluster:
+    said = settings.kubernetes
+    if said.context and said.in_cluster:
         raise SettingsError("[kubernetes] names a context and in_cluster: one of them.")
     missing = ""
-    if not (context or in_cluster or settings.get("kubeconfig")):
+    if not (said.context or said.in_cluster or said.kubeconfig):
         missing = "no Kubernetes cluster is configured"
     elif importlib.util.find_spec("lightkube") is None:
         missing = "the extra k8s is not installed"
-    return Draining(missing, OWN if in_cluster else context, settings.get("drain_deadline"), settings.get("bare_pods"))
+    return Draining(missing, OWN if said.in_cluster else said.context, said.drain_deadline, said.bare_pods)
 
 
 def cluster_reach(settings: Settings, environment: Mapping[str, str]) -> ClusterReach:
@@ -42,7 +42,7 @@ def cluster_reach(settings: Settings, environment: Mapping[str, str]) -> Cluster
     found = draining(settings)
     if found.missing:
         return ClusterReach(None)
-    kubeconfig: Path | None = settings.get("kubeconfig")
+    kubeconfig = settings.kubernetes.kubeconfig
     if kubeconfig is None and found.cluster != OWN:
         kubeconfig = Path(environment.get("HOME") or Path.home()) / ".kube" / "config"
     return ClusterReach(_Later(kubeconfig, OWN if found.cluster == OWN else ""))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 import tomllib
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 
 from bot.app.acting import acting_rights
@@ -14,6 +13,7 @@ from bot.lab.lab import SETTINGS, Lab
 from bot.lab.recipe import Recipe
 from bot.response.privilege import acting_text
 from bot.settings import Settings
+from bot.settings.tables import ActSettings
 
 LOGIN = "zombie"
 
@@ -36,8 +36,8 @@ def lab(environment: Mapping[str, str]) -> Lab:
 
 def recipe(suite: str) -> Recipe:
     """Return the recipe of the nodes' image, with the sudoers lines of every playbook and of what the lab allows."""
-    defaults = Settings.load({}, {}, Path(__file__).parent)  # where no settings lie about
-    allowed = acting_rights(replace(defaults, tables=tomllib.loads(SETTINGS)))
+    units = frozenset(tomllib.loads(SETTINGS)["act"]["units"])
+    allowed = acting_rights(Settings(act=ActSettings(units=units)))
     return Recipe.of(sudoers(LOGIN) + acting_text(LOGIN, allowed), suite)
 
 

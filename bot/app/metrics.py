@@ -36,7 +36,7 @@ class Metering:
         self.metrics = Metrics(__version__, ACTIONS)
         self.counted = self.metrics.counted
         self.witness = Witness(journal.log, now())
-        self.scrape = Scrape(str(settings.get("metrics_token") or ""), self.exposition)
+        self.scrape = Scrape(settings.metrics_token, self.exposition)
         self._tallies = tallies
         self._patience = patience
         self._counting: asyncio.Future[Tally] | None = None

@@ -7,16 +7,14 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from urllib.parse import urlsplit
 
 from bot.app.books import Books
 from bot.app.parts import now
 from bot.domain import alarm_contracts, contracts
 from bot.domain.alarm import Raiser, Signal
-from bot.domain.duration import parse_duration
-from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable, SettingsError
+from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
 from bot.domain.safe_text import one_line
-from bot.ledger import PAGERDUTY, AwaitedOutbox, Outbox
+from bot.ledger import AwaitedOutbox, Outbox
 from bot.response.intake import PersonOf
 from bot.response.page_watch import PageWatch
 from bot.response.subscription_watch import SubscriptionWatch, Tell
@@ -24,8 +22,8 @@ from bot.settings import Settings
 from bot.sources.pagerduty import alarm_of_page, signals_of
 from bot.sources.pagerduty_client import PagerDutyClient
 from bot.sources.pagerduty_http import Access, Patience
-from bot.surfaces.pagerduty import PagerDutySurface
-from bot.surfaces.slack.connection import is_loopback
+from bot.sources.pagerduty_settings import PagerDutySettings
+from bot.surfaces.pagerduty import PARTS, PagerDutySurface
 from bot.surfaces.slack.message import Message, escaped
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.people import People
@@ -46,11 +44,11 @@ class PagerDutyParts:
     client: PagerDutyClient
     surface: PagerDutySurface
     log: Callable[..., None]
+    watch_every: timedelta
+    look_every: timedelta
+    polls: bool
     pages: PageWatch | None = None
     subscription: SubscriptionWatch | None = None
-    watch_every: timedelta = timedelta(seconds=60)
-    look_every: timedelta = timedelta(seconds=30)
-    polls: bool = False
     _fields_known: bool = True
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -158,12 +156,12 @@ def pagerduty_parts(
 
     Raises: SettingsError when what is set cannot be used.
     """
-    access = pagerduty_access(settings)
+    said = settings.of(PagerDutySettings)
+    access = Access.of(said)
     if not (access.token or access.routing_key):
         return None
     if access.token and not access.sender:
         log("pagerduty_sender_missing", because="PAGERDUTY_FROM is not set: PagerDuty may take no notes")
-    table = settings.tables.get("pagerduty", {})
     client = PagerDutyClient.of(access, patience)
     surface = PagerDutySurface(
         client,
@@ -171,24 +169,22 @@ def pagerduty_parts(
         ledger,
         now,
         log,
-        fields=dict(table.get("fields", {})),
+        fields=said.fields,
         raises=bool(access.routing_key),
         writes=bool(access.token),
     )
-    polls = bool(table.get("poll", False))
     parts = PagerDutyParts(
         client,
         surface,
         log,
-        watch_every=_every(table, "watch_every", "60s"),
-        look_every=_every(table, "poll_every" if polls else "relist_every", "30s"),
-        polls=polls,
+        watch_every=said.watch_every,
+        look_every=said.poll_every if said.poll else said.relist_every,
+        polls=said.poll,
     )
     if access.token and inbox is not None and cases is not None:
         parts.pages = PageWatch(client, inbox, cases, alarm_of_page, now, log, arrived)
-        if settings.get("pagerduty_webhook_secrets"):  # else nothing that PagerDuty brings is for us
-            wanted = str(table.get("subscription", ""))
-            parts.subscription = SubscriptionWatch(client, wanted, now, log, tell, parts.catch_up)
+        if said.webhook_secrets:  # else nothing that PagerDuty brings is for us
+            parts.subscription = SubscriptionWatch(client, said.subscription, now, log, tell, parts.catch_up)
     return parts
 
 
@@ -203,7 +199,7 @@ def serving_pagerduty(
 
     Raises: SettingsError when what is set cannot be used.
     """
-    channel = str(settings.tables.get("slack", {}).get("alerts_channel", ""))
+    channel = settings.slack.alerts_channel
 
     async def tell(name: str, says: str) -> None:
         if channel:
@@ -212,7 +208,7 @@ def serving_pagerduty(
 
     return pagerduty_parts(
         settings,
-        AwaitedOutbox(Outbox(books.database, OUTBOX_LEASE, parts=PAGERDUTY, at_once=1), books.threads),
+        AwaitedOutbox(Outbox(books.database, OUTBOX_LEASE, parts=PARTS, at_once=1), books.threads),
         books.ledger,
         log,
         tell,
@@ -231,27 +227,3 @@ def asker_of(pagerduty: Callable[[], PagerDutyParts | None], people: People) -> 
         return await people.of_email(email) if email else ""
 
     return person_of
-
-
-def pagerduty_access(settings: Settings) -> Access:
-    """Return how PagerDuty is reached.
-
-    Raises: SettingsError when an address is neither https nor on loopback, or a secret is mangled.
-    """
-    for name in ("pagerduty_api_url", "pagerduty_events_url"):
-        url = str(settings.get(name))
-        if urlsplit(url).scheme != "https" and not (urlsplit(url).scheme == "http" and is_loopback(url)):
-            raise SettingsError(
-                f"{name.upper()} is neither https nor on loopback.", "Leave it out for PagerDuty itself."
-            )
-    return Access(
-        token=str(settings.get("pagerduty_api_token") or ""),
-        sender=str(settings.get("pagerduty_from") or ""),
-        routing_key=str(settings.get("pagerduty_routing_key") or ""),
-        api_url=str(settings.get("pagerduty_api_url")),
-        events_url=str(settings.get("pagerduty_events_url")),
-    )
-
-
-def _every(table: object, key: str, default: str) -> timedelta:
-    return parse_duration(table.get(key, default) if isinstance(table, dict) else default)

@@ -21,8 +21,6 @@ from bot.probes import PROBES
 if TYPE_CHECKING:
     from bot.inventory import Inventory
 
-DEFAULT_PLAYBOOK = "node-health"
-
 
 def now() -> datetime:
     """The clock."""

@@ -27,7 +27,7 @@ def past_of(settings: Settings, nodes: Iterable[Node]) -> PrometheusPast | None:
 
     Raises: SettingsError when PROMETHEUS_URL is no address.
     """
-    url = str(settings.get("prometheus_url") or "")
+    url = settings.prometheus_url
     if not url:
         return None
     try:

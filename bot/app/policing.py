@@ -1,14 +1,64 @@
-"""What the policy in force means, said at the start: in the log, and on record where it is another than before."""
+"""The policy in force: made of the settings, and said at the start in the log, and on record where it changed."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
+from urllib.parse import urlsplit
 
-from bot.domain.alert import BOT
+from bot.domain.alert import BOT, TERMINAL
+from bot.domain.claim import Limits
 from bot.domain.contracts import Ledger
 from bot.domain.errors import LedgerError, UnreadableEntry
 from bot.domain.house_events import HOUSE, PolicyChanged
-from bot.response.policy import Policy
+from bot.domain.policy import Policy
+from bot.inventory import Inventory
+from bot.settings import Settings
+from bot.surfaces import PEOPLE
+from bot.surfaces.slack.member import SLACK
+
+SLACK_HOSTS = ("slack.com", "slack-gov.com")
+SIMULATED = frozenset({"demo", "lab"})  # the labels of nodes that are nobody's
+
+
+def policy_of(settings: Settings, known: Inventory) -> Policy:
+    """Return the policy in force.
+
+    Shape: with another Slack than Slack's own, whoever stands in for it could say yes in anybody's name. There acting
+    is off, unless the settings say `acting = true` in so many words, or every node is the demo's or the lab's.
+    """
+    policy = rules_of_acting(settings, len(known.nodes))
+    host = urlsplit(settings.slack.api_url).hostname or ""
+    is_slack = host in SLACK_HOSTS or host.endswith(tuple(f".{one}" for one in SLACK_HOSTS))
+    is_written = settings.policy.acting is True
+    is_ours = bool(known.nodes) and all(SIMULATED & node.labels.keys() for node in known.nodes)
+    return policy if is_slack or is_written or is_ours else replace(policy, acting=False)
+
+
+def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
+    """Return what the settings say of acting; `nodes` is how many the inventory knows."""
+    said, act = settings.policy, settings.act
+    by_member = {user: f"{SLACK}:{user}" for user in (*said.approvers, *said.terminal_approvers.values()) if user}
+    in_terminal = {name: f"{TERMINAL}:{name}" for name in said.terminal_approvers}
+    approvers = frozenset((*(by_member[user] for user in said.approvers), *in_terminal.values()))
+    return Policy(
+        # Whoever names an approver wants to act; nobody else does, and `acting = false` has the last word.
+        acting=bool(approvers or said.approver_groups) if said.acting is None else said.acting,
+        approvers=approvers,
+        approver_groups=frozenset(f"{SLACK}:{group}" for group in said.approver_groups),
+        same_person={in_terminal[name]: by_member[user] for name, user in said.terminal_approvers.items() if user},
+        kinds=PEOPLE,
+        self_approval=said.self_approval,
+        approval_expires=said.approval_expires,
+        units=act.units,
+        validation=act.validation,
+        reboot_deadline=act.reboot_deadline,
+        limits=Limits(act.max_nodes_at_once, act.per_hour, act.per_label, act.percent, nodes),
+        quiet=said.quiet,
+        approvals=said.approvals,
+        approvals_for_several=said.approvals_for_several,
+        unnamed_kind=SLACK,
+    )
 
 
 async def note_policy(policy: Policy, ledger: Ledger, log: Callable[..., None]) -> None:

@@ -31,19 +31,23 @@ from bot.response.record import Record
 from bot.response.shown import without_secrets
 from bot.response.triage import Triage
 from bot.settings import Settings
+from bot.sources import SOURCES
+from bot.sources.source import Source
+from bot.surfaces import SURFACES
+from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack.alarms import spot_of
 from bot.surfaces.slack.case import Rooms
-from bot.surfaces.slack.connection import SlackConnection, SlackTokens
+from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.desk import SlackDesk
 from bot.surfaces.slack.home import Deeds, home_view
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.timing import Timing
+from bot.surfaces.slack.tokens import SlackTokens
 from bot.surfaces.slack.whisper import Whisper
 from bot.surfaces.web import WebEdge
 
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
-EACH_AT_ONCE = 10  # readings of one person
 
 
 class Service:
@@ -64,6 +68,8 @@ class Service:
         *,
         diagnose: Diagnose | None = None,
         timing: Timing | None = None,
+        sources: Sequence[Source] = SOURCES,
+        surfaces: Sequence[SurfaceMember] = SURFACES,
     ) -> None:
         self._journal = journal
         self._known = known
@@ -71,9 +77,7 @@ class Service:
         self._timing = timing or Timing()
         self._acting = acting(settings, known, books.ledger, environment, runner=books.runner)
         self._read, self._forget_past = informed(diagnose or _by(self._acting.triage), settings, known)
-        table = settings.tables.get("slack", {})
-        each_at_once = table.get("each_at_once", EACH_AT_ONCE)
-        self._checks = CheckDesk(self._diagnose, journal.log, settings.parallel, each_at_once)
+        self._checks = CheckDesk(self._diagnose, journal.log, settings.parallel, settings.slack.each_at_once)
         self._metering = metering(settings, journal, books)
         self._slack = SlackConnection(
             tokens, self._timing, now, journal.log, journal.logger("slack"), self._metering.counted
@@ -96,15 +100,16 @@ class Service:
             known,
             Rooms(self._checks, self._poster, self._record, playbook),
             Whisper(self._slack.calls, self._timing, journal.log),
-            frozenset(table.get("channels", ())),
+            settings.slack.channels,
             journal.log,
             self._deeds.orders.see_through,
         )
         self._alerts = alerts(
             settings, known, books, self._acting, self._checks, self._poster, journal.log,
             begin=self._desk.begin, see=self._see, counted=self._metering.counted, pagerduty=lambda: self._pagerduty,
-            person_of=asker_of(lambda: self._pagerduty, self._slack.people(())),
+            person_of=asker_of(lambda: self._pagerduty, self._slack.people(())), sources=sources,
         )  # fmt: skip
+        self._shown = tuple(shown for member in surfaces if (shown := member.opened(settings)) is not None)
         self._pagerduty = serving_pagerduty(settings, books, self._poster, journal.log, self._alerts.intake.kick)
         self._engine = Engine(
             self._acting.remediation.advance,
@@ -119,7 +124,7 @@ class Service:
         self._metering.looks_at(len(known.nodes), lambda: self._checks.running, self._why_not_ready)
         gets = (("/metrics", self._metering.scrape.answer),)
         posts = [*self._slack.routes(), *self._alerts.posts]
-        self._web = WebEdge(settings.get("listen"), self._why_not_ready, posts, gets)
+        self._web = WebEdge(settings.listen, self._why_not_ready, posts, gets)
         self.address = ""  # where the web edge listens, once it does
         self._not_yet = "starting"
         self._ready = asyncio.Event()
@@ -224,7 +229,7 @@ class Service:
 
     def _surfaces(self) -> tuple[Surface, ...]:
         pages = (self._pagerduty.surface,) if self._pagerduty is not None else ()
-        return (*self._alerts.surfaces, self._deeds.surface, self._metering.witness, *pages)
+        return (*self._alerts.surfaces, self._deeds.surface, self._metering.witness, *pages, *self._shown)
 
     async def _see(self, group: str) -> None:
         await self._engine.see(group)

@@ -9,7 +9,7 @@ from typing import Any
 from bot.actions import ACTIONS
 from bot.domain.contracts import ActingLedger, Outbox
 from bot.domain.incident import Incident
-from bot.response.policy import Policy
+from bot.domain.policy import Policy
 from bot.response.recorded import recorded
 from bot.response.responder import Responder
 from bot.surfaces.slack.acting_desk import ActingDesk

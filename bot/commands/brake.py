@@ -46,7 +46,6 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.domain.house_events import HOUSE, BrakePulled
     from bot.ledger import Ledger
     from bot.response.braking import NO_REASON, moved
-    from bot.response.policy import Policy
 
     approval = approvals.approval(arguments.approve_as, arguments.reason)
     with record.opened(arguments.environ) as database:
@@ -54,7 +53,9 @@ def run(arguments: argparse.Namespace) -> int:
         if arguments.verb == "on" and not arguments.approve_as:  # everybody with access to the machine may pull it
             ledger.append(HOUSE, None, BrakePulled(approval.reason.strip() or NO_REASON), approval.by)
         elif arguments.verb != "status":
-            policy = Policy.of(options.settings(arguments).tables)
+            from bot.app.policing import rules_of_acting
+
+            policy = rules_of_acting(options.settings(arguments))
             try:
                 with record.ledger_of(database) as awaited:
                     asyncio.run(moved(policy, awaited, approval, on=arguments.verb == "on"))

@@ -68,10 +68,11 @@ def settings(arguments: argparse.Namespace) -> Settings:
     Raises: SettingsError when a setting has a wrong value.
     """
     from bot.settings import Settings
+    from bot.sources import settings_of
 
     environ = arguments.environ
-    home = Path(environ["HOME"]) if environ.get("HOME") else None
-    return Settings.load(vars(arguments), environ, Path.cwd(), home)
+    home = Path(environ.get("HOME") or Path.home())
+    return Settings.load(vars(arguments), environ, Path.cwd(), home, settings_of())
 
 
 def inventory(arguments: argparse.Namespace, settings: Settings) -> Inventory:

@@ -83,14 +83,14 @@ def open_incidents(
     Raises: LedgerUnavailable when one cannot be written down.
     """
     from bot.app import incident_id
-    from bot.domain.alert import SourceKind
+    from bot.domain.alert import TERMINAL
     from bot.response.record import Opening, Record
 
     async def one_by_one(ledger: AwaitedLedger) -> None:
         record = Record(ledger, offer=offers(ledger))
         told = list(verdicts)
         wish = f"check {' '.join(verdict.node for verdict in told)}"
-        opening = Opening(SourceKind.TERMINAL, incident_id(), terminal_user(), wish, playbook.name)
+        opening = Opening(TERMINAL, incident_id(), terminal_user(), wish, playbook.name)
         for verdict in told:
             ids[verdict.node] = (await record.judged(opening, verdict, playbook)).id
         for verdict in told:  # how many have to approve may hang on how many there are

@@ -12,12 +12,11 @@ from bot.commands import options
 from bot.domain.errors import MalformedDelivery, UsageError
 
 if TYPE_CHECKING:
-    from bot.domain.alarm import Alarm, Signal
+    from bot.domain.alarm import Alarm
     from bot.response.naming import Named
     from bot.response.routing import Route
 
 _LIMIT_BYTES = 8 * 1024 * 1024
-_SOURCES = ("pagerduty", "alertmanager", "grafana")
 _ABOUT = """FILE is what a source sends: a PagerDuty event, {"event": …}, or the body of Alertmanager's or Grafana's
 webhook. A PagerDuty event does not contain its alerts; add them as PagerDuty's REST API returns them:
 {"event": …, "alerts": […]}, or {"incident": …, "alerts": […]}. Nothing is contacted or stored.
@@ -40,7 +39,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         verbs, "explain", "alert → nodes → route", "Show which nodes an alert names, and which route it takes.", _ABOUT
     )
     explain.add_argument("file", metavar="FILE", help="the alert, as JSON; - is stdin")
-    explain.add_argument("--source", choices=_SOURCES, help="the source (default: recognised from the file)")
+    explain.add_argument("--source", metavar="SOURCE", help="the source (default: recognised from the file)")
     explain.add_argument("--json", action="store_true", help="print it as JSON")
     options.add_files(explain)
     explain.set_defaults(run=run)
@@ -51,55 +50,23 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UsageError when the file is not an alert, or the settings cannot be used.
     """
-    from dataclasses import replace
-
     from bot import app
-    from bot.app.alert_rules import rules_of
-    from bot.response.naming import Names, Places
+    from bot.app.alert_rules import explained, rules_of
+    from bot.sources import told_by
 
     settings = options.settings(arguments)
     rules = rules_of(settings, app.library(settings.playbooks))
-    alarm, signals = _alarm(arguments.file, arguments.source)
-    places = rules.pagerduty_places if alarm.source == "pagerduty" else Places()
-    nodes = options.inventory(arguments, settings).nodes
-    named = Names(nodes).found(alarm, [signal for signal in signals if signal.firing], places)
-    route = rules.routes.of_alarm(replace(alarm, signals=tuple(signals)))
+    try:
+        told = told_by(_raw(arguments.file), arguments.source)
+    except MalformedDelivery as no:
+        wanted = "It should be the body of a source's webhook."
+        raise UsageError(f"{arguments.file} is not an alert: {no.sentence}", wanted) from no
+    if (alarm := told.delivery.alarm) is None:
+        raise UsageError(f"{arguments.file} starts nothing: {told.delivery.what or 'it contains no alert'}.")
+    named, route = explained(alarm, told.signals, rules, options.inventory(arguments, settings).nodes)
     document = _document(alarm, named, route)
     print(json.dumps(document, indent=2, ensure_ascii=False) if arguments.json else _text(alarm, named, route))
     return 0
-
-
-def _alarm(file: str, source: str | None) -> tuple[Alarm, tuple[Signal, ...]]:
-    from bot.domain.alarm import Delivery, Happening
-    from bot.domain.alert import SourceKind
-    from bot.sources.alertmanager import group_of
-    from bot.sources.body import read_body
-    from bot.sources.pagerduty import PagerDutySource, alarm_of, signals_of
-
-    raw = _raw(file)
-    try:
-        body = read_body(raw)
-        if (source or ("pagerduty" if "event" in body or "incident" in body else "")) == "pagerduty":
-            alerts = body.get("alerts")
-            if isinstance(incident := body.get("incident"), dict):
-                alarm = alarm_of(incident, Happening.FIRED, None)
-                delivery = Delivery(SourceKind.PAGERDUTY, alarm.case, alarm)
-            else:
-                delivery = PagerDutySource(()).delivery({}, raw)
-            signals = (
-                signals_of(alert for alert in alerts if isinstance(alert, dict)) if isinstance(alerts, list) else ()
-            )
-        else:
-            kind = source or ("grafana" if "orgId" in body or body.get("version") == "1" else "alertmanager")
-            delivery = group_of(SourceKind(kind), body)
-            signals = delivery.alarm.signals if delivery.alarm is not None else ()
-    except MalformedDelivery as no:
-        raise UsageError(
-            f"{file} is not an alert: {no.sentence}", "It should be the body of a source's webhook."
-        ) from no
-    if delivery.alarm is None:
-        raise UsageError(f"{file} starts nothing: {delivery.what or 'it contains no alert'}.")
-    return delivery.alarm, signals
 
 
 def _raw(file: str) -> bytes:
@@ -115,7 +82,7 @@ def _raw(file: str) -> bytes:
 def _document(alarm: Alarm, named: Named, route: Route) -> dict[str, Any]:
     return {
         "alert": {
-            "source": alarm.source.value,
+            "source": alarm.source,
             "id": alarm.case,
             "title": alarm.title,
             "happening": alarm.happening.value,
@@ -136,13 +103,13 @@ def _document(alarm: Alarm, named: Named, route: Route) -> dict[str, Any]:
 
 
 def _text(alarm: Alarm, named: Named, route: Route) -> str:
-    lines = [f"alert   {alarm.source.value} {alarm.case}, {alarm.happening.value}: {alarm.title or 'without a title'}"]
+    lines = [f"alert   {alarm.source} {alarm.case}, {alarm.happening.value}: {alarm.title or 'without a title'}"]
     lines.append(f"nodes   {', '.join(named.nodes) or 'none: the card would ask which is meant'}")
     lines += [
         f"        “{value}” may be {' or '.join(nodes)}: the card would ask" for value, nodes in named.ambiguous.items()
     ]
     if alarm.unseen:
-        lines.append(f"        {alarm.unseen} more alerts were left out by {alarm.source.value}")
+        lines.append(f"        {alarm.unseen} more alerts were left out by {alarm.source}")
     which = f"[[route]] {route.number}, which wants {route.words}" if route.number else "none fits: the defaults apply"
     lines.append(f"route   {which}")
     where = f"in channel {route.channel}" if route.channel else "in no channel: [slack] alerts_channel is not set"

@@ -32,7 +32,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.app.acting import acting_rights
     from bot.response.privilege import acting_text
 
-    acts_as = settings.tables.get("ssh", {}).get("act", {}).get("user", arguments.user)
+    acts_as = settings.acting_login.user or arguments.user
     if lines := acting_text(acts_as, acting_rights(settings)):
         print(f"\n{lines}", end="")
     return 0

@@ -10,6 +10,7 @@ from typing import Protocol
 
 from bot.domain.alarm import Delivery
 from bot.domain.alert import SourceKind
+from bot.domain.defaults import COOLDOWN, STORM_ALERTS, STORM_WINDOW
 from bot.domain.incident import IncidentSummary
 
 
@@ -61,9 +62,9 @@ class Brakes:
     takes up its card again.
     """
 
-    cooldown: timedelta = timedelta(minutes=30)
-    storm_alerts: int = 20
-    storm_window: timedelta = timedelta(minutes=5)
+    cooldown: timedelta = COOLDOWN
+    storm_alerts: int = STORM_ALERTS
+    storm_window: timedelta = STORM_WINDOW
     reopens_within: timedelta = timedelta(hours=24)
 
 

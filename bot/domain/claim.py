@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
+from bot.domain.defaults import AT_ONCE
+
 
 @dataclass(frozen=True, slots=True)
 class Limits:
@@ -15,7 +17,7 @@ class Limits:
     when it is not known how many those are.
     """
 
-    at_once: int = 1
+    at_once: int = AT_ONCE
     per_hour: int | None = None
     per_label: Mapping[str, int] = field(default_factory=dict)
     percent: int | None = None

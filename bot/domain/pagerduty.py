@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, Protocol
 
-from bot.domain.alert import Alert, SourceKind
+from bot.domain.alert import Alert
 
+PAGERDUTY = "pagerduty"  # the name of the source
 OURS = "zombie-"  # how the keys begin under which the bot itself raises alerts; such an alert starts no diagnosis
 
 
@@ -76,10 +77,10 @@ def page_of(alert: Alert) -> str:
     Shape: an alert's id begins with it; what may follow after a slash tells several alerts of one page apart.
 
     Example:
-    >>> page_of(Alert(SourceKind.PAGERDUTY, "Q3B15VLMF3ASBD/2")), page_of(Alert(SourceKind.SLACK, "17000.1"))
+    >>> page_of(Alert(PAGERDUTY, "Q3B15VLMF3ASBD/2")), page_of(Alert("slack", "17000.1"))
     ('Q3B15VLMF3ASBD', '')
     """
-    return alert.id.partition("/")[0] if alert.kind is SourceKind.PAGERDUTY else ""
+    return alert.id.partition("/")[0] if alert.kind == PAGERDUTY else ""
 
 
 class PageReader(Protocol):

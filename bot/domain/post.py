@@ -10,7 +10,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a post stands once it was taken: a channel and the time stamp that Slack calls it by."""
+    """Where a post stands once it was taken: a channel and the time stamp by which the chat knows it."""
 
     channel: str
     ts: str

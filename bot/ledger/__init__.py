@@ -11,10 +11,9 @@ from bot.ledger.awaited import AwaitedLeases, AwaitedLedger, AwaitedOutbox
 from bot.ledger.database import Database, is_there
 from bot.ledger.leases import Leases
 from bot.ledger.ledger import Ledger
-from bot.ledger.outbox import PAGERDUTY, Outbox
+from bot.ledger.outbox import Outbox
 
 __all__ = [
-    "PAGERDUTY",
     "Audit",
     "AwaitedLeases",
     "AwaitedLedger",

@@ -111,7 +111,7 @@ class Cases:
     def open_cases(self, source: SourceKind, since: datetime) -> tuple[OpenCase, ...]:
         """Return a source's open cases that began since then."""
         with self._database.reading() as connection:
-            rows = connection.execute(_OPEN, {"of_source": source.value, "since": instant_text(since)})
+            rows = connection.execute(_OPEN, {"of_source": source, "since": instant_text(since)})
             return tuple(OpenCase(source, row.name, row.group, instant_of(row.opened_at)) for row in rows)
 
     def incidents_of(self, group: str) -> tuple[str, ...]:
@@ -162,11 +162,11 @@ def _is_late(alarm: Alarm, over_at: datetime) -> bool:
 
 
 def _named(alarm: Alarm) -> dict[str, Any]:
-    return {"of_source": alarm.source.value, "of_name": alarm.case}
+    return {"of_source": alarm.source, "of_name": alarm.case}
 
 
 def _write(connection: Connection, alarm: Alarm, values: dict[str, Any], *, is_there: bool) -> None:
     if is_there:
         connection.execute(_UPDATE, _named(alarm) | values)
     else:
-        connection.execute(_INSERT, {"source": alarm.source.value, "name": alarm.case} | values)
+        connection.execute(_INSERT, {"source": alarm.source, "name": alarm.case} | values)

@@ -62,7 +62,7 @@ class Inbox:
         """Store a delivery; False if it is known already."""
         body = json.dumps(plain(delivery), separators=(",", ":"))  # outside the transaction, because it may take long
         row: dict[str, Any] = {
-            "source": delivery.source.value,
+            "source": delivery.source,
             "id": delivery.id,
             "case": delivery.alarm.case if delivery.alarm is not None else delivery.id,
             "body": body,
@@ -102,7 +102,7 @@ class Inbox:
         """Record that a delivery is handled. Its id stays known for some days."""
         with self._database.writing() as connection:
             values = {"done": True, "runner": "", "body": "", "error": ""}
-            connection.execute(_UPDATE, _named(delivery.source.value, delivery.id) | values)
+            connection.execute(_UPDATE, _named(delivery.source, delivery.id) | values)
             now = self._now(connection)
             if self._swept_at is None or now - self._swept_at > SWEPT_EVERY:
                 connection.execute(_OLD, {"before": instant_text(now - KNOWN_FOR)})
@@ -110,7 +110,7 @@ class Inbox:
 
     def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None:
         """Record that handling failed, and when to try again."""
-        named = {"of_source": delivery.source.value, "of_id": delivery.id}
+        named = {"of_source": delivery.source, "of_id": delivery.id}
         with self._database.writing() as connection:
             due_at = instant_text(self._now(connection) + retry_after)
             tried = connection.execute(select(DELIVERIES.c.attempts).where(*_OF), named).scalar_one_or_none() or 0

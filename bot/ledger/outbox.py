@@ -1,12 +1,12 @@
 """The outbox: posts are stored here until they are delivered, across restarts and takeovers.
 
-Delivery is at least once: a post is sent again if its sender dies after Slack's answer and before `taken`.
+Delivery is at least once: a post is sent again if its sender dies after its answer and before `taken`.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -22,7 +22,6 @@ from bot.ledger.tables import LEASES, POSTS, TURNS
 LEASE = timedelta(seconds=15)  # a post that was handed out is not handed out again for this long
 AT_ONCE = 50
 LONGEST_TURN = timedelta(minutes=10)  # a later turn was written before the clock was set back
-PAGERDUTY = "pagerduty-"  # the prefix of the parts that go to PagerDuty; all others go to Slack
 _SOON = ""  # sorts before every instant
 
 
@@ -35,10 +34,11 @@ class Outbox:
         lease: timedelta = LEASE,
         *,
         parts: str = "",
+        of_others: Collection[str] = (),
         at_once: int = AT_ONCE,
         leases: Leases | None = None,
     ) -> None:
-        """`parts`: the prefix of the parts that are handed out and counted; without it all but PagerDuty's.
+        """`parts`: hand out and count only posts whose part has this prefix; `of_others`: none with these prefixes.
 
         `at_once`: how many are handed out together; all of them have to be sent within `lease`.
 
@@ -48,7 +48,8 @@ class Outbox:
         self._lease = lease
         self._at_once = at_once
         self._leases = leases
-        self._ours = POSTS.c.part.startswith(parts) if parts else POSTS.c.part.not_like(f"{PAGERDUTY}%")
+        not_ours = [POSTS.c.part.not_like(f"{prefix}%") for prefix in of_others]
+        self._ours = and_(POSTS.c.part.startswith(parts), *not_ours)
 
     def keep(self, post: Post) -> str:
         """Store a post to be sent; it replaces an earlier one of its incident and part. Return its id."""
@@ -66,7 +67,7 @@ class Outbox:
                 connection.execute(insert(POSTS).values(values))
                 return _id(post.incident, post.part, 1)
             values["version"] = row.version + 1
-            if not row.waiting:  # keeps a running attempt, and Slack's Retry-After
+            if not row.waiting:  # keeps a running attempt, and the time at which it is to be tried again
                 values |= {"due_at": _SOON, "attempts": 0, "error": ""}
             _change(connection, row, values)
             return _id(post.incident, post.part, row.version + 1)

@@ -86,7 +86,7 @@ def line_of(incident: Incident) -> dict[str, Any]:
         "group": summary.group,
         "state": summary.state.value,
         "cause": summary.cause,
-        "source": summary.source.value,
+        "source": summary.source,
         "source_id": summary.source_id,
         "opened_at": instant_text(summary.opened_at),
         "updated_at": instant_text(summary.updated_at),

@@ -23,7 +23,7 @@ from bot.domain.fold import after, fold
 from bot.domain.incident import Incident, newest
 from bot.domain.transitions import State
 
-MOST_OPTIONS = 100  # what a menu in Slack holds
+MOST_OPTIONS = 100  # what the menu of a chat holds
 _TRIES = 5
 _UNDECIDED = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
 

@@ -10,10 +10,10 @@ from bot.domain.json_form import plain
 from bot.domain.node import Node
 from bot.domain.plan import Plan
 from bot.domain.playbook import Playbook
+from bot.domain.policy import Policy
 from bot.domain.probe import Unread
 from bot.domain.redaction import redacted
 from bot.domain.verdict import Verdict
-from bot.response.policy import Policy
 from bot.response.reach import Seen
 
 

@@ -9,9 +9,9 @@ from bot.domain.contracts import ActingLedger
 from bot.domain.entry import Entry
 from bot.domain.errors import LedgerError, NotAnApprover
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, WishRefused
+from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.response import guards
-from bot.response.policy import Policy
 
 NO_REASON = "no reason given"
 

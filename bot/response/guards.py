@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from bot.domain.action import Facts
+from bot.domain.alert import person_of
 from bot.domain.approval import Approval
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -26,9 +27,9 @@ from bot.domain.errors import (
 from bot.domain.events import GIVE_UP, GO_ON, Declined, Expired, PlanProposed, QuestionAsked
 from bot.domain.incident import Incident
 from bot.domain.plan import Plan
+from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
-from bot.response.policy import Policy
 
 
 def reason_given(approval: Approval) -> None:
@@ -52,11 +53,8 @@ def acts(policy: Policy) -> None:
 def is_named(policy: Policy, approval: Approval) -> None:
     """Raises: NotAnApprover; whether acting is on at all is not asked."""
     kind, _, name = approval.by.partition(":")
-    user = name.rpartition("/")[2]
-    allowed = (kind == "terminal" and name in policy.terminal_approvers) or (
-        kind == "slack" and (user in policy.approvers or bool(policy.approver_groups & approval.groups))
-    )
-    if not allowed:
+    groups = {group for group in approval.groups if group.startswith(f"{kind}:")}
+    if person_of(approval.by) not in policy.approvers and not groups & policy.approver_groups:
         who = one_line(name, 60)
         if not policy.names_anybody:
             raise NotAnApprover(f"{who} may not approve: [policy] names nobody who may.")
@@ -73,14 +71,14 @@ def is_not_the_asker(policy: Policy, incident: Incident, approval: Approval) -> 
 
 def has_asked(policy: Policy, incident: Incident, approval: Approval) -> bool:
     """True when this person asked for the incident, under whatever name."""
-    mine = _names(policy, approval.by)
-    return any(mine & _names(policy, alert.asked_by) for alert in (incident.alert, *incident.joined) if alert.asked_by)
+    mine = policy.names_of(approval.by)
+    return any(mine & policy.names_of(alert.asked_by) for alert in (incident.alert, *incident.joined) if alert.asked_by)
 
 
-def is_strange(incident: Incident) -> bool:
+def is_strange(policy: Policy, incident: Incident) -> bool:
     """True when a person raised it who is nobody we know: whoever approves may be the same."""
     askers = (alert.asked_by for alert in (incident.alert, *incident.joined) if alert.asked_by)
-    return any(asker.partition(":")[0] not in ("slack", "terminal") for asker in askers)
+    return any(asker.partition(":")[0] not in policy.kinds for asker in askers)
 
 
 def may_call_off(policy: Policy, incident: Incident, approval: Approval) -> None:
@@ -91,8 +89,8 @@ def may_call_off(policy: Policy, incident: Incident, approval: Approval) -> None
 
 def is_another_voice(policy: Policy, incident: Incident, approval: Approval) -> None:
     """Raises: NotEnoughApprovers for one who has said yes already, be it under another name."""
-    mine = _names(policy, approval.by)
-    if any(mine & _names(policy, earlier.by) for earlier in incident.endorsements):
+    mine = policy.names_of(approval.by)
+    if any(mine & policy.names_of(earlier.by) for earlier in incident.endorsements):
         needed = incident.proposal.approvals_needed if incident.proposal is not None else 1
         raise NotEnoughApprovers(
             f"You have said yes already; {len(incident.endorsements)} of {needed} have.", "Ask another approver."
@@ -122,16 +120,6 @@ def is_asked(incident: Incident, answer: str) -> QuestionAsked:
     if answer not in answers:
         raise CannotTell(f"{one_line(answer, 60)!r} is no answer to it.", f"Answer with: {', '.join(answers)}.")
     return incident.question
-
-
-def _names(policy: Policy, who: str) -> frozenset[str]:
-    """Every name of a person: a name in a terminal may be tied to a Slack user."""
-    kind, _, name = who.partition(":")
-    if kind == "terminal" and (tied := policy.terminal_approvers.get(name)):
-        return frozenset((who, f"slack:{tied}"))
-    if kind == "slack":
-        return frozenset((who, f"slack:{name.rpartition('/')[2]}"))
-    return frozenset((who,))
 
 
 def is_undecided(incident: Incident) -> PlanProposed:

@@ -10,8 +10,8 @@ import asyncio
 import contextlib
 import hashlib
 import re
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
@@ -43,15 +43,16 @@ class Rules:
     """What the settings say of alarms."""
 
     routes: Routes
-    brakes: Brakes = Brakes()
-    stale_after: timedelta = timedelta(minutes=15)
-    pagerduty_places: Places = Places()
+    brakes: Brakes
+    stale_after: timedelta
+    places: Mapping[str, Places] = field(default_factory=dict)  # by source; everywhere where there are none
 
 
 class Intake:
     """Sees to deliveries; several programs may at one inbox.
 
-    Shape: `nodes` are the inventory's; `signals_of` and `person_of` ask PagerDuty and Slack, where there are such.
+    Shape: `nodes` are the inventory's; `signals_of` and `person_of` ask for what a delivery does not say, where
+    somebody can be asked.
     """
 
     def __init__(
@@ -149,11 +150,11 @@ class Intake:
             else:
                 await self._inbox.done(delivery)
         except LedgerError as error:  # it stays ours, and is claimed again
-            self._log("delivery_failed", source=delivery.source.value, id=delivery.id, error=one_line(str(error)))
+            self._log("delivery_failed", source=delivery.source, id=delivery.id, error=one_line(str(error)))
 
     async def _again(self, kept: KeptDelivery, error: Exception, asked: timedelta = timedelta(0)) -> None:
         pause = max(asked, min(LONGEST_PAUSE, FIRST_PAUSE * 2 ** min(kept.attempts, 10)))
-        source, name, sentence = kept.delivery.source.value, kept.delivery.id, one_line(str(error) or repr(error), 300)
+        source, name, sentence = kept.delivery.source, kept.delivery.id, one_line(str(error) or repr(error), 300)
         if kept.attempts + 1 >= GIVEN_UP_AFTER:
             self._log("delivery_given_up", source=source, id=name, error=sentence, kind=type(error).__name__)
             await self._inbox.done(kept.delivery)
@@ -180,7 +181,7 @@ class Intake:
             return
         signals = await self._signals(kept, alarm)
         if signals is None:
-            self._log("alarm_is_ours", source=alarm.source.value, id=alarm.case)
+            self._log("alarm_is_ours", source=alarm.source, id=alarm.case)
             return
         await self._fires(kept.delivery, alarm, signals)
 
@@ -193,7 +194,7 @@ class Intake:
             if self._now() - kept.kept_at < ASKED_FOR and not self._found(alarm, ()).nodes:
                 raise
         except PagerDutyFailed as error:
-            self._log("signals_unread", source=alarm.source.value, id=alarm.case, error=one_line(str(error)))
+            self._log("signals_unread", source=alarm.source, id=alarm.case, error=one_line(str(error)))
         return ()
 
     async def _fires(self, delivery: Delivery, alarm: Alarm, signals: tuple[Signal, ...]) -> None:
@@ -203,7 +204,7 @@ class Intake:
         group = group_name(alarm.source, alarm.case, delivery.id)
         course = await self._cases.told(delivery, key, group, self._rules.brakes)
         if course.turn is Turn.OVER:
-            self._log("alarm_was_over", source=alarm.source.value, id=alarm.case)
+            self._log("alarm_was_over", source=alarm.source, id=alarm.case)
             return
         heading = await self._heading(delivery, alarm, route, course)
         await self._book.fires(heading, named.nodes)
@@ -213,18 +214,18 @@ class Intake:
             gone = set(self._found(replace(alarm, title="", body={}, labels={}), over).nodes) - set(named.nodes)
             await self._book.clears(course.group, alarm.source, alarm.case, gone)
         self._log(
-            "alarm", source=alarm.source.value, id=alarm.case, group=course.group, turn=course.turn.value,
+            "alarm", source=alarm.source, id=alarm.case, group=course.group, turn=course.turn.value,
             nodes=len(named.nodes), route=route.number, storm=course.storm,
         )  # fmt: skip
         await self._see(course.group)
 
     async def _heading(self, delivery: Delivery, alarm: Alarm, route: Route, course: Course) -> Heading:
-        asked_by = await self._asker(alarm.raised_by) if alarm.raised_by is not None else ""
+        asked_by = await self._asker(alarm.source, alarm.raised_by) if alarm.raised_by is not None else ""
         alert = Alert(alarm.source, alarm.case, asked_by, said(alarm))
         why = route.withheld or self._stale(alarm) or (stormy(self._rules.brakes) if course.storm else "")
         return Heading(alert, course.group, route.playbook, route.channel, delivery.id, why, course.storm)
 
-    async def _asker(self, raiser: Raiser) -> str:
+    async def _asker(self, source: str, raiser: Raiser) -> str:
         """Who raised it by hand, as the record writes people."""
         if self._person_of is not None:
             try:
@@ -232,8 +233,8 @@ class Intake:
                     return person
             except PagerDutyFailed as error:
                 self._log("person_unknown", id=raiser.id, error=one_line(str(error)))
-        who = f"pagerduty:{raiser.id}"
-        return who if is_who(who) else "pagerduty:somebody"
+        who = f"{source}:{raiser.id}"
+        return who if is_who(who) else f"{source}:somebody"
 
     def _stale(self, alarm: Alarm) -> str:
         late = self._now() - alarm.occurred_at if alarm.occurred_at is not None else timedelta(0)
@@ -249,7 +250,7 @@ class Intake:
         nodes = self._nodes()
         if self._names is None or self._names[0] is not nodes:
             self._names = (nodes, Names(nodes))
-        places = self._rules.pagerduty_places if alarm.source == "pagerduty" else Places()
+        places = self._rules.places.get(alarm.source, Places())
         return self._names[1].found(alarm, signals, places)
 
     def _question(self, named: Named) -> tuple[str, tuple[str, ...]]:
@@ -277,7 +278,7 @@ def said(alarm: Alarm) -> str:
     if service := alarm.labels.get("service"):
         words.append(f"({one_line(service, 80)})")
     if alarm.unseen:
-        words.append(f"— {alarm.unseen} more alerts were left out by {alarm.source.value}: their nodes are not known.")
+        words.append(f"— {alarm.unseen} more alerts were left out by {alarm.source}: their nodes are not known.")
     return " ".join([*words, alarm.url]).strip()
 
 
@@ -290,5 +291,5 @@ def signature(alarm: Alarm, route: Route, named: Named) -> str:
         title = title.replace(node, "*")
     what = re.sub(r"\d+(?:\.\d+)?", "#", " ".join(title.lower().split()))
     about = alarm.labels.get("service_id") or alarm.labels.get("service") or alarm.labels.get("alertname", "")
-    words = (alarm.source.value, about, route.playbook, what, *sorted(named.nodes))
+    words = (alarm.source, about, route.playbook, what, *sorted(named.nodes))
     return hashlib.sha256("\n".join(words).encode(errors="backslashreplace")).hexdigest()  # short, however many nodes

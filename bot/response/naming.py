@@ -43,16 +43,9 @@ class Places:
     patterns: tuple[re.Pattern[str], ...] = ()
 
     @classmethod
-    def of(cls, paths: Iterable[str], patterns: Iterable[str]) -> Places:
-        """Return the places that the settings name.
-
-        Raises: ValueError, with the pattern, when one is no regular expression.
-        """
-        try:
-            compiled = tuple(re.compile(one) for one in patterns)
-        except re.error as no:
-            raise ValueError(f"{no.pattern!r} is no regular expression: {no}") from no
-        return cls(tuple(tuple(path.split(".")) for path in paths), compiled)
+    def of(cls, paths: Iterable[str], patterns: Iterable[re.Pattern[str]]) -> Places:
+        """Return the places that the settings name."""
+        return cls(tuple(tuple(path.split(".")) for path in paths), tuple(patterns))
 
 
 class Names:

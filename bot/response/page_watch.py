@@ -12,10 +12,9 @@ from typing import Any, TypeAlias
 
 from bot.domain.alarm import Alarm, Delivery, Happening
 from bot.domain.alarm_contracts import Cases, Inbox
-from bot.domain.alert import SourceKind
 from bot.domain.contracts import Clock
 from bot.domain.errors import MalformedDelivery, PagerDutyRefused
-from bot.domain.pagerduty import Page, PageReader
+from bot.domain.pagerduty import PAGERDUTY, Page, PageReader
 from bot.domain.safe_text import one_line
 
 LONGEST = timedelta(hours=24)  # how far back is looked, however long nothing was heard
@@ -60,7 +59,7 @@ class PageWatch:
         Raises: LedgerError when it cannot be noted.
         """
         self._seen[page_id] = what = _counted(alerts)
-        read = Delivery(SourceKind.PAGERDUTY, _name("alerts", page_id, what), None, "read")
+        read = Delivery(PAGERDUTY, _name("alerts", page_id, what), None, "read")
         if await self._inbox.keep(read):
             await self._inbox.done(read)
 
@@ -72,9 +71,7 @@ class PageWatch:
         Raises: PagerDutyUnavailable, PagerDutyRefused; LedgerError when it cannot be kept.
         """
         now = self._now()
-        open_cases = {
-            one.case: one.opened_at for one in await self._cases.open_cases(SourceKind.PAGERDUTY, now - LONGEST)
-        }
+        open_cases = {one.case: one.opened_at for one in await self._cases.open_cases(PAGERDUTY, now - LONGEST)}
         since = min((*open_cases.values(), *([unheard_since] if unheard_since is not None else [])), default=None)
         if since is None:
             self._seen.clear()
@@ -145,7 +142,7 @@ class PageWatch:
             return 0
         if alarm is None:
             return 0
-        is_new = await self._inbox.keep(Delivery(SourceKind.PAGERDUTY, name, alarm, "looked"))
+        is_new = await self._inbox.keep(Delivery(PAGERDUTY, name, alarm, "looked"))
         if is_new:
             self._log("delivery", source="pagerduty", id=name, what="looked", outcome="accepted")
         return int(is_new)

@@ -11,6 +11,7 @@ from bot.domain.fold import fold
 from bot.domain.node import Node
 from bot.domain.plan import Plan
 from bot.domain.playbook import Playbook
+from bot.domain.policy import SAME_AGAIN, Policy
 from bot.domain.probe import Unread
 from bot.domain.verdict import Confidence, Verdict
 from bot.probes.host import HostReading
@@ -18,7 +19,6 @@ from bot.response.binding import binds
 from bot.response.cluster import KUBERNETES
 from bot.response.figures import figures
 from bot.response.guards import is_strange, may_be_stopped, units_of
-from bot.response.policy import SAME_AGAIN, Policy
 from bot.response.privilege import acting_lines
 from bot.response.reach import Reach
 
@@ -68,7 +68,7 @@ class Proposer:
             return self._policy.approvals_needed(1, strange=False)
         incident = fold(entries)
         alike = [one for one in await self._ledger.incidents() if incident.group and one.group == incident.group]
-        return self._policy.approvals_needed(len({one.node for one in alike}), is_strange(incident))
+        return self._policy.approvals_needed(len({one.node for one in alike}), is_strange(self._policy, incident))
 
     def _why_not(self, verdict: Verdict, plan: Plan, node: Node | None) -> str:
         if not self._policy.names_anybody:

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
-from bot.domain.alert import BOT, SourceKind
+from bot.domain.alert import BOT, TERMINAL
 from bot.domain.contracts import Again
 from bot.domain.errors import Conflict, ImpossibleEvent, InventoryError
 from bot.domain.events import Cancelled, Escalated, Expired, IncidentEvent, StepFailed, StepSkipped, ValidationStarted
@@ -68,7 +68,7 @@ class Remediation:
             case State.OPENED if incident.undoes:  # whoever proposed it died on the way
                 never_said = Cancelled("What to take back was never proposed.")
                 return self._unless_late(incident.updated_at, now, never_said)
-            case State.OPENED if incident.alert.kind is SourceKind.TERMINAL:  # a terminal opens it with its verdict
+            case State.OPENED if incident.alert.kind == TERMINAL:  # a terminal opens it with its verdict
                 never_judged = Cancelled("The check in the terminal ended before its verdict was on record.")
                 return self._unless_late(incident.updated_at, now, never_judged)
             case State.TRIAGED:

@@ -41,12 +41,12 @@ from bot.domain.events import (
 from bot.domain.house_events import HOUSE, WishRefused
 from bot.domain.incident import Incident
 from bot.domain.node import Node
+from bot.domain.policy import SAME_AGAIN, Policy
 from bot.domain.safe_text import one_line
 from bot.response import guards
 from bot.response.braking import moved
 from bot.response.explaining import Explaining
 from bot.response.glance import Glance
-from bot.response.policy import SAME_AGAIN, Policy
 from bot.response.reach import Reach
 from bot.response.record import Record
 from bot.response.second_look import Diagnose, Drifted, SecondLook

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
 
 from bot.domain.alarm import Alarm
 from bot.domain.safe_text import one_line
 
-READ_ONLY, REMEDIES = "read-only", "remedies"
+READ_ONLY = "read-only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,11 +20,11 @@ class Route:
     the rest are labels. `number` counts the routes from 1; 0 is what holds where none fits.
     """
 
-    number: int = 0
-    match: Mapping[str, str] = field(default_factory=dict)
-    playbook: str = ""
-    channel: str = ""
-    mode: str = REMEDIES
+    number: int
+    match: Mapping[str, str]
+    playbook: str
+    channel: str
+    mode: str
 
     def fits(self, labels: Mapping[str, str]) -> bool:
         """True when every label has the value that the route asks for."""
@@ -58,25 +57,9 @@ class Routes:
     routes: tuple[Route, ...]
     otherwise: Route
 
-    @classmethod
-    def of(cls, tables: Mapping[str, Any], playbook: str) -> Routes:
-        """Return the routes of a settings file's tables; what a route leaves out is as everywhere else."""
-        channel = str(tables.get("slack", {}).get("alerts_channel", ""))
-        routes = tuple(
-            Route(
-                number,
-                dict(one.get("match", {})),
-                one.get("playbook", playbook),
-                one.get("channel", channel),
-                one.get("mode", REMEDIES),
-            )
-            for number, one in enumerate(tables.get("route", ()), 1)
-        )
-        return cls(routes, Route(0, {}, playbook, channel))
-
     def of_alarm(self, alarm: Alarm) -> Route:
         """Return the first route that fits one of the alarm's signals."""
-        return self.of_labels([{**labels, "source": alarm.source.value} for labels in alarm.label_sets()])
+        return self.of_labels([{**labels, "source": alarm.source} for labels in alarm.label_sets()])
 
     def of_labels(self, label_sets: Sequence[Mapping[str, str]]) -> Route:
         """Return the first route that fits one of these."""

@@ -39,10 +39,10 @@ from bot.domain.events import (
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.node import Node
 from bot.domain.plan import Step
+from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.response import guards
 from bot.response.binding import another_boot, another_machine
-from bot.response.policy import Policy
 from bot.response.reach import Reach, Seen, TooLate
 from bot.response.recorded import as_evidence, earlier, facts_of, recorded
 from bot.response.stopping import asked, expired, plan_of, rest_of, stopped

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from bot.domain.contracts import Clock
 from bot.domain.incident import Incident
-from bot.response.policy import Policy
+from bot.domain.policy import Policy
 
 POLL, LONGEST_POLL = timedelta(seconds=2), timedelta(seconds=5)
 

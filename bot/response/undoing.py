@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.domain.action import Action, Facts, Proof
-from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.alert import BOT, Alert
 from bot.domain.approval import Approval
 from bot.domain.contracts import ActingLedger
 from bot.domain.errors import (
@@ -29,11 +29,11 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.plan import Plan, Step
+from bot.domain.policy import SAME_AGAIN, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response import guards
 from bot.response.binding import another_machine, bindings
-from bot.response.policy import SAME_AGAIN, Policy
 from bot.response.privilege import acting_lines
 from bot.response.reach import Reach
 from bot.response.record import Record
@@ -135,7 +135,7 @@ class Undoing:
                 continue
             if found is not None and found.triage is not None:
                 raise AlreadyDecided(f"{found.alert.asked_by} asked for that already: it is incident {found.id}.")
-            kind = SourceKind(approval.by.partition(":")[0])
+            kind = approval.by.partition(":")[0]
             text = one_line(f"undo {incident.id}: {approval.reason}".rstrip(": "), 1000)
             alert = Alert(kind, f"undo {incident.id} {number}", approval.by, text)
             group = _short("group", "undo", incident.id, str(number))

@@ -1,161 +1,192 @@
-"""What may stand in zombie.toml beside the settings: the tables of later rooms, known by key and kind."""
+"""The tables of zombie.toml that are the house's own, each with its keys and their defaults."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
-from typing import TypeAlias
+from pathlib import Path
 
+from bot.domain import defaults
 from bot.domain.duration import parse_day_span
-from bot.domain.nearest import did_you_mean
 from bot.domain.safe_text import one_line
+from bot.domain.setting import (
+    Kind,
+    count,
+    counts_by_name,
+    duration,
+    names,
+    one_of,
+    option,
+    row,
+    secret,
+    texts_by_name,
+)
 from bot.domain.toml_table import TomlTable
 
 # systemd.unit(5); no pattern, for what stands here goes into sudoers and to systemctl word for word.
 _UNIT = re.compile(r"(?!-)[A-Za-z0-9:_.\\@-]{1,200}\.(?:service|socket|timer|path)\Z")
 _MEMBER = re.compile(r"[UW][A-Z0-9]+\Z")
-Check: TypeAlias = Callable[[TomlTable, str], object]  # notes what is wrong with the key's value
 
 
-def _text(table: TomlTable, key: str) -> object:
-    return table.text(key)
-
-
-def _texts(table: TomlTable, key: str) -> object:
-    return table.texts(key)
-
-
-def _flag(table: TomlTable, key: str) -> object:
-    return table.flag(key)
-
-
-def _duration(table: TomlTable, key: str) -> object:
-    duration = table.duration(key)
-    if duration == timedelta(0):
-        table.wrong(key, 'should be more than 0, like "15m"')
-    return duration
-
-
-def _count(low: int = 0, high: int = 1_000_000) -> Check:
-    return lambda table, key: table.integer(key, low, high)
-
-
-def _one_of(*words: str) -> Check:
-    def check(table: TomlTable, key: str) -> object:
-        word = table.text(key)
-        if word is not None and word not in words:
-            table.wrong(key, f'is "{word[:40]}". {did_you_mean(word, words)}')
-        return word
-
-    return check
-
-
-def _texts_by_name(table: TomlTable, key: str) -> object:
-    inner = table.table(key)
-    return {name: inner.text(name) for name in inner.names} if inner is not None else None
-
-
-def _counts_by_name(table: TomlTable, key: str) -> object:
-    inner = table.table(key)
-    return {name: inner.integer(name, 1, 1_000_000) for name in inner.names} if inner is not None else None
-
-
-def _patterns(table: TomlTable, key: str) -> object:
-    for pattern in table.texts(key) or ():
-        try:
-            re.compile(pattern)
-        except re.error as no:
-            table.wrong(key, f'holds "{one_line(pattern, 40)}", which is no regular expression: {no}')
-    return None
-
-
-def _units(table: TomlTable, key: str) -> object:
-    for unit in table.texts(key) or ():
+def _units(table: TomlTable, name: str) -> frozenset[str] | None:
+    units = table.texts(name)
+    for unit in units or ():
         if _UNIT.match(unit) is None:
-            table.wrong(key, f'holds "{one_line(unit, 60)}"; a unit is written whole and alone, like "ecs.service"')
-    return None
+            table.wrong(name, f'holds "{one_line(unit, 60)}"; a unit is written whole and alone, like "ecs.service"')
+    return frozenset(units) if units is not None else None
 
 
-def _terminal_approvers(table: TomlTable, key: str) -> object:
-    for one in table.texts(key) or ():
-        name, tied, user = (part.strip() for part in one.partition("="))
+def _terminal_approvers(table: TomlTable, name: str) -> Mapping[str, str] | None:
+    """Names in a terminal, by each the member ID that it is tied to, or nothing."""
+    tied: dict[str, str] = {}
+    for entry in table.texts(name) or ():
+        person, sign, user = (part.strip() for part in entry.partition("="))
         # Tied to nobody, one person could ask in Slack and approve in a terminal, and nothing would say so.
-        if not name or (tied and _MEMBER.match(user) is None):
-            table.wrong(key, f'holds "{one_line(one, 60)}"; write "alice", or with a Slack member ID "alice=U012AB3CD"')
-    return None
+        if not person or (sign and _MEMBER.match(user) is None):
+            table.wrong(
+                name, f'holds "{one_line(entry, 60)}"; write "alice", or with a Slack member ID "alice=U012AB3CD"'
+            )
+        tied[person] = user
+    return tied if name in table else None
 
 
-def _day_spans(table: TomlTable, key: str) -> object:
-    for span in table.texts(key) or ():
+def _day_spans(table: TomlTable, name: str) -> tuple[tuple[int, int], ...] | None:
+    spans: list[tuple[int, int]] = []
+    for span in table.texts(name) or ():
         try:
-            parse_day_span(span)
+            spans.append(parse_day_span(span))
         except ValueError as no:
-            table.wrong(key, str(no))
-    return None
+            table.wrong(name, str(no))
+    return tuple(spans) if name in table else None
 
 
-TABLES: Mapping[str, Mapping[str, Check]] = {
-    "slack": {"channels": _texts, "alerts_channel": _text, "each_at_once": _count(1)},
-    "policy": {
-        "approvers": _texts,
-        "approver_groups": _texts,
-        "terminal_approvers": _terminal_approvers,
-        "self_approval": _flag,
-        "approvals": _count(1, 100),
-        "approvals_for_several": _count(1, 100),
-        "approval_expires": _duration,
-        "quiet": _day_spans,
-        "acting": _flag,
-        "cooldown": _duration,
-        "stale_after": _duration,
-    },
-    "act": {
-        "units": _units,
-        "validation": _duration,
-        "reboot_deadline": _duration,
-        "max_nodes_at_once": _count(1),
-        "per_hour": _count(),
-        "per_label": _counts_by_name,
-        "percent": _count(0, 100),
-    },
-    "pagerduty": {
-        "subscription": _text,
-        "watch_every": _duration,
-        "relist_every": _duration,
-        "poll": _flag,
-        "poll_every": _duration,
-        "node_paths": _texts,
-        "node_patterns": _patterns,
-        "fields": _texts_by_name,
-    },
-    "grafana": {"timestamp_header": _text, "window": _duration},
-    "storm": {"alerts": _count(1), "window": _duration},
-}
-_SSH_ACT: Mapping[str, Check] = {"user": _text, "key": _text}
-_ROUTE: Mapping[str, Check] = {
-    "match": _texts_by_name,
-    "playbook": _text,
-    "channel": _text,
-    "mode": _one_of("read-only", "remedies"),
-}
-NAMES = (*TABLES, "ssh", "route")
+@dataclass(frozen=True, slots=True)
+class SlackSettings:
+    """How Slack is reached, and what it is for."""
+
+    bot_token: str = secret(
+        "Slack's xoxb-… token, from “OAuth & Permissions” once the app is installed.", "SLACK_BOT_TOKEN"
+    )
+    app_token: str = secret(
+        "Slack's xapp-… token with connections:write. With it Slack comes by Socket Mode, and no port need be open.",
+        "SLACK_APP_TOKEN",
+    )
+    signing_secret: str = secret(
+        "Slack's signing secret, from “Basic Information”. With it Slack may come by HTTP to /slack/events.",
+        "SLACK_SIGNING_SECRET",
+    )
+    api_url: str = row(
+        Kind.TEXT,
+        "The base of Slack's Web API; https, or http on loopback.",
+        "https://slack.com/api/",
+        environment="SLACK_API_URL",
+    )
+    channels: frozenset[str] = option(names, frozenset())
+    alerts_channel: str = option(TomlTable.text, "")
+    each_at_once: int = option(count(1), 10)  # readings of one person
+
+    @property
+    def access(self) -> tuple[str, str, str, str]:
+        """How Slack is reached: bot token, app token, signing secret and base; an empty text was not set."""
+        return self.bot_token, self.app_token, self.signing_secret, self.api_url
 
 
-def check_tables(top: TomlTable) -> None:
-    """Note whatever is wrong in the tables that are there."""
-    for name, keys in TABLES.items():
-        if (table := top.table(name)) is not None:
-            _check(table, keys)
-    if (ssh := top.table("ssh")) is not None:
-        ssh.only(("act",))  # how nodes are reached for reading stands in the inventory
-        if (act := ssh.table("act")) is not None:
-            _check(act, _SSH_ACT)
-    for route in top.array("route"):
-        _check(route, _ROUTE)
+@dataclass(frozen=True, slots=True)
+class PolicySettings:
+    """Who may approve, and what alerts may lead to; `acting` is None where nobody wrote it."""
+
+    approvers: frozenset[str] = option(names, frozenset())
+    approver_groups: frozenset[str] = option(names, frozenset())
+    terminal_approvers: Mapping[str, str] = option(_terminal_approvers, {})
+    self_approval: bool = option(TomlTable.flag, False)
+    approvals: int = option(count(1, 100), defaults.APPROVALS)
+    approvals_for_several: int = option(count(1, 100), defaults.APPROVALS)
+    approval_expires: timedelta = option(duration, defaults.APPROVAL_EXPIRES)
+    quiet: tuple[tuple[int, int], ...] = option(_day_spans, ())
+    acting: bool | None = option(TomlTable.flag, None)
+    cooldown: timedelta = option(duration, defaults.COOLDOWN)
+    stale_after: timedelta = option(duration, timedelta(minutes=15))
 
 
-def _check(table: TomlTable, keys: Mapping[str, Check]) -> None:
-    table.only(keys)
-    for key, check in keys.items():
-        check(table, key)
+@dataclass(frozen=True, slots=True)
+class ActSettings:
+    """How much may be done, and to what; None is no limit."""
+
+    units: frozenset[str] = option(_units, frozenset())
+    validation: timedelta = option(duration, defaults.VALIDATION)
+    reboot_deadline: timedelta = option(duration, defaults.REBOOT_DEADLINE)
+    max_nodes_at_once: int = option(count(1), defaults.AT_ONCE)
+    per_hour: int | None = option(count(), None)
+    per_label: Mapping[str, int] = option(counts_by_name, {})
+    percent: int | None = option(count(0, 100), None)
+
+
+@dataclass(frozen=True, slots=True)
+class StormSettings:
+    """From how many alerts, within which time, it is a storm."""
+
+    alerts: int = option(count(1), defaults.STORM_ALERTS)
+    window: timedelta = option(duration, defaults.STORM_WINDOW)
+
+
+@dataclass(frozen=True, slots=True)
+class KubernetesSettings:
+    """By which account nodes are drained, and how."""
+
+    context: str = row(
+        Kind.TEXT,
+        "The kubeconfig's context in which nodes labelled kubernetes_node are; their label kubernetes_context may say "
+        "another. The current context is never taken.",
+        "",
+        key="kubernetes.context",
+    )
+    kubeconfig: Path | None = row(
+        Kind.PATH,
+        "The kubeconfig by which a node is drained before its reboot; the default is ~/.kube/config once a context is "
+        "named.",
+        environment="KUBECONFIG",
+        key="kubernetes.kubeconfig",
+        name="kubeconfig",
+    )
+    in_cluster: bool = row(
+        Kind.FLAG,
+        "Use the account of the pod that this program runs in; its cluster's name is in-cluster.",
+        False,
+        key="kubernetes.in_cluster",
+    )
+    drain_deadline: timedelta = row(
+        Kind.DURATION,
+        "How long a drain may take before it is handed to a person.",
+        timedelta(minutes=10),
+        key="kubernetes.drain_deadline",
+        low=10,
+        high=24 * 3600,
+        name="drain_deadline",
+    )
+    bare_pods: bool = row(
+        Kind.FLAG,
+        "Evict also pods that no controller would start again; otherwise such a pod refuses the drain.",
+        False,
+        key="kubernetes.bare_pods",
+        name="bare_pods",
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ActingLogin:
+    """The login that acts, where it is another than the one that reads; an empty text, or None, is the same one."""
+
+    user: str = option(TomlTable.text, "")
+    key: Path | None = option(lambda table, name: Path(found) if (found := table.text(name)) else None, None)
+
+
+@dataclass(frozen=True, slots=True)
+class RouteSettings:
+    """One [[route]]; an empty text is as everywhere else."""
+
+    match: Mapping[str, str] = option(texts_by_name, {})
+    playbook: str = option(TomlTable.text, "")
+    channel: str = option(TomlTable.text, "")
+    mode: str = option(one_of("read-only", "remedies"), "remedies")

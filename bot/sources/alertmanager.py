@@ -7,23 +7,35 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
 from bot.domain.alarm import Alarm, Delivery, Happening, Signal
-from bot.domain.alert import SourceKind
 from bot.domain.errors import MalformedDelivery
+from bot.domain.setting import secret
 from bot.sources.body import MOST_SIGNALS, TITLE, harmless, inner, instant, labels, read_body, table, text
 from bot.sources.credentials import any_alike
+from bot.sources.source import Body, Source, Told
 
+NAME, PATH = "alertmanager", "/alertmanager"
 _LONGEST_CASE = 120
 
 
-class AlertmanagerSource:
+@dataclass(frozen=True, slots=True)
+class AlertmanagerSettings:
+    """What proves a request to be Alertmanager's."""
+
+    token: str = secret(
+        "The bearer token that Alertmanager sends; with it /alertmanager is there.", "ALERTMANAGER_TOKEN"
+    )
+
+
+class AlertmanagerWebhook:
     """Takes what Alertmanager brings."""
 
-    kind = SourceKind.ALERTMANAGER
-    path = "/alertmanager"
+    kind = NAME
+    path = PATH
 
     def __init__(self, token: str) -> None:
         self._token = token
@@ -41,7 +53,7 @@ class AlertmanagerSource:
         return group_of(self.kind, read_body(body))
 
 
-def group_of(kind: SourceKind, told: Mapping[str, Any]) -> Delivery:
+def group_of(kind: str, told: Mapping[str, Any]) -> Delivery:
     """Return what a group of alerts tells; Grafana brings the same.
 
     Raises: MalformedDelivery when it has no alerts, or one of them is none.
@@ -78,6 +90,15 @@ def group_of(kind: SourceKind, told: Mapping[str, Any]) -> Delivery:
     return Delivery(kind, _digest(kind, case, str(alarm.unseen), *turns), alarm, text(told, "status"))
 
 
+def told_of_group(kind: str, body: Body) -> Told:
+    """Return what a file with a group of alerts tells.
+
+    Raises: MalformedDelivery when it is not of the documented form.
+    """
+    delivery = group_of(kind, body)
+    return Told(delivery, delivery.alarm.signals if delivery.alarm is not None else ())
+
+
 def _signal(row: Mapping[str, Any]) -> Signal:
     told = labels(row, "labels")
     notes = inner(row, "annotations")
@@ -112,3 +133,19 @@ def _url(url: str) -> str:
 
 def _digest(*words: str) -> str:
     return hashlib.sha256("\n".join(words).encode(errors="backslashreplace")).hexdigest()[:32]
+
+
+def _webhook(settings: AlertmanagerSettings) -> AlertmanagerWebhook | None:
+    token = settings.token.strip()
+    return AlertmanagerWebhook(token) if token else None
+
+
+SOURCE = Source(
+    NAME,
+    "Alertmanager",
+    PATH,
+    AlertmanagerSettings,
+    _webhook,
+    recognises=lambda body: "alerts" in body and body.get("version") == "4",
+    told=lambda body: told_of_group(NAME, body),
+)

@@ -7,28 +7,42 @@ The signature (Grafana 12): hex HMAC-SHA256 of the body, or of `TIMESTAMP:BODY` 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.domain.alarm import Delivery
-from bot.domain.alert import SourceKind
-from bot.sources.alertmanager import group_of
+from bot.domain.setting import duration, option, secret
+from bot.domain.toml_table import TomlTable
+from bot.sources.alertmanager import group_of, told_of_group
 from bot.sources.body import read_body
 from bot.sources.credentials import any_alike, signed
+from bot.sources.source import Body, Source
 
-WINDOW = timedelta(minutes=5)
+NAME, PATH = "grafana", "/grafana"
 _DIGITS = 12
 
 
-class GrafanaSource:
+@dataclass(frozen=True, slots=True)
+class GrafanaSettings:
+    """What proves a request to be Grafana's, and of our time."""
+
+    webhook_secret: str = secret(
+        "The secret by which Grafana signs its webhook; with it /grafana is there.", "GRAFANA_WEBHOOK_SECRET"
+    )
+    timestamp_header: str = option(TomlTable.text, "")
+    window: timedelta = option(duration, timedelta(minutes=5))
+
+
+class GrafanaWebhook:
     """Takes what Grafana brings; with a timestamp header nothing that is older, or newer, than the window."""
 
-    kind = SourceKind.GRAFANA
-    path = "/grafana"
+    kind = NAME
+    path = PATH
 
-    def __init__(self, secret: str, timestamp_header: str = "", window: timedelta = WINDOW) -> None:
-        self._secret = secret
-        self._timestamp_header = timestamp_header.lower()
-        self._window = window
+    def __init__(self, settings: GrafanaSettings) -> None:
+        self._secret = settings.webhook_secret.strip()
+        self._timestamp_header = settings.timestamp_header.lower()
+        self._window = settings.window
 
     def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
         """True when the signature is by our secret, and of our time where it says which."""
@@ -49,3 +63,22 @@ class GrafanaSource:
         Raises: MalformedDelivery when it is not of the documented form.
         """
         return group_of(self.kind, read_body(body))
+
+
+def _recognises(body: Body) -> bool:
+    return "alerts" in body and ("orgId" in body or body.get("version") == "1")
+
+
+def _webhook(settings: GrafanaSettings) -> GrafanaWebhook | None:
+    return GrafanaWebhook(settings) if settings.webhook_secret.strip() else None
+
+
+SOURCE = Source(
+    NAME,
+    "Grafana",
+    PATH,
+    GrafanaSettings,
+    _webhook,
+    _recognises,
+    told=lambda body: told_of_group(NAME, body),
+)

@@ -9,11 +9,14 @@ from datetime import datetime
 from typing import Any
 
 from bot.domain.alarm import Alarm, Delivery, Happening, Raiser, Signal
-from bot.domain.alert import SourceKind
-from bot.domain.pagerduty import OURS
+from bot.domain.examined import Examined
+from bot.domain.pagerduty import OURS, PAGERDUTY
 from bot.sources.body import TITLE, harmless, inner, instant, labels, name, read_body, table, text
 from bot.sources.credentials import any_alike, signed
+from bot.sources.pagerduty_settings import PagerDutySettings
+from bot.sources.source import Body, ServingBot, Source, Told
 
+PATH = "/pagerduty"
 HAPPENINGS: Mapping[str, Happening] = {
     "incident.triggered": Happening.FIRED,
     "incident.reopened": Happening.REOPENED,
@@ -21,11 +24,11 @@ HAPPENINGS: Mapping[str, Happening] = {
 }
 
 
-class PagerDutySource:
+class PagerDutyWebhook:
     """Takes what PagerDuty brings; several secrets are good at once while one is changed for another."""
 
-    kind = SourceKind.PAGERDUTY
-    path = "/pagerduty"
+    kind = PAGERDUTY
+    path = PATH
 
     def __init__(self, secrets: Sequence[str]) -> None:
         self._secrets = tuple(secrets)
@@ -40,19 +43,23 @@ class PagerDutySource:
 
         Raises: MalformedDelivery when it is not of the documented form.
         """
-        event = table(read_body(body).get("event"), "event")
-        event_id, kind = name(event, "id", "event"), name(event, "event_type", "event")
-        happening = HAPPENINGS.get(kind)
-        if happening is None:  # also our own notes, which come back as incident.annotated
-            return Delivery(self.kind, event_id, None, kind)
-        data = table(event.get("data"), "event.data")
-        if is_ours(data):
-            return Delivery(self.kind, event_id, None, kind)
-        agent = inner(event, "agent")
-        raiser = _raiser(agent) if happening is not Happening.RESOLVED else None
-        alarm = alarm_of(data, happening, instant(event, "occurred_at"), raiser)
-        # The event's id, not the header's of the delivery: that one is not signed, and a replay could bring another.
-        return Delivery(self.kind, event_id, alarm, kind)
+        return _delivery(read_body(body))
+
+
+def _delivery(body: Body) -> Delivery:
+    event = table(body.get("event"), "event")
+    event_id, kind = name(event, "id", "event"), name(event, "event_type", "event")
+    happening = HAPPENINGS.get(kind)
+    if happening is None:  # also our own notes, which come back as incident.annotated
+        return Delivery(PAGERDUTY, event_id, None, kind)
+    data = table(event.get("data"), "event.data")
+    if is_ours(data):
+        return Delivery(PAGERDUTY, event_id, None, kind)
+    agent = inner(event, "agent")
+    raiser = _raiser(agent) if happening is not Happening.RESOLVED else None
+    alarm = alarm_of(data, happening, instant(event, "occurred_at"), raiser)
+    # The event's id, not the header's of the delivery: that one is not signed, and a replay could bring another.
+    return Delivery(PAGERDUTY, event_id, alarm, kind)
 
 
 def is_ours(incident: Mapping[str, Any]) -> bool:
@@ -76,7 +83,7 @@ def alarm_of(
         "team": ", ".join(text(one, "summary") for one in _tables(incident.get("teams"))),
     }
     return Alarm(
-        SourceKind.PAGERDUTY,
+        PAGERDUTY,
         case=name(incident, "id", "event.data"),
         happening=happening,
         title=text(incident, "title", TITLE) or text(incident, "summary", TITLE),
@@ -131,3 +138,35 @@ def _url(incident: Mapping[str, Any]) -> str:
 
 def _tables(value: Any) -> list[Mapping[str, Any]]:
     return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def _told(body: Body) -> Told:
+    """What a file tells: an event, or an incident as the REST API has it; with either there may be its alerts."""
+    alerts = signals_of(_tables(body.get("alerts")))
+    if isinstance(incident := body.get("incident"), dict):
+        alarm = alarm_of(incident, Happening.FIRED, None)
+        return Told(Delivery(PAGERDUTY, alarm.case, alarm), alerts)
+    return Told(_delivery(body), alerts)
+
+
+def _webhook(settings: PagerDutySettings) -> PagerDutyWebhook | None:
+    return PagerDutyWebhook(settings.secrets) if settings.secrets else None
+
+
+async def _examine(settings: PagerDutySettings, bot: ServingBot) -> Sequence[Examined]:
+    from bot.sources.pagerduty_examination import PagerDutyExamination  # it loads an HTTP client
+
+    return await PagerDutyExamination(settings, bot).look()
+
+
+SOURCE = Source(
+    PAGERDUTY,
+    "PagerDuty",
+    PATH,
+    PagerDutySettings,
+    _webhook,
+    recognises=lambda body: "event" in body or "incident" in body,
+    told=_told,
+    names_in=lambda settings: (settings.node_paths, settings.node_patterns),
+    examine=_examine,
+)

@@ -20,9 +20,9 @@ from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_aft
 from bot.domain.contracts import Sleep
 from bot.domain.errors import PagerDutyRefused, PagerDutyUnavailable, SettingsError
 from bot.domain.safe_text import one_line
+from bot.sources.addresses import is_guarded
+from bot.sources.pagerduty_settings import API, EVENTS, PagerDutySettings
 
-API = "https://api.pagerduty.com"
-EVENTS = "https://events.pagerduty.com/v2/enqueue"
 ANSWER_LIMIT_BYTES = 32 * 1024 * 1024
 LONGEST_WAIT_SECONDS = 30.0  # a longer Retry-After is the caller's to wait out
 _HINTS = {
@@ -58,6 +58,17 @@ class Access:
         ):
             if not (value.isascii() and (value.isprintable() or not value)) or " " in value:
                 raise SettingsError(f"{name} holds characters that cannot be in it.", "Was it pasted whole, and once?")
+
+    @classmethod
+    def of(cls, settings: PagerDutySettings) -> Access:
+        """Return the access that the settings give.
+
+        Raises: SettingsError when an address is neither https nor on loopback, or a secret is mangled.
+        """
+        for name, url in (("PAGERDUTY_API_URL", settings.api_url), ("PAGERDUTY_EVENTS_URL", settings.events_url)):
+            if not is_guarded(url):
+                raise SettingsError(f"{name} is neither https nor on loopback.", "Leave it out for PagerDuty itself.")
+        return cls(settings.api_token, settings.sender, settings.routing_key, settings.api_url, settings.events_url)
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ cAdvisor's, see `prometheus_questions.py`.
 from __future__ import annotations
 
 import asyncio
-import ipaddress
 import json
 import math
 import re
@@ -25,6 +24,7 @@ from bot.domain.node import Node
 from bot.domain.past import PAST
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
+from bot.sources.addresses import is_loopback
 from bot.sources.prometheus_questions import QUESTIONS, Series, told
 
 LIMIT_SECONDS = 5.0  # for all questions together: as long as a node is watched, so that nobody waits for it
@@ -58,7 +58,7 @@ class PrometheusPast:
         self._named = Counter(name for one in self._nodes for name in _names(one))
         self._url = f"{base_url.rstrip('/')}/api/v1/query_range"
         # A proxy of the environment leads away from here.
-        is_here = _is_loopback(urlsplit(base_url).hostname or "")
+        is_here = is_loopback(urlsplit(base_url).hostname or "")
         self._client = httpx.AsyncClient(
             timeout=limit_seconds,
             limits=httpx.Limits(max_connections=AT_ONCE),
@@ -128,7 +128,7 @@ def _names(node: Node) -> tuple[str, ...]:
     """Every name by which a node may be scraped. Behind a loopback address any number of nodes may be."""
     address = f"[{node.address}]" if ":" in node.address else node.address
     labelled = [node.labels.get(label, "") for label in _LABELS]
-    names = [node.name, *([] if _is_loopback(node.address) else [address]), *labelled]
+    names = [node.name, *([] if is_loopback(node.address) else [address]), *labelled]
     return tuple(dict.fromkeys(name for name in names if _PRINTABLE.fullmatch(name)))
 
 
@@ -171,10 +171,3 @@ def _error(body: bytes) -> str:
         return one_line(str(json.loads(body)["error"]), 120)
     except (ValueError, KeyError, TypeError, RecursionError):
         return ""
-
-
-def _is_loopback(host: str) -> bool:
-    try:
-        return host == "localhost" or ipaddress.ip_address(host).is_loopback
-    except ValueError:
-        return False

@@ -14,7 +14,7 @@ from bot.domain.alarm import Delivery
 from bot.domain.alarm_contracts import Inbox
 from bot.domain.errors import LedgerError, MalformedDelivery
 from bot.domain.safe_text import one_line
-from bot.sources.source import Source
+from bot.sources.source import Webhook
 from bot.surfaces.web import Handler
 
 MOST_AT_ONCE = 128  # requests inside, of all sources; with bodies of 256 KiB that is 32 MB
@@ -54,11 +54,11 @@ class Hooks:
         self._read_seconds = read_seconds
         self._inside = 0
 
-    def posts(self, sources: Iterable[Source]) -> list[tuple[str, Handler]]:
+    def posts(self, sources: Iterable[Webhook]) -> list[tuple[str, Handler]]:
         """Return the routes of these sources, for the web edge."""
         return [(source.path, self._taking(source)) for source in sources]
 
-    def _taking(self, source: Source) -> Handler:
+    def _taking(self, source: Webhook) -> Handler:
         async def take(request: web.Request) -> web.StreamResponse:
             began = self._clock()
             outcome, answer = "failed", web.Response(status=500)
@@ -69,12 +69,12 @@ class Hooks:
                 raise
             finally:
                 if self._counted is not None:
-                    self._counted(source.kind.value, outcome, self._clock() - began)
+                    self._counted(source.kind, outcome, self._clock() - began)
             return answer
 
         return take
 
-    async def _take(self, source: Source, request: web.Request) -> tuple[str, web.Response]:
+    async def _take(self, source: Webhook, request: web.Request) -> tuple[str, web.Response]:
         if self._inside >= self._most_at_once:
             return "busy", _later("too many requests at once")
         self._inside += 1
@@ -87,10 +87,10 @@ class Hooks:
         finally:
             self._inside -= 1
 
-    async def _kept(self, source: Source, request: web.Request, body: bytes) -> tuple[str, web.Response]:
+    async def _kept(self, source: Webhook, request: web.Request, body: bytes) -> tuple[str, web.Response]:
         headers = {name.lower(): value for name, value in request.headers.items()}
         if not source.is_genuine(headers, body, self._now()):
-            self._log("delivery_refused", source=source.kind.value, because="bad credentials")
+            self._log("delivery_refused", source=source.kind, because="bad credentials")
             return "unauthorized", web.Response(status=401, text="bad credentials")
         try:
             if len(body) > SMALL_BODY_BYTES:
@@ -98,13 +98,13 @@ class Hooks:
             else:
                 delivery = source.delivery(headers, body)
         except MalformedDelivery as no:
-            self._log("delivery_refused", source=source.kind.value, because=one_line(no.sentence))
+            self._log("delivery_refused", source=source.kind, because=one_line(no.sentence))
             return "malformed", web.Response(status=400, text=one_line(no.sentence))
         return await self._on_disk(delivery)
 
     async def _on_disk(self, delivery: Delivery) -> tuple[str, web.Response]:
         if delivery.alarm is None:
-            self._log("delivery", source=delivery.source.value, id=delivery.id, what=delivery.what, outcome="ignored")
+            self._log("delivery", source=delivery.source, id=delivery.id, what=delivery.what, outcome="ignored")
             return "ignored", web.Response(status=202, text="ignored")
         try:
             is_new = await self._inbox.keep(delivery)
@@ -112,7 +112,7 @@ class Hooks:
             self._log("ledger_unavailable", error=one_line(str(error)))
             return "unavailable", _later("it cannot be kept now")
         outcome = "accepted" if is_new else "repeated"
-        self._log("delivery", source=delivery.source.value, id=delivery.id, what=delivery.what, outcome=outcome)
+        self._log("delivery", source=delivery.source, id=delivery.id, what=delivery.what, outcome=outcome)
         if is_new:
             self._arrived()
         return outcome, web.Response(status=202, text=outcome)

@@ -95,7 +95,7 @@ def said(entry: Entry) -> str:
         return "(known to a newer program only)"
     match event:
         case AlertReceived(alert=alert) | AlertJoined(alert=alert):
-            asked = f"{alert.kind.value} {alert.id}" + (f", asked by {alert.asked_by}" if alert.asked_by else "")
+            asked = f"{alert.kind} {alert.id}" + (f", asked by {alert.asked_by}" if alert.asked_by else "")
             return f"{asked}: {alert.text}" if alert.text else asked
         case Triaged(verdict=verdict):
             return f"{headline(verdict)}  {verdict.summary}"
@@ -134,14 +134,14 @@ def _summary(summary: IncidentSummary) -> dict[str, Any]:
         "group": summary.group,
         "state": summary.state.value,
         "cause": summary.cause,
-        "source": {"kind": summary.source.value, "id": summary.source_id},
+        "source": {"kind": summary.source, "id": summary.source_id},
         "opened_at": instant_text(summary.opened_at),
         "updated_at": instant_text(summary.updated_at),
     }
 
 
 def _row(summary: IncidentSummary) -> tuple[str, ...]:
-    source = f"{summary.source.value} {summary.source_id}" if summary.source_id else summary.source.value
+    source = f"{summary.source} {summary.source_id}" if summary.source_id else summary.source
     cells = (summary.id, summary.node or "?", summary.state.value, summary.cause or "", source)
     return (*(one_line(cell, 40) for cell in cells), f"{summary.opened_at:%Y-%m-%d %H:%M:%S}")
 

@@ -22,9 +22,10 @@ from bot.domain.incident import Incident
 from bot.domain.pagerduty import Note, PageWriter, Raised
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
+from bot.surfaces import PAGES
 from bot.surfaces.pagerduty_note import facts, is_read, mark, not_fixed, note_text, pages_of, without_head
 
-PARTS = "pagerduty-"  # how its parts are called in the outbox
+PARTS = PAGES.parts  # how the names of its posts begin in the outbox
 RAISED = f"{PARTS}raised"
 SEND_SECONDS = 20.0  # less than for how long the outbox lends a post out
 LOOK_SECONDS = 1.0

@@ -8,11 +8,12 @@ from pathlib import Path
 
 from bot.app.books import books
 from bot.app.journal import Journal
-from bot.app.serve import slack_tokens
 from bot.app.service import Service
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.settings import Settings
+from bot.sources import settings_of
+from bot.surfaces.slack.tokens import SlackTokens
 from tests.slack_service import QUICK, Readings
 from tests.unit.surfaces.verdicts import FOUNDING
 
@@ -23,12 +24,12 @@ def _verdict(name: str) -> Verdict:
 
 
 async def _serve(folder: Path) -> None:
-    settings = Settings.load({}, dict(os.environ), folder)
+    settings = Settings.load({}, dict(os.environ), folder, members=settings_of())
     with books(f"sqlite:///{folder / 'zombie.db'}") as kept:
         service = Service(
             settings,
             Inventory.load(folder / "inventory.toml"),
-            slack_tokens(settings),
+            SlackTokens.of(*settings.slack.access),
             kept,
             {},
             Journal(),

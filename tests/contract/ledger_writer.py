@@ -11,7 +11,7 @@ import threading
 from datetime import datetime, timedelta
 from itertools import count
 
-from bot.domain.alert import Alert, SourceKind
+from bot.domain.alert import Alert
 from bot.domain.entry import Entry
 from bot.domain.errors import Conflict
 from bot.domain.events import AlertJoined, Cancelled
@@ -37,7 +37,7 @@ def join(ledger: Ledger, mark: str) -> Entry:
     """Compare and append until it is this one's turn."""
     while True:
         try:
-            return ledger.append(SHARED, ledger.head(SHARED).seq, AlertJoined(Alert(SourceKind.GRAFANA, mark)), "bot")
+            return ledger.append(SHARED, ledger.head(SHARED).seq, AlertJoined(Alert("grafana", mark)), "bot")
         except Conflict:
             continue
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bot.app.doctor_nodes import NodeExamination
+from bot.app.doctor.nodes import NodeExamination
 from bot.app.parts import nonce
 from bot.domain.examined import Examined, Mark
 from bot.domain.node import Node

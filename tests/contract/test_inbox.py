@@ -10,7 +10,6 @@ import pytest
 
 from bot.domain.alarm import Alarm, Delivery, Happening, Raiser, Signal
 from bot.domain.alarm_contracts import Brakes, Course, Turn
-from bot.domain.alert import SourceKind
 from bot.ledger import Database, Leases
 from bot.ledger.cases import Cases
 from bot.ledger.inbox import KNOWN_FOR, Inbox
@@ -34,7 +33,7 @@ def delivery(number: int, case: str = "", happening: Happening = Happening.FIRED
     )
     # As PagerDuty: what its webhook says is not the whole of it.
     alarm = Alarm(
-        SourceKind.PAGERDUTY,
+        "pagerduty",
         case or f"Q{number}",
         happening,
         "core pinned",
@@ -43,7 +42,7 @@ def delivery(number: int, case: str = "", happening: Happening = Happening.FIRED
         whole=False,
         raised_by=Raiser("PX", "Ann"),
     )
-    return Delivery(SourceKind.PAGERDUTY, f"E{number}", alarm, "incident.triggered")
+    return Delivery("pagerduty", f"E{number}", alarm, "incident.triggered")
 
 
 @pytest.fixture
@@ -179,8 +178,8 @@ def test_open_cases_are_those_that_are_not_over(database: Database, clock: Clock
     cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
     cases.told(delivery(2, "R"), "l", "g2", BRAKES)
     cases.over(delivery(3, "R", Happening.RESOLVED))
-    assert [one.case for one in cases.open_cases(SourceKind.PAGERDUTY, BEGAN_AT - MINUTE)] == ["Q"]
-    assert cases.open_cases(SourceKind.GRAFANA, BEGAN_AT - MINUTE) == ()
+    assert [one.case for one in cases.open_cases("pagerduty", BEGAN_AT - MINUTE)] == ["Q"]
+    assert cases.open_cases("grafana", BEGAN_AT - MINUTE) == ()
 
 
 def test_delivery_without_a_case_is_no_case(database: Database, clock: Clock) -> None:

@@ -16,6 +16,7 @@ from bot.app.metrics import Metering
 from bot.domain.errors import LedgerUnavailable
 from bot.ledger.tallies import Tally
 from bot.settings import Settings
+from bot.sources import settings_of
 from bot.surfaces.web import WebEdge
 
 TOKEN = "a-token-of-thirty-two-characters"
@@ -36,7 +37,7 @@ async def edge(
 ) -> AsyncIterator[tuple[httpx.AsyncClient, Metering, Journal]]:
     environment = {"ZOMBIE_METRICS_TOKEN": token} if token else {}
     journal = Journal(io.StringIO())
-    meter = Metering(Settings.load({}, environment, folder), journal, tallies, patience)
+    meter = Metering(Settings.load({}, environment, folder, members=settings_of()), journal, tallies, patience)
     meter.looks_at(7, lambda: 3, ready)
     web = WebEdge("127.0.0.1:0", ready, gets=(("/metrics", meter.scrape.answer),))
     address = await web.start()

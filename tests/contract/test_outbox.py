@@ -10,7 +10,8 @@ from itertools import pairwise
 import pytest
 
 from bot.domain.post import DuePost, Place, Post
-from bot.ledger import PAGERDUTY, AwaitedOutbox, Database, Leases, Outbox
+from bot.ledger import AwaitedOutbox, Database, Leases, Outbox
+from bot.surfaces.pagerduty import PARTS
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 SOON = timedelta(seconds=1)
@@ -29,7 +30,7 @@ def database(database_url: str) -> Iterator[Database]:
 
 @pytest.fixture
 def outbox(database: Database) -> Outbox:
-    return Outbox(database, LEASE)
+    return Outbox(database, LEASE, of_others=(PARTS,))
 
 
 def only(due: tuple[DuePost, ...]) -> DuePost:
@@ -216,9 +217,9 @@ async def test_awaited_outbox_is_the_same_outbox(outbox: Outbox) -> None:
 
 
 def test_what_goes_to_pagerduty_is_handed_out_apart_and_one_by_one(database: Database, outbox: Outbox) -> None:
-    note = Post("7k3m9x2qpv", f"{PAGERDUTY}q3b15vlmf3asbd", "Q3B15VLMF3ASBD", {"text": "node-1: CRITICAL"})
-    other = Post("8k3m9x2qpv", f"{PAGERDUTY}q4b15vlmf3asbd", "Q4B15VLMF3ASBD", {"text": "node-2: CRITICAL"})
-    notes = Outbox(database, LEASE, parts=PAGERDUTY, at_once=1)
+    note = Post("7k3m9x2qpv", f"{PARTS}q3b15vlmf3asbd", "Q3B15VLMF3ASBD", {"text": "node-1: CRITICAL"})
+    other = Post("8k3m9x2qpv", f"{PARTS}q4b15vlmf3asbd", "Q4B15VLMF3ASBD", {"text": "node-2: CRITICAL"})
+    notes = Outbox(database, LEASE, parts=PARTS, at_once=1)
     for post in (CARD, note, other):
         outbox.keep(post)
     assert (outbox.waiting(), notes.waiting()) == (1, 2)

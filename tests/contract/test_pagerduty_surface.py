@@ -9,9 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.alert import Alert, SourceKind
+from bot.domain.alert import Alert
 from bot.domain.transitions import State
-from bot.ledger import PAGERDUTY, Database
+from bot.ledger import Database
 from bot.surfaces.pagerduty import PARTS
 from tests.page_notes import Log, surface
 from tests.pagerduty import account
@@ -25,8 +25,8 @@ def database(tmp_path: Path) -> Iterator[Database]:
         yield opened
 
 
-def test_parts_are_called_as_the_outbox_knows_them() -> None:
-    assert PARTS == PAGERDUTY
+def test_parts_are_called_as_they_ever_were() -> None:
+    assert PARTS == "pagerduty-", "posts of an older program wait under that name"
 
 
 async def test_incident_is_one_note_that_is_edited_as_it_goes_on(database: Database) -> None:
@@ -172,7 +172,7 @@ async def test_wrong_token_keeps_everything_until_it_is_right(database: Database
 async def test_page_that_joined_gets_a_note_of_its_own(database: Database) -> None:
     async with account() as pagerduty, surface(pagerduty, database, SteppedClock()) as shown:
         first, second = pagerduty.account.trigger("one"), pagerduty.account.trigger("two")
-        incident = replace(of_page(first.id), joined=(Alert(SourceKind.PAGERDUTY, second.id),))
+        incident = replace(of_page(first.id), joined=(Alert("pagerduty", second.id),))
         await shown.show([incident])
         await shown.send_due()
         assert pagerduty.note_on(first) == pagerduty.note_on(second) != ""

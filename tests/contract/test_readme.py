@@ -9,8 +9,8 @@ from bot.causes import CAUSES
 from bot.commands import COMMANDS
 from bot.domain.verdict import Confidence, Status
 from bot.probes import PROBES
-from bot.settings.rows import SETTINGS
-from bot.settings.tables import TABLES
+from bot.settings import all_keys, all_rows
+from bot.sources import settings_of
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()
@@ -86,7 +86,8 @@ def test_every_page_is_found_from_the_readme(page: str) -> None:
 
 def test_every_setting_is_on_a_page() -> None:
     said = "\n".join(page.read_text() for page in PAGES)
-    names = {setting.environment for setting in SETTINGS} | {setting.key.rpartition(".")[2] for setting in SETTINGS}
-    names |= {key for keys in TABLES.values() for key in keys}
+    rows = [setting for of_table in all_rows(settings_of()).values() for setting in of_table.values()]
+    names = {setting.environment for setting in rows} | {setting.key.rpartition(".")[2] for setting in rows}
+    names |= {key for keys in all_keys(settings_of()).values() for key in keys}
     missing = {name for name in names - {""} if not re.search(rf"`[^`\n]*\b{name}\b[^`\n]*`|^{name} =", said, re.M)}
     assert missing == set()

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from bot.domain.alarm import Happening
 from bot.domain.errors import MalformedDelivery
-from bot.sources.grafana import GrafanaSource
+from bot.sources.grafana import GrafanaSettings, GrafanaWebhook
 from bot.sources.pagerduty import signals_of
 from tests.alarms import BEGAN_AT, SECRET, group_alert, group_body, page_alert, page_event, raw
 from tests.conftest import missing
@@ -105,7 +105,7 @@ def test_source_without_a_secret_is_not_mounted() -> None:
 
 
 def test_grafana_with_a_timestamp_keeps_its_window() -> None:
-    source = GrafanaSource(SECRET, "X-Grafana-Timestamp", timedelta(minutes=5))
+    source = GrafanaWebhook(GrafanaSettings(webhook_secret=SECRET, timestamp_header="X-Grafana-Timestamp"))
 
     def is_genuine(at: datetime, signed_at: datetime, sent_at: datetime | None = None) -> bool:
         stamp = str(int((sent_at or signed_at).timestamp()))

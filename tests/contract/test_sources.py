@@ -21,7 +21,7 @@ def test_genuine_delivery_is_kept_before_it_is_answered(member: Member) -> None:
         (kept,) = at.inbox.found.values()
         assert kept.alarm is not None
         assert (kept.source, kept.alarm.happening, len(at.arrived)) == (member.source.kind, Happening.FIRED, 1)
-        assert at.counted == [(member.source.kind.value, "accepted")]
+        assert at.counted == [(member.source.kind, "accepted")]
 
     over(member, work)
 

@@ -9,6 +9,7 @@ from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.commands import COMMANDS
 from bot.inventory import KINDS
+from bot.sources import SOURCES
 from tests.source_edge import MEMBERS
 
 BOT = Path(__file__).parents[2] / "bot"
@@ -48,9 +49,11 @@ def test_what_actions_and_causes_say_of_others_is_there() -> None:
     assert said <= set(ACTIONS)
 
 
-def test_every_source_is_held_to_the_promises_of_sources() -> None:
-    held = {type(member.source).__module__.rsplit(".", 1)[-1] for member in MEMBERS}
-    assert files_with("sources", r"def is_genuine\(") - {A_PROTOCOL} == held
+def test_every_source_is_in_its_table_and_held_to_the_promises_of_sources() -> None:
+    named = {source.name for source in SOURCES}
+    assert files_with("sources", r"SOURCE = Source\(") == named
+    assert files_with("sources", r"def is_genuine\(") - {A_PROTOCOL} == named
+    assert {member.source.kind for member in MEMBERS} == named
 
 
 @pytest.mark.parametrize("room", ["causes", "actions", "commands", "sources"])

@@ -21,7 +21,7 @@ from bot.app.parts import library, now, ssh_transport
 from bot.causes import CAUSES
 from bot.demo.fleet_founding import AUTO_RESTART, HIDDEN
 from bot.domain.action import Action, Args, Facts, Proof
-from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.alert import BOT, Alert
 from bot.domain.approval import Approval
 from bot.domain.batch import Sampling
 from bot.domain.cause import Tuning
@@ -31,11 +31,11 @@ from bot.domain.fold import fold
 from bot.domain.node import Node
 from bot.domain.plan import Step
 from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.policy import Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Finding, Status, Verdict
 from bot.ledger import AwaitedLedger, Database, Ledger
 from bot.response.glance import Glance
-from bot.response.policy import Policy
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach
 from bot.response.record import Record
@@ -44,6 +44,7 @@ from bot.response.responder import Responder
 from bot.response.stepping import Stepping
 from bot.response.triage import Triage
 from bot.settings import Settings
+from bot.sources import settings_of
 from tests.acting import POLICY, Site, site
 from tests.sshd import Sshd
 from tests.waiting import until
@@ -78,7 +79,9 @@ async def test_simulated_nodes_hear_of_it_within_two_seconds_of_a_yes(tmp_path: 
     async with site(tmp_path, nodes, POLICY.replace("samples = 1", "samples = 5")) as here:
         here.environ = {**here.environ, "ZOMBIE_DATABASE_URL": database_url}
         incidents = await here.opened(*nodes)
-        settings = Settings.load({"config": tmp_path / "zombie.toml"}, here.environ, tmp_path, tmp_path)
+        settings = Settings.load(
+            {"config": tmp_path / "zombie.toml"}, here.environ, tmp_path, tmp_path, members=settings_of()
+        )
         async with record(database_url) as ledger:
             assert settings.inventory is not None
             parts = acting(settings, inventory(settings.inventory, here.environ), ledger, here.environ)
@@ -155,7 +158,7 @@ async def test_real_sshd_hears_of_it_within_two_seconds_of_a_yes(sshd: Sshd, tmp
     environment = {"HOME": str(tmp_path)}
     here = Node("real", sshd.address, sshd.port, sshd.user, sshd.client_key, known_hosts=sshd.known_hosts)
     transport, playbook = ssh_transport(environment), always_sick()
-    policy = Policy(acting=True, terminal_approvers={"alice": ""})
+    policy = Policy(acting=True, approvers=frozenset(("terminal:alice",)))
     took = []
     async with record(f"sqlite:///{tmp_path / 'zombie.db'}") as ledger:
         for number in range(3):
@@ -168,9 +171,7 @@ async def test_real_sshd_hears_of_it_within_two_seconds_of_a_yes(sshd: Sshd, tmp
             proposed = await Proposer(policy, reach, ledger).event(verdict, node, playbook)
             assert proposed is not None
             incident = f"i{number}"
-            opened = AlertReceived(
-                Alert(SourceKind.TERMINAL, "g", "terminal:bob"), node.name, f"g{number}", playbook.name
-            )
+            opened = AlertReceived(Alert("terminal", "g", "terminal:bob"), node.name, f"g{number}", playbook.name)
             for seq, event in enumerate((opened, Triaged(verdict, playbook.name, playbook.version), proposed)):
                 await ledger.append(incident, seq, event, BOT)
             assert fold(await ledger.read(incident)).state == "proposed", proposed

@@ -14,6 +14,7 @@ from bot.domain.batch import Sampling
 from bot.domain.verdict import Verdict
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.cpu import CpuReading
+from bot.settings import Settings
 
 LEAK = "leaked-memory-cgroups"
 ECS = ("ecs.service",)
@@ -69,7 +70,7 @@ async def checked(folder: Path) -> dict[str, Verdict]:
     async with running(FLEET, folder, app.now, asyncio.get_running_loop().time) as fleet:
         what = app.Check(
             nodes=tuple(app.inventory(fleet.inventory, {}).nodes),
-            playbook=app.library().get(app.DEFAULT_PLAYBOOK),
+            playbook=app.library().get(Settings().playbook),
             transport=app.ssh_transport({"HOME": str(folder)}),
             sampling=Sampling(),
             deadline=timedelta(seconds=20),

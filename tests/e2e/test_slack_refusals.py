@@ -154,7 +154,7 @@ async def test_somebody_who_left_the_group_since_the_click_is_out(slack: SlackWo
 
 
 async def test_list_of_ids_serves_a_workspace_without_groups(slack: SlackWorkspace, tmp_path: Path) -> None:
-    policy = people(approvers=frozenset((CAROL.id,)), approver_groups=frozenset())
+    policy = people(approvers=frozenset((f"slack:{CAROL.id}",)), approver_groups=frozenset())
     async with theatre(slack, tmp_path, policy=policy) as it:
         it.run_plans = False
         await it.decides(CAROL.id, await it.proposed("node-1"))

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain.alert import BOT, is_who
+from bot.domain.alert import BOT, is_who, person_of
 from bot.domain.approval import Approval
 from bot.domain.contracts import ActingLedger
 from bot.domain.errors import (
@@ -23,8 +23,8 @@ from bot.domain.errors import (
 )
 from bot.domain.house_events import HOUSE, WishRefused
 from bot.domain.incident import Incident
+from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
-from bot.response.policy import Policy
 from bot.response.responder import Responder
 from bot.surfaces.slack.answers import Answers, refusal_words
 from bot.surfaces.slack.clicks import Person
@@ -74,7 +74,7 @@ class ActingRooms:
         self.is_of_ours(person)
         await self.people.admit(person.user)
         member = await self.people.membership(person.user)
-        named = person.user in self.policy.approvers or bool(member.groups & self.policy.approver_groups)
+        named = person_of(person.by) in self.policy.approvers or bool(member.groups & self.policy.approver_groups)
         if by_group and not named and member.unread:
             raise CannotTell(f"Whether you may approve cannot be told. {member.unread[0]}", "Try again.")
         return Approval(person.by, reason, groups=member.groups)

@@ -20,15 +20,15 @@ from bot.domain.errors import InventoryError, LedgerError, PlaybookError
 from bot.domain.incident import Incident, newest
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
+from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
 from bot.response.checks import CheckDesk, not_judged
 from bot.response.judged import Judged
-from bot.response.policy import Policy
 from bot.surfaces.slack.acting_card import acting_card
 from bot.surfaces.slack.alarm_card import alarm_card
-from bot.surfaces.slack.alarm_words import ALARMS
+from bot.surfaces.slack.alarm_words import is_alarm
 from bot.surfaces.slack.card import Underway, details
 from bot.surfaces.slack.message import TEXT, Message, clipped
 from bot.surfaces.slack.part import Spot
@@ -88,7 +88,7 @@ class AlarmDesk:
 
         Raises: LedgerError when the card cannot be kept.
         """
-        if not group or group[0].alert.kind not in ALARMS:
+        if not group or not is_alarm(group[0].alert):
             return
         ours = newest(group)
         name, spot = group[0].summary.card, spot_of(group[0])
@@ -256,6 +256,6 @@ class AlarmDesk:
 
 def spot_of(incident: Incident) -> Spot | None:
     """Return where an alarm's card belongs; None where it has none: it came in a storm, or no channel is set."""
-    if incident.alert.kind not in ALARMS or incident.storm or not incident.channel:
+    if not is_alarm(incident.alert) or incident.storm or not incident.channel:
         return None
     return Spot(incident.channel, patient=True)

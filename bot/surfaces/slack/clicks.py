@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.surfaces.slack.dialog import REASON
+from bot.surfaces.slack.member import SLACK
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +28,7 @@ class Person:
     @property
     def by(self) -> str:
         """The person as the record names them."""
-        return f"slack:{self.enterprise or self.team}/{self.user}"
+        return f"{SLACK}:{self.enterprise or self.team}/{self.user}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,6 @@ import ipaddress
 import json
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any, TypeVar
 from urllib.parse import urlsplit
@@ -29,9 +28,9 @@ from bot.surfaces.slack.seal import Seal
 from bot.surfaces.slack.signed_http import SignedHttp
 from bot.surfaces.slack.socket_mode import SocketMode
 from bot.surfaces.slack.timing import Timing
+from bot.surfaces.slack.tokens import SlackTokens
 
 T = TypeVar("T")
-SLACK_API = "https://slack.com/api/"
 WHAT_IT_IS = {
     "SLACK_BOT_TOKEN": "It is the xoxb-… token of “OAuth & Permissions”, once the app is installed: "
     "SLACK_BOT_TOKEN=xoxb-1234-… zombie serve",
@@ -40,16 +39,6 @@ WHAT_IT_IS = {
 }
 # Slack is not up to it now; any other refusal of a token is for good.
 PASSING = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
-
-
-@dataclass(frozen=True, slots=True)
-class SlackTokens:
-    """What Slack gave the app; never shown, not even by repr."""
-
-    bot: str = field(repr=False)
-    app: str = field(default="", repr=False)
-    signing_secret: str = field(default="", repr=False)
-    api_url: str = SLACK_API
 
 
 class SlackConnection:

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 
+from bot.domain.alert import person_of
 from bot.domain.approval import Approval
 from bot.domain.errors import LedgerError, NothingProposed, PlanChanged, ReasonMissing, Refused, UnknownIncident
 from bot.domain.incident import Incident
@@ -95,7 +96,7 @@ class Decisions:
     def _is_refused_anyhow(self, found: Sequence[Incident], person: Person) -> bool:
         """True for whoever may not, as far as nobody need be asked: what they send changes nobody's card."""
         policy, wish = self._rooms.policy, Approval(person.by, "")
-        if person.user not in policy.approvers and not policy.approver_groups:
+        if person_of(person.by) not in policy.approvers and not policy.approver_groups:
             return True
         return not policy.self_approval and any(guards.has_asked(policy, one, wish) for one in found)
 

@@ -7,12 +7,12 @@ from collections.abc import Callable, Collection, Coroutine, Sequence
 from dataclasses import replace
 from typing import Any
 
-from bot.domain.alert import SourceKind
 from bot.domain.errors import InventoryError
 from bot.domain.incident import Incident
 from bot.response.checks import not_judged
 from bot.response.record import Opening
 from bot.surfaces.slack.case import Case, Rooms
+from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.order import Order
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.whisper import Whisper
@@ -66,7 +66,7 @@ class SlackDesk:
 
     def resume(self, groups: Sequence[Sequence[Incident]]) -> int:
         """Go on with the checks that an earlier run of the program left owing; return how many those are."""
-        ours = [group for group in groups if group[0].alert.kind is SourceKind.SLACK]
+        ours = [group for group in groups if group[0].alert.kind == SLACK]
         for group in ours:
             self.begin(self._go_on(group), f"resumed {group[0].group}")
         return len(ours)
@@ -106,7 +106,7 @@ class SlackDesk:
 
     async def _check(self, wish: Wish, asked: CheckRequest) -> None:
         key = f"{wish.channel}/{wish.thread_ts or '-'}/{wish.key}"
-        opening = Opening(SourceKind.SLACK, key, wish.by, wish.text, self._rooms.playbook.name)
+        opening = Opening(SLACK, key, wish.by, wish.text, self._rooms.playbook.name)
         if not await self._rooms.record.opened(opening, asked.nodes[0].name):
             return  # it is on record already, from before a restart
         spot = Spot(wish.channel, wish.thread_ts, wish.answer_at)

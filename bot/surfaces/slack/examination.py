@@ -18,7 +18,8 @@ from slack_sdk.web.async_slack_response import AsyncSlackResponse
 from bot.domain.examined import Examined, Mark
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name
-from bot.surfaces.slack.connection import SlackTokens, is_loopback
+from bot.surfaces.slack.connection import is_loopback
+from bot.surfaces.slack.tokens import SlackTokens
 
 T = TypeVar("T")
 CALL_SECONDS = 8.0

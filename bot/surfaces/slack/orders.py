@@ -15,6 +15,7 @@ from bot.surfaces.slack.acting_rooms import ActingRooms
 from bot.surfaces.slack.answers import refusal_words
 from bot.surfaces.slack.clicks import Person
 from bot.surfaces.slack.decisions import BRAKE_WORDS
+from bot.surfaces.slack.member import ids_of
 from bot.surfaces.slack.order import Order, is_user_id
 from bot.surfaces.slack.wish import Wish
 
@@ -98,7 +99,7 @@ class Orders:
     async def _policy(self, person: Person, order: Order) -> str:
         user = order.person
         if not is_user_id(user):
-            user = await self._rooms.people.called(user, {*self._rooms.policy.approvers, person.user})
+            user = await self._rooms.people.called(user, {*ids_of(self._rooms.policy.approvers), person.user})
         if not user:
             who = one_line(order.person, 40)
             return (

@@ -17,6 +17,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.errors import CannotTell, NotAnApprover
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name
+from bot.surfaces.slack.member import SLACK, ids_of
 
 OLDEST_SECONDS = 60.0  # how old a group's members may be where Slack says that it was asked too often
 NAMES_REMEMBERED = 500
@@ -45,7 +46,7 @@ class Membership:
 
 
 class People:
-    """Asks Slack who somebody is, each question within `limit_seconds`; `groups` are the approver groups."""
+    """Asks Slack who somebody is, each question within `limit_seconds`; `groups` are the policy's approver groups."""
 
     def __init__(
         self,
@@ -57,7 +58,7 @@ class People:
     ) -> None:
         self._client = client
         self._workspace = workspace
-        self._groups = tuple(sorted(groups))
+        self._groups = tuple(sorted(ids_of(frozenset(groups))))
         self._clock = clock
         self._limit = limit_seconds
         self._asking: dict[str, asyncio.Task[frozenset[str]]] = {}
@@ -81,7 +82,7 @@ class People:
     async def membership(self, user: str) -> Membership:
         """Return the approver groups that a person is in at this moment."""
         told = await asyncio.gather(*(self._in_group(group, user) for group in self._groups))
-        groups = frozenset(group for group, (is_in, _) in zip(self._groups, told, strict=True) if is_in)
+        groups = frozenset(f"{SLACK}:{group}" for group, (is_in, _) in zip(self._groups, told, strict=True) if is_in)
         return Membership(groups, tuple(why for _, why in told if why))
 
     async def name(self, user: str) -> str:
@@ -119,7 +120,7 @@ class People:
             return ""
         told: Mapping[str, Any] = answer.get("user") or {}
         ours, user = self._workspace(), str(told.get("id", ""))
-        return f"slack:{ours.enterprise or ours.team}/{user}" if user and (ours.enterprise or ours.team) else ""
+        return f"{SLACK}:{ours.enterprise or ours.team}/{user}" if user and (ours.enterprise or ours.team) else ""
 
     async def _info(self, user: str) -> Mapping[str, Any]:
         try:

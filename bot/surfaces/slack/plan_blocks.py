@@ -10,8 +10,9 @@ from bot.domain.incident import Incident, StepRecord
 from bot.domain.plan import Plan, Step
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
+from bot.surfaces.slack.member import ids_of
 from bot.surfaces.slack.message import Block, clipped, preformatted, titled
-from bot.surfaces.slack.rich import bold, code, date, line, listing, person, text, usergroup, utc
+from bot.surfaces.slack.rich import bold, code, date, line, listing, person, slack_user, text, usergroup, utc
 from bot.surfaces.slack.telling import Telling
 
 MOST_COMMANDS = 6
@@ -110,9 +111,10 @@ def approver_pieces(telling: Telling, group: Sequence[Incident]) -> list[Block]:
     policy = telling.policy
     needed = max((one.proposal.approvals_needed for one in group if one.proposal is not None), default=1)
     pieces: list[Block] = [bold(f"Needs {needed} of ")]
-    whom: list[Block] = [usergroup(one) for one in sorted(policy.approver_groups)[:MOST_NAMED]]
-    whom += [person(f"slack:T/{one}") for one in sorted(policy.approvers)[:MOST_NAMED]]
-    if policy.terminal_approvers:
+    whom: list[Block] = [usergroup(group) for group in sorted(ids_of(policy.approver_groups))[:MOST_NAMED]]
+    of_slack = sorted(who for who in policy.approvers if slack_user(who))
+    whom += [person(who) for who in of_slack[:MOST_NAMED]]
+    if len(of_slack) < len(policy.approvers):
         whom.append(text("those who may in a terminal"))
     for number, piece in enumerate(whom or [text("nobody: [policy] names no approvers")]):
         pieces += [text(", ")] * bool(number) + [piece]

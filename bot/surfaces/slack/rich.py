@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime
 
 from bot.domain.safe_text import one_line, safe
+from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.message import Block, clipped, escaped
 
 LONGEST = 1500
@@ -62,7 +63,7 @@ def slack_user(by: str) -> str:
     """
     kind, _, name = by.partition(":")
     user = name.rpartition("/")[2]
-    return user if kind == "slack" and _USER.match(user) else ""
+    return user if kind == SLACK and _USER.match(user) else ""
 
 
 def told_by(words: str) -> tuple[str, str]:

@@ -10,18 +10,18 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 
-from bot.domain.alert import SourceKind
 from bot.domain.call import is_call
 from bot.domain.contracts import ActingLedger, Outbox
 from bot.domain.errors import LedgerError, UnknownIncident
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident, newest
+from bot.domain.policy import Policy
 from bot.domain.post import Place
 from bot.domain.transitions import State
-from bot.response.policy import Policy
 from bot.surfaces.slack.acting_card import acting_card
 from bot.surfaces.slack.aftermath import replies
 from bot.surfaces.slack.buttons import group_of
+from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.pace import FIRST
 from bot.surfaces.slack.part import Spot
@@ -187,7 +187,7 @@ class SlackSurface:
                 return None
             beside = await self._spot((undone,))
             return Spot(beside.channel) if beside is not None else None
-        if first.alert.kind is SourceKind.SLACK:
+        if first.alert.kind == SLACK:
             channel, _, rest = first.alert.id.partition("/")
             thread = rest.partition("/")[0]
             return Spot(channel, "" if thread == "-" else thread) if rest else None

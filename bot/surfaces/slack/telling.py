@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 
 from bot.domain.incident import Incident
+from bot.domain.policy import Policy
 from bot.domain.transitions import State
-from bot.response.policy import Policy
 
 
 @dataclass(frozen=True, slots=True)

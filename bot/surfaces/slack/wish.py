@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from bot.surfaces.slack.member import SLACK
+
 
 @dataclass(frozen=True, slots=True)
 class Wish:
@@ -27,4 +29,4 @@ class Wish:
     @property
     def by(self) -> str:
         """The person as the record names them."""
-        return f"slack:{self.team}/{self.user}"
+        return f"{SLACK}:{self.team}/{self.user}"

@@ -7,17 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from bot.app.acting import acting_login, acting_rights, policy_of
+from bot.app.acting import acting_login, acting_rights
+from bot.app.policing import policy_of
 from bot.domain.errors import SettingsError
 from bot.inventory import Inventory
 from bot.settings import Settings
+from bot.sources import settings_of
 
 ACT = '[act]\nunits = ["ecs.service", "a.service"]\n'
 
 
 def settings(folder: Path, text: str) -> Settings:
     (folder / "zombie.toml").write_text(text)
-    return Settings.load({}, {}, folder)
+    return Settings.load({}, {}, folder, folder, settings_of())
 
 
 def key(path: Path, passphrase: str = "") -> Path:
@@ -31,7 +33,7 @@ def test_key_of_its_own_is_looked_for_beside_the_settings_and_in_the_home(tmp_pa
     told = settings(tmp_path, '[ssh.act]\nuser = "fixer"\nkey = "act_key"\n')
     assert acting_login(told, {}) == {"user": "fixer", "key": tmp_path / "act_key"}
     told = settings(tmp_path, '[ssh.act]\nkey = "~/act_key"\n')
-    assert acting_login(told, {"HOME": str(tmp_path)}) == {"key": tmp_path / "act_key"}
+    assert acting_login(told, {}) == {"key": tmp_path / "act_key"}
 
 
 @pytest.mark.parametrize(
@@ -70,7 +72,7 @@ def test_another_slack_than_slacks_own_may_not_say_yes_unless_that_is_written_ou
     (tmp_path / "zombie.toml").write_text(f'[policy]\napprovers = ["U1"]\n{written}\n')
     told = ", ".join(f'{name} = "{value}"' for name, value in labels.items())
     (tmp_path / "nodes.toml").write_text(f'[nodes.a]\naddress = "127.0.0.1"\nlabels = {{ {told} }}\n')
-    in_force = Settings.load({}, {"SLACK_API_URL": url}, tmp_path)
+    in_force = Settings.load({}, {"SLACK_API_URL": url}, tmp_path, members=settings_of())
     assert policy_of(in_force, Inventory.load(tmp_path / "nodes.toml")).acting is acts
 
 

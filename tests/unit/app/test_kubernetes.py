@@ -14,6 +14,7 @@ from bot.domain.errors import SettingsError, UnknownCluster
 from bot.domain.node import Node
 from bot.domain.plan import Step
 from bot.settings import Settings
+from bot.sources import settings_of
 
 ROOT = Path(__file__).parents[3]
 NODE = Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-7"})
@@ -21,7 +22,7 @@ NODE = Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-7"})
 
 def settings(folder: Path, text: str, **environment: str) -> Settings:
     (folder / "zombie.toml").write_text(text)
-    return Settings.load({}, environment, folder)
+    return Settings.load({}, environment, folder, members=settings_of())
 
 
 def test_nothing_is_configured_by_default(tmp_path: Path) -> None:

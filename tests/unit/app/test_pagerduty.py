@@ -10,21 +10,25 @@ from typing import Any
 
 import pytest
 
-from bot.app.pagerduty import OUTBOX_LEASE, PagerDutyParts, pagerduty_access, pagerduty_parts
+from bot.app.pagerduty import OUTBOX_LEASE, PagerDutyParts, pagerduty_parts
 from bot.demo.pagerduty.server import PagerDuty
 from bot.domain.errors import SettingsError
-from bot.ledger import PAGERDUTY, AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
+from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
 from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
 from bot.ledger.cases import Cases
 from bot.ledger.inbox import Inbox
 from bot.settings import Settings
+from bot.sources import settings_of
+from bot.sources.pagerduty_http import Access
+from bot.sources.pagerduty_settings import PagerDutySettings
+from bot.surfaces.pagerduty import PARTS
 from tests.pagerduty import QUICK, account
 from tests.pages import of_page
 
 
 def settings(folder: Path, toml: str = "", **environment: str) -> Settings:
     (folder / "zombie.toml").write_text(toml)
-    return Settings.load({}, environment, folder)
+    return Settings.load({}, environment, folder, members=settings_of())
 
 
 def environment(pagerduty: PagerDuty) -> dict[str, str]:
@@ -44,7 +48,7 @@ async def tell(name: str, says: str) -> None:
 @asynccontextmanager
 async def parts(pagerduty: PagerDuty, folder: Path, toml: str = "") -> AsyncIterator[tuple[PagerDutyParts, Inbox]]:
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
-        outbox = AwaitedOutbox(Outbox(database, OUTBOX_LEASE, parts=PAGERDUTY, at_once=1), threads)
+        outbox = AwaitedOutbox(Outbox(database, OUTBOX_LEASE, parts=PARTS, at_once=1), threads)
         inbox = Inbox(database, "one")
         made = pagerduty_parts(
             settings(folder, toml, **environment(pagerduty)),
@@ -117,10 +121,10 @@ def test_without_a_token_there_is_no_pagerduty(tmp_path: Path) -> None:
 @pytest.mark.parametrize("name", ["PAGERDUTY_API_URL", "PAGERDUTY_EVENTS_URL"])
 def test_secrets_go_nowhere_in_the_clear(tmp_path: Path, name: str) -> None:
     with pytest.raises(SettingsError, match=name):
-        pagerduty_access(settings(tmp_path, **{name: "http://pagerduty.example"}))
+        Access.of(settings(tmp_path, **{name: "http://pagerduty.example"}).of(PagerDutySettings))
 
 
 def test_tokens_are_shown_nowhere(tmp_path: Path) -> None:
     read = settings(tmp_path, PAGERDUTY_API_TOKEN="u+hunter2", PAGERDUTY_ROUTING_KEY="hunter2hunter2")
-    shown = [one.shown for one in read.given] + [repr(read), repr(pagerduty_access(read))]
+    shown = [one.shown for one in read.given] + [repr(read), repr(Access.of(read.of(PagerDutySettings)))]
     assert "hunter2" not in "".join(shown)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bot.app.policing import note_policy
+from bot.app.policing import note_policy, rules_of_acting
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE, BrakePulled, PolicyChanged
+from bot.domain.policy import Policy
 from bot.ledger import AwaitedLedger, Database, Ledger
-from bot.response.policy import Policy
+from bot.settings import Settings
+from bot.sources import settings_of
 
 UNITS = frozenset({"ecs.service"})
 
@@ -29,9 +32,9 @@ def ledger(tmp_path: Path) -> Iterator[AwaitedLedger]:
     [
         (Policy(), "acting_off", "nobody may approve"),
         (Policy(acting=True, units=UNITS), "acting_off", "nobody may approve"),
-        (Policy(acting=False, approvers=frozenset({"U1"}), units=UNITS), "acting_off", "acting is off"),
-        (Policy(acting=True, approvers=frozenset({"U1"})), "acting_off", "names no unit"),
-        (Policy(acting=True, approvers=frozenset({"U1"}), units=UNITS), "acting_on", "ecs.service"),
+        (Policy(acting=False, approvers=frozenset({"slack:U1"}), units=UNITS), "acting_off", "acting is off"),
+        (Policy(acting=True, approvers=frozenset({"slack:U1"})), "acting_off", "names no unit"),
+        (Policy(acting=True, approvers=frozenset({"slack:U1"}), units=UNITS), "acting_on", "ecs.service"),
     ],
 )
 async def test_start_says_whether_anybody_may_approve(
@@ -44,7 +47,7 @@ async def test_start_says_whether_anybody_may_approve(
 
 
 async def test_another_policy_than_before_is_put_on_record_once(ledger: AwaitedLedger) -> None:
-    first, second = Policy(), Policy(acting=True, approvers=frozenset({"U1"}), units=UNITS)
+    first, second = Policy(), Policy(acting=True, approvers=frozenset({"slack:U1"}), units=UNITS)
     for policy in (first, first, second, second, first):
         await note_policy(policy, ledger, lambda *_, **__: None)
         await ledger.append(HOUSE, None, BrakePulled("in between"), "terminal:ann")
@@ -60,3 +63,42 @@ async def test_ledger_that_is_gone_keeps_nobody_from_starting() -> None:
     lines: list[str] = []
     await note_policy(Policy(), Gone(), lambda event, **_: lines.append(event))  # type: ignore[arg-type]
     assert lines == ["acting_off", "ledger_unavailable"]
+
+
+RULES = """
+[policy]
+approvers = ["U2", "U1"]
+approver_groups = ["S1"]
+terminal_approvers = ["ann=U1", "bob"]
+approval_expires = "5m"
+quiet = ["22:00-06:00"]
+[act]
+units = ["ecs.service"]
+per_label = { az = 1 }
+percent = 10
+validation = "90s"
+"""
+
+
+def rules(folder: Path, toml: str, nodes: int = 0) -> Policy:
+    (folder / "zombie.toml").write_text(toml)
+    return rules_of_acting(Settings.load({}, {}, folder, members=settings_of()), nodes)
+
+
+def test_policy_is_what_the_settings_say(tmp_path: Path) -> None:
+    policy = rules(tmp_path, RULES, 40)
+    assert policy.acting, "whoever names an approver wants to act"
+    assert policy.approvers == {"slack:U1", "slack:U2", "terminal:ann", "terminal:bob"}
+    assert policy.approver_groups == {"slack:S1"}
+    assert policy.same_person == {"terminal:ann": "slack:U1"}
+    assert (policy.approval_expires, policy.validation) == (timedelta(minutes=5), timedelta(seconds=90))
+    assert (policy.limits.most_at_once, policy.limits.per_label, policy.quiet) == (1, {"az": 1}, ((1320, 360),))
+
+
+@pytest.mark.parametrize("toml", ["", "[policy]\n", '[policy]\nterminal_approvers = ["ann"]\nacting = false\n'])
+def test_nobody_named_or_switched_off_is_off(tmp_path: Path, toml: str) -> None:
+    assert not rules(tmp_path, toml).acting
+
+
+def test_plan_proposed_by_an_older_program_is_under_the_same_policy_still(tmp_path: Path) -> None:
+    assert rules(tmp_path, RULES, 40).digest == "de8f864960b9975964ed3792dc637fed1041e012b1de37008f757cfbf3401161"

@@ -10,7 +10,6 @@ from pathlib import Path
 import pytest
 
 from bot.__main__ import main
-from bot.domain.alert import SourceKind
 from bot.domain.fold import fold
 from bot.domain.verdict import Status
 from bot.ledger import Database, Ledger, audit
@@ -48,7 +47,7 @@ def test_each_node_gets_an_incident_of_one_group(
     assert len({incident.group for incident in found.values()}) == 1
     for node, incident in found.items():
         assert (incident.node, incident.playbook, incident.ended) == (node, "node-health", True)
-        assert (incident.alert.kind, incident.alert.asked_by[:9]) == (SourceKind.TERMINAL, "terminal:")
+        assert (incident.alert.kind, incident.alert.asked_by[:9]) == ("terminal", "terminal:")
         assert incident.verdict is not None
         assert incident.verdict.status is Status.UNREACHABLE
         assert incident.verdict.summary == nodes[node]["summary"]

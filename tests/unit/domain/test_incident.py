@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.alert import Alert, SourceKind
+from bot.domain.alert import Alert
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.event_form import EVENTS, Event, kind_of
 from bot.domain.events import (
@@ -171,7 +171,7 @@ def test_nothing_follows_a_plan_that_is_withheld() -> None:
 @pytest.mark.parametrize("state", [state for state in State if fold(entries(WAYS[state])).ended])
 def test_what_a_source_tells_after_the_end_changes_nothing_of_it(state: State) -> None:
     ended = fold(entries(WAYS[state]))
-    joined = Alert(SourceKind.PAGERDUTY, "Q2")
+    joined = Alert("pagerduty", "Q2")
     told = after(ended, entry(AlertJoined(joined), ended.seq + 1))
     assert (told.state, told.ending, told.ended, told.joined) == (state, ended.ending, True, (joined,))
     cleared = after(told, entry(AlertCleared(ALERT.kind, ALERT.id), told.seq + 1))

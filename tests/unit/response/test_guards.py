@@ -8,24 +8,24 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.domain.alert import Alert, SourceKind
+from bot.domain.alert import Alert
 from bot.domain.approval import Approval
 from bot.domain.errors import AlreadyDecided, Refused
 from bot.domain.events import AlertReceived, Approved, Expired, PlanProposed
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
+from bot.domain.policy import Policy
 from bot.response import guards
-from bot.response.policy import Policy
 from tests.incidents import ASKER, BEGAN_AT, NODE, PLAN, PROPOSED, TRIAGED, entries
 
 POLICY = Policy(
     acting=True,
-    approvers=frozenset(("U1",)),
-    approver_groups=frozenset(("S1",)),
-    terminal_approvers={"ann": "", "bob": "U012ASKER"},
+    approvers=frozenset(("slack:U1", "terminal:ann", "terminal:bob")),
+    approver_groups=frozenset(("slack:S1",)),
+    same_person={"terminal:bob": "slack:U012ASKER"},
     units=frozenset(("ecs.service",)),
 )
-OPENED = AlertReceived(Alert(SourceKind.SLACK, "m1", ASKER), NODE)
+OPENED = AlertReceived(Alert("slack", "m1", ASKER), NODE)
 PROPOSAL = PlanProposed.of(PLAN, {"policy": POLICY.digest})
 
 
@@ -46,7 +46,14 @@ NO: dict[str, tuple[str, Callable[[], object]]] = {
     "a stranger": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("slack:T1/U9"))),
     "a stranger's terminal": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("terminal:U1"))),
     "a terminal name in Slack": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("slack:T1/ann"))),
-    "another group": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("slack:T1/U9", groups=frozenset("S")))),
+    "another group": (
+        "NotAnApprover",
+        lambda: guards.is_approver(POLICY, yes("slack:T1/U9", groups=frozenset(("slack:S",)))),
+    ),
+    "a group of another kind": (
+        "NotAnApprover",
+        lambda: guards.is_approver(POLICY, yes("terminal:eve", groups=frozenset(("slack:S1",)))),
+    ),
     "an alarm's own service": ("NotAnApprover", lambda: guards.is_approver(POLICY, yes("pagerduty:U1"))),
     "an empty policy": ("NotAnApprover", lambda: guards.is_approver(Policy(acting=True), yes("terminal:ann"))),
     "acting is off": ("NotAnApprover", lambda: guards.is_approver(replace(POLICY, acting=False), yes("terminal:ann"))),
@@ -101,7 +108,7 @@ def test_no_is_said_by_name_with_a_sentence(case: str) -> None:
 
 YES: dict[str, Callable[[], object]] = {
     "an approver": lambda: guards.is_approver(POLICY, yes("slack:T1/U1")),
-    "one of a group": lambda: guards.is_approver(POLICY, yes("slack:T1/U9", groups=frozenset(("S1",)))),
+    "one of a group": lambda: guards.is_approver(POLICY, yes("slack:T1/U9", groups=frozenset(("slack:S1",)))),
     "a terminal": lambda: guards.is_approver(POLICY, yes("terminal:ann")),
     "somebody else": lambda: guards.is_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:ann")),
     "the asker, where that is allowed": lambda: guards.is_not_the_asker(
@@ -129,31 +136,12 @@ def test_second_one_hears_who_was_first() -> None:
     assert "it leaks" in no.value.sentence
 
 
-def test_policy_is_read_from_the_settings_tables() -> None:
-    policy = Policy.of(
-        {
-            "policy": {"terminal_approvers": ["ann=U1", "bob"], "approval_expires": "5m", "quiet": ["22:00-06:00"]},
-            "act": {"units": ["ecs.service"], "per_label": {"az": 1}, "percent": 10, "validation": "90s"},
-        },
-        nodes=40,
-    )
-    assert policy.acting, "whoever names an approver wants to act"
-    assert policy.terminal_approvers == {"ann": "U1", "bob": ""}
-    assert (policy.approval_expires, policy.validation) == (timedelta(minutes=5), timedelta(seconds=90))
-    assert (policy.limits.most_at_once, policy.limits.per_label, policy.quiet) == (1, {"az": 1}, ((1320, 360),))
-
-
-@pytest.mark.parametrize("tables", [{}, {"policy": {}}, {"policy": {"terminal_approvers": ["ann"], "acting": False}}])
-def test_nobody_named_or_switched_off_is_off(tables: dict[str, dict[str, object]]) -> None:
-    assert not Policy.of(tables).acting
-
-
 def test_any_rule_that_changes_changes_the_digest() -> None:
     others = [
         replace(POLICY, acting=False),
         replace(POLICY, approvers=frozenset()),
         replace(POLICY, approver_groups=frozenset()),
-        replace(POLICY, terminal_approvers={"ann": "U1"}),
+        replace(POLICY, same_person={"terminal:ann": "slack:U1"}),
         replace(POLICY, self_approval=True),
         replace(POLICY, approval_expires=timedelta(1)),
         replace(POLICY, units=frozenset()),

@@ -8,13 +8,13 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain.alarm_contracts import Brakes
 from bot.domain.errors import ImpossibleEvent, PagerDutyRefused, PagerDutyUnavailable, UnknownIncident
 from bot.domain.events import AlertReceived
 from bot.domain.transitions import State
 from bot.response.intake import Intake, Rules
-from bot.response.routing import Routes
 from tests.alarms import BEGAN_AT, group_alert, page_alert
-from tests.intake import ALERTS, MINUTE, NODES, Stage, do, nodes
+from tests.intake import ALERTS, MINUTE, NODES, ROUTES, STALE_AFTER, Stage, do, nodes
 
 
 @pytest.mark.parametrize(("details", "options"), [("shared", 3), ("nobody", 3)])
@@ -143,7 +143,7 @@ def test_pages_that_the_bot_raised_itself_start_nothing(intake: Stage) -> None:
             return None
 
         intake.intake = Intake(
-            intake.inbox, intake.cases, intake.book, Rules(Routes.of({}, "node-health")), lambda: NODES, intake.see,
+            intake.inbox, intake.cases, intake.book, Rules(ROUTES, Brakes(), STALE_AFTER), lambda: NODES, intake.see,
             intake.clock, lambda event, **fields: None, signals_of=ours,
         )  # fmt: skip
         await intake.page("E1")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.alert import BOT, Alert
 from bot.domain.events import AlertCleared, AlertJoined, AlertReceived, IncidentEvent, PlanProposed, PlanWithheld
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
@@ -17,7 +17,7 @@ from tests.incidents import HEALTHY, NODE, PLAN, TRIAGED, VERDICT
 from tests.intake import Stage, do
 
 PLAYBOOK = Playbook("node-health", "", 3, (), (), ())
-ALERT = Alert(SourceKind.PAGERDUTY, "Q1", text="core pinned")
+ALERT = Alert("pagerduty", "Q1", text="core pinned")
 ID = incident_id("g1", NODE)
 PROPOSED = PlanProposed.of(PLAN, {"boot_id": "one"})
 

@@ -14,7 +14,7 @@ from bot.actions import ACTIONS
 from bot.domain.claim import Claim
 from bot.domain.events import Escalated, StepStarted
 from bot.domain.plan import Step
-from bot.response.policy import Policy
+from bot.domain.policy import Policy
 from bot.response.reach import Reach, TooLate
 from bot.response.remediation import Remediation
 from tests.draining import NAME, worker, yard
@@ -129,7 +129,7 @@ async def test_round_of_a_drain_that_another_runner_ended_moves_nothing(tmp_path
     [
         replace(POLICY, acting=False),
         replace(POLICY, units=frozenset()),
-        replace(POLICY, terminal_approvers={"bob": ""}),
+        replace(POLICY, approvers=frozenset(("terminal:bob",))),
     ],
     ids=["does not act", "unit not named", "other approvers"],
 )

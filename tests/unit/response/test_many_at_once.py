@@ -43,7 +43,9 @@ class Counted:
 @asynccontextmanager
 async def responders(stage: Stage, count: int) -> AsyncIterator[tuple[list[Responder], Counted]]:
     """As many programs at one ledger, each with a responder of its own."""
-    stage.policy = replace(POLICY, terminal_approvers=dict.fromkeys(PEOPLE, ""), approval_expires=timedelta(hours=1))
+    stage.policy = replace(
+        POLICY, approvers=frozenset(f"terminal:{name}" for name in PEOPLE), approval_expires=timedelta(hours=1)
+    )
     stage.propose("many", "n1")
     counted = Counted(stage)
     with ThreadPoolExecutor(1) as threads:

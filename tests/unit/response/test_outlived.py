@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.alert import Alert, SourceKind
+from bot.domain.alert import Alert
 from bot.domain.claim import Claim
 from bot.domain.errors import InventoryError, Refused
 from bot.domain.events import AlertReceived, Approved, Cancelled, Escalated, Expired, StepStarted
@@ -182,6 +182,6 @@ def test_plan_of_a_newer_program_is_refused_by_its_name_and_on_record(stage: Sta
 
 
 def test_check_of_a_terminal_that_died_before_its_verdict_is_called_off(stage: Stage) -> None:
-    alert = Alert(SourceKind.TERMINAL, "check", "terminal:asker")
+    alert = Alert("terminal", "check", "terminal:asker")
     stage.ledger.append("two", 0, AlertReceived(alert, "n1", "group-two"), "terminal:asker")
     assert isinstance(run(stage, "two").ending, Cancelled)

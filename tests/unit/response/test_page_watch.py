@@ -20,7 +20,7 @@ from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
 from bot.ledger.cases import Cases
 from bot.ledger.inbox import Inbox
 from bot.response.page_watch import PageWatch
-from bot.sources.pagerduty import PagerDutySource, alarm_of_page
+from bot.sources.pagerduty import PagerDutyWebhook, alarm_of_page
 from tests.pagerduty import account, client
 from tests.slack import SteppedClock
 
@@ -57,7 +57,7 @@ class Bench:
         """Take a page in as a webhook tells of it."""
         body = b'{"event": {"id": "E%s", "event_type": "incident.triggered", "data": {"id": "%s"}}}'
         raw = body % (page.id.encode(), page.id.encode())
-        self.inbox.keep(PagerDutySource(["s"]).delivery({}, raw))
+        self.inbox.keep(PagerDutyWebhook(["s"]).delivery({}, raw))
         self.taken()
 
 
@@ -170,7 +170,7 @@ async def test_page_that_came_back_is_told_as_reopened(bench: Bench) -> None:
     bench.pagerduty.account.reopen(page)
     await bench.watch.look(bench.clock() - HOUR)
     assert bench.told() == [(page.id, "reopened")]
-    assert [one.case for one in bench.cases.open_cases(PagerDutySource.kind, bench.clock() - HOUR)] == [page.id]
+    assert [one.case for one in bench.cases.open_cases(PagerDutyWebhook.kind, bench.clock() - HOUR)] == [page.id]
 
 
 async def test_page_older_than_the_list_is_looked_at_by_itself(bench: Bench) -> None:

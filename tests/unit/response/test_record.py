@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.alert import BOT, SourceKind
+from bot.domain.alert import BOT
 from bot.domain.errors import Conflict, ImpossibleEvent, LedgerUnavailable, UnknownIncident
 from bot.domain.events import AlertJoined, Cancelled, PlanProposed
 from bot.domain.playbook import Playbook
@@ -23,7 +23,7 @@ from bot.response.record import Opening, Record
 from tests.incidents import ALERT, ASKER, BEGAN_AT, HEALTHY, NODE, OPENING, PROPOSED, TRIAGED, VERDICT
 
 PLAYBOOK = Playbook("node-health", "Health", 3, (), (), ())
-WISH = Opening(SourceKind.TERMINAL, "7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
+WISH = Opening("terminal", "7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
 
 
 @pytest.fixture
@@ -64,7 +64,7 @@ async def test_check_that_is_through_becomes_an_incident_with_its_verdict(ledger
     read = replace(HEALTHY, snapshot=Snapshot(NODE, BEGAN_AT, timedelta(seconds=5)))
     incident = await Record(ledger).judged(WISH, read, PLAYBOOK)
     assert (incident.verdict, incident.ended, incident.group) == (HEALTHY, True, WISH.group)
-    assert (incident.alert.kind, incident.alert.asked_by) == (SourceKind.TERMINAL, ASKER)
+    assert (incident.alert.kind, incident.alert.asked_by) == ("terminal", ASKER)
     assert incident.triage is not None
     triage = (incident.triage.playbook, incident.triage.playbook_version, incident.triage.taken_at)
     assert triage == ("node-health", 3, BEGAN_AT)

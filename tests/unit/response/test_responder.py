@@ -17,10 +17,10 @@ from bot.domain.events import Escalated, PlanProposed, PlanWithheld, StepStarted
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
+from bot.domain.policy import Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Status, Verdict
 from bot.probes.host import HostReading
-from bot.response.policy import Policy
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach
 from tests.scheduled_stage import PLAYBOOK, POLICY, Stage
@@ -159,7 +159,7 @@ def test_proposal_binds_machine_boot_host_key_and_rules(stage: Stage) -> None:
     ("policy", "more", "because"),
     [
         (replace(POLICY, acting=False), {}, "does not act"),
-        (replace(POLICY, terminal_approvers={}), {}, "Nobody may approve"),
+        (replace(POLICY, approvers=frozenset()), {}, "Nobody may approve"),
         (replace(POLICY, units=frozenset()), {}, "not among the units"),
         (POLICY, {"confidence": Confidence.POSSIBLE}, "only possible"),
     ],

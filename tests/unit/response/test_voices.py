@@ -9,14 +9,14 @@ from typing import Any
 import pytest
 
 from bot.actions import ACTIONS
-from bot.domain.alert import BOT, Alert, SourceKind
+from bot.domain.alert import BOT, Alert
 from bot.domain.approval import Approval
 from bot.domain.errors import Refused
 from bot.domain.events import AlertReceived, PlanProposed, PlanWithheld, Triaged
 from bot.domain.incident import Incident
+from bot.domain.policy import Policy
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
-from bot.response.policy import Policy
 from bot.response.proposal import Proposer
 from bot.response.reach import Reach
 from tests.scheduled_parts import CountingNode
@@ -25,7 +25,12 @@ from tests.unit.response.wishing import do, incident, refusals
 
 ANN, ANN_IN_SLACK = Approval("terminal:ann", "it leaks"), Approval("slack:T1/U1", "it leaks")
 BOB = Approval("slack:T1/U2", "it leaks too")
-TWO = replace(POLICY, approvals=2, approvers=frozenset(("U1", "U2")), terminal_approvers={"ann": "U1"})
+TWO = replace(
+    POLICY,
+    approvals=2,
+    approvers=frozenset(("slack:U1", "slack:U2", "terminal:ann")),
+    same_person={"terminal:ann": "slack:U1"},
+)
 
 
 def offered(stage: Stage, policy: Policy, opened: dict[str, Alert], group: str = "g") -> Any:
@@ -46,9 +51,9 @@ def offered(stage: Stage, policy: Policy, opened: dict[str, Alert], group: str =
     return event
 
 
-ASKED = Alert(SourceKind.SLACK, "m1", "slack:T1/U9")
-ALARM = Alert(SourceKind.PAGERDUTY, "Q1", "")
-STRANGER = Alert(SourceKind.PAGERDUTY, "Q2", "pagerduty:PUSER1")
+ASKED = Alert("slack", "m1", "slack:T1/U9")
+ALARM = Alert("pagerduty", "Q1", "")
+STRANGER = Alert("pagerduty", "Q2", "pagerduty:PUSER1")
 SEVERAL = replace(TWO, approvals=1, approvals_for_several=2)
 
 
@@ -73,7 +78,7 @@ def test_as_many_have_to_say_yes_as_the_policy_wants(
 
 
 def test_plan_that_nobody_could_approve_is_not_offered(stage: Stage) -> None:
-    alone = replace(POLICY, approvers=frozenset(("U1",)), terminal_approvers={"ann": "U1"})
+    alone = replace(POLICY, approvers=frozenset(("slack:U1", "terminal:ann")), same_person={"terminal:ann": "slack:U1"})
     event = offered(stage, alone, {"x1": STRANGER})
     assert isinstance(event, PlanWithheld)
     assert event.because == "2 people have to approve this, and [policy] names 1."

@@ -1,6 +1,7 @@
 """Settings are taken from the first place that gives them, and say where that was; a slip is told with its line."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -8,8 +9,9 @@ from typing import Any
 import pytest
 
 from bot.domain.errors import SettingsError
-from bot.settings import Settings, database_url
-from bot.settings.rows import SETTINGS, Kind, Setting
+from bot.domain.setting import Kind, row, secret
+from bot.settings import Settings, all_rows, database_url
+from bot.sources import settings_of
 
 HOME = Path("/home/someone")
 
@@ -17,7 +19,7 @@ HOME = Path("/home/someone")
 def load(folder: Path, text: str | None = None, flags: Mapping[str, Any] | None = None, **environment: str) -> Settings:
     if text is not None:
         (folder / "zombie.toml").write_text(text)
-    return Settings.load(flags or {}, environment, folder, HOME)
+    return Settings.load(flags or {}, environment, folder, HOME, settings_of())
 
 
 def origins(settings: Settings) -> dict[str, str]:
@@ -78,60 +80,6 @@ def test_check_table_gives_what_a_check_uses(tmp_path: Path) -> None:
     assert load(tmp_path, None, {"deadline": "90"}).deadline == timedelta(seconds=90)
 
 
-WHOLE = """\
-inventory = "nodes.toml"
-[slack]
-channels = ["C1"]
-alerts_channel = "C2"
-[policy]
-approvers = ["U1"]
-approver_groups = ["S1"]
-terminal_approvers = ["alice=U123"]
-self_approval = false
-approval_expires = "15m"
-acting = true
-cooldown = "30m"
-stale_after = "15m"
-[act]
-units = ["ecs.service"]
-validation = "10m"
-reboot_deadline = "15m"
-max_nodes_at_once = 1
-per_hour = 5
-percent = 10
-[ssh.act]
-user = "zombie-act"
-key = "~/.ssh/act"
-[[route]]
-match = { source = "pagerduty", service = "gpu" }
-playbook = "zombie-cgroups"
-mode = "remedies"
-[[route]]
-channel = "C3"
-[pagerduty]
-subscription = "P1"
-watch_every = "60s"
-relist_every = "30s"
-poll = false
-poll_every = "30s"
-node_paths = ["details.host"]
-node_patterns = ["node-[0-9]+"]
-[grafana]
-timestamp_header = "X-Time"
-window = "5m"
-[storm]
-alerts = 20
-window = "5m"
-"""
-
-
-def test_tables_of_other_rooms_are_known(tmp_path: Path) -> None:
-    settings = load(tmp_path, WHOLE)
-    assert settings.tables["slack"] == {"channels": ["C1"], "alerts_channel": "C2"}
-    assert len(settings.tables["route"]) == 2
-    assert set(settings.tables) == {"slack", "policy", "act", "ssh", "route", "pagerduty", "grafana", "storm"}
-
-
 @pytest.mark.parametrize(
     ("text", "says"),
     [
@@ -171,6 +119,10 @@ def test_tables_of_other_rooms_are_known(tmp_path: Path) -> None:
         ("[[route]]\nmode = 'readonly'\n", 'zombie.toml:2: route.mode is "readonly". Did you mean read-only?'),
         ("[[route]]\nmatch = { source = 1 }\n", "zombie.toml:2: route.match.source is a number; it should be text"),
         ("[route]\nmode = 'remedies'\n", "zombie.toml:1: route should be tables, each under its own [[route]]"),
+        (
+            "[pagerduty]\nnode_patterns = ['(']\n",
+            'zombie.toml:2: pagerduty.node_patterns holds "(", which is no regular',
+        ),
         ("a = [", "zombie.toml:1: not TOML: Invalid value"),
     ],
 )
@@ -187,15 +139,17 @@ def test_file_that_was_asked_for_has_to_be_there(tmp_path: Path) -> None:
     for way in ({"config": Path("gone.toml")}, {}):
         environment = {} if way else {"ZOMBIE_CONFIG": "gone.toml"}
         with pytest.raises(SettingsError, match=r"gone\.toml: the settings cannot be read: No such file"):
-            Settings.load(way, environment, tmp_path)
+            Settings.load(way, environment, tmp_path, members=settings_of())
 
 
-ROWS = (
-    Setting("token", Kind.TEXT, "A secret.", environment="THE_TOKEN", secret=True),
-    Setting("count", Kind.NUMBER, "How many.", environment="THE_COUNT", high=9),
-    Setting("wait", Kind.DURATION, "How long.", environment="THE_WAIT", high=60),
-    Setting("really", Kind.FLAG, "Whether.", environment="REALLY", key="policy.really"),
-)
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """Settings of a member."""
+
+    token: str = secret("A secret.", "THE_TOKEN")
+    count: int | None = row(Kind.NUMBER, "How many.", environment="THE_COUNT", high=9)
+    wait: timedelta | None = row(Kind.DURATION, "How long.", environment="THE_WAIT", high=60)
+    really: bool | None = row(Kind.FLAG, "Whether.", environment="REALLY", key="member.really")
 
 
 @pytest.mark.parametrize(
@@ -213,20 +167,31 @@ ROWS = (
 )
 def test_slip_in_the_environment_is_told(tmp_path: Path, environment: dict[str, str], says: str) -> None:
     with pytest.raises(SettingsError) as refused:
-        Settings.load({}, environment, tmp_path, rows=ROWS)
+        Settings.load({}, environment, tmp_path, members={"member": Rows})
     assert str(refused.value).startswith(says)
 
 
 def test_secret_is_never_shown(tmp_path: Path) -> None:
-    settings = Settings.load({}, {"THE_TOKEN": "hunter2"}, tmp_path, rows=ROWS)
-    assert settings.get("token") == "hunter2"
-    assert [one.shown for one in settings.given] == ["********", "", "", ""]
+    settings = Settings.load({}, {"THE_TOKEN": "hunter2"}, tmp_path, members={"member": Rows})
+    assert settings.of(Rows).token == "hunter2"
+    assert [one.shown for one in settings.given if one.setting.name.startswith("member_")] == ["********", "", "", ""]
     assert "hunter2" not in repr(settings)
+
+    @dataclass(frozen=True, slots=True)
+    class Number:
+        n: int = row(Kind.NUMBER, "N.", environment="N", secret=True)
+
     with pytest.raises(SettingsError) as refused:
-        Settings.load(
-            {}, {"N": "hunter2"}, tmp_path, rows=[Setting("n", Kind.NUMBER, "N.", environment="N", secret=True)]
-        )
+        Settings.load({}, {"N": "hunter2"}, tmp_path, members={"number": Number})
     assert "hunter2" not in str(refused.value)
+
+
+def test_no_secret_is_in_a_repr(tmp_path: Path) -> None:
+    rows = [setting for of_table in all_rows(settings_of()).values() for setting in of_table.values() if setting.secret]
+    environment = {setting.environment: f"hunter-{setting.name}" for setting in rows}
+    settings = Settings.load({}, environment, tmp_path, HOME, settings_of())
+    assert len(settings.secrets) == len(rows)
+    assert "hunter" not in repr(settings)
 
 
 def test_values_are_shown_as_they_are_written(tmp_path: Path) -> None:
@@ -248,8 +213,9 @@ def test_secrets_are_told_word_by_word_to_whoever_must_hide_them(tmp_path: Path)
 
 
 def test_every_row_says_what_it_is_for() -> None:
-    assert all(row.help.endswith(".") for row in SETTINGS)
-    assert len({row.name for row in SETTINGS}) == len(SETTINGS)
+    rows = [setting for of_table in all_rows(settings_of()).values() for setting in of_table.values()]
+    assert all(setting.help.endswith(".") for setting in rows)
+    assert len({setting.name for setting in rows}) == len(rows)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from bot.domain.events import (
 )
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
-from bot.response.policy import Policy
+from bot.domain.policy import Policy
 from bot.surfaces.slack.acting_card import acting_card
 from bot.surfaces.slack.card import plain
 from bot.surfaces.slack.message import Message
@@ -22,8 +22,8 @@ from tests.unit.surfaces.test_slack_card import strings, taken_by_slack
 
 POLICY = Policy(
     acting=True,
-    approvers=frozenset(("U0BOB00001",)),
-    approver_groups=frozenset(("S0SRE00001",)),
+    approvers=frozenset(("slack:U0BOB00001",)),
+    approver_groups=frozenset(("slack:S0SRE00001",)),
     approval_expires=timedelta(minutes=15),
 )
 TELLING = Telling(POLICY, head="ab12cd34ef56")

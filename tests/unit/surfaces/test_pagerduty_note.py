@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 from hypothesis import given
 
-from bot.domain.alert import Alert, SourceKind
+from bot.domain.alert import Alert
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
@@ -91,7 +91,7 @@ def test_secrets_and_control_characters_do_not_reach_the_note() -> None:
 
 def test_incident_that_joined_is_told_on_both_pages() -> None:
     first = of_page(PAGE)
-    joined = replace(first, joined=(Alert(SourceKind.PAGERDUTY, "Q9"), Alert(SourceKind.SLACK, "17.1", "slack:T/U")))
+    joined = replace(first, joined=(Alert("pagerduty", "Q9"), Alert("slack", "17.1", "slack:T/U")))
     assert {page: [one.id for one in told] for page, told in pages_of([joined]).items()} == {
         PAGE: [first.id],
         "Q9": [first.id],

@@ -8,12 +8,12 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.alarm_contracts import Storm
-from bot.domain.alert import Alert, SourceKind
+from bot.domain.alert import Alert
 from bot.domain.events import AlertCleared, AlertReceived, IncidentEvent, Triaged
 from bot.domain.fold import after, fold
 from bot.domain.incident import Incident, IncidentSummary
+from bot.domain.policy import Policy
 from bot.domain.transitions import State
-from bot.response.policy import Policy
 from bot.surfaces.slack.acting_card import acting_card
 from bot.surfaces.slack.alarm_card import alarm_card
 from bot.surfaces.slack.alarms import spot_of
@@ -24,7 +24,7 @@ from bot.surfaces.slack.telling import Telling
 from tests.incidents import BEGAN_AT, HEALTHY, NODE, entries, entry
 from tests.pages import of_page
 
-ALERT = Alert(SourceKind.PAGERDUTY, "Q1", text="core <!channel> pinned")
+ALERT = Alert("pagerduty", "Q1", text="core <!channel> pinned")
 RECEIVED = AlertReceived(ALERT, NODE, "g1", "node-health", channel="C1")
 
 
@@ -43,7 +43,7 @@ def test_card_tells_progress_and_then_the_verdict() -> None:
 
 def test_card_begins_resolved_once_every_alert_is_over_and_reopened_once_one_is_back() -> None:
     triaged = incident(Triaged(HEALTHY))
-    over = after(triaged, entry(AlertCleared(SourceKind.PAGERDUTY, "Q1"), triaged.seq + 1))
+    over = after(triaged, entry(AlertCleared("pagerduty", "Q1"), triaged.seq + 1))
     assert alarm_card([over]).text.startswith(f"Resolved: {NODE}: HEALTHY")
     assert not alarm_card([over, incident(received=replace(RECEIVED, node="node-2"))]).text.startswith("Resolved")
     again = incident(Triaged(HEALTHY), received=replace(RECEIVED, reopens="old0000000"))
@@ -54,7 +54,7 @@ def test_card_begins_resolved_once_every_alert_is_over_and_reopened_once_one_is_
 @pytest.mark.parametrize("state", [State.CANCELLED, State.EXPIRED, State.DECLINED])
 def test_card_of_a_decided_plan_begins_resolved_too_once_its_alert_is_over(state: State) -> None:
     ended = of_page("Q1", state)
-    over = after(ended, entry(AlertCleared(SourceKind.PAGERDUTY, "Q1"), ended.seq + 1))
+    over = after(ended, entry(AlertCleared("pagerduty", "Q1"), ended.seq + 1))
     card = acting_card([over], Telling(Policy()))
     assert card is None or card.text.startswith("Resolved: ")
     assert state is State.CANCELLED or card is not None
@@ -78,7 +78,7 @@ def test_incident_of_a_storm_or_without_a_channel_has_no_card() -> None:
     assert spot_of(incident()) is not None
     assert spot_of(incident(received=replace(RECEIVED, storm="storm-1"))) is None
     assert spot_of(incident(received=replace(RECEIVED, channel=""))) is None
-    assert spot_of(incident(received=replace(RECEIVED, alert=replace(ALERT, kind=SourceKind.SLACK)))) is None
+    assert spot_of(incident(received=replace(RECEIVED, alert=replace(ALERT, kind="slack")))) is None
 
 
 def test_storm_is_grouped_by_cause_and_label() -> None:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import Any
 
-from bot.domain.alert import Alert, SourceKind
+from bot.domain.alert import Alert
 from bot.domain.errors import PlaybookError, UnknownNode
 from bot.domain.events import AlertReceived, Triaged
 from bot.domain.fold import fold
@@ -21,7 +21,7 @@ from bot.surfaces.slack.message import Message
 from tests.incidents import HEALTHY, NODE, TRIAGED, entries
 
 PLAYBOOK = Playbook("node-health", "", 3, (), (), ())
-RECEIVED = AlertReceived(Alert(SourceKind.ALERTMANAGER, "g", text="pinned"), NODE, "g1", "node-health", channel="C1")
+RECEIVED = AlertReceived(Alert("alertmanager", "g", text="pinned"), NODE, "g1", "node-health", channel="C1")
 
 
 def incident(name: str, *events: Any, after: int = 0, **more: Any) -> Incident:
@@ -106,7 +106,7 @@ def test_every_node_that_is_owed_is_read_once_and_its_card_has_the_verdicts() ->
 
 
 def test_checks_of_people_and_undos_are_none_of_its_business() -> None:
-    alert = Alert(SourceKind.SLACK, "C1/-/x", "slack:T1/U1")
+    alert = Alert("slack", "C1/-/x", "slack:T1/U1")
     rooms = Rooms().shown(incident("i1", alert=alert)).shown(incident("i2", undoes="i0")).shown()
     assert (rooms.asked, rooms.judged, rooms.owed) == ([], [], {})
 

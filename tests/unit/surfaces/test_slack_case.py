@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.domain.alert import SourceKind
 from bot.domain.playbook import Playbook
 from bot.response.record import Opening
 from bot.surfaces.slack.case import LONGEST_PAUSE, Case, Rooms
@@ -36,7 +35,7 @@ async def test_verdict_is_told_again_until_it_is_on_record() -> None:
 
     deaf: Any = Deaf()
     book: Any = Book()
-    opening = Opening(SourceKind.SLACK, "C1/-/k", "slack:T1/U1", f"check {NODE}", "node-health")
+    opening = Opening("slack", "C1/-/k", "slack:T1/U1", f"check {NODE}", "node-health")
     rooms = Rooms(deaf, deaf, book, Playbook("node-health", "Health", 1, (), (), ()), sleep)
     await Case(rooms, opening, Spot("C1"), [NODE]).go_on((), [HEALTHY])
     assert told == list(range(9))

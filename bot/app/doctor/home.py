@@ -1,4 +1,4 @@
-"""What the bot stands on, examined: its record, the disk, its policy, the bot that serves here, and Prometheus."""
+"""What the bot stands on, examined: its record, the disk and its policy."""
 
 from __future__ import annotations
 
@@ -8,15 +8,12 @@ import shutil
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from bot.app.doctor_pagerduty import fetched
-from bot.app.past import past_of
-from bot.domain.errors import CannotRead, LedgerUnavailable
+from bot.domain.errors import LedgerUnavailable
 from bot.domain.examined import Examined, Mark
-from bot.domain.node import Node
+from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
 from bot.ledger.examination import condition, where
-from bot.response.policy import Policy
-from bot.settings import Settings
+from bot.surfaces.member import SurfaceMember
 
 GIB, MIB = 1024**3, 1024**2
 LITTLE, TOO_LITTLE = 1 * GIB, 100 * MIB
@@ -76,20 +73,16 @@ async def disk(url: str) -> tuple[Examined, ...]:
     return (Examined("disk", mark, f"{free / GIB:.1f} GiB free at {folder}", to_do),)
 
 
-async def policy(settings: Settings, nodes: int) -> tuple[Examined, ...]:
+async def policy(rules: Policy, surfaces: Sequence[SurfaceMember]) -> tuple[Examined, ...]:
     """Who may approve, and what may be stopped?"""
-    rules = Policy.of(settings.tables, nodes)
     if not rules.names_anybody:
         seen = "[policy] names nobody who may approve: the bot looks, and does nothing"
         return (Examined("policy", Mark.NOT_SET, seen),)
     who = [
-        f"{len(found)} {word}"
-        for found, word in (
-            (rules.approvers, "people in Slack"),
-            (rules.approver_groups, "groups in Slack"),
-            (rules.terminal_approvers, "in a terminal"),
-        )
-        if found
+        f"{count} {word if count == 1 else words} {surface.where}"
+        for surface in surfaces
+        for word, words, names in (("person", "people", rules.approvers), ("group", "groups", rules.approver_groups))
+        if (count := sum(name.startswith(f"{surface.name}:") for name in names))
     ]
     seen = f"may approve: {', '.join(who)}; whoever asked {'may too' if rules.self_approval else 'may not'}"
     found = [Examined("policy", Mark.OK, seen)]
@@ -104,49 +97,3 @@ async def policy(settings: Settings, nodes: int) -> tuple[Examined, ...]:
     else:
         found.append(Examined("units", Mark.NOTE, "[act] units is empty: nothing may be stopped"))
     return tuple(found)
-
-
-async def bot_here(settings: Settings) -> tuple[Examined, ...]:
-    """Does a bot serve on this machine?"""
-    listen = str(settings.get("listen"))
-    try:
-        told = await fetched(listen, "/readyz")
-    except OSError as no:
-        return (Examined("bot here", Mark.NOT_SET, f"none answers at {listen} ({no})"),)
-    if '"ready": true' in told:
-        return (Examined("bot here", Mark.OK, f"takes work at {listen}"),)
-    return (Examined("bot here", Mark.WRONG, f"at {listen} takes no work", f"curl http://{listen}/readyz says why"),)
-
-
-async def sources(settings: Settings) -> tuple[Examined, ...]:
-    """Which sources of alerts are there?"""
-    rows = (
-        ("Alertmanager", "alertmanager_token", "ALERTMANAGER_TOKEN", "/alertmanager"),
-        ("Grafana", "grafana_webhook_secret", "GRAFANA_WEBHOOK_SECRET", "/grafana"),
-    )
-    return tuple(
-        Examined(name, Mark.OK, f"{path} is there, and takes who has {variable}")
-        if settings.get(key)
-        else Examined(name, Mark.NOT_SET, f"{variable} is not set, so {path} is not there (404)")
-        for name, key, variable, path in rows
-    )
-
-
-async def prometheus(settings: Settings, nodes: Sequence[Node], now: Callable[[], datetime]) -> tuple[Examined, ...]:
-    """Does Prometheus answer, and know one of the nodes?
-
-    Raises: SettingsError when PROMETHEUS_URL is no address.
-    """
-    past = past_of(settings, nodes)
-    if past is None:
-        return (Examined("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts stand without the past"),)
-    try:
-        for node in nodes[:1]:
-            told = await past.before(node, now())
-            return (Examined("Prometheus", Mark.OK, f"of {node.name}: {told[0].says if told else 'nothing to tell'}"),)
-    except CannotRead as no:
-        hint = "Is it reachable, and does its label instance hold the inventory's names, addresses or labels?"
-        return (Examined("Prometheus", Mark.WRONG, str(no), hint),)
-    finally:
-        await past.close()
-    return (Examined("Prometheus", Mark.NOTE, "not tried: there are no nodes"),)

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from urllib.error import URLError
-from urllib.request import ProxyHandler, build_opener
+from collections.abc import Mapping
 
-from bot.app.pagerduty import pagerduty_access
 from bot.domain.errors import PagerDutyFailed, PagerDutyRefused
 from bot.domain.examined import Examined, Mark
 from bot.domain.pagerduty import Subscription
-from bot.domain.safe_text import one_line
-from bot.settings import Settings
 from bot.sources.pagerduty_client import PagerDutyClient
-from bot.sources.pagerduty_http import Patience
+from bot.sources.pagerduty_http import Access, Patience
+from bot.sources.pagerduty_settings import PagerDutySettings
+from bot.sources.source import ServingBot
 
 PING_SECONDS = 8.0  # from the ping to its webhook; PagerDuty needs one or two
 _COUNTED = re.compile(r'^zombie_webhooks_total\{outcome="([a-z-]+)",source="pagerduty"\} ([0-9.e+]+)$', re.MULTILINE)
@@ -24,32 +21,12 @@ _GENUINE = ("accepted", "repeated", "ignored")
 Counts = Mapping[str, float]
 
 
-async def counted(listen: str) -> Counts:
+async def counted(bot: ServingBot) -> Counts:
     """Return what came of PagerDuty's requests at the bot that serves on this machine.
 
     Raises: OSError when none answers there.
     """
-    return {outcome: float(count) for outcome, count in _COUNTED.findall(await fetched(listen, "/metrics"))}
-
-
-async def fetched(listen: str, path: str) -> str:
-    """Return a page of the bot that serves on this machine, whatever its status.
-
-    Raises: OSError when none answers there.
-    """
-    host, _, port = listen.rpartition(":")
-    here = "127.0.0.1" if host in ("", "0.0.0.0", "[::]") else host
-
-    def get() -> str:
-        with build_opener(ProxyHandler({})).open(f"http://{here}:{port}{path}", timeout=3) as answer:
-            return str(answer.read(1024 * 1024).decode(errors="replace"))
-
-    try:
-        return await asyncio.to_thread(get)
-    except URLError as no:
-        if getattr(no, "code", 0):
-            return ""
-        raise OSError(one_line(str(no.reason), 80)) from no
+    return {outcome: float(count) for outcome, count in _COUNTED.findall(await bot.fetched("/metrics"))}
 
 
 class PagerDutyExamination:
@@ -57,23 +34,22 @@ class PagerDutyExamination:
 
     def __init__(
         self,
-        settings: Settings,
+        settings: PagerDutySettings,
+        bot: ServingBot,
         patience: Patience | None = None,
-        counts: Callable[[str], Awaitable[Counts]] = counted,
         ping_seconds: float = PING_SECONDS,
     ) -> None:
         self._settings = settings
+        self._bot = bot
         self._patience = patience or Patience(tries=1)
-        self._counts = counts
         self._ping_seconds = ping_seconds
-        self._table = settings.tables.get("pagerduty", {})
 
     async def look(self) -> tuple[Examined, ...]:
         """Look at everything.
 
         Raises: SettingsError when what is set cannot be used.
         """
-        access = pagerduty_access(self._settings)
+        access = Access.of(self._settings)
         events = (
             Examined("PagerDuty routing key", Mark.OK, "set; not tried, for that would raise an alert")
             if access.routing_key
@@ -96,12 +72,12 @@ class PagerDutyExamination:
 
     async def _subscription(self, client: PagerDutyClient, known: tuple[Subscription, ...]) -> tuple[Examined, ...]:
         name = "PagerDuty subscription"
-        if self._table.get("poll"):
+        if self._settings.poll:
             return (Examined(name, Mark.NOT_SET, "[pagerduty] poll = true: nothing need reach this bot"),)
-        if not self._settings.get("pagerduty_webhook_secrets"):
+        if not self._settings.webhook_secrets:
             seen = "PAGERDUTY_WEBHOOK_SECRETS is not set, so /pagerduty is not there, and nothing is brought"
             return (Examined(name, Mark.NOT_SET, seen, "Set it, or [pagerduty] poll = true."),)
-        wanted = self._table.get("subscription", "")
+        wanted = self._settings.subscription
         found = [one for one in known if one.id == wanted or not wanted]
         if len(found) != 1:
             seen = f"{len(known)} webhook subscriptions, and not one is ours" if known else "no webhook subscription"
@@ -116,11 +92,11 @@ class PagerDutyExamination:
         return (Examined(name, Mark.OK, f"{ours.id} brings to {ours.url}"), await self._signature(client, ours))
 
     async def _signature(self, client: PagerDutyClient, ours: Subscription) -> Examined:
-        name, listen = "PagerDuty signature", str(self._settings.get("listen"))
+        name = "PagerDuty signature"
         try:
-            before = await self._counts(listen)
+            before = await counted(self._bot)
         except OSError as no:
-            seen = f"not tried: no bot answers at {listen} on this machine ({no})"
+            seen = f"not tried: no bot answers at {self._bot.address} on this machine ({no})"
             return Examined(name, Mark.NOTE, seen, "Run zombie doctor beside the bot that serves.")
         try:
             await client.ping(ours.id)
@@ -131,7 +107,7 @@ class PagerDutyExamination:
             async with asyncio.timeout(self._ping_seconds):
                 while not more:
                     await asyncio.sleep(0.2)
-                    now = await self._counts(listen)
+                    now = await counted(self._bot)
                     more = {one: count for one, count in now.items() if count > before.get(one, 0.0)}
         except (TimeoutError, OSError):
             seen = f"a ping was sent, and nothing came to the bot here within {self._ping_seconds:g} s"

@@ -3,35 +3,38 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from bot.app import doctor_home
 from bot.app.acting import acting_login, acting_rights
-from bot.app.doctor_nodes import NodeExamination, sample
-from bot.app.doctor_pagerduty import PagerDutyExamination
+from bot.app.doctor import home
+from bot.app.doctor.nodes import NodeExamination, sample
+from bot.app.doctor.past import prometheus
+from bot.app.doctor.serving import BotHere
 from bot.app.parts import library, now, ssh_transport
-from bot.app.serve import slack_tokens
+from bot.app.policing import rules_of_acting
 from bot.domain.contracts import Transport
 from bot.domain.errors import SettingsError, ZombieError
 from bot.domain.examined import Examined, Mark
 from bot.domain.node import Node
+from bot.domain.setting import rows_of
 from bot.inventory import Inventory
-from bot.response.policy import Policy
 from bot.settings import Settings
-from bot.surfaces.slack.examination import SlackExamination
+from bot.sources import SOURCES
+from bot.sources.source import Source
+from bot.surfaces import SURFACES
+from bot.surfaces.member import Look, SurfaceMember
 
 SECONDS = 25.0  # for one examination; all of them run at once
 NODES = 5
 AT_ONCE = 20  # nodes
 
-Look = Callable[[], Awaitable[Sequence[Examined]]]
-
 
 class Doctor:
     """Looks at everything and changes nothing.
 
-    Shape: `url` is the record's; `pagerduty` and `transport` stand in for the real ones in tests.
+    Shape: `url` is the record's. `sources` and `surfaces` say what there is to look at; `transport` stands in for the
+    real one in tests.
     """
 
     def __init__(
@@ -44,7 +47,8 @@ class Doctor:
         *,
         seconds: float = SECONDS,
         transport: Transport | None = None,
-        pagerduty: PagerDutyExamination | None = None,
+        sources: Sequence[Source] = SOURCES,
+        surfaces: Sequence[SurfaceMember] = SURFACES,
     ) -> None:
         self._settings = settings
         self._known = known
@@ -53,20 +57,22 @@ class Doctor:
         self._nodes = sample(known.nodes, nodes)
         self._seconds = seconds
         self._transport = transport
-        self._pagerduty = pagerduty or PagerDutyExamination(settings)
+        self._sources = sources
+        self._surfaces = surfaces
+        self._policy = rules_of_acting(settings, len(known.nodes))
         self._gate = asyncio.Semaphore(AT_ONCE)
 
     async def examined(self) -> tuple[Examined, ...]:
         """Return what everything came to, always in the same order."""
+        here = BotHere(self._settings.listen)
         looks: list[tuple[str, Look]] = [
-            ("database", lambda: doctor_home.record(self._url, now)),
-            ("disk", lambda: doctor_home.disk(self._url)),
-            ("policy", lambda: doctor_home.policy(self._settings, len(self._known.nodes))),
-            ("bot here", lambda: doctor_home.bot_here(self._settings)),
-            *self._slack(),
-            ("PagerDuty", self._pagerduty.look),
-            ("sources", lambda: doctor_home.sources(self._settings)),
-            ("Prometheus", lambda: doctor_home.prometheus(self._settings, self._nodes, now)),
+            ("database", lambda: home.record(self._url, now)),
+            ("disk", lambda: home.disk(self._url)),
+            ("policy", lambda: home.policy(self._policy, self._surfaces)),
+            ("bot here", here.examined),
+            *(look for surface in self._surfaces for look in surface.looks(self._settings, self._policy, now)),
+            *((source.title, self._of_source(source, here)) for source in self._sources),
+            ("Prometheus", lambda: prometheus(self._settings, self._nodes, now)),
             ("inventory", self._inventory),
             *self._of_nodes(),
         ]
@@ -84,19 +90,19 @@ class Doctor:
         except OSError as no:
             return (Examined(name, Mark.WRONG, no.strerror or str(no)),)
 
-    def _slack(self) -> list[tuple[str, Look]]:
-        try:
-            tokens = slack_tokens(self._settings)
-        except SettingsError as no:
-            missing = Examined("Slack", Mark.WRONG, no.sentence, no.try_next)
-            return [("Slack", lambda: _told(missing))]
-        slack = SlackExamination(tokens, now)
-        rules = Policy.of(self._settings.tables)
-        return [
-            ("Slack bot token", slack.bot_token),
-            ("Slack Socket Mode", slack.socket),
-            ("approvers", lambda: slack.people(rules.approvers, rules.approver_groups)),
-        ]
+    def _of_source(self, source: Source, here: BotHere) -> Look:
+        said = self._settings.of(source.settings)
+
+        async def look() -> Sequence[Examined]:
+            if source.examine is not None:
+                return await source.examine(said, here)
+            variable = next(row.environment for _, row in rows_of(source.settings) if row.secret)
+            if source.webhook(said) is None:
+                seen = f"{variable} is not set, so {source.path} is not there (404)"
+                return (Examined(source.title, Mark.NOT_SET, seen),)
+            return (Examined(source.title, Mark.OK, f"{source.path} is there, and takes who has {variable}"),)
+
+        return look
 
     async def _inventory(self) -> Sequence[Examined]:
         seen = f"{self._known.says}, of which {len(self._nodes)} are asked"
@@ -111,7 +117,7 @@ class Doctor:
         acting: dict[str, Any] = {}
         acts: tuple[tuple[str, ...], ...] = ()
         looks: list[tuple[str, Look]] = []
-        if Policy.of(self._settings.tables).acting:
+        if self._policy.acting:
             try:
                 acting, acts = acting_login(self._settings, self._environment), acting_rights(self._settings)
             except SettingsError as no:

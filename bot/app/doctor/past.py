@@ -1,0 +1,32 @@
+"""Prometheus, examined: does it answer, and know one of the nodes?"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import datetime
+
+from bot.app.past import past_of
+from bot.domain.errors import CannotRead
+from bot.domain.examined import Examined, Mark
+from bot.domain.node import Node
+from bot.settings import Settings
+
+
+async def prometheus(settings: Settings, nodes: Sequence[Node], now: Callable[[], datetime]) -> tuple[Examined, ...]:
+    """Does Prometheus answer, and know one of the nodes?
+
+    Raises: SettingsError when PROMETHEUS_URL is no address.
+    """
+    past = past_of(settings, nodes)
+    if past is None:
+        return (Examined("Prometheus", Mark.NOT_SET, "no PROMETHEUS_URL: verdicts stand without the past"),)
+    try:
+        for node in nodes[:1]:
+            told = await past.before(node, now())
+            return (Examined("Prometheus", Mark.OK, f"of {node.name}: {told[0].says if told else 'nothing to tell'}"),)
+    except CannotRead as no:
+        hint = "Is it reachable, and does its label instance hold the inventory's names, addresses or labels?"
+        return (Examined("Prometheus", Mark.WRONG, str(no), hint),)
+    finally:
+        await past.close()
+    return (Examined("Prometheus", Mark.NOTE, "not tried: there are no nodes"),)

@@ -1,0 +1,50 @@
+"""The bot that serves on this machine, as a doctor beside it sees it: by its pages, over HTTP."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from urllib.error import URLError
+from urllib.request import ProxyHandler, build_opener
+
+from bot.domain.examined import Examined, Mark
+from bot.domain.safe_text import one_line
+
+MOST_BYTES = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class BotHere:
+    """The bot at an address of this machine, where one serves there."""
+
+    address: str
+
+    async def fetched(self, path: str) -> str:
+        """Return a page of it; an empty text where its status is no success.
+
+        Raises: OSError when none answers there.
+        """
+        host, _, port = self.address.rpartition(":")
+        here = "127.0.0.1" if host in ("", "0.0.0.0", "[::]") else host
+
+        def get() -> str:
+            with build_opener(ProxyHandler({})).open(f"http://{here}:{port}{path}", timeout=3) as answer:
+                return str(answer.read(MOST_BYTES).decode(errors="replace"))
+
+        try:
+            return await asyncio.to_thread(get)
+        except URLError as no:
+            if getattr(no, "code", 0):
+                return ""
+            raise OSError(one_line(str(no.reason), 80)) from no
+
+    async def examined(self) -> tuple[Examined, ...]:
+        """Does it take work?"""
+        try:
+            told = await self.fetched("/readyz")
+        except OSError as no:
+            return (Examined("bot here", Mark.NOT_SET, f"none answers at {self.address} ({no})"),)
+        if '"ready": true' in told:
+            return (Examined("bot here", Mark.OK, f"takes work at {self.address}"),)
+        hint = f"curl http://{self.address}/readyz says why"
+        return (Examined("bot here", Mark.WRONG, f"at {self.address} takes no work", hint),)

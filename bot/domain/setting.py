@@ -1,0 +1,145 @@
+"""How a room says which settings it has: a frozen dataclass whose fields are rows, and keys of its table.
+
+Shape: a row may come from a flag, the environment or zombie.toml, and `zombie settings` explains it. A key stands only
+in zombie.toml, in the table that is called like the room. A field's default is the only default that there is.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field, fields, replace
+from datetime import timedelta
+from typing import Any, TypeAlias, TypeVar
+
+from bot.domain.nearest import did_you_mean
+from bot.domain.safe_text import one_line
+from bot.domain.toml_table import TomlTable
+
+T = TypeVar("T")
+# Reads a key of a table; None where it is absent, or wrong and noted.
+Reader: TypeAlias = Callable[[TomlTable, str], T | None]
+
+
+class Kind(enum.Enum):
+    """What a row's value is, in the words of its documentation."""
+
+    PATH = "path"
+    PATHS = "paths"  # in the environment with colons between
+    TEXT = "text"
+    NUMBER = "number"
+    DURATION = "duration"
+    FLAG = "true or false"
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row.
+
+    Shape: `key` is its place in zombie.toml with dots between tables; an empty `flag`, `environment` or `key` is a way
+    in which it cannot be given. `where_it_exists` is a file of the current folder that is the default if it is there.
+    `low` and `high` bound a number, or a duration in seconds. Without a name it is called after its field.
+    """
+
+    kind: Kind
+    help: str
+    default: Any = None
+    flag: str = ""
+    environment: str = ""
+    key: str = ""
+    where_it_exists: str = ""
+    low: int = 1
+    high: int = 1_000_000
+    secret: bool = False
+    name: str = ""
+
+
+def row(kind: Kind, says: str, default: Any = None, **more: Any) -> Any:
+    """A field that is a row of the settings."""
+    setting = Setting(kind, says, default, **more)
+    return field(default=default, metadata={"row": setting}, kw_only=True, repr=not setting.secret)
+
+
+def secret(says: str, environment: str) -> Any:
+    """A field for a text that only the environment gives and that is never shown; empty where nobody set it."""
+    return row(Kind.TEXT, says, "", environment=environment, secret=True)
+
+
+def option(read: Reader[T], default: T) -> T:
+    """A field that is a key of the room's table."""
+    made: T = field(default_factory=lambda: default, metadata={"read": read}, kw_only=True)
+    return made
+
+
+def rows_of(kind: type[Any], prefix: str = "") -> Iterator[tuple[str, Setting]]:
+    """Yield each row of a dataclass of settings, by its field's name."""
+    for found in fields(kind):
+        if "row" in found.metadata:
+            setting: Setting = found.metadata["row"]
+            yield found.name, setting if setting.name else replace(setting, name=prefix + found.name)
+
+
+def keys_of(kind: type[Any]) -> Mapping[str, Reader[Any]]:
+    """Return what reads each key of a dataclass of settings, by its name."""
+    return {found.name: found.metadata["read"] for found in fields(kind) if "read" in found.metadata}
+
+
+# --- readers, beside the methods of `TomlTable`
+
+
+def names(table: TomlTable, name: str) -> frozenset[str] | None:
+    """Several texts whose order says nothing."""
+    return frozenset(found) if (found := table.texts(name)) is not None else None
+
+
+def duration(table: TomlTable, name: str) -> timedelta | None:
+    """A duration above zero."""
+    found = table.duration(name)
+    if found == timedelta(0):
+        table.wrong(name, 'should be more than 0, like "15m"')
+        return None
+    return found
+
+
+def count(low: int = 0, high: int = 1_000_000) -> Reader[int]:
+    """Return what reads a whole number between two bounds."""
+    return lambda table, name: table.integer(name, low, high)
+
+
+def one_of(*words: str) -> Reader[str]:
+    """Return what reads one of these words."""
+
+    def read(table: TomlTable, name: str) -> str | None:
+        word = table.text(name)
+        if word is not None and word not in words:
+            table.wrong(name, f'is "{word[:40]}". {did_you_mean(word, words)}')
+            return None
+        return word
+
+    return read
+
+
+def texts_by_name(table: TomlTable, name: str) -> Mapping[str, str] | None:
+    """A table of texts."""
+    inner = table.table(name)
+    return None if inner is None else {key: value for key in inner.names if (value := inner.text(key)) is not None}
+
+
+def counts_by_name(table: TomlTable, name: str) -> Mapping[str, int] | None:
+    """A table of whole numbers above zero."""
+    inner = table.table(name)
+    if inner is None:
+        return None
+    return {key: value for key in inner.names if (value := inner.integer(key, 1, 1_000_000)) is not None}
+
+
+def patterns(table: TomlTable, name: str) -> tuple[re.Pattern[str], ...] | None:
+    """Several regular expressions."""
+    found: list[re.Pattern[str]] = []
+    for pattern in table.texts(name) or ():
+        try:
+            found.append(re.compile(pattern))
+        except re.error as no:
+            table.wrong(name, f'holds "{one_line(pattern, 40)}", which is no regular expression: {no}')
+    return tuple(found) if name in table else None

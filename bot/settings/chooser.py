@@ -1,0 +1,109 @@
+"""Chooses between the places in which a setting may be given: flag, environment, zombie.toml, default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.domain.duration import parse_duration, written
+from bot.domain.errors import SettingsError
+from bot.domain.safe_text import one_line
+from bot.domain.setting import Kind, Setting
+from bot.settings.file import duration_fault, expanded
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """One setting's value, and where it came from."""
+
+    setting: Setting
+    value: Any = field(repr=False)  # it may be a secret, and a repr may be logged
+    origin: str  # "--inventory", "ZOMBIE_INVENTORY", "zombie.toml:3" or "default"
+
+    @property
+    def shown(self) -> str:
+        """The value for a person to read; a secret only says that it is there."""
+        if self.value is None or self.value in ((), ""):
+            return ""
+        if self.setting.secret:
+            return "********"
+        match self.value:
+            case timedelta():
+                return written(self.value)
+            case tuple():
+                return ", ".join(one_line(str(part)) for part in self.value)
+            case bool():
+                return "true" if self.value else "false"
+        return one_line(str(self.value))
+
+
+class Chooser:
+    """Takes settings from the first place that gives them; paths of flags and environment are from `folder`."""
+
+    def __init__(
+        self, flags: Mapping[str, Any], environment: Mapping[str, str], folder: Path, home: Path | None
+    ) -> None:
+        self._flags = flags
+        self._environment = environment
+        self._folder = folder
+        self._home = home
+
+    def choose(self, row: Setting, in_file: tuple[Any, str] | None = None) -> Given:
+        """Return a row's value; `in_file` is what zombie.toml has for it, and where.
+
+        Raises: SettingsError when a value is not what its setting may be.
+        """
+        flag = self._flags.get(row.name)
+        if row.flag and flag is not None and flag not in ([], (), ""):
+            return Given(row, self._taken(row, flag, row.flag), row.flag)
+        text = self._environment.get(row.environment, "").strip() if row.environment else ""
+        if text:
+            return Given(row, self._taken(row, text, row.environment), row.environment)
+        if in_file is not None:
+            return Given(row, *in_file)
+        if row.where_it_exists and (path := self._folder / row.where_it_exists).is_file():
+            return Given(row, path, "default")
+        return Given(row, row.default, "default")
+
+    def _taken(self, row: Setting, value: Any, origin: str) -> Any:
+        """A flag's or the environment's value as the setting's kind."""
+
+        def wrong(says: str) -> SettingsError:
+            shown = "set" if row.secret else f'"{one_line(str(value), 40)}"'
+            return SettingsError(f"{origin} is {shown}; it should be {says}.", row.help)
+
+        match row.kind:
+            case Kind.PATH:
+                return expanded(str(value), self._folder, self._home)
+            case Kind.PATHS:
+                parts = value.split(":") if isinstance(value, str) else value
+                return tuple(expanded(str(part), self._folder, self._home) for part in parts if str(part).strip())
+            case Kind.NUMBER:
+                text = str(value)
+                number = int(text) if text.isascii() and text.isdigit() and len(text) < 10 else -1
+                if not row.low <= number <= row.high:
+                    raise wrong(f"a whole number from {row.low} to {row.high}")
+                return number
+            case Kind.DURATION:
+                try:
+                    duration = value if isinstance(value, timedelta) else parse_duration(_seconds(value))
+                except ValueError:
+                    raise wrong('a time like "30s" or "2m"') from None
+                if fault := duration_fault(row, duration):
+                    raise wrong(fault.removeprefix("should be "))
+                return duration
+            case Kind.FLAG:
+                words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
+                if str(value).lower() not in words:
+                    raise wrong("true or false")
+                return words[str(value).lower()]
+        return str(value)
+
+
+def _seconds(value: Any) -> Any:
+    """Bare seconds, which flags and the environment can only write as text."""
+    text = str(value)
+    return float(text) if text.replace(".", "", 1).isdigit() and text.isascii() and len(text) < 12 else value

@@ -1,0 +1,124 @@
+"""What zombie.toml gives; every fault of it is told with its line, and the nearest right name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.domain.duration import written
+from bot.domain.errors import SettingsError
+from bot.domain.problems import Problems, decode_file
+from bot.domain.setting import Kind, Reader, Setting, keys_of
+from bot.domain.toml_table import TomlTable
+from bot.domain.toml_text import read_toml
+from bot.settings.tables import ActingLogin, RouteSettings
+
+_LIMIT_BYTES = 1024 * 1024
+_SSH, _ACT, _ROUTE = "ssh", "act", "route"
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsFile:
+    """The values that a file gives, and nothing for what it leaves out.
+
+    Shape: `rows` are by setting's name, with the line; `tables` by table and key. `written` is what stands in tables,
+    as TOML has it.
+    """
+
+    rows: Mapping[str, tuple[Any, str]] = field(default_factory=dict)
+    tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    acting_login: Mapping[str, Any] = field(default_factory=dict)
+    routes: tuple[Mapping[str, Any], ...] = ()
+    written: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def read(
+        cls,
+        path: Path,
+        home: Path | None,
+        rows: Mapping[str, Mapping[str, Setting]],
+        keys: Mapping[str, Mapping[str, Reader[Any]]],
+    ) -> SettingsFile:
+        """Read it whole; `rows` and `keys` are what it may hold, table by table.
+
+        Raises: SettingsError, with a line for each fault.
+        """
+        problems = Problems(str(path), SettingsError)
+        try:
+            with path.open("rb") as file:
+                raw = file.read(_LIMIT_BYTES + 1)
+        except OSError as no:
+            problems.fail(0, f"the settings cannot be read: {no.strerror}")
+        toml = read_toml(decode_file(raw, _LIMIT_BYTES, problems), problems)
+        top = TomlTable(toml, (), problems)
+        keyed = {row.key: row for of_table in rows.values() for row in of_table.values() if row.key}
+        tables = dict.fromkeys(name for key in keyed if (name := key.rpartition(".")[0]))
+        top.only((*(key for key in keyed if "." not in key), *tables, *keys, _SSH, _ROUTE))
+        found_rows: dict[str, tuple[Any, str]] = {}
+        found: dict[str, Mapping[str, Any]] = {}
+        for name in ("", *dict.fromkeys((*tables, *keys))):
+            table = top.table(name) if name else top
+            if table is None:
+                continue
+            here = {key.rpartition(".")[2]: row for key, row in keyed.items() if key.rpartition(".")[0] == name}
+            if name:
+                table.only((*here, *keys.get(name, ())))
+            for key, row in here.items():
+                value = _of_row(row, table, key, path.absolute().parent, home)
+                if value is not None:
+                    found_rows[row.name] = value, f"{path}:{table.line_of(key)}"
+            found[name] = _of_keys(keys.get(name, {}), table)
+        login: Mapping[str, Any] = {}
+        if (ssh := top.table(_SSH)) is not None:
+            ssh.only((_ACT,))  # how nodes are reached for reading stands in the inventory
+            login = _whole(ActingLogin, act) if (act := ssh.table(_ACT)) is not None else {}
+        routes = tuple(_whole(RouteSettings, route) for route in top.array(_ROUTE))
+        problems.stop_if_any()
+        in_tables = {name: toml.data[name] for name in (*keys, _SSH, _ROUTE) if name in toml.data}
+        return cls(found_rows, found, login, routes, in_tables)
+
+
+def expanded(text: str, folder: Path, home: Path | None) -> Path:
+    """Return the path that somebody wrote, from a folder or from their home."""
+    if home is not None and (text == "~" or text.startswith("~/")):
+        return home / text[2:]
+    return folder / text
+
+
+def duration_fault(row: Setting, duration: timedelta) -> str | None:
+    """Return what is wrong with a row's duration; None where it is within its bounds."""
+    low, high = timedelta(seconds=row.low), timedelta(seconds=row.high)
+    return None if low <= duration <= high else f'should be from "{written(low)}" to "{written(high)}"'
+
+
+def _whole(kind: type[Any], table: TomlTable) -> Mapping[str, Any]:
+    """A table's keys, which may be those of that dataclass and no other."""
+    readers = keys_of(kind)
+    table.only(readers)
+    return _of_keys(readers, table)
+
+
+def _of_keys(readers: Mapping[str, Reader[Any]], table: TomlTable) -> Mapping[str, Any]:
+    found = {key: read(table, key) for key, read in readers.items()}
+    return {key: value for key, value in found.items() if value is not None}
+
+
+def _of_row(row: Setting, table: TomlTable, key: str, folder: Path, home: Path | None) -> Any:
+    match row.kind:
+        case Kind.NUMBER:
+            return table.integer(key, row.low, row.high)
+        case Kind.FLAG:
+            return table.flag(key)
+        case Kind.PATHS:
+            texts = table.texts(key)
+            return tuple(expanded(text, folder, home) for text in texts) if texts is not None else None
+        case Kind.DURATION:
+            duration = table.duration(key)
+            if duration is not None and (fault := duration_fault(row, duration)):
+                table.wrong(key, fault)
+            return duration
+    text = table.text(key)
+    return expanded(text, folder, home) if row.kind is Kind.PATH and text is not None else text

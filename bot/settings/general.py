@@ -1,0 +1,77 @@
+"""The settings that belong to no table of their own: files, how a check looks, where the bot listens."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+
+from bot.domain.setting import Kind, row, secret
+
+
+@dataclass(frozen=True, slots=True)
+class General:
+    """What belongs to no table of its own."""
+
+    config: Path | None = row(
+        Kind.PATH,
+        "The file that holds settings.",
+        flag="--config",
+        environment="ZOMBIE_CONFIG",
+        where_it_exists="zombie.toml",
+    )
+    inventory: Path | None = row(
+        Kind.PATH,
+        "The nodes and how to reach them.",
+        flag="--inventory",
+        environment="ZOMBIE_INVENTORY",
+        key="inventory",
+        where_it_exists="inventory.toml",
+    )
+    playbooks: tuple[Path, ...] = row(
+        Kind.PATHS,
+        "Folders of further playbooks; one of the same name takes the place of ours.",
+        (),
+        flag="--playbooks",
+        environment="ZOMBIE_PLAYBOOKS",
+        key="playbooks",
+    )
+    playbook: str = row(
+        Kind.TEXT, "The playbook that a check uses.", "node-health", flag="--playbook", key="check.playbook"
+    )
+    samples: int = row(
+        Kind.NUMBER, "How many seconds a check watches a node.", 5, flag="--samples", key="check.samples", high=60
+    )
+    deadline: timedelta | None = row(
+        Kind.DURATION,
+        "When a check gives up on a node; the default is 15 s beyond the window.",
+        flag="--deadline",
+        key="check.deadline",
+        high=3600,
+    )
+    parallel: int = row(
+        Kind.NUMBER, "How many nodes are checked at once.", 20, flag="--parallel", key="check.parallel", high=1000
+    )
+    listen: str = row(
+        Kind.TEXT,
+        "Where `serve` answers HTTP: /healthz, /readyz, /metrics, /slack/events. Port 0 takes a free one.",
+        "127.0.0.1:8080",
+        environment="ZOMBIE_LISTEN",
+    )
+    metrics_token: str = secret(
+        "A bearer token that may read /metrics from elsewhere; without it only this machine may.",
+        "ZOMBIE_METRICS_TOKEN",
+    )
+    prometheus_url: str = secret(  # it may hold a password
+        "A Prometheus whose past of a node is told beside its verdict: the base, https://prometheus.example.",
+        "PROMETHEUS_URL",
+    )
+    database_url: str = secret(
+        "The ledger: sqlite:///PATH or postgresql://… The default is a file in the state directory.",
+        "ZOMBIE_DATABASE_URL",
+    )
+    state_dir: Path | None = row(
+        Kind.PATH,
+        "The directory of the default ledger; the default is by the XDG state convention.",
+        environment="ZOMBIE_STATE_DIR",
+    )

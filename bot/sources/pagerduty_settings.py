@@ -1,0 +1,65 @@
+"""PagerDuty's settings: the account, what proves a webhook, and where nodes' names are looked for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.setting import Kind, duration, option, patterns, row, secret, texts_by_name
+from bot.domain.toml_table import TomlTable
+
+API = "https://api.pagerduty.com"
+EVENTS = "https://events.pagerduty.com/v2/enqueue"
+
+
+@dataclass(frozen=True, slots=True)
+class PagerDutySettings:
+    """The settings."""
+
+    api_token: str = secret(
+        "PagerDuty's REST API key. With it alerts are read whole, and each incident carries a note with the verdict.",
+        "PAGERDUTY_API_TOKEN",
+    )
+    sender: str = row(
+        Kind.TEXT,
+        "The e-mail address of the PagerDuty user in whose name notes are written.",
+        "",
+        environment="PAGERDUTY_FROM",
+        name="pagerduty_from",
+    )
+    api_url: str = row(
+        Kind.TEXT,
+        "The base of PagerDuty's REST API, without a path; https, or http on loopback.",
+        API,
+        environment="PAGERDUTY_API_URL",
+    )
+    routing_key: str = secret(
+        "The integration key of a service (Events API v2): what was acted on and not fixed is raised there.",
+        "PAGERDUTY_ROUTING_KEY",
+    )
+    events_url: str = row(
+        Kind.TEXT,
+        "The whole address of PagerDuty's Events API; https, or http on loopback.",
+        EVENTS,
+        environment="PAGERDUTY_EVENTS_URL",
+    )
+    webhook_secrets: str = secret(
+        "The signing secrets of PagerDuty's webhook, with commas between while one is changed; with one /pagerduty is "
+        "there.",
+        "PAGERDUTY_WEBHOOK_SECRETS",
+    )
+    subscription: str = option(TomlTable.text, "")
+    watch_every: timedelta = option(duration, timedelta(seconds=60))
+    relist_every: timedelta = option(duration, timedelta(seconds=30))
+    poll: bool = option(TomlTable.flag, False)
+    poll_every: timedelta = option(duration, timedelta(seconds=30))
+    node_paths: tuple[str, ...] = option(TomlTable.texts, ())
+    node_patterns: tuple[re.Pattern[str], ...] = option(patterns, ())
+    fields: Mapping[str, str] = option(texts_by_name, {})
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """Each of the webhook's secrets; blank ones are dropped."""
+        return tuple(secret for part in self.webhook_secrets.split(",") if (secret := part.strip()))

@@ -1,0 +1,191 @@
+"""A source and a surface that nobody knew before come through by one value each, from the settings to the card."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from bot.app.alert_rules import explained, rules_of
+from bot.app.doctor import Doctor
+from bot.app.parts import library
+from bot.domain.alarm import Alarm, Delivery, Happening, Signal
+from bot.domain.alert import Alert
+from bot.domain.approval import Approval
+from bot.domain.errors import NotAnApprover, SettingsError
+from bot.domain.examined import Examined, Mark
+from bot.domain.incident import Incident
+from bot.domain.policy import Policy
+from bot.domain.setting import option, secret
+from bot.domain.toml_table import TomlTable
+from bot.inventory import Inventory
+from bot.response import guards
+from bot.settings import Settings, all_rows
+from bot.sources import SOURCES, settings_of, told_by
+from bot.sources.body import read_body
+from bot.sources.source import Body, Source, Told
+from bot.surfaces import PEOPLE, SURFACES
+from bot.surfaces.member import Looks, SurfaceMember
+from bot.surfaces.slack.alarm_words import is_alarm
+from tests.slack import workspace
+from tests.slack_service import Readings, card_saying, serving
+
+NODE, TOKEN = "node-1", "the siren's own token"
+BODY = b'{"siren": "wails", "node": "node-1"}'
+TOML = """
+[slack]
+alerts_channel = "C0ONCALL01"
+[siren]
+room = "gpu"
+[[route]]
+match = { source = "siren", room = "gpu*" }
+playbook = "network-resets"
+"""
+
+
+# --- the source: one file, and its line in `SOURCES`
+
+
+@dataclass(frozen=True, slots=True)
+class SirenSettings:
+    token: str = secret("What the siren sends; with it /siren is there.", "SIREN_TOKEN")
+    room: str = option(TomlTable.text, "")
+
+
+class SirenWebhook:
+    kind = "siren"
+    path = "/siren"
+
+    def __init__(self, settings: SirenSettings) -> None:
+        self._settings = settings
+
+    def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
+        return headers.get("x-siren") == self._settings.token
+
+    def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
+        return wailing(read_body(body), self._settings.room).delivery
+
+
+def wailing(body: Body, room: str = "gpu") -> Told:
+    signal = Signal("s1", title=f"the siren wails at {body['node']}")
+    alarm = Alarm("siren", "S1", Happening.FIRED, signal.title, signals=(signal,), labels={"room": room})
+    return Told(Delivery("siren", "D1", alarm), (signal,))
+
+
+SIREN = Source(
+    "siren",
+    "Siren",
+    "/siren",
+    SirenSettings,
+    lambda settings: SirenWebhook(settings) if settings.token else None,
+    recognises=lambda body: "siren" in body,
+    told=wailing,
+)
+ALL_SOURCES = (*SOURCES, SIREN)
+
+
+# --- the surface: one file, and its line in `SURFACES`
+
+
+@dataclass
+class Board:
+    """Shows incidents on a board."""
+
+    said: dict[str, str] = field(default_factory=dict)
+
+    async def show(self, group: Sequence[Incident]) -> None:
+        self.said |= {one.node: one.verdict.cause or "" for one in group if one.verdict is not None}
+
+
+def board_looks(settings: Any, policy: Policy, now: Callable[[], datetime]) -> Looks:
+    async def look() -> tuple[Examined, ...]:
+        return (Examined("Board", Mark.OK, "it hangs there"),)
+
+    return (("Board", look),)
+
+
+def board_surface(board: Board) -> SurfaceMember:
+    return SurfaceMember("board", "at the board", has_people=True, looks=board_looks, opened=lambda settings: board)
+
+
+# --- what they are seen through
+
+
+def settings(folder: Path, toml: str = TOML, **environment: str) -> Settings:
+    (folder / "zombie.toml").write_text(toml)
+    return Settings.load({}, environment, folder, members=settings_of(ALL_SOURCES))
+
+
+def test_its_settings_have_rows_and_keys_and_hide_its_secret(tmp_path: Path) -> None:
+    assert all_rows(settings_of(ALL_SOURCES))["siren"]["token"].name == "siren_token"
+    read = settings(tmp_path, SIREN_TOKEN=TOKEN)
+    assert read.of(SirenSettings) == SirenSettings(token=TOKEN, room="gpu")
+    (given,) = [given for given in read.given if given.setting.name == "siren_token"]
+    assert (given.shown, given.origin) == ("********", "SIREN_TOKEN")
+    assert dict(read.in_tables())["siren.room"] == "gpu"
+    assert TOKEN in read.secrets
+    assert TOKEN not in repr(read)
+    with pytest.raises(SettingsError, match=r"zombie\.toml:2: unknown key \"rom\" in \[siren\]\. Did you mean room"):
+        settings(tmp_path, "[siren]\nrom = 1\n")
+
+
+async def test_its_alert_is_taken_read_and_shown_also_by_a_surface_that_nobody_knew(tmp_path: Path) -> None:
+    board, readings = Board(), Readings()
+    members = {"sources": ALL_SOURCES, "surfaces": (*SURFACES, board_surface(board))}
+    secrets = {"SIREN_TOKEN": TOKEN}
+    async with (
+        workspace() as slack,
+        serving(slack, tmp_path, readings, toml=TOML, environment=secrets, nodes=3, **members) as bot,
+        aiohttp.ClientSession() as client,
+    ):
+        url = f"{bot.address}/siren"
+        async with client.post(url, data=BODY, headers={"x-siren": "forged"}) as answer:
+            assert answer.status == 401
+        async with client.post(url, data=BODY, headers={"x-siren": TOKEN}) as answer:
+            assert answer.status == 202
+        await card_saying(slack, NODE, "C0ONCALL01")
+        await slack.until(lambda: NODE in board.said, what="the board to say it")
+        assert readings.asked == {NODE: 1}, "an incident that nobody reads is worse than none"
+        (opened,) = await bot.ledger.incidents()
+        assert (opened.source, opened.node) == ("siren", NODE)
+        async with client.get(f"{bot.address}/metrics") as answer:
+            assert 'zombie_webhooks_total{outcome="accepted",source="siren"} 1.0' in await answer.text()
+
+
+def test_a_route_and_its_explanation_know_it(tmp_path: Path) -> None:
+    told = told_by(BODY, sources=ALL_SOURCES)
+    assert told.delivery.alarm is not None
+    assert is_alarm(Alert("siren", told.delivery.alarm.case))
+    (tmp_path / "nodes.toml").write_text(f'[nodes.{NODE}]\naddress = "127.0.0.1"\n')
+    rules = rules_of(settings(tmp_path), library(), ALL_SOURCES)
+    named, route = explained(told.delivery.alarm, told.signals, rules, Inventory.load(tmp_path / "nodes.toml").nodes)
+    assert (named.nodes, route.number, route.playbook, route.channel) == ((NODE,), 1, "network-resets", "C0ONCALL01")
+
+
+async def test_doctor_has_a_line_of_each(tmp_path: Path) -> None:
+    (tmp_path / "nodes.toml").write_text("[nodes]\n")
+    members = {"sources": ALL_SOURCES, "surfaces": (board_surface(Board()),)}
+
+    async def found(**environment: str) -> dict[str, Examined]:
+        known = Inventory.load(tmp_path / "nodes.toml")
+        read = settings(tmp_path, ZOMBIE_LISTEN="127.0.0.1:1", **environment)
+        doctor = Doctor(read, known, f"sqlite:///{tmp_path / 'zombie.db'}", {"HOME": str(tmp_path)}, **members)  # type: ignore[arg-type]
+        return {one.name: one for one in await doctor.examined()}
+
+    without, having = await found(), await found(SIREN_TOKEN=TOKEN)
+    assert without["Siren"] == Examined("Siren", Mark.NOT_SET, "SIREN_TOKEN is not set, so /siren is not there (404)")
+    assert having["Siren"] == Examined("Siren", Mark.OK, "/siren is there, and takes who has SIREN_TOKEN")
+    assert having["Board"].seen == "it hangs there"
+
+
+def test_people_of_a_surface_are_approvers_and_askers_like_all_others() -> None:
+    policy = Policy(acting=True, approvers=frozenset({"board:ann"}), kinds=PEOPLE | {"board"})
+    guards.is_approver(policy, Approval("board:ann", "it leaks"))
+    for stranger in ("board:bob", "slack:T1/ann", "terminal:ann"):
+        with pytest.raises(NotAnApprover):
+            guards.is_approver(policy, Approval(stranger, "it leaks"))
