@@ -40,9 +40,9 @@ from bot.surfaces.slack.card import card
 from bot.surfaces.slack.connection import SlackConnection, SlackTokens
 from bot.surfaces.slack.home import home_view
 from bot.surfaces.slack.listeners import listen
-from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster
-from bot.surfaces.slack.wish import Wish
+from bot.surfaces.slack.subcommands import CommandRequest
 from bot.surfaces.slack.words import HelpRequest, parse
 from tests.scheduled_parts import CountingNode, Wire
 from tests.scheduled_stage import PLAYBOOK, Stage
@@ -127,7 +127,7 @@ class Theatre:
         """Have somebody's check come to a proposal for each node, and return the card that offers it."""
         opening = Opening(SourceKind.SLACK, f"{ONCALL}/-/{key}", f"slack:{TEAM}/{asked_by}", "check", PLAYBOOK.name)
         verdicts = [self.stage.verdict(node) for node in nodes]
-        await self.poster.owe(opening.group, CARD, Spot(ONCALL), card([], verdicts, asked_by))
+        await self.poster.enqueue(opening.group, CARD, MessageTarget(ONCALL), card([], verdicts, asked_by))
         for verdict in verdicts:
             name, node = opening.incident(verdict.node), self.stage.nodes[verdict.node]
             await self.ledger.append(name, 0, opening.received(verdict.node), opening.by)
@@ -243,10 +243,10 @@ async def theatre(
         async def home(user: str) -> None:
             await connection.publish_home(user, home_view(nodes, 0, 0, await it.acting.home.deeds(user)))
 
-        def take(wish: Wish) -> None:
-            asked = parse(wish.text, stage)  # type: ignore[arg-type]
+        def take(request: CommandRequest) -> None:
+            asked = parse(request.text, stage)  # type: ignore[arg-type]
             assert not isinstance(asked, HelpRequest), asked
-            it.begin(it.acting.orders.see_through(wish, asked), "order")  # type: ignore[arg-type]
+            it.begin(it.acting.orders.reply(request, asked), "subcommand")  # type: ignore[arg-type]
 
         listen(connection.app, take, lambda user: it.begin(home(user), "home"), it.acting.clicks)
         assert await connection.start() == ""

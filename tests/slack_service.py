@@ -30,7 +30,7 @@ from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.response.record import Record
 from bot.settings import Settings
-from bot.surfaces.slack.timing import Timing
+from bot.surfaces.slack.calls import Timing
 from tests.unit.surfaces.verdicts import FOUNDING
 
 T = TypeVar("T")

@@ -1,4 +1,4 @@
-"""Acting in Slack, put together: the surface that shows incidents, and the desks that take clicks and orders."""
+"""Acting in Slack, put together: the surface that shows incidents, and what takes clicks and subcommands."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.domain.contracts import ActingLedger, Outbox
+from bot.domain.contracts import ActingLedger, Log, Outbox
 from bot.domain.incident import Incident
 from bot.response.policy import Policy
 from bot.response.recorded import recorded
 from bot.response.responder import Responder
-from bot.surfaces.slack.acting_desk import ActingDesk
-from bot.surfaces.slack.acting_rooms import ActingRooms
-from bot.surfaces.slack.answers import Answers
+from bot.surfaces.slack.calls import Timing
+from bot.surfaces.slack.command_replies import CommandReplies, EnablePagerDuty, Health
 from bot.surfaces.slack.connection import SlackConnection
+from bot.surfaces.slack.context import Notify, SlackContext
+from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.home_desk import HomeDesk
-from bot.surfaces.slack.orders import Orders
-from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.listeners import InteractionHandler
+from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.surface import SlackSurface
-from bot.surfaces.slack.timing import Timing
 
 
 @dataclass(frozen=True, slots=True)
 class SlackActing:
     """What a service needs of it.
 
-    Shape: `surface` is for the engine; `clicks` goes to `listen` as its hands; `orders.see_through` to the desk of
-    checks as its `order`; `home.deeds(user)` to `home_view`.
+    Shape: `surface` is for the engine; `clicks` goes to `listen`; `orders.reply` to the desk of checks as its `order`;
+    `home.deeds(user)` to `home_view`.
     """
 
     surface: SlackSurface
-    clicks: ActingDesk
-    orders: Orders
+    clicks: InteractionHandler
+    orders: CommandReplies
     home: HomeDesk
 
 
@@ -46,16 +46,16 @@ def slack_acting(
     policy: Policy,
     responder: Responder,
     timing: Timing,
-    log: Callable[..., None],
+    log: Log,
     *,
     begin: Callable[[Coroutine[Any, Any, None], str], None],
     changed: Callable[[str], None],
     waits_for: Callable[[str], str] = lambda incident_id: "",
-    show_home: Callable[[str], None] = lambda user: None,
-    spot_of: Callable[[Incident], Spot | None] = lambda incident: None,
+    show_home: Notify = lambda user: None,
+    spot_of: Callable[[Incident], MessageTarget | None] = lambda incident: None,
     pick: Callable[[str, str, str], Awaitable[object]] | None = None,
-    health: Callable[[], str] = lambda: "",
-    enable: Callable[[], Awaitable[str]] | None = None,
+    health: Health = lambda: "",
+    enable: EnablePagerDuty | None = None,
 ) -> SlackActing:
     """Put it together.
 
@@ -64,28 +64,25 @@ def slack_acting(
     card of an alert belongs that did not come by Slack; `pick(incident_id, node, by)` records which node is meant;
     `enable` has PagerDuty's webhook subscription switched on again.
     """
-    find = responder.book.find
     people = slack.people(policy.approver_groups)
     surface = SlackSurface(
-        poster, outbox, ledger, policy, find, undoable=undoable, waits_for=waits_for, spot_of=spot_of
+        poster, outbox, ledger, policy, responder.book.find, undoable=undoable, waits_for=waits_for, spot_of=spot_of
     )
-    rooms = ActingRooms(
+    context = SlackContext(
         responder=responder,
         policy=policy,
         ledger=ledger,
-        find=find,
         surface=surface,
         people=people,
-        answers=Answers(slack.calls, people, timing, log),
-        seal=slack.seal,
-        workspace=lambda: slack.workspace,
-        open_dialog=slack.open_dialog,
+        ephemeral=Ephemeral(slack.calls, timing, log, people),
+        slack=slack,
         changed=changed,
         log=log,
         pick=pick,
         show_home=show_home,
     )
-    return SlackActing(surface, ActingDesk(rooms, begin), Orders(rooms, health, enable), HomeDesk(rooms))
+    replies = CommandReplies(context, health, enable)
+    return SlackActing(surface, InteractionHandler(context, begin), replies, HomeDesk(context))
 
 
 def undoable(incident: Incident) -> bool:

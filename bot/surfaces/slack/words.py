@@ -12,13 +12,12 @@ from bot.domain.node import Node
 from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.message import escaped
-from bot.surfaces.slack.order import VERBS as ORDERS
-from bot.surfaces.slack.order import Order, order_of
+from bot.surfaces.slack.subcommands import SUBCOMMANDS, Subcommand, subcommand_of
 
 MOST_NODES = 100
 MOST_UNKNOWN = 8  # sentences about names that are no nodes; the rest is counted
 LONGEST_REQUEST = 8000
-VERBS = ("check", *ORDERS, "help")
+VERBS = ("check", *SUBCOMMANDS, "help")
 
 HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
@@ -61,7 +60,7 @@ class Known(Protocol):
         ...
 
 
-def parse(text: str, known: Known) -> CheckRequest | HelpRequest | Order:
+def parse(text: str, known: Known) -> CheckRequest | HelpRequest | Subcommand:
     """Understand what follows `/zombie` or the mention."""
     if len(text) > LONGEST_REQUEST:
         return HelpRequest(f"That was {len(text)} characters long; {LONGEST_REQUEST} is the most I read.")
@@ -75,9 +74,9 @@ def parse(text: str, known: Known) -> CheckRequest | HelpRequest | Order:
         return HelpRequest(f"I do not know the command “{_quoted(words[0])}”.{meant}")
     if verb == "help":
         return HelpRequest()
-    if verb in ORDERS:
-        ordered = order_of(verb, words[1:])
-        return HelpRequest(ordered) if isinstance(ordered, str) else ordered
+    if verb in SUBCOMMANDS:
+        asked = subcommand_of(verb, words[1:])
+        return HelpRequest(asked) if isinstance(asked, str) else asked
     if not names:
         return HelpRequest("Which node? Say `/zombie check NODE`.")
     if len(names) > MOST_NODES:

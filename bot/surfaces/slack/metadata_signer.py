@@ -1,4 +1,4 @@
-"""What a dialog carries with it, sealed: whoever changes it is found out. No state is kept while a dialog is open."""
+"""What a dialog carries with it, signed, so that no state is kept while it is open and a change is noticed."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ LONGEST = 3000  # Slack's own limit on a view's private_metadata
 class Intent:
     """What a dialog is about.
 
-    Shape: `wish` is what the submission will ask for; `plans` are the digests' beginnings of the plans it showed, by
-    incident; `detail` what else the wish needs (`on` or `off` of the brake, an answer). `channel` is where whoever
-    opened it is answered, empty where they were in the App Home.
+    Shape: `action` is what its submission asks for. `plans` holds, by incident, the first digits of the digest of the
+    plan that the dialog showed. `detail` is what else the action needs (`on` or `off` for the brake, an answer).
+    `channel` is where the person who opened it is answered, empty where they were in the App Home.
     """
 
-    wish: str
+    action: str
     user: str
     plans: Mapping[str, str]
     channel: str = ""
@@ -29,24 +29,27 @@ class Intent:
     detail: str = ""
 
 
-class Seal:
-    """Seals and opens with a key that every program of this app has, before and after a restart."""
+class MetadataSigner:
+    """Signs and verifies with a key that every program of this app has, before and after a restart."""
 
     def __init__(self, secret: str) -> None:
         self._key = hashlib.sha256(b"zombie dialogs\n" + secret.encode()).digest()
 
-    def close(self, intent: Intent) -> str:
+    def sign(self, intent: Intent) -> str:
         """Return the intent as a dialog carries it."""
         body = json.dumps(asdict(intent), separators=(",", ":"), sort_keys=True)
         return f"{self._mac(body)}{body}"
 
-    def open(self, text: str) -> Intent | None:
-        """Return the intent; None where it is not one that was sealed here."""
+    def verify(self, text: str) -> Intent | None:
+        """Return the intent; None where it was not signed with this key."""
         mac, body = text[:64], text[64:]
         if len(text) > LONGEST or not hmac.compare_digest(mac.encode(), self._mac(body).encode()):
             return None
-        told: dict[str, Any] = json.loads(body)
-        return Intent(**told)
+        fields: dict[str, Any] = json.loads(body)
+        try:
+            return Intent(**fields)
+        except TypeError:  # an older version of the bot opened this dialog, with other fields
+            return None
 
     def _mac(self, body: str) -> str:
         return hmac.new(self._key, body.encode(), hashlib.sha256).hexdigest()
