@@ -86,7 +86,7 @@ class BlockActions:
         if not group:
             raise NothingProposed(UNKNOWN_BUTTON)
         await self._is_its_card(click, click.value)
-        plans = [each for each in group if each.state is State.PROPOSED and each.proposal is not None]
+        plans = [incident for incident in group if incident.state is State.PROPOSED and incident.proposal is not None]
         if not plans:
             for incident in group:
                 guards.is_undecided(incident)  # says who was first, or why there is nothing to decide
@@ -96,7 +96,9 @@ class BlockActions:
             raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie remediate {plans[0].id}")
         objection = await self._objection(click, shown) if click.action == APPROVE else ""
         words = [f"{len(plans) - len(shown)} more wait; decide them after these."] if plans[len(shown) :] else []
-        digests = {each.id: each.proposal.digest[:DIGEST] for each in shown if each.proposal is not None}
+        digests = {
+            incident.id: incident.proposal.digest[:DIGEST] for incident in shown if incident.proposal is not None
+        }
         await self._open(click, click.action, digests, shown, words, objection=objection)
 
     async def _objection(self, click: Click, plans: Sequence[Incident]) -> str:

@@ -34,7 +34,7 @@ I only look. Nothing on a node is changed by a check: what would help is done on
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """A wish to check nodes; `missing` names are no nodes of ours, and `unknown` are sentences about the first few."""
+    """A request to check nodes; `missing` counts the names that are no nodes, `unknown` explains the first few."""
 
     nodes: tuple[Node, ...]
     unknown: tuple[str, ...] = ()
@@ -43,7 +43,7 @@ class CheckRequest:
 
 @dataclass(frozen=True, slots=True)
 class HelpRequest:
-    """A wish for help, with a sentence about what was not understood."""
+    """A request for help, with a sentence about what was not understood."""
 
     sentence: str = ""
 

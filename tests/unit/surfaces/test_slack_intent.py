@@ -1,7 +1,8 @@
-"""What a dialog carries comes back as it was or not at all; what is typed and clicked is read without trust."""
+"""What a dialog carries comes back unchanged or not at all; what is typed and clicked is not trusted."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -34,6 +35,15 @@ def test_any_character_that_is_changed_breaks_the_signature(at: int, to: str) ->
     at %= len(signed)
     changed = signed[:at] + to + signed[at + 1 :]
     assert MetadataSigner("secret").verify(changed) == (INTENT if changed == signed else None)
+
+
+def test_intent_of_another_version_is_refused_and_not_an_error() -> None:
+    class Older(MetadataSigner):
+        def sign_fields(self, fields: dict[str, str]) -> str:
+            body = json.dumps(fields)
+            return f"{self._mac(body)}{body}"
+
+    assert MetadataSigner("secret").verify(Older("secret").sign_fields({"wish": "approve", "user": "U1"})) is None
 
 
 def test_as_many_plans_as_a_dialog_decides_fit_into_it() -> None:
