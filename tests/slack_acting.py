@@ -42,8 +42,8 @@ from bot.surfaces.slack.home import home_view
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster
-from bot.surfaces.slack.subcommands import CommandRequest
-from bot.surfaces.slack.words import HelpRequest, parse
+from bot.surfaces.slack.subcommands import CommandRequest, Subcommand
+from bot.surfaces.slack.words import parse
 from tests.scheduled_parts import CountingNode, Wire
 from tests.scheduled_stage import PLAYBOOK, Stage
 from tests.slack_acting_parts import FastWorld, Gone
@@ -93,6 +93,11 @@ class Theatre:
     def logged(self, event: str) -> list[dict[str, Any]]:
         lines = [json.loads(line) for line in self.log.getvalue().splitlines()]
         return [line for line in lines if line["event"] == event]
+
+    def take(self, request: CommandRequest) -> None:
+        asked = parse(request.text, self.stage)  # type: ignore[arg-type]
+        assert isinstance(asked, Subcommand), asked
+        self.begin(self.acting.orders.reply(request, asked), "subcommand")
 
     def changed(self, incident_id: str) -> None:
         self.begin(self._carry_on(incident_id), f"carry on {incident_id}")
@@ -243,12 +248,7 @@ async def theatre(
         async def home(user: str) -> None:
             await connection.publish_home(user, home_view(nodes, 0, 0, await it.acting.home.deeds(user)))
 
-        def take(request: CommandRequest) -> None:
-            asked = parse(request.text, stage)  # type: ignore[arg-type]
-            assert not isinstance(asked, HelpRequest), asked
-            it.begin(it.acting.orders.reply(request, asked), "subcommand")  # type: ignore[arg-type]
-
-        listen(connection.app, take, lambda user: it.begin(home(user), "home"), it.acting.clicks)
+        listen(connection.app, it, it.acting.callbacks, it.acting.clicks)
         assert await connection.start() == ""
         try:
             yield it

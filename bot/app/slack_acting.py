@@ -13,9 +13,9 @@ from bot.response.policy import Policy
 from bot.response.recorded import recorded
 from bot.response.responder import Responder
 from bot.surfaces.slack.calls import Timing
-from bot.surfaces.slack.command_replies import CommandReplies, EnablePagerDuty, Health
+from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.context import Notify, SlackContext
+from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.home_desk import HomeDesk
 from bot.surfaces.slack.listeners import InteractionHandler
@@ -25,17 +25,49 @@ from bot.surfaces.slack.surface import SlackSurface
 
 
 @dataclass(frozen=True, slots=True)
+class Callbacks:
+    """What Slack's parts ask of the service, each a method of it."""
+
+    begins: Callable[[Coroutine[Any, Any, None], str], None]
+    changed: Callable[[str], None]
+    show_home: Callable[[str], None]
+    picked: Callable[[str, str, str], Awaitable[object]] | None
+    enabled: Callable[[], Awaitable[str]] | None
+
+    def begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Run work in the background."""
+        self.begins(work, name)
+
+    def decided(self, incident_id: str) -> None:
+        """Tell the engine that something was decided."""
+        self.changed(incident_id)
+
+    def open(self, user: str) -> None:
+        """Show a person the App Home."""
+        self.show_home(user)
+
+    async def pick(self, incident_id: str, node: str, by: str) -> object:
+        """Put on record which node an alert means."""
+        return await self.picked(incident_id, node, by) if self.picked is not None else None
+
+    async def enable(self) -> str:
+        """Switch PagerDuty's webhook subscription on again."""
+        return await self.enabled() if self.enabled is not None else ""
+
+
+@dataclass(frozen=True, slots=True)
 class SlackActing:
     """What a service needs of it.
 
-    Shape: `surface` is for the engine; `clicks` goes to `listen`; `orders.reply` to the desk of checks as its `order`;
-    `home.deeds(user)` to `home_view`.
+    Shape: `surface` is for the engine; `clicks` and `callbacks` go to `listen`; `orders.reply` to the desk of checks as
+    its `order`; `home.deeds(user)` to `home_view`.
     """
 
     surface: SlackSurface
     clicks: InteractionHandler
     orders: CommandReplies
     home: HomeDesk
+    callbacks: Callbacks
 
 
 def slack_acting(
@@ -51,11 +83,10 @@ def slack_acting(
     begin: Callable[[Coroutine[Any, Any, None], str], None],
     changed: Callable[[str], None],
     waits_for: Callable[[str], str] = lambda incident_id: "",
-    show_home: Notify = lambda user: None,
+    show_home: Callable[[str], None] = lambda user: None,
     spot_of: Callable[[Incident], MessageTarget | None] = lambda incident: None,
     pick: Callable[[str, str, str], Awaitable[object]] | None = None,
-    health: Health = lambda: "",
-    enable: EnablePagerDuty | None = None,
+    enable: Callable[[], Awaitable[str]] | None = None,
 ) -> SlackActing:
     """Put it together.
 
@@ -68,6 +99,7 @@ def slack_acting(
     surface = SlackSurface(
         poster, outbox, ledger, policy, responder.book.find, undoable=undoable, waits_for=waits_for, spot_of=spot_of
     )
+    callbacks = Callbacks(begin, changed, show_home, pick, enable)
     context = SlackContext(
         responder=responder,
         policy=policy,
@@ -76,13 +108,13 @@ def slack_acting(
         people=people,
         ephemeral=Ephemeral(slack.calls, timing, log, people),
         slack=slack,
-        changed=changed,
+        notices=callbacks,
         log=log,
-        pick=pick,
-        show_home=show_home,
+        picker=callbacks if pick is not None else None,
     )
-    replies = CommandReplies(context, health, enable)
-    return SlackActing(surface, InteractionHandler(context, begin), replies, HomeDesk(context))
+    replies = CommandReplies(context, callbacks if enable is not None else None)
+    interactions = InteractionHandler(context, callbacks, callbacks)
+    return SlackActing(surface, interactions, replies, HomeDesk(context), callbacks)
 
 
 def undoable(incident: Incident) -> bool:

@@ -144,13 +144,13 @@ class BlockActions:
         """Record which node an alert means: that decides nothing, so every full member may say it."""
         incident = await self._find(click.block.removeprefix("pick-"))
         await self._is_its_card(click, group_of(incident))
-        if incident.node or self._context.pick is None:
+        if incident.node or self._context.picker is None:
             raise AlreadyDecided(f"It is {incident.node or 'not asked'} already.")
         if click.value not in options_of(incident):
             raise NothingProposed(UNKNOWN_BUTTON)
         await self._context.people.admit(click.person.user)
-        await self._context.pick(incident.id, click.value, click.person.by)
-        self._context.changed(incident.id)
+        await self._context.picker.pick(incident.id, click.value, click.person.by)
+        self._context.notices.decided(incident.id)
 
     async def _is_its_card(self, click: Click, group: str) -> None:
         """Do nothing for a click on the card itself. Raises: NothingProposed for a click on a copy of it."""

@@ -21,18 +21,10 @@ MOST_LISTED = 30
 _ORDER = (State.UNKNOWN, State.PROPOSED, State.ACTING, State.APPROVED, State.VERIFYING, State.TRIAGED, State.OPENED)
 
 
-class Health(Protocol):
-    """Says how the bot itself is."""
+class Subscription(Protocol):
+    """PagerDuty's webhook subscription, which can be switched on again."""
 
-    def __call__(self) -> str:
-        """Return it in one line; empty where there is nothing to say."""
-        ...
-
-
-class EnablePagerDuty(Protocol):
-    """Switches PagerDuty's webhook subscription on again."""
-
-    async def __call__(self) -> str:
+    async def enable(self) -> str:
         """Do it, and return what came of it as a sentence."""
         ...
 
@@ -40,15 +32,12 @@ class EnablePagerDuty(Protocol):
 class CommandReplies:
     """Does what a subcommand asks for, and answers in private.
 
-    Shape: `enable` is None where the bot does not talk to PagerDuty.
+    Shape: `pagerduty` is None where the bot does not talk to PagerDuty.
     """
 
-    def __init__(
-        self, context: SlackContext, health: Health = lambda: "", enable: EnablePagerDuty | None = None
-    ) -> None:
+    def __init__(self, context: SlackContext, pagerduty: Subscription | None = None) -> None:
         self._context = context
-        self._health = health
-        self._enable = enable
+        self._subscription = pagerduty
 
     async def reply(self, request: CommandRequest, asked: Subcommand) -> None:
         """Do what was asked, and answer the person in private."""
@@ -79,20 +68,20 @@ class CommandReplies:
                 return BRAKE_WORDS["on" if asked.on else "off"]
             if asked.verb == "cancel":
                 await self._context.responder.cancel(asked.incident, approval)
-                self._context.changed(asked.incident)
+                self._context.notices.decided(asked.incident)
                 return f"Incident {asked.incident} is cancelled."
             opened = await self._context.responder.undo(asked.incident, approval)
         except Refused as no:
             raise _OnRecord(no) from no
-        self._context.changed(opened.id)
+        self._context.notices.decided(opened.id)
         return f"Proposed as incident {opened.id}; somebody else has to approve it."
 
     async def _pagerduty(self, approval: Approval) -> str:
         is_named(self._context.policy, approval)
-        if self._enable is None:
+        if self._subscription is None:
             return "The bot does not talk to PagerDuty: PAGERDUTY_API_TOKEN is not set."
         self._context.log("subscription_wanted", by=approval.by)
-        return one_line(await self._enable(), 500)
+        return one_line(await self._subscription.enable(), 500)
 
     async def _status(self) -> str:
         summaries = await self._context.ledger.incidents(only_open=True)
@@ -106,7 +95,7 @@ class CommandReplies:
             words.append(f"The brake is on: {braked.by} pulled it at {braked.at:%H:%M} UTC: {one_line(pulled.reason)}")
         else:
             words.append("The brake is off.")
-        return "\n".join([*words, self._health()]).strip()
+        return "\n".join(words)
 
     async def _policy(self, person: Person, asked: Subcommand) -> str:
         user = asked.person

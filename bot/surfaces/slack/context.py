@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -28,36 +28,31 @@ from bot.response.policy import Policy
 from bot.response.responder import Responder
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral, refusal_words
-from bot.surfaces.slack.people import People, Person, Workspace
+from bot.surfaces.slack.people import People, Person
 from bot.surfaces.slack.surface import SlackSurface
 
 
-class Notify(Protocol):
-    """Told the id of an incident that has changed, or of a person whose App Home has."""
+class DecisionListener(Protocol):
+    """Hears of each incident about which something was decided here."""
 
-    def __call__(self, changed: str, /) -> object:
-        """Take note; returns at once."""
+    def decided(self, incident_id: str, /) -> None:
+        """Take note, so that the incident goes on at once."""
         ...
 
 
-class PickNode(Protocol):
-    """Records which node an alert means."""
+class NodePicker(Protocol):
+    """Takes a person's word for which node an alert means."""
 
-    def __call__(self, incident_id: str, node: str, by: str, /) -> Awaitable[object]:
-        """Record it. Raises: Refused, LedgerError."""
+    async def pick(self, incident_id: str, node: str, by: str, /) -> object:
+        """Put it on record. Raises: InventoryError, UnknownIncident, ImpossibleEvent, LedgerError."""
         ...
-
-
-def _nobody(changed: str) -> None:
-    """Tell nobody."""
 
 
 @dataclass(frozen=True, slots=True)
 class SlackContext:
     """The parts of the bot that decisions made in Slack use.
 
-    Shape: `changed` hears of each incident that was decided, so that the engine goes on at once; `show_home` of each
-    person whose App Home is out of date. `pick` is None where no alert ever asks which node it means.
+    Shape: `picker` is None where no alert ever asks which node it means.
     """
 
     responder: Responder
@@ -67,25 +62,20 @@ class SlackContext:
     people: People
     ephemeral: Ephemeral
     slack: SlackConnection
-    changed: Notify
+    notices: DecisionListener
     log: Log
-    pick: PickNode | None = None
-    show_home: Notify = _nobody
+    picker: NodePicker | None = None
 
     async def find(self, incident_id: str) -> Incident:
         """Return an incident as it stands. Raises: UnknownIncident, LedgerError."""
         return await self.responder.book.find(incident_id)
-
-    def workspace(self) -> Workspace:
-        """Return the workspace that this bot is installed in."""
-        return self.slack.workspace
 
     def is_of_ours(self, person: Person) -> None:
         """Do nothing for what comes from our own workspace.
 
         Raises: NotAnApprover when a person, or the payload that names them, is from another workspace.
         """
-        ours = self.workspace()
+        ours = self.slack.workspace
         if not ours.is_ours(person.team, person.enterprise) or (
             person.home and not ours.is_ours(person.home, person.enterprise)
         ):

@@ -28,7 +28,7 @@ class HomeDesk:
 
         Raises: LedgerError when the record cannot be asked.
         """
-        ours = self._rooms.workspace()
+        ours = self._rooms.slack.workspace
         person = Person(user, ours.team, ours.enterprise)
         open_ones = await self._rooms.ledger.incidents(only_open=True)
         braked = await self._rooms.ledger.braked()

@@ -13,7 +13,7 @@ from bot.domain.safe_text import one_line
 from bot.surfaces.slack.block_actions import BlockActions, Click, click_of
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.subcommands import CommandRequest
-from bot.surfaces.slack.view_submissions import Submission, ViewSubmissions, submission_of
+from bot.surfaces.slack.view_submissions import AppHome, Submission, ViewSubmissions, submission_of
 
 REMEMBERED = 2000
 _MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
@@ -21,44 +21,36 @@ _LINK = re.compile(r"<(?:https?://[^|>]*\|)([^>]*)>")  # Slack turns names like 
 _ANY = re.compile(r".*", re.DOTALL)
 
 
-class Begin(Protocol):
-    """Has work done in the background, logs its failure, and waits for it when the bot stops."""
+class Background(Protocol):
+    """Runs work that nobody waits for; logs its failure, and finishes it when the bot stops."""
 
-    def __call__(self, work: Coroutine[Any, Any, None], name: str, /) -> None:
+    def begin(self, work: Coroutine[Any, Any, None], name: str, /) -> None:
         """Begin it; returns at once."""
         ...
 
 
-class TakeRequest(Protocol):
-    """Handles what a person typed."""
+class CommandSink(Protocol):
+    """Takes what people type."""
 
-    def __call__(self, request: CommandRequest, /) -> None:
-        """Begin to handle it; returns at once."""
-        ...
-
-
-class OpenHome(Protocol):
-    """Shows a person the App Home."""
-
-    def __call__(self, user: str, /) -> None:
-        """Begin to show it; returns at once."""
+    def take(self, request: CommandRequest, /) -> None:
+        """Begin to handle a request; returns at once."""
         ...
 
 
 class InteractionHandler:
     """Takes clicks and dialogs, and has each handled once in the background."""
 
-    def __init__(self, context: SlackContext, begin: Begin) -> None:
+    def __init__(self, context: SlackContext, home: AppHome, background: Background) -> None:
         self._context = context
-        self._begin = begin
+        self._background = background
         self._block_actions = BlockActions(context)
-        self._view_submissions = ViewSubmissions(context)
+        self._view_submissions = ViewSubmissions(context, home)
         self._seen: OrderedDict[str, None] = OrderedDict()
 
     def clicked(self, click: Click) -> None:
         """Begin to handle a click; returns at once. A second delivery of it is ignored."""
         if self._is_new(click.key):
-            self._begin(self._block_actions.handle(click), f"click {one_line(click.action, 40)}")
+            self._background.begin(self._block_actions.handle(click), f"click {one_line(click.action, 40)}")
 
     def submitted(self, submission: Submission) -> Mapping[str, str]:
         """Begin to handle a dialog; return the errors that it shows instead of closing, by block."""
@@ -66,9 +58,9 @@ class InteractionHandler:
         if self._is_new(submission.key):
             if refusal is not None:
                 noted = self._context.note("decide", submission.person.by, refusal)
-                self._begin(noted, "note of a refusal")
+                self._background.begin(noted, "note of a refusal")
             else:
-                self._begin(self._view_submissions.handle(submission), "submission")
+                self._background.begin(self._view_submissions.handle(submission), "submission")
         return errors
 
     def _is_new(self, key: str) -> bool:
@@ -80,13 +72,13 @@ class InteractionHandler:
         return True
 
 
-def listen(app: AsyncApp, take: TakeRequest, home: OpenHome, interactions: InteractionHandler | None = None) -> None:
-    """Bind the bot's listeners; without `interactions` clicks and dialogs are not taken."""
+def listen(app: AsyncApp, commands: CommandSink, home: AppHome, interactions: InteractionHandler) -> None:
+    """Bind the bot's listeners."""
 
     @app.command("/zombie")
     async def command(ack: Any, body: Mapping[str, Any]) -> None:
         await ack()
-        take(_command(body))
+        commands.take(_command(body))
 
     @app.event("app_mention")
     async def mention(ack: Any, body: Mapping[str, Any]) -> None:
@@ -94,16 +86,13 @@ def listen(app: AsyncApp, take: TakeRequest, home: OpenHome, interactions: Inter
         event = body["event"]
         if event.get("bot_id") or event.get("subtype") or not event.get("user"):
             return  # never talk to bots, least of all to ourselves
-        take(_mention(body, event))
+        commands.take(_mention(body, event))
 
     @app.event("app_home_opened")
     async def opened(ack: Any, event: Mapping[str, Any]) -> None:
         await ack()
         if event.get("tab", "home") == "home" and event.get("user"):
-            home(str(event["user"]))
-
-    if interactions is None:
-        return
+            home.open(str(event["user"]))
 
     @app.action(_ANY)  # also buttons that are on no card of ours: the person is told so
     async def click(ack: Any, body: Mapping[str, Any]) -> None:

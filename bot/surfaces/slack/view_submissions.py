@@ -9,7 +9,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 from bot.domain.approval import Approval
 from bot.domain.errors import LedgerError, NothingProposed, PlanChanged, ReasonMissing, Refused, UnknownIncident
@@ -43,11 +43,20 @@ class Submission:
     reason: str
 
 
+class AppHome(Protocol):
+    """Shows people the App Home."""
+
+    def open(self, user: str, /) -> None:
+        """Begin to bring a person's App Home up to date; returns at once."""
+        ...
+
+
 class ViewSubmissions:
     """Handles submissions."""
 
-    def __init__(self, context: SlackContext) -> None:
+    def __init__(self, context: SlackContext, home: AppHome) -> None:
         self._context = context
+        self._home = home
         self._locks: dict[str, asyncio.Lock] = {}
 
     def objection(self, submission: Submission) -> tuple[Mapping[str, str], Refused | None]:
@@ -69,7 +78,7 @@ class ViewSubmissions:
         async with self._context.answering(intent.action, submission.person, intent.channel, intent.thread_ts, about):
             await self._decide(intent, submission, reason)
         if not intent.channel:  # it was decided in the App Home, which shows what waits
-            self._context.show_home(submission.person.user)
+            self._home.open(submission.person.user)
 
     async def _decide(self, intent: Intent, submission: Submission, reason: str) -> None:
         if intent.action == APPROVE:
@@ -123,7 +132,7 @@ class ViewSubmissions:
                 except (Refused, UnknownIncident) as no:
                     return refusal_words(no)
                 finally:
-                    self._context.changed(incident_id)
+                    self._context.notices.decided(incident_id)
 
         answers = await asyncio.gather(
             *(refusal_of(incident_id) for incident_id in intent.plans), return_exceptions=True
@@ -153,7 +162,7 @@ class ViewSubmissions:
 
     async def _undo(self, incident_id: str, approval: Approval) -> None:
         opened = await self._context.responder.undo(incident_id, approval)
-        self._context.changed(opened.id)
+        self._context.notices.decided(opened.id)
 
     async def _brake(self, intent: Intent, approval: Approval) -> None:
         try:
