@@ -42,8 +42,7 @@ from bot.surfaces.slack.home import home_view
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster
-from bot.surfaces.slack.subcommands import CommandRequest, Subcommand
-from bot.surfaces.slack.words import parse
+from bot.surfaces.slack.requests import CommandRequest, Subcommand, parse
 from tests.scheduled_parts import CountingNode, Wire
 from tests.scheduled_stage import PLAYBOOK, Stage
 from tests.slack_acting_parts import FastWorld, Gone

@@ -14,7 +14,7 @@ from bot.response.guards import is_named
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.subcommands import CommandRequest, Subcommand, is_user_id
+from bot.surfaces.slack.requests import CommandRequest, Subcommand, is_user_id
 from bot.surfaces.slack.view_submissions import BRAKE_WORDS
 
 MOST_LISTED = 30

@@ -12,8 +12,8 @@ from bot.domain.safe_text import safe
 from bot.surfaces.slack.calls import Calls, Delivered, Outcome, RetryLater, Timing
 from bot.surfaces.slack.message import SECTION, TEXT, Message, clipped, escaped, paragraph
 from bot.surfaces.slack.people import People
+from bot.surfaces.slack.requests import CommandRequest
 from bot.surfaces.slack.rich import slack_user
-from bot.surfaces.slack.subcommands import CommandRequest
 
 TRIES = 4  # nobody waits longer than that for an answer
 NOT_THERE = frozenset({"user_not_in_channel", "channel_not_found", "not_in_channel", "is_archived"})

@@ -12,7 +12,7 @@ from slack_bolt.async_app import AsyncApp
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.block_actions import BlockActions, Click, click_of
 from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.subcommands import CommandRequest
+from bot.surfaces.slack.requests import CommandRequest
 from bot.surfaces.slack.view_submissions import AppHome, Submission, ViewSubmissions, submission_of
 
 REMEMBERED = 2000

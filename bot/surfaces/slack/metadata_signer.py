@@ -43,7 +43,7 @@ class MetadataSigner:
     def verify(self, text: str) -> Intent | None:
         """Return the intent; None where it was not signed with this key."""
         mac, body = text[:64], text[64:]
-        if len(text) > LONGEST or not hmac.compare_digest(mac.encode(), self._mac(body).encode()):
+        if len(text) > LONGEST or not hmac.compare_digest(_bytes(mac), _bytes(self._mac(body))):
             return None
         fields: dict[str, Any] = json.loads(body)
         try:
@@ -52,4 +52,8 @@ class MetadataSigner:
             return None
 
     def _mac(self, body: str) -> str:
-        return hmac.new(self._key, body.encode(), hashlib.sha256).hexdigest()
+        return hmac.new(self._key, _bytes(body), hashlib.sha256).hexdigest()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")  # JSON may carry half a surrogate pair, which is no reason to fail

@@ -1,7 +1,7 @@
-"""Former place of names of `subcommands`."""
+"""Former place of names of `requests`."""
 
-from bot.surfaces.slack.subcommands import Subcommand as Subcommand
-from bot.surfaces.slack.subcommands import subcommand_of as subcommand_of
+from bot.surfaces.slack.requests import Subcommand as Subcommand
+from bot.surfaces.slack.requests import subcommand_of as subcommand_of
 
 Order = Subcommand
 order_of = subcommand_of

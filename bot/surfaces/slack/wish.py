@@ -1,5 +1,5 @@
-"""Former place of names of `subcommands`."""
+"""Former place of names of `requests`."""
 
-from bot.surfaces.slack.subcommands import CommandRequest as CommandRequest
+from bot.surfaces.slack.requests import CommandRequest as CommandRequest
 
 Wish = CommandRequest

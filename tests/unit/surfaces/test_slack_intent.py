@@ -6,13 +6,13 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.surfaces.slack.block_actions import click_of
 from bot.surfaces.slack.metadata_signer import LONGEST, Intent, MetadataSigner
 from bot.surfaces.slack.people import Workspace
-from bot.surfaces.slack.subcommands import Subcommand, subcommand_of
+from bot.surfaces.slack.requests import Subcommand, subcommand_of
 from bot.surfaces.slack.view_submissions import submission_of
 
 KEYS = (
@@ -30,6 +30,8 @@ def test_signed_by_one_program_is_taken_by_another_of_the_same_app_only() -> Non
 
 
 @given(st.integers(0, 400), st.characters())
+@example(0, "\ud800")
+@example(100, "\ud800")
 def test_any_character_that_is_changed_breaks_the_signature(at: int, to: str) -> None:
     signed = MetadataSigner("secret").sign(INTENT)
     at %= len(signed)
