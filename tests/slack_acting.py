@@ -40,11 +40,10 @@ from bot.surfaces.slack.card import card
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.home import home_view
 from bot.surfaces.slack.listeners import listen
-from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.requests import CommandRequest, Subcommand, parse
 from bot.surfaces.slack.tokens import SlackTokens
-from bot.surfaces.slack.wish import Wish
-from bot.surfaces.slack.words import HelpRequest, parse
 from tests.scheduled_parts import CountingNode, Wire
 from tests.scheduled_stage import PLAYBOOK, Stage
 from tests.slack_acting_parts import FastWorld, Gone
@@ -95,6 +94,11 @@ class Theatre:
         lines = [json.loads(line) for line in self.log.getvalue().splitlines()]
         return [line for line in lines if line["event"] == event]
 
+    def take(self, request: CommandRequest) -> None:
+        asked = parse(request.text, self.stage)  # type: ignore[arg-type]
+        assert isinstance(asked, Subcommand), asked
+        self.begin(self.acting.orders.reply(request, asked), "subcommand")
+
     def changed(self, incident_id: str) -> None:
         self.begin(self._carry_on(incident_id), f"carry on {incident_id}")
 
@@ -128,7 +132,7 @@ class Theatre:
         """Have somebody's check come to a proposal for each node, and return the card that offers it."""
         opening = Opening("slack", f"{ONCALL}/-/{key}", f"slack:{TEAM}/{asked_by}", "check", PLAYBOOK.name)
         verdicts = [self.stage.verdict(node) for node in nodes]
-        await self.poster.owe(opening.group, CARD, Spot(ONCALL), card([], verdicts, asked_by))
+        await self.poster.enqueue(opening.group, CARD, MessageTarget(ONCALL), card([], verdicts, asked_by))
         for verdict in verdicts:
             name, node = opening.incident(verdict.node), self.stage.nodes[verdict.node]
             await self.ledger.append(name, 0, opening.received(verdict.node), opening.by)
@@ -244,12 +248,7 @@ async def theatre(
         async def home(user: str) -> None:
             await connection.publish_home(user, home_view(nodes, 0, 0, await it.acting.home.deeds(user)))
 
-        def take(wish: Wish) -> None:
-            asked = parse(wish.text, stage)  # type: ignore[arg-type]
-            assert not isinstance(asked, HelpRequest), asked
-            it.begin(it.acting.orders.see_through(wish, asked), "order")  # type: ignore[arg-type]
-
-        listen(connection.app, take, lambda user: it.begin(home(user), "home"), it.acting.clicks)
+        listen(connection.app, it, it.acting.callbacks, it.acting.clicks)
         assert await connection.start() == ""
         try:
             yield it

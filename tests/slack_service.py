@@ -33,7 +33,7 @@ from bot.sources import SOURCES, settings_of
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
 from bot.surfaces.member import SurfaceMember
-from bot.surfaces.slack.timing import Timing
+from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.tokens import SlackTokens
 from tests.unit.surfaces.verdicts import FOUNDING
 

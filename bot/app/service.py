@@ -155,7 +155,7 @@ class Service:
         self.address = await self._web.start()
         self._journal.log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._books.runner)
         await note_policy(self._acting.policy, self._books.ledger, self._journal.log)
-        listen(self._slack.app, self._desk.take, self._open_home, self._deeds.clicks)
+        listen(self._slack.app, self._desk, self._deeds.callbacks, self._deeds.clicks)
         self._engine.start()  # what was approved is carried on, whether Slack can be reached or not
         self._alerts.start()
         if self._pagerduty is not None:

@@ -1,4 +1,4 @@
-"""Acting in Slack, put together: the surface that shows incidents, and the desks that take clicks and orders."""
+"""Acting in Slack, put together: the surface that shows incidents, and what takes clicks and subcommands."""
 
 from __future__ import annotations
 
@@ -7,35 +7,67 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.domain.contracts import ActingLedger, Outbox
+from bot.domain.contracts import ActingLedger, Log, Outbox
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 from bot.response.recorded import recorded
 from bot.response.responder import Responder
-from bot.surfaces.slack.acting_desk import ActingDesk
-from bot.surfaces.slack.acting_rooms import ActingRooms
-from bot.surfaces.slack.answers import Answers
+from bot.surfaces.slack.calls import Timing
+from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.home_desk import HomeDesk
-from bot.surfaces.slack.orders import Orders
-from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.listeners import InteractionHandler
+from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.surface import SlackSurface
-from bot.surfaces.slack.timing import Timing
+
+
+@dataclass(frozen=True, slots=True)
+class Callbacks:
+    """What Slack's parts ask of the service, each a method of it."""
+
+    begins: Callable[[Coroutine[Any, Any, None], str], None]
+    changed: Callable[[str], None]
+    show_home: Callable[[str], None]
+    picked: Callable[[str, str, str], Awaitable[object]] | None
+    enabled: Callable[[], Awaitable[str]] | None
+
+    def begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Run work in the background."""
+        self.begins(work, name)
+
+    def decided(self, incident_id: str) -> None:
+        """Tell the engine that something was decided."""
+        self.changed(incident_id)
+
+    def open(self, user: str) -> None:
+        """Show a person the App Home."""
+        self.show_home(user)
+
+    async def pick(self, incident_id: str, node: str, by: str) -> object:
+        """Put on record which node an alert means."""
+        return await self.picked(incident_id, node, by) if self.picked is not None else None
+
+    async def enable(self) -> str:
+        """Switch PagerDuty's webhook subscription on again."""
+        return await self.enabled() if self.enabled is not None else ""
 
 
 @dataclass(frozen=True, slots=True)
 class SlackActing:
     """What a service needs of it.
 
-    Shape: `surface` is for the engine; `clicks` goes to `listen` as its hands; `orders.see_through` to the desk of
-    checks as its `order`; `home.deeds(user)` to `home_view`.
+    Shape: `surface` is for the engine; `clicks` and `callbacks` go to `listen`; `orders.reply` to the desk of checks as
+    its `order`; `home.deeds(user)` to `home_view`.
     """
 
     surface: SlackSurface
-    clicks: ActingDesk
-    orders: Orders
+    clicks: InteractionHandler
+    orders: CommandReplies
     home: HomeDesk
+    callbacks: Callbacks
 
 
 def slack_acting(
@@ -46,15 +78,14 @@ def slack_acting(
     policy: Policy,
     responder: Responder,
     timing: Timing,
-    log: Callable[..., None],
+    log: Log,
     *,
     begin: Callable[[Coroutine[Any, Any, None], str], None],
     changed: Callable[[str], None],
     waits_for: Callable[[str], str] = lambda incident_id: "",
     show_home: Callable[[str], None] = lambda user: None,
-    spot_of: Callable[[Incident], Spot | None] = lambda incident: None,
+    spot_of: Callable[[Incident], MessageTarget | None] = lambda incident: None,
     pick: Callable[[str, str, str], Awaitable[object]] | None = None,
-    health: Callable[[], str] = lambda: "",
     enable: Callable[[], Awaitable[str]] | None = None,
 ) -> SlackActing:
     """Put it together.
@@ -64,28 +95,26 @@ def slack_acting(
     card of an alert belongs that did not come by Slack; `pick(incident_id, node, by)` records which node is meant;
     `enable` has PagerDuty's webhook subscription switched on again.
     """
-    find = responder.book.find
     people = slack.people(policy.approver_groups)
     surface = SlackSurface(
-        poster, outbox, ledger, policy, find, undoable=undoable, waits_for=waits_for, spot_of=spot_of
+        poster, outbox, ledger, policy, responder.book.find, undoable=undoable, waits_for=waits_for, spot_of=spot_of
     )
-    rooms = ActingRooms(
+    callbacks = Callbacks(begin, changed, show_home, pick, enable)
+    context = SlackContext(
         responder=responder,
         policy=policy,
         ledger=ledger,
-        find=find,
         surface=surface,
         people=people,
-        answers=Answers(slack.calls, people, timing, log),
-        seal=slack.seal,
-        workspace=lambda: slack.workspace,
-        open_dialog=slack.open_dialog,
-        changed=changed,
+        ephemeral=Ephemeral(slack.calls, timing, log, people),
+        slack=slack,
+        notices=callbacks,
         log=log,
-        pick=pick,
-        show_home=show_home,
+        picker=callbacks if pick is not None else None,
     )
-    return SlackActing(surface, ActingDesk(rooms, begin), Orders(rooms, health, enable), HomeDesk(rooms))
+    replies = CommandReplies(context, callbacks if enable is not None else None)
+    interactions = InteractionHandler(context, callbacks, callbacks)
+    return SlackActing(surface, interactions, replies, HomeDesk(context), callbacks)
 
 
 def undoable(incident: Incident) -> bool:

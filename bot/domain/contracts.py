@@ -62,6 +62,15 @@ class ClusterApi(Protocol):
 
 Clock: TypeAlias = Callable[[], datetime]
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+Seconds: TypeAlias = Callable[[], float]  # a clock that only goes forward, such as time.monotonic
+
+
+class Log(Protocol):
+    """Takes the lines of a log."""
+
+    def __call__(self, event: str, **fields: Any) -> None:
+        """Write one line."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)

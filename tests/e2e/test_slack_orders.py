@@ -47,7 +47,7 @@ async def test_status_lists_what_is_open_and_the_brake(slack: SlackWorkspace, it
     await slack.say("carol", "oncall-gpu", "/zombie brake on a rollout")
     await it.told("carol", "NotAnApprover")
     await slack.say("bob", "oncall-gpu", "/zombie brake on a rollout")
-    await it.told("bob", "The brake is on: nothing that has not begun begins.")
+    await it.told("bob", "The brake is on: nothing new begins.")
     await slack.say("carol", "oncall-gpu", "/zombie status")
     told = await it.told("carol", "1 open incidents.")
     assert f"node-1: proposed, leaked-memory-cgroups — {await only(it)}" in told.text
@@ -64,7 +64,7 @@ async def test_cancel_is_for_whoever_asked_and_approvers(slack: SlackWorkspace, 
     await slack.say("carol", "oncall-gpu", f"/zombie cancel {incident} no")
     await it.told("carol", "NotAnApprover")
     await slack.say("alice", "oncall-gpu", f"/zombie cancel {incident} asked for the wrong node")
-    assert (await it.told("alice", "called off")).text == f"Incident {incident} is called off."
+    assert (await it.told("alice", "is cancelled")).text == f"Incident {incident} is cancelled."
     card = await it.card("Cancelled: node-1")
     assert "asked for the wrong node" in card.text
     assert '"approve"' not in json.dumps(card.blocks)

@@ -140,7 +140,7 @@ async def test_person_who_cannot_be_asked_about_is_not_let_in(slack: SlackWorksp
     slack.faults.error("users.info", "user_not_found")
     await slack.submit("bob", view, {"reason": "yes"})
     told = await it.told("bob", "CannotTell")
-    assert told.text == "CannotTell: Who you are could not be asked of Slack (user_not_found). Try again."
+    assert told.text == "CannotTell: Slack did not say who you are (user_not_found). Try again."
     await it.decided_nothing()
 
 
@@ -175,7 +175,7 @@ async def test_record_that_is_gone_decides_nothing(slack: SlackWorkspace, it: Th
     view = await it.dialog("bob", offer)
     it.ledger.is_gone = True
     await slack.submit("bob", view, {"reason": "yes"})
-    sentence = "CannotTell: The record cannot be written or read now, so nothing was decided. Try again."
+    sentence = "CannotTell: The ledger cannot be read or written now, so nothing was decided. Try again."
     assert (await it.told("bob", "CannotTell")).text == sentence
     await slack.click("bob", offer, "approve")
     it.ledger.is_gone = False

@@ -1,4 +1,4 @@
-"""One call to Slack, and what its answer means for the message, as a value.
+"""Calls to Slack that send or edit a message, what each answer means, and how long each wait may take.
 
 Errors: https://docs.slack.dev/reference/methods/chat.postMessage, …/chat.update, and
 https://docs.slack.dev/interactivity/handling-user-interaction for a command's own address.
@@ -7,6 +7,7 @@ https://docs.slack.dev/interactivity/handling-user-interaction for a command's o
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
@@ -15,55 +16,83 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.domain.contracts import Seconds
 from bot.domain.post import Place
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.message import Message
 
-# Wordings that Slack will never take, however often.
+# Slack will never take this wording, however often it is sent.
 WORDING = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "no_text"})
-# The message to edit, or the thread to post into, is not there any more, or not ours.
+# The message to edit, or the thread to post into, is not there any more, or is not ours.
 GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "thread_not_found"})
 # We may not write in that channel.
-NO_ENTRY = frozenset({"channel_not_found", "not_in_channel", "is_archived", "restricted_action", "no_permission"})
+NO_ACCESS = frozenset({"channel_not_found", "not_in_channel", "is_archived", "restricted_action", "no_permission"})
 
 
 @dataclass(frozen=True, slots=True)
-class Stands:
-    """Slack has it; `place` is where, and None where it was said to one person alone."""
+class Timing:
+    """Every wait, in seconds; a test hands in shorter ones.
+
+    Shape: a call that failed is tried again after `first_pause`, then after twice as long each time, up to
+    `longest_pause`; Slack's Retry-After counts above both. Progress is edited every `edit_every` at most. The spans are
+    those over which Slack counts edits, and posts to one channel. `posts_apart` is the distance between alerts' posts
+    to one channel. `sweep_every` is how often the outbox is searched for posts that nobody sends. `drain` is for
+    readings that run when the bot is told to stop, `post_drain` for posting their verdicts; together they stay within
+    the 30 s that Kubernetes gives.
+    """
+
+    clock: Seconds = time.monotonic
+    call_limit: float = 12.0
+    first_pause: float = 0.5
+    longest_pause: float = 30.0
+    edit_every: float = 2.0
+    edits_span: float = 60.0
+    posts_span: float = 3.5
+    posts_apart: float = 1.2
+    ping_every: float = 10.0
+    sweep_every: float = 5.0
+    drain: float = 17.0
+    post_drain: float = 5.0
+    hang_up: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """Slack has the message; `place` is where, None where only one person sees it."""
 
     place: Place | None = None
 
 
 @dataclass(frozen=True, slots=True)
-class Later:
-    """Slack could not be reached, or was not up to it: try again, not before `seconds` where Slack said so."""
+class RetryLater:
+    """Slack could not be reached, or could not do it now: try again after `seconds`, where Slack named them."""
 
     error: str
     seconds: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class Rejected:
     """Slack will never take this wording."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
-class Gone:
-    """What was to be edited or answered is not there any more."""
+class MessageGone:
+    """The message to edit, or the thread to answer in, is not there any more."""
 
     error: str
 
 
 @dataclass(frozen=True, slots=True)
-class NoEntry:
+class NoAccess:
     """The bot may not write there."""
 
     error: str
 
 
-Outcome: TypeAlias = Stands | Later | Refused | Gone | NoEntry
+Outcome: TypeAlias = Delivered | RetryLater | Rejected | MessageGone | NoAccess
 
 
 class Web(Protocol):
@@ -75,7 +104,7 @@ class Web(Protocol):
 
 
 class Calls:
-    """The calls that put messages where they belong; each ends within `limit_seconds`."""
+    """Posts, edits and answers; each call ends within `limit_seconds`."""
 
     def __init__(self, client: AsyncWebClient, web: Web, limit_seconds: float) -> None:
         self._client = client
@@ -83,7 +112,7 @@ class Calls:
         self._limit = limit_seconds
 
     async def post(self, channel: str, thread_ts: str, message: Message) -> Outcome:
-        """Put a new message into a channel, or into a thread of it."""
+        """Post a new message in a channel, or in a thread there."""
         body = _body(message) | ({"thread_ts": thread_ts} if thread_ts else {})
         body |= {"reply_broadcast": True} if thread_ts and message.broadcast else {}
         call = self._client.chat_postMessage(
@@ -92,12 +121,12 @@ class Calls:
         return await self._made(call)
 
     async def edit(self, place: Place, message: Message) -> Outcome:
-        """Give a message that stands another wording."""
-        body = {"blocks": [], **_body(message)}  # an empty list takes the blocks of the wording before away
+        """Replace the text and the blocks of a posted message."""
+        body = {"blocks": [], **_body(message)}  # an empty list removes the old blocks
         return await self._made(self._client.chat_update(channel=place.channel, ts=place.ts, link_names=False, **body))
 
-    async def whisper(self, channel: str, user: str, thread_ts: str, message: Message) -> Outcome:
-        """Say something to one person in a channel."""
+    async def post_ephemeral(self, channel: str, user: str, thread_ts: str, message: Message) -> Outcome:
+        """Post a message in a channel that only one person sees."""
         body = _body(message) | ({"thread_ts": thread_ts} if thread_ts else {})
         return await self._made(self._client.chat_postEphemeral(channel=channel, user=user, link_names=False, **body))
 
@@ -108,12 +137,12 @@ class Calls:
             async with asyncio.timeout(self._limit):
                 status, headers = await self._web(url, body)
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
-            return Later(one_line(repr(error)))
+            return RetryLater(one_line(repr(error)))
         if status < 300:
-            return Stands()
+            return Delivered()
         if status == 429 or status >= 500:
-            return Later(f"http_{status}", _retry_after(headers))
-        return Refused(f"http_{status}") if status == 400 else Gone(f"http_{status}")
+            return RetryLater(f"http_{status}", _retry_after(headers))
+        return Rejected(f"http_{status}") if status == 400 else MessageGone(f"http_{status}")
 
     async def _made(self, call: Awaitable[Any]) -> Outcome:
         try:
@@ -121,10 +150,10 @@ class Calls:
                 answer = await call
         except SlackApiError as error:
             return _refusal(error)
-        # ValueError: an answer of 200 that is no JSON, from something that stands between us and Slack.
+        # ValueError: a 200 without JSON, from a proxy between us and Slack.
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
-            return Later(one_line(repr(error)))
-        return Stands(Place(str(answer["channel"]), str(answer["ts"])) if answer.get("ts") else None)
+            return RetryLater(one_line(repr(error)))
+        return Delivered(Place(str(answer["channel"]), str(answer["ts"])) if answer.get("ts") else None)
 
 
 def error_name(error: SlackApiError) -> str:
@@ -135,18 +164,18 @@ def error_name(error: SlackApiError) -> str:
 
 
 def retry_after(error: SlackApiError) -> float:
-    """Return how many seconds Slack asks to wait, 0 where it does not say."""
+    """Return how many seconds Slack asks us to wait, 0 where it does not say."""
     return _retry_after(getattr(error.response, "headers", {}))
 
 
 def _refusal(error: SlackApiError) -> Outcome:
     name = error_name(error)
     if getattr(error.response, "status_code", 200) == 429 or name in ("ratelimited", "rate_limited"):
-        return Later(name, max(1.0, retry_after(error)))
-    for names, meaning in ((WORDING, Refused), (GONE, Gone), (NO_ENTRY, NoEntry)):
+        return RetryLater(name, max(1.0, retry_after(error)))
+    for names, meaning in ((WORDING, Rejected), (GONE, MessageGone), (NO_ACCESS, NoAccess)):
         if name in names:
             return meaning(name)
-    return Later(name)
+    return RetryLater(name)
 
 
 def _body(message: Message) -> dict[str, Any]:

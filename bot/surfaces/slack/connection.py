@@ -1,4 +1,4 @@
-"""The way to Slack: its Web API, Socket Mode where there is an app token, and signed HTTP where there is none."""
+"""The connection to Slack: its Web API, Socket Mode where there is an app token, signed HTTP where there is none."""
 
 from __future__ import annotations
 
@@ -7,8 +7,7 @@ import ipaddress
 import json
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
-from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -20,14 +19,14 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.domain.contracts import Clock, Log
 from bot.domain.errors import SettingsError
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import Calls, error_name
+from bot.surfaces.slack.calls import Calls, Timing, error_name
+from bot.surfaces.slack.metadata_signer import MetadataSigner
 from bot.surfaces.slack.people import People, Workspace
-from bot.surfaces.slack.seal import Seal
 from bot.surfaces.slack.signed_http import SignedHttp
 from bot.surfaces.slack.socket_mode import SocketMode
-from bot.surfaces.slack.timing import Timing
 from bot.surfaces.slack.tokens import SlackTokens
 
 T = TypeVar("T")
@@ -37,21 +36,29 @@ WHAT_IT_IS = {
     "SLACK_APP_TOKEN": "It is an xapp-… token of “Basic Information”, “App-Level Tokens”, with the scope "
     "connections:write: SLACK_APP_TOKEN=xapp-1-… zombie serve",
 }
-# Slack is not up to it now; any other refusal of a token is for good.
+# Slack cannot answer now; any other refusal of a token is final.
 PASSING = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 
 
+class CountRequest(Protocol):
+    """Counts a request of Slack's."""
+
+    def __call__(self, source: str, outcome: str, seconds: float, /) -> None:
+        """Count it: what came of it, and how long the answer took."""
+        ...
+
+
 class SlackConnection:
-    """One app in one workspace: `app` takes listeners, `calls` puts messages where they belong."""
+    """One app in one workspace: `app` takes listeners, `calls` sends messages, `signer` signs what dialogs carry."""
 
     def __init__(
         self,
         tokens: SlackTokens,
         timing: Timing,
-        now: Callable[[], datetime],
-        log: Callable[..., None],
+        now: Clock,
+        log: Log,
         logger: logging.Logger,
-        counted: Callable[[str, str, float], None] | None = None,
+        counted: CountRequest | None = None,
     ) -> None:
         self._tokens = tokens
         self._counted = counted
@@ -60,7 +67,8 @@ class SlackConnection:
         self._client = self._web_client(tokens.bot)
         self._opener = self._web_client(tokens.app)
         self._authorized: AuthorizeResult | None = None
-        self.workspace = Workspace()  # nobody's, until Slack has said whose
+        self.workspace = Workspace()  # an empty one, until Slack has said which
+        self.signer = MetadataSigner(tokens.bot)  # the same in every program that has this app's token
         self.app = self._bolt_app(logger)
         self.calls = Calls(self._client, self._post, timing.call_limit)
         self._http = SignedHttp(tokens.signing_secret, now, self._dispatch)
@@ -76,11 +84,11 @@ class SlackConnection:
 
     @property
     def is_connected(self) -> bool:
-        """True while Slack can reach us, as far as can be told."""
+        """True while Slack can reach us, as far as we can tell."""
         return self._takes and (self._sockets is None or self._sockets.is_connected)
 
     async def start(self) -> str:
-        """Say who we are and begin to listen; returns why Slack cannot be reached now, or nothing when it was.
+        """Ask Slack who we are and begin to listen; returns why Slack cannot be reached now, or an empty string.
 
         Raises: SettingsError when Slack does not take a token.
         """
@@ -91,7 +99,7 @@ class SlackConnection:
             async with asyncio.timeout(self._timing.call_limit):
                 who = await _accepted("SLACK_BOT_TOKEN", self._client.auth_test())
                 if self.by_socket:
-                    # Asked for here once, because only here a wrong token can be told to whoever started us.
+                    # Asked for here once, because only here can a wrong token be reported to whoever started us.
                     self._first_address = await _accepted("SLACK_APP_TOKEN", self._new_address())
         except SlackApiError as error:
             return error_name(error)
@@ -111,7 +119,7 @@ class SlackConnection:
         return ""
 
     async def stop_listening(self) -> None:
-        """Take nothing more; what is under way may still be posted."""
+        """Take nothing more; messages may still be posted."""
         self._takes = False
         if self._sockets is not None:
             await self._sockets.stop(self._timing.hang_up)
@@ -122,9 +130,9 @@ class SlackConnection:
             await self._session.close()
 
     async def open_dialog(self, trigger: str, view: Mapping[str, Any]) -> str:
-        """Open a dialog for whoever did what the trigger came from; returns Slack's error, or nothing when it is open.
+        """Open a dialog for the person who clicked; returns Slack's error, or an empty string when it is open.
 
-        Shape: a trigger lives three seconds and is good for one try, so that nothing is tried again.
+        A trigger lives three seconds and is good for one try, so nothing is tried again.
         """
         try:
             async with asyncio.timeout(self._timing.call_limit):
@@ -138,16 +146,11 @@ class SlackConnection:
         return ""
 
     def people(self, groups: Collection[str]) -> People:
-        """Return whoever can say who somebody is; `groups` are the approver groups."""
-        return People(self._client, lambda: self.workspace, groups, self._timing.clock, self._timing.call_limit)
-
-    @property
-    def seal(self) -> Seal:
-        """What dialogs are sealed with: the same in every program that has this app's token."""
-        return Seal(self._tokens.bot)
+        """Return what asks Slack who people are; `groups` are the approver groups."""
+        return People(self._client, self, groups, self._timing.clock, self._timing.call_limit)
 
     async def publish_home(self, user: str, view: Mapping[str, Any]) -> None:
-        """Show a person the App Home; what Slack does not take is logged, for they open it again."""
+        """Show a person the App Home; a failure is only logged, for they can open it again."""
         try:
             async with asyncio.timeout(self._timing.call_limit):
                 await self._client.views_publish(user_id=user, view=dict(view))
@@ -164,17 +167,17 @@ class SlackConnection:
 
     def _bolt_app(self, logger: logging.Logger) -> AsyncApp:
         async def authorize() -> AuthorizeResult:
-            assert self._authorized is not None  # one workspace, one token: asked for at the start, not at each event
+            assert self._authorized is not None  # one workspace, one token: asked at the start, not for each event
             return self._authorized
 
         level = logger.level
-        logger.setLevel(logging.ERROR)  # it warns that of two tokens it takes the one it is to take
+        logger.setLevel(logging.ERROR)  # Bolt warns that it takes one of two tokens; it is the right one
         app = AsyncApp(
             client=self._client,
             authorize=authorize,
             signing_secret=self._tokens.signing_secret or "unused",
-            request_verification_enabled=False,  # signed_http does, over the raw bytes, before anything reads them
-            process_before_response=True,  # listeners acknowledge and hand over: there is nothing to wait for
+            request_verification_enabled=False,  # signed_http verifies the raw bytes before anything reads them
+            process_before_response=True,  # listeners acknowledge and hand over, so nothing takes long
             logger=logger,
         )
         logger.setLevel(level)
@@ -188,7 +191,7 @@ class SlackConnection:
         finally:
             if self._counted is not None:
                 self._counted("slack", outcome, self._timing.clock() - began)
-        if response.status == 404:  # nothing of ours; Slack would bring it again and again
+        if response.status == 404:  # no listener of ours; without a 200 Slack would deliver it again and again
             return BoltResponse(status=200)
         return response
 
@@ -204,8 +207,8 @@ class SlackConnection:
         response = await self._dispatch(AsyncBoltRequest(mode="socket_mode", body=payload))
         if response.status != 200:
             return None
-        told = json.loads(response.body) if response.body.startswith("{") else {"text": response.body}
-        return told if response.body else {}
+        answer = json.loads(response.body) if response.body.startswith("{") else {"text": response.body}
+        return answer if response.body else {}
 
     async def _address(self) -> str:
         address, self._first_address = self._first_address, ""
@@ -219,7 +222,7 @@ class SlackConnection:
     def _web_client(self, token: str) -> AsyncWebClient:
         client = AsyncWebClient(token=token or None, base_url=self._tokens.api_url)
         if is_loopback(self._tokens.api_url):
-            client.proxy = None  # it takes one from the environment, which leads away from here
+            client.proxy = None  # it would take a proxy from the environment, which cannot reach this machine
         return client
 
     async def _post(self, url: str, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str]]:
@@ -229,7 +232,7 @@ class SlackConnection:
 
 
 def is_loopback(url: str) -> bool:
-    """True when a URL leads to this very machine."""
+    """True when a URL leads to this machine."""
     host = urlsplit(url).hostname or ""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback

@@ -7,11 +7,11 @@ from bot.domain.errors import Refused, UnknownIncident
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.transitions import State
 from bot.response import guards
-from bot.surfaces.slack.acting_rooms import ActingRooms
-from bot.surfaces.slack.answers import refusal_words
 from bot.surfaces.slack.buttons import group_of
-from bot.surfaces.slack.clicks import Person
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.home import Deeds, Pending
+from bot.surfaces.slack.people import Person
 
 MOST_LOOKED_AT = 40
 RUNNING = (State.APPROVED, State.ACTING, State.VERIFYING, State.UNKNOWN)
@@ -20,7 +20,7 @@ RUNNING = (State.APPROVED, State.ACTING, State.VERIFYING, State.UNKNOWN)
 class HomeDesk:
     """Gathers it."""
 
-    def __init__(self, rooms: ActingRooms) -> None:
+    def __init__(self, rooms: SlackContext) -> None:
         self._rooms = rooms
 
     async def deeds(self, user: str) -> Deeds:
@@ -28,7 +28,7 @@ class HomeDesk:
 
         Raises: LedgerError when the record cannot be asked.
         """
-        ours = self._rooms.workspace()
+        ours = self._rooms.slack.workspace
         person = Person(user, ours.team, ours.enterprise)
         open_ones = await self._rooms.ledger.incidents(only_open=True)
         braked = await self._rooms.ledger.braked()

@@ -1,42 +1,84 @@
-"""What Slack tells the bot: acknowledge, translate into a wish, hand over. Nothing else happens here."""
+"""What Slack brings: acknowledged at once, translated into values, and handed over, each delivery once."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import OrderedDict
+from collections.abc import Coroutine, Mapping
 from typing import Any, Protocol
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.surfaces.slack.clicks import Click, Submission, click_of, submission_of
-from bot.surfaces.slack.wish import Wish
+from bot.domain.safe_text import one_line
+from bot.surfaces.slack.block_actions import BlockActions, Click, click_of
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.requests import CommandRequest
+from bot.surfaces.slack.view_submissions import AppHome, Submission, ViewSubmissions, submission_of
 
+REMEMBERED = 2000
 _MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
 _LINK = re.compile(r"<(?:https?://[^|>]*\|)([^>]*)>")  # Slack turns names like node.example.com into links
 _ANY = re.compile(r".*", re.DOTALL)
 
 
-class Hands(Protocol):
-    """What takes clicks and dialogs; both return at once."""
+class Background(Protocol):
+    """Runs work that nobody waits for; logs its failure, and finishes it when the bot stops."""
+
+    def begin(self, work: Coroutine[Any, Any, None], name: str, /) -> None:
+        """Begin it; returns at once."""
+        ...
+
+
+class CommandSink(Protocol):
+    """Takes what people type."""
+
+    def take(self, request: CommandRequest, /) -> None:
+        """Begin to handle a request; returns at once."""
+        ...
+
+
+class InteractionHandler:
+    """Takes clicks and dialogs, and has each handled once in the background."""
+
+    def __init__(self, context: SlackContext, home: AppHome, background: Background) -> None:
+        self._context = context
+        self._background = background
+        self._block_actions = BlockActions(context)
+        self._view_submissions = ViewSubmissions(context, home)
+        self._seen: OrderedDict[str, None] = OrderedDict()
 
     def clicked(self, click: Click) -> None:
-        """Begin to see a click through."""
-        ...
+        """Begin to handle a click; returns at once. A second delivery of it is ignored."""
+        if self._is_new(click.key):
+            self._background.begin(self._block_actions.handle(click), f"click {one_line(click.action, 40)}")
 
-    def sent(self, submission: Submission) -> Mapping[str, str]:
-        """Begin to see a dialog through; return what it is to say in place of closing, by block."""
-        ...
+    def submitted(self, submission: Submission) -> Mapping[str, str]:
+        """Begin to handle a dialog; return the errors that it shows instead of closing, by block."""
+        errors, refusal = self._view_submissions.objection(submission)
+        if self._is_new(submission.key):
+            if refusal is not None:
+                noted = self._context.note("decide", submission.person.by, refusal)
+                self._background.begin(noted, "note of a refusal")
+            else:
+                self._background.begin(self._view_submissions.handle(submission), "submission")
+        return errors
+
+    def _is_new(self, key: str) -> bool:
+        if key in self._seen:
+            return False
+        self._seen[key] = None
+        if len(self._seen) > REMEMBERED:
+            self._seen.popitem(last=False)
+        return True
 
 
-def listen(
-    app: AsyncApp, take: Callable[[Wish], None], home: Callable[[str], None], hands: Hands | None = None
-) -> None:
-    """Bind the bot's listeners; `take` sees a wish through, `home` shows a person the App Home; both return at once."""
+def listen(app: AsyncApp, commands: CommandSink, home: AppHome, interactions: InteractionHandler) -> None:
+    """Bind the bot's listeners."""
 
     @app.command("/zombie")
     async def command(ack: Any, body: Mapping[str, Any]) -> None:
         await ack()
-        take(_command_wish(body))
+        commands.take(_command(body))
 
     @app.event("app_mention")
     async def mention(ack: Any, body: Mapping[str, Any]) -> None:
@@ -44,34 +86,31 @@ def listen(
         event = body["event"]
         if event.get("bot_id") or event.get("subtype") or not event.get("user"):
             return  # never talk to bots, least of all to ourselves
-        take(_mention_wish(body, event))
+        commands.take(_mention(body, event))
 
     @app.event("app_home_opened")
     async def opened(ack: Any, event: Mapping[str, Any]) -> None:
         await ack()
         if event.get("tab", "home") == "home" and event.get("user"):
-            home(str(event["user"]))
+            home.open(str(event["user"]))
 
-    if hands is None:
-        return
-
-    @app.action(_ANY)  # also what no card of ours has: whoever clicked is told so
+    @app.action(_ANY)  # also buttons that are on no card of ours: the person is told so
     async def click(ack: Any, body: Mapping[str, Any]) -> None:
         await ack()
-        hands.clicked(click_of(body))
+        interactions.clicked(click_of(body))
 
     @app.view("reason")
     async def submission(ack: Any, body: Mapping[str, Any]) -> None:
-        errors = hands.sent(submission_of(body))
+        errors = interactions.submitted(submission_of(body))
         if errors:
             await ack(response_action="errors", errors=dict(errors))
         else:
             await ack()
 
 
-def _command_wish(body: Mapping[str, Any]) -> Wish:
-    return Wish(
-        # Made by Slack for this one saying; a replayed request brings the same.
+def _command(body: Mapping[str, Any]) -> CommandRequest:
+    return CommandRequest(
+        # Slack makes this id for each command; a repeated delivery brings the same.
         key=f"cmd-{body.get('trigger_id') or body.get('response_url', '')}",
         team=str(body.get("enterprise_id") or body.get("team_id", "")),
         user=str(body.get("user_id", "")),
@@ -83,10 +122,11 @@ def _command_wish(body: Mapping[str, Any]) -> Wish:
     )
 
 
-def _mention_wish(body: Mapping[str, Any], event: Mapping[str, Any]) -> Wish:
-    us = {str(one.get("user_id", "")) for one in body.get("authorizations") or () if isinstance(one, Mapping)}
+def _mention(body: Mapping[str, Any], event: Mapping[str, Any]) -> CommandRequest:
+    authorizations = [entry for entry in body.get("authorizations") or () if isinstance(entry, Mapping)]
+    us = {str(entry.get("user_id", "")) for entry in authorizations}
     said = _LINK.sub(r"\1", _without_us(str(event.get("text", "")), us)).strip()
-    return Wish(
+    return CommandRequest(
         # The message's own id, not the delivery's: a delivery may come twice under two ids.
         key=f"msg-{event.get('channel', '')}-{event.get('client_msg_id') or event.get('ts', '')}",
         team=str(body.get("enterprise_id") or body.get("team_id", "")),
@@ -100,9 +140,9 @@ def _mention_wish(body: Mapping[str, Any], event: Mapping[str, Any]) -> Wish:
 
 
 def _without_us(text: str, us: set[str]) -> str:
-    """Take out who was spoken to: ourselves, or whoever was named first where Slack does not say who we are."""
+    """Take out the mention of ourselves; where Slack does not say who we are, the first mention."""
     if us - {""}:
-        return _MENTION.sub(lambda one: " " if one[1] in us else one[0], text)
+        return _MENTION.sub(lambda match: " " if match[1] in us else match[0], text)
     return _MENTION.sub(" ", text, count=1)
 
 

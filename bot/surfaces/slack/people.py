@@ -1,4 +1,4 @@
-"""Who clicked: Slack is asked at that very moment, and where it does not answer nobody is let through on a guess.
+"""Who a person in Slack is: Slack is asked each time, and where it does not answer nobody is let through on a guess.
 
 Methods: https://docs.slack.dev/reference/methods/users.info, …/users.lookupByEmail and …/usergroups.users.list
 """
@@ -6,43 +6,82 @@ Methods: https://docs.slack.dev/reference/methods/users.info, …/users.lookupBy
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.domain.contracts import Seconds
 from bot.domain.errors import CannotTell, NotAnApprover
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name
 from bot.surfaces.slack.member import SLACK, ids_of
 
-OLDEST_SECONDS = 60.0  # how old a group's members may be where Slack says that it was asked too often
+OLDEST_SECONDS = 60.0  # the oldest members of a group that count while Slack says that it was asked too often
 NAMES_REMEMBERED = 500
 LIMITED = frozenset({"ratelimited", "rate_limited", "http_429"})
 
 
 @dataclass(frozen=True, slots=True)
+class Person:
+    """Who did something, and in which workspace, as a payload says; nothing of it is verified yet.
+
+    Shape: `home` is the person's own workspace, where the payload names it.
+    """
+
+    user: str
+    team: str
+    enterprise: str = ""
+    home: str = ""
+
+    @classmethod
+    def of(cls, body: Mapping[str, Any]) -> Person:
+        """Return the person whom a payload names; a field that is missing is empty."""
+        user, team, enterprise = (mapping(body.get(name)) for name in ("user", "team", "enterprise"))
+        return cls(
+            user=str(user.get("id", "")),
+            team=str(team.get("id") or user.get("team_id") or ""),
+            enterprise=str(enterprise.get("id") or ""),
+            home=str(user.get("team_id") or ""),
+        )
+
+    @property
+    def by(self) -> str:
+        """The person as the ledger names them."""
+        return f"{SLACK}:{self.enterprise or self.team}/{self.user}"
+
+
+@dataclass(frozen=True, slots=True)
 class Workspace:
-    """Whose app this is, as auth.test says; `enterprise` is empty outside of an Enterprise Grid."""
+    """The workspace of this app, as auth.test says; `enterprise` is empty outside of an Enterprise Grid."""
 
     team: str = ""
     enterprise: str = ""
     org_wide: bool = False
 
     def is_ours(self, team: str, enterprise: str = "") -> bool:
-        """True for our own workspace, or another one of our enterprise."""
+        """True for our own workspace, and for every other workspace of our enterprise."""
         return bool(self.team and team == self.team) or bool(self.enterprise and enterprise == self.enterprise)
 
 
 @dataclass(frozen=True, slots=True)
 class Membership:
-    """The approver groups that a person was found in; `unread` says which could not be asked, and why."""
+    """The approver groups that a person is in; `unread` says which groups could not be read, and why."""
 
     groups: frozenset[str]
     unread: tuple[str, ...] = ()
+
+
+class Installed(Protocol):
+    """Says in which workspace this app is installed, once Slack has said so."""
+
+    @property
+    def workspace(self) -> Workspace:
+        """The workspace; an empty one before Slack was reached."""
+        ...
 
 
 class People:
@@ -51,13 +90,13 @@ class People:
     def __init__(
         self,
         client: AsyncWebClient,
-        workspace: Callable[[], Workspace],
+        installed: Installed,
         groups: Collection[str],
-        clock: Callable[[], float],
+        clock: Seconds,
         limit_seconds: float,
     ) -> None:
         self._client = client
-        self._workspace = workspace
+        self._installed = installed
         self._groups = tuple(sorted(ids_of(frozenset(groups))))
         self._clock = clock
         self._limit = limit_seconds
@@ -66,27 +105,27 @@ class People:
         self._names: dict[str, str] = {}
 
     async def admit(self, user: str) -> None:
-        """Let a full member of our own workspace pass.
+        """Do nothing for a full member of our own workspace.
 
-        Raises: NotAnApprover for everybody else; CannotTell when Slack does not say.
+        Raises: NotAnApprover for everybody else; CannotTell when Slack does not answer.
         """
-        told = await self._info(user)
-        kind = next((words for flag, words in _NOBODY if told.get(flag)), "")
+        profile = await self._info(user)
+        kind = next((words for flag, words in _NO_MEMBERS if profile.get(flag)), "")
         if kind:
-            raise NotAnApprover(f"{_name(told)} is {kind}: only full members of this workspace decide.")
-        of_enterprise = told.get("enterprise_user")
-        enterprise = str(of_enterprise.get("enterprise_id", "")) if isinstance(of_enterprise, dict) else ""
-        if not self._workspace().is_ours(str(told.get("team_id", "")), enterprise):
-            raise NotAnApprover(f"{_name(told)} is of another workspace: only members of this one decide.")
+            raise NotAnApprover(f"{_name(profile)} is {kind}: only full members of this workspace decide.")
+        grid = profile.get("enterprise_user")
+        enterprise = str(grid.get("enterprise_id", "")) if isinstance(grid, dict) else ""
+        if not self._installed.workspace.is_ours(str(profile.get("team_id", "")), enterprise):
+            raise NotAnApprover(f"{_name(profile)} is from another workspace: only members of this one decide.")
 
     async def membership(self, user: str) -> Membership:
         """Return the approver groups that a person is in at this moment."""
-        told = await asyncio.gather(*(self._in_group(group, user) for group in self._groups))
-        groups = frozenset(f"{SLACK}:{group}" for group, (is_in, _) in zip(self._groups, told, strict=True) if is_in)
-        return Membership(groups, tuple(why for _, why in told if why))
+        answers = await asyncio.gather(*(self._in_group(group, user) for group in self._groups))
+        groups = frozenset(f"{SLACK}:{group}" for group, (is_in, _) in zip(self._groups, answers, strict=True) if is_in)
+        return Membership(groups, tuple(why for _, why in answers if why))
 
     async def name(self, user: str) -> str:
-        """Return what people call somebody; their id where Slack does not say."""
+        """Return the name that people use for somebody; their id where Slack does not answer."""
         if user not in self._names:
             try:
                 await self._info(user)
@@ -95,31 +134,31 @@ class People:
         return self._names.get(user, user)
 
     async def called(self, name: str, among: Collection[str]) -> str:
-        """Return the id of the one among these people, or in the approver groups, whom Slack calls by that name."""
+        """Return the id of the person of that name, among these people and the approver groups; empty for nobody."""
         members = await asyncio.gather(*(self._members_of(group) for group in self._groups), return_exceptions=True)
         users = {*among, *(user for found in members if isinstance(found, frozenset) for user in found)}
         for user in sorted(users)[:50]:
             try:
-                told = await self._info(user)
+                info = await self._info(user)
             except CannotTell:
                 continue
-            profile = told.get("profile") or {}
-            if name.lower() in (str(told.get("name", "")).lower(), str(profile.get("display_name", "")).lower()):
+            profile = info.get("profile") or {}
+            if name.lower() in (str(info.get("name", "")).lower(), str(profile.get("display_name", "")).lower()):
                 return user
         return ""
 
     async def of_email(self, email: str) -> str:
-        """Return whom Slack knows by an e-mail address, as the record names them; empty where it does not say.
+        """Return the person with an e-mail address, as the ledger names them; empty where Slack does not say.
 
-        Needs the scope users:read.email; without it nobody is known so.
+        Needs the scope users:read.email; without it nobody is found.
         """
         try:
             async with asyncio.timeout(self._limit):
                 answer = await self._client.users_lookupByEmail(email=email)
         except _FAILURES:
             return ""
-        told: Mapping[str, Any] = answer.get("user") or {}
-        ours, user = self._workspace(), str(told.get("id", ""))
+        info: Mapping[str, Any] = answer.get("user") or {}
+        ours, user = self._installed.workspace, str(info.get("id", ""))
         return f"{SLACK}:{ours.enterprise or ours.team}/{user}" if user and (ours.enterprise or ours.team) else ""
 
     async def _info(self, user: str) -> Mapping[str, Any]:
@@ -127,12 +166,12 @@ class People:
             async with asyncio.timeout(self._limit):
                 answer = await self._client.users_info(user=user)
         except _FAILURES as error:
-            raise CannotTell(f"Who you are could not be asked of Slack ({_why(error)}).", "Try again.") from error
-        told: Mapping[str, Any] = answer.get("user") or {}
+            raise CannotTell(f"Slack did not say who you are ({_why(error)}).", "Try again.") from error
+        info: Mapping[str, Any] = answer.get("user") or {}
         if len(self._names) >= NAMES_REMEMBERED:
             self._names.clear()
-        self._names[user] = _name(told) or user
-        return told
+        self._names[user] = _name(info) or user
+        return info
 
     async def _in_group(self, group: str, user: str) -> tuple[bool, str]:
         try:
@@ -141,14 +180,14 @@ class People:
             return False, no.sentence
 
     async def _members_of(self, group: str) -> frozenset[str]:
-        """Ask for a group's members; whoever asks at the same time shares the answer, and nobody one from before."""
+        """Ask for a group's members; questions at the same time share one answer, later ones ask anew."""
         asking = self._asking.get(group)
         if asking is None or asking.done():
             asking = self._asking[group] = asyncio.create_task(self._ask(group), name=f"members of {group}")
         return await asyncio.shield(asking)
 
     async def _ask(self, group: str) -> frozenset[str]:
-        ours = self._workspace()
+        ours = self._installed.workspace
         try:
             async with asyncio.timeout(self._limit):
                 answer = await self._client.usergroups_users_list(
@@ -165,9 +204,9 @@ class People:
         return members
 
 
-# ValueError: an answer of 200 that is no JSON, from something that stands between us and Slack.
+# ValueError: a 200 without JSON, from a proxy between us and Slack.
 _FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError, OSError, ValueError)
-_NOBODY = (
+_NO_MEMBERS = (
     ("deleted", "a deactivated account"),
     ("is_bot", "a bot"),
     ("is_restricted", "a guest"),
@@ -176,12 +215,17 @@ _NOBODY = (
 )
 
 
+def mapping(value: Any) -> Mapping[str, Any]:
+    """Return a value of a payload if it is a mapping, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
 def _why(error: BaseException) -> str:
     if isinstance(error, SlackApiError):
         return error_name(error)
     return "no answer in time" if isinstance(error, TimeoutError) else one_line(repr(error), 120)
 
 
-def _name(told: Mapping[str, Any]) -> str:
-    profile = told.get("profile") or {}
-    return one_line(str(profile.get("display_name") or told.get("real_name") or told.get("name") or ""), 80)
+def _name(info: Mapping[str, Any]) -> str:
+    profile = info.get("profile") or {}
+    return one_line(str(profile.get("display_name") or info.get("real_name") or info.get("name") or ""), 80)

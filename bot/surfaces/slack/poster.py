@@ -1,6 +1,6 @@
-"""Brings what should stand in Slack and what does stand there together, whatever Slack answers meanwhile.
+"""Keeps the messages in Slack as they should be, whatever Slack answers meanwhile.
 
-One worker a part posts or edits it until Slack has its newest wording; wordings that were overtaken are never sent.
+Each part has a worker that posts or edits it until Slack has its newest wording; an outdated wording is never sent.
 What has to arrive is in the outbox before it is sent, and so survives a restart.
 """
 
@@ -8,76 +8,72 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from bot.domain.contracts import Outbox
+from bot.domain.contracts import Clock, Log, Outbox
 from bot.domain.errors import LedgerError
 from bot.domain.post import Place
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import Calls, Gone, Later, NoEntry, Outcome, Refused, Stands
+from bot.surfaces.slack.calls import Calls, Delivered, MessageGone, NoAccess, Outcome, Rejected, RetryLater, Timing
 from bot.surfaces.slack.card import invited, plain
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.pace import LAST, VERDICT, Pace
-from bot.surfaces.slack.part import Debt, Part, Spot, kept, kept_part
-from bot.surfaces.slack.timing import Timing
+from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery, Say, kept, kept_part
+from bot.surfaces.slack.rate_limiter import LAST, VERDICT, RateLimiter
 
 CARD = "card"
-EDITS = 40  # a minute; Slack allows 50 for the whole app, and the rest is left to whatever else edits
+EDITS = 40  # a minute; Slack allows 50 for the whole app, and other programs may edit too
 POSTS = 3  # a channel in a little over three seconds: Slack allows about one a second, in short bursts
-POSTS_KEPT_BACK = 1  # details leave room for somebody's next card
+POSTS_RESERVED = 1  # details leave room for the next card
 CHANNELS_REMEMBERED = 100
-BEING_POSTED = 1.0  # seconds that a click waits for Slack to say where the card stands that was clicked
+BEING_POSTED = 1.0  # seconds that a click waits for Slack to say where the clicked card is
 
 
 class Poster:
-    """Keeps Slack's messages as they should be.
+    """Posts and edits the parts of cards."""
 
-    `now` is the time of day; `log(event, **fields)` takes a line.
-    """
-
-    def __init__(
-        self, calls: Calls, outbox: Outbox, timing: Timing, now: Callable[[], datetime], log: Callable[..., None]
-    ) -> None:
+    def __init__(self, calls: Calls, outbox: Outbox, timing: Timing, now: Clock, log: Log) -> None:
         self._calls = calls
         self._outbox = outbox
         self._timing = timing
         self._now = now
         self._log = log
         self._cards: dict[str, dict[str, Part]] = {}
-        self._open: set[str] = set()  # cards whose last wording is still to come
-        # Every open card will need one edit for its verdict: progress has what that leaves over.
-        self._edits = Pace(EDITS, timing.edits_span, timing.clock, lambda: len(self._open))
-        self._posts: dict[str, Pace] = {}
+        self._open: set[str] = set()  # cards that are not finished
+        # Every open card will need one edit for its verdict: progress may use the rest.
+        self._edits = RateLimiter(EDITS, timing.edits_span, timing.clock, lambda: len(self._open))
+        self._posts: dict[str, RateLimiter] = {}
 
     @property
     def parts(self) -> int:
-        """How many parts are remembered; those of finished cards are not, once they stand."""
+        """How many parts are remembered; those of finished cards are forgotten once they are posted."""
         return sum(1 for _ in self._all())
 
-    def show(self, card: str, spot: Spot, say: Callable[[], Message]) -> None:
-        """Show a card's progress, if there is a turn for it before it is overtaken."""
-        part = self._part(card, CARD, spot, say)
+    def show(self, card: str, target: MessageTarget, say: Say) -> None:
+        """Show a card's progress, if there is a turn for it before the progress is outdated."""
+        part = self._part(card, CARD, target, say)
         part.want(say)
         self._begin(part)
 
-    async def owe(
-        self, card: str, name: str, spot: Spot, message: Message, *, under: str = "", rank: int = VERDICT
+    async def enqueue(
+        self, card: str, name: str, target: MessageTarget, message: Message, *, under: str = "", rank: int = VERDICT
     ) -> None:
-        """Have a part arrive, come what may: when this returns, a restart would send it."""
-        debt = Debt(await self._keep(card, name, spot, message, under), rank)
-        part = self._part(card, name, spot, lambda: message, under)
-        part.want(lambda: message, debt)
-        if part.debt is not None and part.place is not None:
-            self._edits.look()  # a verdict goes before the progress that it takes the place of
+        """Send a part that has to arrive: once this returns, it is sent even after a restart."""
+        pending = PendingDelivery(await self._keep(card, name, target, message, under), rank)
+        part = self._part(card, name, target, lambda: message, under)
+        part.want(lambda: message, pending)
+        if part.pending is not None and part.place is not None:
+            self._edits.look()  # a verdict goes before the progress that it replaces
         self._begin(part)
 
-    async def adopt(self, card: str, spot: Spot) -> bool:
+    owe = enqueue
+
+    async def adopt(self, card: str, target: MessageTarget) -> bool:
         """Go on with a card that an earlier run of the program may have posted; True where it did."""
         self._open.add(card)
         if (known := self._cards.get(card, {}).get(CARD)) is not None:
-            return known.place is not None or known.debt is None  # it stands, or is about to
+            return known.place is not None or known.pending is None  # it is posted, or is about to be
         try:
             place = await self._outbox.place(card, CARD)
         except LedgerError as error:
@@ -85,15 +81,15 @@ class Poster:
             place = None
         if place is None:
             return False
-        part = self._part(card, CARD, spot, lambda: Message(""))
+        part = self._part(card, CARD, target, lambda: Message(""))
         part.place = place
         part.settled.set()
         return True
 
     async def place(self, card: str) -> Place | None:
-        """Return where a card stands; one that is being posted at this moment is waited for.
+        """Return where a card stands; waits for one that is being posted at this moment.
 
-        Raises: LedgerError when the outbox has to be asked and cannot.
+        Raises: LedgerError when the outbox is needed and cannot be read.
         """
         part = self._cards.get(card, {}).get(CARD)
         if part is None:
@@ -104,16 +100,16 @@ class Poster:
         return part.place
 
     def finished(self, card: str) -> None:
-        """Say that nothing of a card will change any more, so that it can be forgotten once it stands."""
+        """Say that a card will not change any more, so that it can be forgotten once it is posted."""
         self._open.discard(card)
         self._edits.look()
         for part in list(self._cards.get(card, {}).values()):
             self._forget(part)
 
     async def sweep(self) -> int:
-        """Send what is due in the outbox and nobody is sending; return how much that was.
+        """Send what is due in the outbox and nobody sends yet; return how many posts that were.
 
-        Raises: LedgerError when the outbox cannot be asked.
+        Raises: LedgerError when the outbox cannot be read.
         """
         taken_up = 0
         for due in await self._outbox.due(self._now()):
@@ -125,11 +121,11 @@ class Poster:
         return taken_up
 
     async def drain(self, seconds: float) -> None:
-        """Wait until what has to arrive is in Slack, so long at most; what is not stays in the outbox."""
+        """Wait until Slack has what has to arrive, for so long at most; the rest stays in the outbox."""
         workers = {part.worker: part for part in self._all() if part.worker is not None}
-        owing = [worker for worker, part in workers.items() if part.debt is not None]
-        if owing:
-            await asyncio.wait(owing, timeout=seconds)
+        pending = [worker for worker, part in workers.items() if part.pending is not None]
+        if pending:
+            await asyncio.wait(pending, timeout=seconds)
         for worker in workers:
             worker.cancel()
         await asyncio.gather(*workers, return_exceptions=True)
@@ -139,10 +135,10 @@ class Poster:
     def _all(self) -> Iterator[Part]:
         return (part for parts in self._cards.values() for part in parts.values())
 
-    def _part(self, card: str, name: str, spot: Spot, say: Callable[[], Message], under: str = "") -> Part:
+    def _part(self, card: str, name: str, target: MessageTarget, say: Say, under: str = "") -> Part:
         parts = self._cards.setdefault(card, {})
         if name not in parts:
-            parts[name] = Part(card, name, spot, say, under, parts.get(under))
+            parts[name] = Part(card, name, target, say, under, parts.get(under))
             if name == CARD:
                 self._open.add(card)
         return parts[name]
@@ -174,34 +170,34 @@ class Poster:
     async def _work(self, part: Part) -> None:
         failures, refused = 0, 0
         while part.sent < part.version and not part.nowhere:
-            if part.above is not None:  # asked before each try: a card may be deleted, and stand again elsewhere
+            if part.above is not None:  # asked before each try: a card may be deleted, and be posted again
                 await part.above.settled.wait()
                 if part.above.in_private or part.above.nowhere:
-                    await self._give_up(part, "its card does not stand in the channel")
+                    await self._give_up(part, "its card is not in the channel")
                     return
             await self._turn(part)
             if part.above is not None and not part.above.settled.is_set():
                 continue
-            version, debt, message = part.version, part.debt, part.say()
+            version, pending, message = part.version, part.pending, part.say()
             outcome = await self._send(part, plain(message) if refused == version else message)
             match outcome:
-                case Stands(place):
+                case Delivered(place):
                     failures = 0
-                    await self._stands(part, version, debt, place)
-                case Refused(error) if message.blocks and refused != version:
+                    await self._delivered(part, version, pending, place)
+                case Rejected(error) if message.blocks and refused != version:
                     self._log("slack_refused", card=part.card, part=part.name, error=error)
                     refused = version
-                case Gone(error) | NoEntry(error):
+                case MessageGone(error) | NoAccess(error):
                     self._log("slack_gone", card=part.card, part=part.name, error=error)
                     await self._elsewhere(part, outcome)
-                case Later(error) | Refused(error):
+                case RetryLater(error) | Rejected(error):
                     failures += 1
-                    await self._later(part, debt, error, outcome, failures)
+                    await self._retry_later(part, pending, error, outcome, failures)
 
     async def _turn(self, part: Part) -> None:
         """Wait until the part may be sent: within Slack's limits, and progress not too often."""
-        if part.was_gone or (part.in_private and part.sent):  # progress is told once
-            await part.owing()
+        if part.was_gone or (part.in_private and part.sent):  # no second message for mere progress
+            await part.until_pending()
         if part.in_private:
             return
         if part.place is None:
@@ -210,89 +206,93 @@ class Poster:
                 await self._apart(part)
         else:
             await part.unhurried(self._timing.edit_every, self._timing.clock)
-            await self._edits.turn(lambda: part.debt.rank if part.debt is not None else LAST)
+            await self._edits.turn(lambda: part.pending.rank if part.pending is not None else LAST)
 
     async def _apart(self, part: Part) -> None:
-        """Keep the distance to what other programs post there; when they cannot be asked about, Slack says so."""
+        """Keep a distance to what other programs post there; without the outbox, Slack's own limit has to do."""
         with contextlib.suppress(LedgerError):
             until = await self._outbox.turn(part.at.channel, timedelta(seconds=self._timing.posts_apart))
             await asyncio.sleep(until.total_seconds())
 
-    def _posts_of(self, channel: str) -> Pace:
+    def _posts_of(self, channel: str) -> RateLimiter:
         if channel not in self._posts:
             if len(self._posts) >= CHANNELS_REMEMBERED:
-                self._posts = {name: pace for name, pace in self._posts.items() if not pace.is_idle()}
-            self._posts[channel] = Pace(POSTS, self._timing.posts_span, self._timing.clock, lambda: POSTS_KEPT_BACK)
+                self._posts = {name: limiter for name, limiter in self._posts.items() if not limiter.is_idle()}
+            self._posts[channel] = RateLimiter(
+                POSTS, self._timing.posts_span, self._timing.clock, lambda: POSTS_RESERVED
+            )
         return self._posts[channel]
 
     async def _send(self, part: Part, message: Message) -> Outcome:
         if part.in_private:
-            return await self._calls.answer(part.spot.answer_at, invited(message))
+            return await self._calls.answer(part.target.answer_at, invited(message))
         if part.place is None:
             outcome = await self._calls.post(part.at.channel, part.at.thread_ts, message)
         else:
             outcome = await self._calls.edit(part.place, message)
-        if isinstance(outcome, Later) and outcome.seconds:
+        if isinstance(outcome, RetryLater) and outcome.seconds:
             (self._posts_of(part.at.channel) if part.place is None else self._edits).pause(outcome.seconds)
         return outcome
 
     # --- what came of it
 
-    async def _stands(self, part: Part, version: int, debt: Debt | None, place: Place | None) -> None:
+    async def _delivered(self, part: Part, version: int, pending: PendingDelivery | None, place: Place | None) -> None:
         part.sent, part.edited_at, part.was_gone = version, self._timing.clock(), False
         part.place = place or part.place
         self._settle(part)
-        if place is not None:
-            await self._paid(part, debt, lambda post_id: self._outbox.taken(post_id, place.channel, place.ts))
-        else:
-            await self._paid(part, debt, lambda post_id: self._outbox.dropped(post_id, "answered in private"))
+        await self._ended(part, pending, place, "answered in private")
 
-    async def _paid(self, part: Part, debt: Debt | None, note: Callable[[str], Awaitable[None]]) -> None:
-        """Take note of a debt's end in the outbox; only then is it none, for until then a restart would pay it."""
-        if debt is not None and debt.post_id:
+    async def _ended(self, part: Part, pending: PendingDelivery | None, place: Place | None, because: str) -> None:
+        """Note the end of a delivery in the outbox; until then it stays pending, for a restart would send it again."""
+        if pending is not None and pending.post_id:
             try:
-                await note(debt.post_id)
+                if place is not None:
+                    await self._outbox.taken(pending.post_id, place.channel, place.ts)
+                else:
+                    await self._outbox.dropped(pending.post_id, because)
             except LedgerError as error:
                 self._log("outbox_unavailable", card=part.card, error=one_line(str(error)))
-        if part.debt is debt:
-            part.debt = None
+        if part.pending is pending:
+            part.pending = None
 
-    async def _later(self, part: Part, debt: Debt | None, error: str, outcome: Outcome, failures: int) -> None:
-        asked = outcome.seconds if isinstance(outcome, Later) else self._timing.longest_pause
+    async def _retry_later(
+        self, part: Part, pending: PendingDelivery | None, error: str, outcome: Outcome, failures: int
+    ) -> None:
+        asked = outcome.seconds if isinstance(outcome, RetryLater) else self._timing.longest_pause
         pause = max(asked, min(self._timing.longest_pause, self._timing.first_pause * 2 ** min(failures - 1, 16)))
         self._log("slack_failed", card=part.card, part=part.name, error=error, again_in_seconds=pause)
-        if debt is not None and debt.post_id:
+        if pending is not None and pending.post_id:
             try:
-                await self._outbox.failed(debt.post_id, self._now() + timedelta(seconds=pause), error)
+                await self._outbox.failed(pending.post_id, self._now() + timedelta(seconds=pause), error)
             except LedgerError as unavailable:
                 self._log("outbox_unavailable", card=part.card, error=one_line(str(unavailable)))
         await asyncio.sleep(pause)
 
     async def _elsewhere(self, part: Part, outcome: Outcome) -> None:
-        """Say it in another place, where this one is closed; the record has it where there is none."""
+        """Try another place where this one is closed; where there is none, the ledger alone has it."""
         if part.in_private:
             await self._give_up(part, "the command's address takes no more answers")
-        elif isinstance(outcome, NoEntry):
-            if part.under or not part.spot.answer_at:
+        elif isinstance(outcome, NoAccess):
+            if part.under or not part.target.answer_at:
                 await self._give_up(part, outcome.error)
             else:
                 part.in_private, part.place = True, None
         elif part.place is not None:
             part.place, part.was_gone = None, True
             part.settled.clear()
-        elif part.spot.thread_ts and not part.under:
-            part.spot = replace(part.spot, thread_ts="")
+        elif part.target.thread_ts and not part.under:
+            part.target = replace(part.target, thread_ts="")
         elif part.above is None or part.above.settled.is_set():
-            await self._give_up(part, outcome.error if isinstance(outcome, Gone) else "gone")
+            await self._give_up(part, outcome.error if isinstance(outcome, MessageGone) else "gone")
 
     async def _give_up(self, part: Part, because: str) -> None:
         self._log("slack_given_up", card=part.card, part=part.name, because=because)
         self._settle(part, nowhere=True)
-        await self._paid(part, part.debt, lambda post_id: self._outbox.dropped(post_id, because))
+        await self._ended(part, part.pending, None, because)
 
-    async def _keep(self, card: str, name: str, spot: Spot, message: Message, under: str) -> str:
+    async def _keep(self, card: str, name: str, target: MessageTarget, message: Message, under: str) -> str:
         try:
-            return await self._outbox.keep(kept(card, name, spot, message, under))
-        except LedgerError as error:  # it is sent all the same; only a restart would lose it
+            return await self._outbox.keep(kept(card, name, target, message, under))
+        except LedgerError as error:  # it is sent nevertheless; only a restart would lose it
             self._log("outbox_unavailable", card=card, error=one_line(str(error)))
             return ""

@@ -1,4 +1,4 @@
-"""Signed HTTP: Slack brings everything to an address of ours, signed with the app's secret.
+"""Signed HTTP: Slack posts to an address of ours, and signs each request with the app's secret.
 
 The signature: https://docs.slack.dev/authentication/verifying-requests-from-slack
 """
@@ -8,28 +8,35 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime, timedelta
-from typing import Any
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, Protocol
 
 from aiohttp import web
 from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
+from bot.domain.contracts import Clock
 from bot.domain.safe_text import one_line
 
-WINDOW = timedelta(minutes=5)  # an older request may be a replay; a repeated one inside it is one wish all the same
+WINDOW = timedelta(minutes=5)  # an older request may be a replay; one repeated within it has a known key
 READ_SECONDS = 10.0
 _DIGITS = 12
 
 
-class SignedHttp:
-    """Takes what Slack posts, once it is proven to come from Slack."""
+class Dispatch(Protocol):
+    """Hands a request to its listener."""
 
-    def __init__(
-        self, secret: str, now: Callable[[], datetime], dispatch: Callable[[AsyncBoltRequest], Awaitable[BoltResponse]]
-    ) -> None:
+    async def __call__(self, request: AsyncBoltRequest, /) -> BoltResponse:
+        """Return the listener's answer."""
+        ...
+
+
+class SignedHttp:
+    """Takes what Slack posts, once the signature is verified."""
+
+    def __init__(self, secret: str, now: Clock, dispatch: Dispatch) -> None:
         self._secret = secret.encode()
         self._now = now
         self._dispatch = dispatch
@@ -45,12 +52,12 @@ class SignedHttp:
         if not self._is_signed(stamp, request.headers.get("X-Slack-Signature", ""), body):
             return web.Response(status=401, text="not signed by Slack")
         try:
-            told = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
+            received = AsyncBoltRequest(body=body.decode(), query=request.query_string, headers=dict(request.headers))
         except (ValueError, AttributeError, TypeError) as error:  # no UTF-8, no JSON, or not of Slack's shape
             return web.Response(status=400, text=one_line(str(error)))
-        if not _is_of_slacks_shape(told.body):  # Bolt would fail on it, and Slack bring it again
+        if not _is_of_slacks_shape(received.body):  # Bolt would fail on it, and Slack deliver it again
             return web.Response(status=400, text="a payload without what its type says")
-        return await to_aiohttp_response(await self._dispatch(told))
+        return await to_aiohttp_response(await self._dispatch(received))
 
     def _is_signed(self, stamp: str, signature: str, body: bytes) -> bool:
         if not (stamp.isascii() and stamp.isdigit() and len(stamp) <= _DIGITS):
@@ -62,7 +69,7 @@ class SignedHttp:
 
 
 def _is_of_slacks_shape(body: Mapping[str, Any]) -> bool:
-    """True where a payload has what its type promises: https://docs.slack.dev/reference/interaction-payloads."""
+    """True where a payload has the fields that its type promises: https://docs.slack.dev/reference/interaction-payloads."""
     match body.get("type"):
         case "block_actions":
             actions = body.get("actions")

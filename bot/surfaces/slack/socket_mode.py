@@ -1,8 +1,8 @@
-"""Socket Mode: Slack brings everything over WebSockets that the bot opens, so that no port need be open.
+"""Socket Mode: Slack delivers over WebSockets that the bot opens, so that no port need be open.
 
-Defined in https://docs.slack.dev/apis/events-api/using-socket-mode. Slack's own client is not used: where opening a
-connection fails it tries the same address again for ever, and that address is good once; it closes a connection that
-Slack wants refreshed before it has another, and notices a lost one after ten seconds.
+Defined in https://docs.slack.dev/apis/events-api/using-socket-mode. Slack's own client is not used: when a connection
+fails to open, it tries the same address for ever, though an address is good only once; it closes a connection that
+Slack wants refreshed before it has another; and it notices a lost connection only after ten seconds.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from typing import Any
 import aiohttp
 from slack_sdk.errors import SlackApiError
 
+from bot.domain.contracts import Log
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import error_name, retry_after
-from bot.surfaces.slack.timing import Timing
+from bot.surfaces.slack.calls import Timing, error_name, retry_after
 
-LINES = 2  # while one is lost or refreshed, the other has what is said meanwhile
+LINES = 2  # while one is lost or refreshed, the other takes what comes
 LONGEST_BYTES = 4 * 1024 * 1024
-HANG_ON_SECONDS = 10.0  # an old connection still brings what Slack had put on it
-STEADY_SECONDS = 10.0  # a connection that held so long is no failure
-REFRESHED = ("refresh_requested", "warning")  # any other reason to disconnect holds for the next connection too
+HANG_ON_SECONDS = 10.0  # an old connection still delivers what Slack had sent on it
+STEADY_SECONDS = 10.0  # a connection that held so long did not fail to open
+REFRESHED = ("refresh_requested", "warning")  # any other reason would close the next connection too
 MOST_UNDERWAY = 1000
 
 Open = Callable[[], Awaitable[str]]
@@ -31,10 +31,10 @@ Bring = Callable[[Mapping[str, Any]], Awaitable[Mapping[str, Any] | None]]
 
 
 class SocketMode:
-    """Holds `LINES` connections until it is stopped, and opens a new one wherever one ends.
+    """Keeps `LINES` connections open until it is stopped; where one ends, it opens another.
 
-    Shape: `open_address` asks Slack for the address of one connection; `bring` takes an envelope and returns the
-    payload of its acknowledgement, or None where Slack should hear nothing.
+    Shape: `open_address` asks Slack for the address of one connection. `bring` handles an envelope and returns the
+    payload of its acknowledgement, or None to send no acknowledgement.
     """
 
     def __init__(
@@ -44,7 +44,7 @@ class SocketMode:
         open_address: Open,
         bring: Bring,
         timing: Timing,
-        log: Callable[..., None],
+        log: Log,
     ) -> None:
         self._session = session
         self._proxy = proxy
@@ -59,21 +59,21 @@ class SocketMode:
 
     @property
     def is_connected(self) -> bool:
-        """True while Slack can bring something."""
+        """True while Slack can deliver."""
         return self._live > 0
 
     def start(self) -> None:
-        """Begin to hold the connections."""
+        """Begin to open the connections."""
         for _ in range(LINES):
             self._begin_line()
 
     async def connected(self) -> None:
-        """Wait until Slack can bring something."""
+        """Wait until Slack can deliver."""
         async with self._changed:
             await self._changed.wait_for(lambda: self._live > 0)
 
     async def stop(self, seconds: float) -> None:
-        """Finish what is being acknowledged and hang up, within so long."""
+        """Finish what is being acknowledged and hang up, within so many seconds."""
         if self._acknowledging:
             await asyncio.wait(set(self._acknowledging), timeout=seconds / 2)
         for line in self._lines:
@@ -93,7 +93,7 @@ class SocketMode:
             asyncio.get_running_loop().call_later(self._timing.first_pause, self._begin_line)
 
     async def _hold(self) -> None:
-        """Hold one connection after another; ends when another line took this one's place."""
+        """Open one connection after another; ends when another line has replaced this one."""
         failures = 0
         while True:
             began, asked = self._timing.clock(), 0.0
@@ -121,29 +121,29 @@ class SocketMode:
             await asyncio.sleep(max(asked, pause))
 
     async def _listen(self, socket: aiohttp.ClientWebSocketResponse) -> bool:
-        """Take what comes until the connection ends; True when another line took its place."""
+        """Take what comes until the connection ends; True when another line has replaced it."""
         is_live = False
         replaced = False
         try:
             async with asyncio.timeout(None) as limit:
                 async for message in socket:
-                    told = _told(message)
-                    kind = told.get("type")
+                    envelope = _envelope(message)
+                    kind = envelope.get("type")
                     if kind == "hello" and not is_live:
                         is_live = True
                         await self._count(+1)
                     elif kind == "disconnect" and not replaced:
-                        reason = one_line(str(told.get("reason")))
+                        reason = one_line(str(envelope.get("reason")))
                         self._log("slack_line_refreshed", because=reason)
                         if not is_live or reason not in REFRESHED:
                             return False
                         replaced = True
                         self._begin_line()
                         limit.reschedule(asyncio.get_running_loop().time() + HANG_ON_SECONDS)
-                    elif "envelope_id" in told:
-                        self._acknowledge(socket, told)
+                    elif "envelope_id" in envelope:
+                        self._acknowledge(socket, envelope)
         except TimeoutError:
-            pass  # it hung on for long enough
+            pass  # the old connection was kept for long enough
         finally:
             if is_live:
                 await self._count(-1)
@@ -156,7 +156,7 @@ class SocketMode:
 
     def _acknowledge(self, socket: aiohttp.ClientWebSocketResponse, envelope: Mapping[str, Any]) -> None:
         if len(self._acknowledging) >= MOST_UNDERWAY:
-            self._log("slack_envelope_dropped")  # Slack brings it again, to whoever has time
+            self._log("slack_envelope_dropped")  # Slack delivers it again, to a bot that has time
             return
         task = asyncio.create_task(self._take(socket, envelope), name="slack envelope")
         self._acknowledging.add(task)
@@ -174,11 +174,11 @@ class SocketMode:
             await socket.send_str(json.dumps(body | ({"payload": payload} if payload else {})))
 
 
-def _told(message: aiohttp.WSMessage) -> Mapping[str, Any]:
+def _envelope(message: aiohttp.WSMessage) -> Mapping[str, Any]:
     if message.type is not aiohttp.WSMsgType.TEXT:
         return {}
     try:
-        told = json.loads(message.data)
+        envelope = json.loads(message.data)
     except ValueError:
         return {}
-    return told if isinstance(told, dict) else {}
+    return envelope if isinstance(envelope, dict) else {}

@@ -1,17 +1,19 @@
-"""What a dialog carries comes back as it was or not at all; what is typed and clicked is read without trust."""
+"""What a dialog carries comes back unchanged or not at all; what is typed and clicked is not trusted."""
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.surfaces.slack.clicks import click_of, submission_of
-from bot.surfaces.slack.order import Order, order_of
+from bot.surfaces.slack.block_actions import click_of
+from bot.surfaces.slack.metadata_signer import LONGEST, Intent, MetadataSigner
 from bot.surfaces.slack.people import Workspace
-from bot.surfaces.slack.seal import LONGEST, Intent, Seal
+from bot.surfaces.slack.requests import Subcommand, subcommand_of
+from bot.surfaces.slack.view_submissions import submission_of
 
 KEYS = (
     *("actions", "container", "channel", "message", "user", "team", "enterprise", "view", "state", "values", "reason"),
@@ -20,24 +22,37 @@ KEYS = (
 INTENT = Intent("approve", "U0BOB00001", {"0d1496b0ca39": "ab" * 16}, "C0ONCALL01", "", "")
 
 
-def test_sealed_by_one_program_is_opened_by_another_of_the_same_app_only() -> None:
-    sealed = Seal("xoxb-one").close(INTENT)
-    assert Seal("xoxb-one").open(sealed) == INTENT
-    assert Seal("xoxb-two").open(sealed) is None
-    assert "xoxb" not in sealed
+def test_signed_by_one_program_is_taken_by_another_of_the_same_app_only() -> None:
+    signed = MetadataSigner("xoxb-one").sign(INTENT)
+    assert MetadataSigner("xoxb-one").verify(signed) == INTENT
+    assert MetadataSigner("xoxb-two").verify(signed) is None
+    assert "xoxb" not in signed
 
 
 @given(st.integers(0, 400), st.characters())
-def test_any_character_that_is_changed_breaks_the_seal(at: int, to: str) -> None:
-    sealed = Seal("secret").close(INTENT)
-    at %= len(sealed)
-    changed = sealed[:at] + to + sealed[at + 1 :]
-    assert Seal("secret").open(changed) == (INTENT if changed == sealed else None)
+@example(0, "\ud800")
+@example(100, "\ud800")
+def test_any_character_that_is_changed_breaks_the_signature(at: int, to: str) -> None:
+    signed = MetadataSigner("secret").sign(INTENT)
+    at %= len(signed)
+    changed = signed[:at] + to + signed[at + 1 :]
+    assert MetadataSigner("secret").verify(changed) == (INTENT if changed == signed else None)
+
+
+def test_intent_of_another_version_is_refused_and_not_an_error() -> None:
+    class Older(MetadataSigner):
+        def sign_fields(self, fields: dict[str, str]) -> str:
+            body = json.dumps(fields)
+            return f"{self._mac(body)}{body}"
+
+    assert MetadataSigner("secret").verify(Older("secret").sign_fields({"wish": "approve", "user": "U1"})) is None
 
 
 def test_as_many_plans_as_a_dialog_decides_fit_into_it() -> None:
     plans = {f"{number:012}": "f" * 32 for number in range(25)}
-    assert len(Seal("secret").close(Intent("approve", "U" * 20, plans, "C" * 20, "1" * 20, "x" * 20))) <= LONGEST
+    assert (
+        len(MetadataSigner("secret").sign(Intent("approve", "U" * 20, plans, "C" * 20, "1" * 20, "x" * 20))) <= LONGEST
+    )
 
 
 _leaves = st.none() | st.booleans() | st.integers() | st.text(max_size=20)
@@ -65,25 +80,25 @@ def test_workspace_is_ours_by_its_id_or_its_enterprise(team: str, enterprise: st
 @pytest.mark.parametrize(
     ("said", "meant"),
     [
-        ("cancel 0d1496b0ca39 wrong node", Order("cancel", "0d1496b0ca39", "wrong node")),
-        ("undo 0d1496b0ca39", Order("undo", "0d1496b0ca39")),
-        ("brake OFF it is over", Order("brake", reason="it is over")),
-        ("policy @bob reboot node-1", Order("policy", person="bob", action="reboot", node="node-1")),
-        ("policy <@U0BOB00001> approve n", Order("policy", person="U0BOB00001", action="approve", node="n")),
-        ("policy U0BOB00001 brake", Order("policy", person="U0BOB00001", action="brake")),
-        ("status whatever", Order("status")),
+        ("cancel 0d1496b0ca39 wrong node", Subcommand("cancel", "0d1496b0ca39", "wrong node")),
+        ("undo 0d1496b0ca39", Subcommand("undo", "0d1496b0ca39")),
+        ("brake OFF it is over", Subcommand("brake", reason="it is over")),
+        ("policy @bob reboot node-1", Subcommand("policy", person="bob", action="reboot", node="node-1")),
+        ("policy <@U0BOB00001> approve n", Subcommand("policy", person="U0BOB00001", action="approve", node="n")),
+        ("policy U0BOB00001 brake", Subcommand("policy", person="U0BOB00001", action="brake")),
+        ("status whatever", Subcommand("status")),
     ],
 )
-def test_orders_are_understood(said: str, meant: Order) -> None:
+def test_subcommands_are_understood(said: str, meant: Subcommand) -> None:
     verb, *words = said.split()
-    assert order_of(verb, words) == meant
+    assert subcommand_of(verb, words) == meant
 
 
 @pytest.mark.parametrize(
     "said", ["cancel", "undo", "brake", "brake maybe", "policy", "policy @bob", "policy @bob reboot"]
 )
-def test_orders_that_lack_something_are_answered_with_how_to_say_it(said: str) -> None:
+def test_subcommands_that_lack_something_are_answered_with_how_to_say_it(said: str) -> None:
     verb, *words = said.split()
-    told = order_of(verb, words)
+    told = subcommand_of(verb, words)
     assert isinstance(told, str)
     assert f"/zombie {verb}" in told

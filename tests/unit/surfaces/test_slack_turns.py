@@ -13,11 +13,11 @@ from typing import Any, cast
 
 from bot.domain.post import Place
 from bot.ledger import AwaitedOutbox, Database, Outbox
-from bot.surfaces.slack.calls import Calls, Stands
+from bot.surfaces.slack.calls import Calls, Delivered
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.pace import SUMMARY
-from bot.surfaces.slack.part import Debt, Part, Spot
+from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery
 from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.rate_limiter import SUMMARY
 from tests.slack_service import QUICK
 
 APART = 0.2
@@ -29,12 +29,12 @@ class Posted:
     def __init__(self) -> None:
         self.at: list[float] = []
 
-    async def post(self, channel: str, *_: Any) -> Stands:
+    async def post(self, channel: str, *_: Any) -> Delivered:
         self.at.append(time.monotonic())
-        return Stands(Place(channel, f"1700000000.{len(self.at):06}"))
+        return Delivered(Place(channel, f"1700000000.{len(self.at):06}"))
 
 
-async def posted(folder: Path, spot: Spot, apart: float) -> list[float]:
+async def posted(folder: Path, target: MessageTarget, apart: float) -> list[float]:
     """Have two programs post two cards each, and return how long it was from each to the next."""
     slack, timing = Posted(), replace(QUICK, posts_apart=apart, posts_span=0.01)
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
@@ -49,26 +49,28 @@ async def posted(folder: Path, spot: Spot, apart: float) -> list[float]:
             for _ in range(2)
         ]
         for number in range(4):
-            await posters[number % 2].owe(f"card{number}", CARD, spot, Message("an alert"))
+            await posters[number % 2].enqueue(f"card{number}", CARD, target, Message("an alert"))
         await asyncio.gather(*(poster.drain(10.0) for poster in posters))
     return [after - before for before, after in pairwise(slack.at)]
 
 
 async def test_posts_of_alerts_keep_their_distance_whoever_posts_them(tmp_path: Path) -> None:
-    gaps = await posted(tmp_path, Spot("C1", patient=True), APART)
+    gaps = await posted(tmp_path, MessageTarget("C1", patient=True), APART)
     assert len(gaps) == 3
     # A busy machine may wake the earlier of two late, but never the whole row.
     assert sum(gaps) > 2.5 * APART, gaps
 
 
 async def test_what_stands_for_many_goes_before_the_cards_that_wait() -> None:
-    summary, card, details = (Part("a", name, Spot("C1"), lambda: Message("")) for name in ("storm", CARD, "details"))
-    summary.want(summary.say, Debt(rank=SUMMARY))
-    card.want(card.say, Debt())
+    summary, card, details = (
+        Part("a", name, MessageTarget("C1"), lambda: Message("")) for name in ("storm", CARD, "details")
+    )
+    summary.want(summary.say, PendingDelivery(rank=SUMMARY))
+    card.want(card.say, PendingDelivery())
     details.under = CARD
     assert summary.post_rank < card.post_rank < details.post_rank
 
 
 async def test_card_that_somebody_waits_for_does_not_wait_for_a_turn(tmp_path: Path) -> None:
-    gaps = await posted(tmp_path, Spot("C1"), 60.0)
+    gaps = await posted(tmp_path, MessageTarget("C1"), 60.0)
     assert len(gaps) == 3

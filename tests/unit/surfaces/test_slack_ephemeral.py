@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.surfaces.slack.answers import Answers
-from bot.surfaces.slack.calls import Stands
-from bot.surfaces.slack.timing import Timing
+from bot.surfaces.slack.calls import Delivered, Timing
+from bot.surfaces.slack.ephemeral import Ephemeral
 
 SECRET = "k7Qw" * 6
 
@@ -15,13 +14,13 @@ async def test_refusal_that_quotes_a_node_shows_no_secret() -> None:
     told: list[str] = []
 
     class Calls:
-        async def whisper(self, channel: str, user: str, thread: str, message: Any) -> Stands:
+        async def post_ephemeral(self, channel: str, user: str, thread: str, message: Any) -> Delivered:
             told.append(f"{message.text} {message.blocks}")
-            return Stands()
+            return Delivered()
 
     calls: Any = Calls()
     nobody: Any = None
     words = f"CannotTell: The node cannot be looked at again: it said: export DB_PASSWORD={SECRET}."
-    await Answers(calls, nobody, Timing(), lambda *_, **__: None).tell("slack:T1/U1", "C1", "", words)
+    await Ephemeral(calls, Timing(), lambda *_, **__: None, nobody).tell("slack:T1/U1", "C1", "", words)
     assert "cannot be looked at again" in told[0]
     assert SECRET not in told[0]

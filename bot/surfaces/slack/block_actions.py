@@ -1,0 +1,199 @@
+"""Clicks on the buttons and menus of cards and the App Home: each opens the dialog that asks for a reason.
+
+A click decides nothing. Its payload is not trusted: https://docs.slack.dev/reference/interaction-payloads
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from bot.domain.approval import Approval
+from bot.domain.errors import AlreadyDecided, Braked, CannotTell, NothingProposed, SelfApproval, UnknownIncident
+from bot.domain.incident import Incident
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.response import guards
+from bot.surfaces.slack.buttons import ANSWER, APPROVE, BRAKE, DECLINE, PICK, UNDO, group_of, options_of
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.dialog import covered, reason_dialog
+from bot.surfaces.slack.ephemeral import refusal_words
+from bot.surfaces.slack.metadata_signer import Intent
+from bot.surfaces.slack.people import Person, mapping
+from bot.surfaces.slack.plan_blocks import plan_words
+
+DIGEST = 32  # digits by which a dialog names the plan that it shows
+UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
+
+
+@dataclass(frozen=True, slots=True)
+class Click:
+    """A button that was clicked, or a menu's entry that was chosen.
+
+    Shape: `key` is Slack's own id of this click: two deliveries with one key are one click. `value` is the button's
+    value, or the chosen entry. `channel` and `ts` are the message's, both empty in the App Home.
+    """
+
+    key: str
+    person: Person
+    action: str
+    value: str
+    block: str
+    trigger: str
+    channel: str = ""
+    ts: str = ""
+    thread_ts: str = ""
+    in_home: bool = False
+
+    @property
+    def thread(self) -> str:
+        """The thread in which the person is answered; empty where the message is in the channel itself."""
+        return self.thread_ts if self.thread_ts != self.ts else ""
+
+
+class BlockActions:
+    """Handles clicks: opens the dialog, or says why there is none."""
+
+    def __init__(self, context: SlackContext) -> None:
+        self._context = context
+        self._handlers = {
+            APPROVE: self._decision,
+            DECLINE: self._decision,
+            UNDO: self._undo,
+            BRAKE: self._brake,
+            ANSWER: self._answer,
+            PICK: self._pick,
+        }
+
+    async def handle(self, click: Click) -> None:
+        """Open the dialog of a click, or tell the person why there is none."""
+        async with self._context.answering(click.action, click.person, click.channel, click.thread, click.value):
+            self._context.is_of_ours(click.person)
+            handler = self._handlers.get(ANSWER if click.action.startswith(f"{ANSWER}-") else click.action)
+            if handler is None:
+                raise NothingProposed(UNKNOWN_BUTTON)
+            await handler(click)
+
+    async def _find(self, incident_id: str) -> Incident:
+        try:
+            return await self._context.find(incident_id)
+        except UnknownIncident as no:
+            raise NothingProposed(UNKNOWN_BUTTON) from no
+
+    async def _decision(self, click: Click) -> None:
+        group = await self._context.surface.group(click.value)
+        if not group:
+            raise NothingProposed(UNKNOWN_BUTTON)
+        await self._is_its_card(click, click.value)
+        plans = [incident for incident in group if incident.state is State.PROPOSED and incident.proposal is not None]
+        if not plans:
+            for incident in group:
+                guards.is_undecided(incident)  # says who was first, or why there is nothing to decide
+            raise AlreadyDecided("Nothing on this card waits for a decision any more.")
+        shown = covered(plans)
+        if not shown:
+            raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie remediate {plans[0].id}")
+        objection = await self._objection(click, shown) if click.action == APPROVE else ""
+        words = [f"{len(plans) - len(shown)} more wait; decide them after these."] if plans[len(shown) :] else []
+        digests = {
+            incident.id: incident.proposal.digest[:DIGEST] for incident in shown if incident.proposal is not None
+        }
+        await self._open(click, click.action, digests, shown, words, objection=objection)
+
+    async def _objection(self, click: Click, plans: Sequence[Incident]) -> str:
+        """Return what already speaks against an approval; the decision falls when the dialog is sent."""
+        try:
+            for incident in plans:
+                guards.is_not_the_asker(self._context.policy, incident, Approval(click.person.by, ""))
+            guards.is_released(await self._context.ledger.braked())
+        except (SelfApproval, Braked) as no:
+            return refusal_words(no)
+        return ""
+
+    async def _undo(self, click: Click) -> None:
+        incident = await self._find(click.value)
+        await self._is_its_card(click, group_of(incident))
+        done = plan_words(incident.proposal.plan) if incident.proposal is not None else ""
+        words = [
+            f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
+            "What can be undone is proposed as a plan of its own, which somebody else has to approve.",
+        ]
+        await self._open(click, UNDO, {incident.id: ""}, (), words)
+
+    async def _brake(self, click: Click) -> None:
+        if click.value not in ("on", "off"):
+            raise NothingProposed(UNKNOWN_BUTTON)
+        words = {
+            "on": "Nothing new begins. A step that has begun is finished, and its proof is read.",
+            "off": "What waits may begin.",
+        }
+        await self._open(click, BRAKE, {}, (), [words[click.value]], detail=click.value)
+
+    async def _answer(self, click: Click) -> None:
+        incident = await self._find(click.value)
+        await self._is_its_card(click, group_of(incident))
+        number, options = click.action.rpartition("-")[2], options_of(incident)
+        if incident.question is None or not number.isdecimal() or int(number) >= len(options):
+            raise AlreadyDecided("That question is not open any more.")
+        answer = options[int(number)]
+        words = [f"{incident.node}: {one_line(incident.question.question, 1000)}", f"Your answer: {answer}"]
+        await self._open(click, ANSWER, {incident.id: ""}, (), words, detail=answer)
+
+    async def _pick(self, click: Click) -> None:
+        """Record which node an alert means: that decides nothing, so every full member may say it."""
+        incident = await self._find(click.block.removeprefix("pick-"))
+        await self._is_its_card(click, group_of(incident))
+        if incident.node or self._context.picker is None:
+            raise AlreadyDecided(f"It is {incident.node or 'not asked'} already.")
+        if click.value not in options_of(incident):
+            raise NothingProposed(UNKNOWN_BUTTON)
+        await self._context.people.admit(click.person.user)
+        await self._context.picker.pick(incident.id, click.value, click.person.by)
+        self._context.notices.decided(incident.id)
+
+    async def _is_its_card(self, click: Click, group: str) -> None:
+        """Do nothing for a click on the card itself. Raises: NothingProposed for a click on a copy of it."""
+        if click.in_home:
+            return
+        place = await self._context.surface.place(group)
+        if place is None or (place.channel, place.ts) != (click.channel, click.ts):
+            raise NothingProposed("This is not the card of that incident; use the buttons on the card itself.")
+
+    async def _open(
+        self,
+        click: Click,
+        action: str,
+        plans: dict[str, str],
+        shown: Sequence[Incident],
+        words: Sequence[str] = (),
+        *,
+        detail: str = "",
+        objection: str = "",
+    ) -> None:
+        intent = Intent(action, click.person.user, plans, click.channel, click.thread, detail)
+        kind = f"{action} {detail}" if action == BRAKE else action
+        view: dict[str, Any] = reason_dialog(kind, self._context.slack.signer.sign(intent), shown, words, objection)
+        if error := await self._context.slack.open_dialog(click.trigger, view):
+            raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")
+
+
+def click_of(body: Mapping[str, Any]) -> Click:
+    """Return the click that a payload describes; a field that is missing is empty."""
+    actions = body.get("actions")
+    action = mapping(actions[0] if isinstance(actions, list) and actions else None)
+    container, channel = mapping(body.get("container")), mapping(body.get("channel"))
+    message = mapping(body.get("message"))
+    chosen = mapping(action.get("selected_option"))
+    return Click(
+        key=f"click-{action.get('action_ts', '')}-{body.get('trigger_id', '')}",
+        person=Person.of(body),
+        action=str(action.get("action_id", "")),
+        value=str(chosen.get("value") if chosen else action.get("value", "")),
+        block=str(action.get("block_id", "")),
+        trigger=str(body.get("trigger_id", "")),
+        channel=str(channel.get("id") or container.get("channel_id") or ""),
+        ts=str(container.get("message_ts") or message.get("ts") or ""),
+        thread_ts=str(container.get("thread_ts") or message.get("thread_ts") or ""),
+        in_home=container.get("type") == "view",
+    )

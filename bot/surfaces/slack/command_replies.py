@@ -1,0 +1,138 @@
+"""Answers what is typed about incidents, the policy and the brake, with the same checks as for a click."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from bot.domain.approval import Approval
+from bot.domain.errors import Refused, UnknownIncident
+from bot.domain.house_events import BrakePulled
+from bot.domain.incident import IncidentSummary
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.response.guards import is_named
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.ephemeral import refusal_words
+from bot.surfaces.slack.member import ids_of
+from bot.surfaces.slack.people import Person
+from bot.surfaces.slack.requests import CommandRequest, Subcommand, is_user_id
+from bot.surfaces.slack.view_submissions import BRAKE_WORDS
+
+MOST_LISTED = 30
+_ORDER = (State.UNKNOWN, State.PROPOSED, State.ACTING, State.APPROVED, State.VERIFYING, State.TRIAGED, State.OPENED)
+
+
+class Subscription(Protocol):
+    """PagerDuty's webhook subscription, which can be switched on again."""
+
+    async def enable(self) -> str:
+        """Do it, and return what came of it as a sentence."""
+        ...
+
+
+class CommandReplies:
+    """Does what a subcommand asks for, and answers in private.
+
+    Shape: `pagerduty` is None where the bot does not talk to PagerDuty.
+    """
+
+    def __init__(self, context: SlackContext, pagerduty: Subscription | None = None) -> None:
+        self._context = context
+        self._subscription = pagerduty
+
+    async def reply(self, request: CommandRequest, asked: Subcommand) -> None:
+        """Do what was asked, and answer the person in private."""
+        person = Person(request.user, request.workspace, request.enterprise)
+        about = asked.incident or asked.node
+        async with self._context.answering(asked.verb, person, request.channel, request.thread_ts, about):
+            try:
+                words = await self._words(person, asked)
+            except (_OnRecord, UnknownIncident) as no:
+                words = refusal_words(no.refusal if isinstance(no, _OnRecord) else no)
+            await self._context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
+
+    see_through = reply
+
+    async def _words(self, person: Person, asked: Subcommand) -> str:
+        if asked.verb == "status":
+            self._context.is_of_ours(person)
+            return await self._status()
+        if asked.verb == "policy":
+            self._context.is_of_ours(person)
+            return await self._policy(person, asked)
+        approval = await self._context.approval(person, asked.reason, by_group=asked.verb in ("brake", "pagerduty"))
+        if asked.verb == "pagerduty":
+            return await self._pagerduty(approval)
+        try:
+            if asked.verb == "brake":
+                await self._context.responder.brake(asked.on, approval)
+                return BRAKE_WORDS["on" if asked.on else "off"]
+            if asked.verb == "cancel":
+                await self._context.responder.cancel(asked.incident, approval)
+                self._context.notices.decided(asked.incident)
+                return f"Incident {asked.incident} is cancelled."
+            opened = await self._context.responder.undo(asked.incident, approval)
+        except Refused as no:
+            raise _OnRecord(no) from no
+        self._context.notices.decided(opened.id)
+        return f"Proposed as incident {opened.id}; somebody else has to approve it."
+
+    async def _pagerduty(self, approval: Approval) -> str:
+        is_named(self._context.policy, approval)
+        if self._subscription is None:
+            return "The bot does not talk to PagerDuty: PAGERDUTY_API_TOKEN is not set."
+        self._context.log("subscription_wanted", by=approval.by)
+        return one_line(await self._subscription.enable(), 500)
+
+    async def _status(self) -> str:
+        summaries = await self._context.ledger.incidents(only_open=True)
+        braked = await self._context.ledger.braked()
+        words = [f"{len(summaries)} open incidents." if summaries else "Nothing is open."]
+        ordered = sorted(summaries, key=_urgency)
+        words += [status_line(summary) for summary in ordered[:MOST_LISTED]]
+        if len(ordered) > MOST_LISTED:
+            words.append(f"And {len(ordered) - MOST_LISTED} more: zombie incidents")
+        if braked is not None and isinstance(pulled := braked.event, BrakePulled):
+            words.append(f"The brake is on: {braked.by} pulled it at {braked.at:%H:%M} UTC: {one_line(pulled.reason)}")
+        else:
+            words.append("The brake is off.")
+        return "\n".join(words)
+
+    async def _policy(self, person: Person, asked: Subcommand) -> str:
+        user = asked.person
+        if not is_user_id(user):
+            user = await self._context.people.called(user, {*ids_of(self._context.policy.approvers), person.user})
+        if not user:
+            who = one_line(asked.person, 40)
+            return (
+                f"I cannot tell who “{who}” is. Give the member ID, such as U012AB3CD (profile → ⋮ → Copy member ID)."
+            )
+        about = Person(user, person.team, person.enterprise)
+        try:
+            await self._context.people.admit(user)
+        except Refused as no:
+            return f"No: {refusal_words(no)}"
+        member = await self._context.people.membership(user)
+        lines = await self._context.responder.explain(about.by, member.groups, asked.action, asked.node)
+        return "\n".join([*lines, *(f"not read: {why}" for why in member.unread)])
+
+
+def status_line(summary: IncidentSummary) -> str:
+    """Return an incident as a line of a list."""
+    cause = f", {summary.cause}" if summary.cause else ""
+    return (
+        f"• {one_line(summary.node, 60) or 'a node'}: {summary.state.value}{cause}"
+        f" — {summary.id}, since {summary.opened_at:%H:%M} UTC"
+    )
+
+
+def _urgency(summary: IncidentSummary) -> tuple[int, str]:
+    return (_ORDER.index(summary.state) if summary.state in _ORDER else len(_ORDER), summary.node)
+
+
+class _OnRecord(Exception):
+    """What the responder refused: it is on record already."""
+
+    def __init__(self, refusal: Refused) -> None:
+        super().__init__(str(refusal))
+        self.refusal = refusal

@@ -1,0 +1,126 @@
+"""What a decision made in Slack needs of the bot, and what each one goes through first: who is it, and who is told."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.domain.alert import BOT, is_who, person_of
+from bot.domain.approval import Approval
+from bot.domain.contracts import ActingLedger, Log
+from bot.domain.errors import (
+    AlreadyDecided,
+    CannotTell,
+    Conflict,
+    ImpossibleEvent,
+    LedgerError,
+    NotAnApprover,
+    Refused,
+    UsageError,
+    ZombieError,
+)
+from bot.domain.house_events import HOUSE, WishRefused
+from bot.domain.incident import Incident
+from bot.domain.policy import Policy
+from bot.domain.safe_text import one_line
+from bot.response.responder import Responder
+from bot.surfaces.slack.connection import SlackConnection
+from bot.surfaces.slack.ephemeral import Ephemeral, refusal_words
+from bot.surfaces.slack.people import People, Person
+from bot.surfaces.slack.surface import SlackSurface
+
+
+class DecisionListener(Protocol):
+    """Hears of each incident about which something was decided here."""
+
+    def decided(self, incident_id: str, /) -> None:
+        """Take note, so that the incident goes on at once."""
+        ...
+
+
+class NodePicker(Protocol):
+    """Takes a person's word for which node an alert means."""
+
+    async def pick(self, incident_id: str, node: str, by: str, /) -> object:
+        """Put it on record. Raises: InventoryError, UnknownIncident, ImpossibleEvent, LedgerError."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SlackContext:
+    """The parts of the bot that decisions made in Slack use.
+
+    Shape: `picker` is None where no alert ever asks which node it means.
+    """
+
+    responder: Responder
+    policy: Policy
+    ledger: ActingLedger
+    surface: SlackSurface
+    people: People
+    ephemeral: Ephemeral
+    slack: SlackConnection
+    notices: DecisionListener
+    log: Log
+    picker: NodePicker | None = None
+
+    async def find(self, incident_id: str) -> Incident:
+        """Return an incident as it stands. Raises: UnknownIncident, LedgerError."""
+        return await self.responder.book.find(incident_id)
+
+    def is_of_ours(self, person: Person) -> None:
+        """Do nothing for what comes from our own workspace.
+
+        Raises: NotAnApprover when a person, or the payload that names them, is from another workspace.
+        """
+        ours = self.slack.workspace
+        if not ours.is_ours(person.team, person.enterprise) or (
+            person.home and not ours.is_ours(person.home, person.enterprise)
+        ):
+            raise NotAnApprover("That came from another workspace than the one that this bot is installed in.")
+
+    async def approval(self, person: Person, reason: str, *, by_group: bool = True) -> Approval:
+        """Return a person's decision, with the groups that they are in now; Slack is asked who they are.
+
+        Shape: `by_group` is for what only approvers may do: then a group that cannot be read may decide it.
+        Raises: NotAnApprover for everybody who is no full member; CannotTell when Slack does not say what decides.
+        """
+        self.is_of_ours(person)
+        await self.people.admit(person.user)
+        member = await self.people.membership(person.user)
+        named = person_of(person.by) in self.policy.approvers or bool(member.groups & self.policy.approver_groups)
+        if by_group and not named and member.unread:
+            raise CannotTell(f"Whether you may approve cannot be told. {member.unread[0]}", "Try again.")
+        return Approval(person.by, reason, groups=member.groups)
+
+    @contextlib.asynccontextmanager
+    async def answering(
+        self, action: str, person: Person, channel: str, thread_ts: str, about: str = ""
+    ) -> AsyncIterator[None]:
+        """Tell a person why something is not done, whatever the reason; a refusal raised here is put on record.
+
+        What the responder refuses is on record by then: tell that by `ephemeral` alone.
+        """
+        try:
+            yield
+        except Refused as no:
+            await self.note(action, person.by, no, about)
+            await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(no))
+        except UsageError as no:  # there is no such incident, or no such node
+            await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(no))
+        except (Conflict, ImpossibleEvent):
+            late = AlreadyDecided("Somebody else was first: it has gone on meanwhile.", "Look at its card.")
+            await self.note(action, person.by, late, about)
+            await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(late))
+        except LedgerError as error:
+            self.log("ledger_unavailable", error=one_line(str(error)), action=action)
+            cannot = CannotTell("The ledger cannot be read or written now, so nothing was decided.", "Try again.")
+            await self.ephemeral.tell(person.by, channel, thread_ts, refusal_words(cannot))
+
+    async def note(self, action: str, by: str, no: ZombieError, about: str = "") -> None:
+        """Put a refusal on record; the person is told of it even where the ledger cannot be written."""
+        with contextlib.suppress(LedgerError):
+            refused = WishRefused(type(no).__name__, no.sentence, action, one_line(about, 64))
+            await self.ledger.append(HOUSE, None, refused, by if is_who(by) else BOT)

@@ -1,0 +1,91 @@
+"""Answers that only one person sees: help, the state of things, and why something was refused."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+from bot.domain.contracts import Log
+from bot.domain.errors import ZombieError
+from bot.domain.redaction import redacted_text
+from bot.domain.safe_text import safe
+from bot.surfaces.slack.calls import Calls, Delivered, Outcome, RetryLater, Timing
+from bot.surfaces.slack.message import SECTION, TEXT, Message, clipped, escaped, paragraph
+from bot.surfaces.slack.people import People
+from bot.surfaces.slack.requests import CommandRequest
+from bot.surfaces.slack.rich import slack_user
+
+TRIES = 4  # nobody waits longer than that for an answer
+NOT_THERE = frozenset({"user_not_in_channel", "channel_not_found", "not_in_channel", "is_archived"})
+_WHO = re.compile(r"(?:slack:)?\b[TE][A-Z0-9]+/([UW][A-Z0-9]+)\b")
+
+
+class Ephemeral:
+    """Answers one person in private.
+
+    Shape: `people` turns ids into names; without it ids stay as they are.
+    """
+
+    def __init__(self, calls: Calls, timing: Timing, log: Log, people: People | None = None) -> None:
+        self._calls = calls
+        self._timing = timing
+        self._log = log
+        self._people = people
+
+    async def say(self, request: CommandRequest, text: str) -> None:
+        """Answer a request with a text of the bot's own, at the command's address where it has one.
+
+        An answer that cannot be sent is logged.
+        """
+        message = Message(clipped(text, TEXT))
+        for attempt in range(TRIES):
+            if request.answer_at:
+                outcome = await self._calls.answer(request.answer_at, message)
+            else:
+                outcome = await self._calls.post_ephemeral(request.channel, request.user, request.thread_ts, message)
+            if isinstance(outcome, Delivered):
+                return
+            self._log("slack_failed", request=request.key, error=outcome.error)
+            if not isinstance(outcome, RetryLater):
+                return
+            await self._pause(attempt, outcome)
+
+    async def tell(self, by: str, channel: str, thread_ts: str, words: str, answer_at: str = "") -> None:
+        """Tell a person something that may quote a node: in the channel where they are, else in a direct message.
+
+        People are called by their names, and nobody is mentioned. An answer that cannot be sent is logged.
+        """
+        user = slack_user(by)
+        said = await self.named(redacted_text(words))  # a refusal may quote what a node said
+        message = Message(clipped(escaped(said), TEXT), (paragraph(clipped(safe(said), SECTION)),))
+        if answer_at and isinstance(await self._calls.answer(answer_at, message), Delivered):
+            return
+        for attempt in range(TRIES):
+            outcome = await self._calls.post_ephemeral(channel, user, thread_ts, message) if channel else None
+            if isinstance(outcome, Delivered):
+                return
+            if not isinstance(outcome, RetryLater) or outcome.error in NOT_THERE:
+                outcome = await self._calls.post(user, "", message)  # their direct message with the bot
+                if isinstance(outcome, Delivered):
+                    return
+            self._log("slack_failed", ephemeral=user, error=outcome.error)
+            await self._pause(attempt, outcome)
+
+    async def named(self, words: str) -> str:
+        """Return the words with people's names in place of their ids."""
+        if self._people is None:
+            return words
+        names: dict[str, str] = {}
+        for user in dict.fromkeys(_WHO.findall(words)):
+            names[user] = await self._people.name(user)
+        return _WHO.sub(lambda match: names[match[1]], words)
+
+    async def _pause(self, attempt: int, outcome: Outcome) -> None:
+        if attempt < TRIES - 1:
+            seconds = outcome.seconds if isinstance(outcome, RetryLater) else 0.0
+            await asyncio.sleep(max(seconds, self._timing.first_pause * 2**attempt))
+
+
+def refusal_words(no: ZombieError) -> str:
+    """Return a refusal for the person who asked: its name, its sentence, and what to try."""
+    return f"{type(no).__name__}: {no}"

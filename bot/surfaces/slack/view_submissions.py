@@ -1,0 +1,194 @@
+"""Dialogs that were sent: is it ours, who sent it, and what does the responder say to it.
+
+The submission is the decision, not the click: the first one wins, and person, groups and node are checked at that time.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from typing import Any, Protocol, TypeAlias
+
+from bot.domain.alert import person_of
+from bot.domain.approval import Approval
+from bot.domain.errors import LedgerError, NothingProposed, PlanChanged, ReasonMissing, Refused, UnknownIncident
+from bot.domain.incident import Incident
+from bot.domain.safe_text import one_line
+from bot.response import guards
+from bot.surfaces.slack.buttons import ANSWER, APPROVE, BRAKE, DECLINE, UNDO
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.dialog import LONGEST_REASON, REASON
+from bot.surfaces.slack.ephemeral import refusal_words
+from bot.surfaces.slack.metadata_signer import Intent
+from bot.surfaces.slack.people import Person, mapping
+
+AT_ONCE = 8  # nodes that one decision reads again at a time
+REMEMBERED = 1000
+
+BRAKE_WORDS = {"on": "The brake is on: nothing new begins.", "off": "The brake is off."}
+BAD_SIGNATURE = PlanChanged("What this dialog carried was changed on the way, so nothing was decided.", "Click again.")
+NO_REASON = ReasonMissing("A decision needs a reason: it goes on record.")
+
+Decide: TypeAlias = Callable[[str], Awaitable[object]]  # decides about the incident with this id
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A dialog that was sent: the signed metadata that it carried, and the reason that was typed in."""
+
+    key: str
+    person: Person
+    metadata: str
+    reason: str
+
+
+class AppHome(Protocol):
+    """Shows people the App Home."""
+
+    def open(self, user: str, /) -> None:
+        """Begin to bring a person's App Home up to date; returns at once."""
+        ...
+
+
+class ViewSubmissions:
+    """Handles submissions."""
+
+    def __init__(self, context: SlackContext, home: AppHome) -> None:
+        self._context = context
+        self._home = home
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    def objection(self, submission: Submission) -> tuple[Mapping[str, str], Refused | None]:
+        """Return the error that the dialog shows instead of closing, by block, and the refusal that it is."""
+        intent = self._context.slack.signer.verify(submission.metadata)
+        if intent is None or intent.user != submission.person.user:
+            return {REASON: refusal_words(BAD_SIGNATURE)}, BAD_SIGNATURE
+        if not submission.reason:
+            return {REASON: refusal_words(NO_REASON)}, NO_REASON
+        return {}, None
+
+    async def handle(self, submission: Submission) -> None:
+        """Decide what a dialog asks for, and tell the person what was refused."""
+        intent = self._context.slack.signer.verify(submission.metadata)
+        if intent is None:
+            return
+        reason = submission.reason[:LONGEST_REASON]
+        about = " ".join(intent.plans)
+        async with self._context.answering(intent.action, submission.person, intent.channel, intent.thread_ts, about):
+            await self._decide(intent, submission, reason)
+        if not intent.channel:  # it was decided in the App Home, which shows what waits
+            self._home.open(submission.person.user)
+
+    async def _decide(self, intent: Intent, submission: Submission, reason: str) -> None:
+        if intent.action == APPROVE:
+            await self._approve(intent, submission, reason)
+            return
+        approval = await self._context.approval(submission.person, reason, by_group=intent.action in (BRAKE, ANSWER))
+        if intent.action == BRAKE:
+            await self._brake(intent, approval)
+            return
+        decide: dict[str, Decide] = {
+            DECLINE: lambda incident_id: self._context.responder.decline(incident_id, approval),
+            UNDO: lambda incident_id: self._undo(incident_id, approval),
+            ANSWER: lambda incident_id: self._context.responder.answer(incident_id, intent.detail, approval),
+        }
+        if intent.action not in decide:
+            raise NothingProposed("This bot cannot do that.")
+        await self._each(intent, approval, decide[intent.action])
+
+    async def _approve(self, intent: Intent, submission: Submission, reason: str) -> None:
+        found = await asyncio.gather(*(self._context.find(incident_id) for incident_id in intent.plans))
+        shown = found and not self._is_refused_anyhow(found, submission.person)
+        async with self._context.surface.checking(found, submission.person.by) if shown else nullcontext():
+            approval = await self._context.approval(submission.person, reason)
+
+            async def decide(incident_id: str) -> Incident:
+                incident = await self._context.find(incident_id)
+                seen = intent.plans[incident_id]
+                whole = incident.proposal.digest if incident.proposal is not None else ""
+                # The dialog carries the first digits of the digest that it showed; guards refuse any other plan.
+                digest = whole if seen and whole.startswith(seen) else seen or "none"
+                return await self._context.responder.decide(incident_id, replace(approval, digest=digest))
+
+            await self._each(intent, approval, decide)
+
+    def _is_refused_anyhow(self, found: Sequence[Incident], person: Person) -> bool:
+        """True if refusal is certain without asking Slack: then the card does not say that nodes are read again."""
+        policy, approval = self._context.policy, Approval(person.by, "")
+        if person_of(person.by) not in policy.approvers and not policy.approver_groups:
+            return True
+        return not policy.self_approval and any(guards.has_asked(policy, incident, approval) for incident in found)
+
+    async def _each(self, intent: Intent, approval: Approval, decide: Decide) -> None:
+        """Decide about each incident, and tell in one message what was refused."""
+        slots = asyncio.Semaphore(AT_ONCE)
+
+        async def refusal_of(incident_id: str) -> str:
+            async with self._lock(incident_id), slots:
+                try:
+                    await decide(incident_id)
+                    return ""
+                except (Refused, UnknownIncident) as no:
+                    return refusal_words(no)
+                finally:
+                    self._context.notices.decided(incident_id)
+
+        answers = await asyncio.gather(
+            *(refusal_of(incident_id) for incident_id in intent.plans), return_exceptions=True
+        )
+        refused = {
+            incident_id: words
+            for incident_id, words in zip(intent.plans, answers, strict=True)
+            if isinstance(words, str) and words
+        }
+        if refused:
+            await self._tell_refused(intent, approval, refused)
+        for failure in answers:
+            if isinstance(failure, BaseException):
+                raise failure
+
+    async def _tell_refused(self, intent: Intent, approval: Approval, refused: Mapping[str, str]) -> None:
+        lines = []
+        for incident_id, words in refused.items():
+            node = ""
+            if len(intent.plans) > 1:
+                try:
+                    node = f"{one_line((await self._context.find(incident_id)).node, 80)}: "
+                except (LedgerError, UnknownIncident):
+                    node = f"{incident_id}: "
+            lines.append(f"{node}{words}")
+        await self._context.ephemeral.tell(approval.by, intent.channel, intent.thread_ts, "\n".join(lines))
+
+    async def _undo(self, incident_id: str, approval: Approval) -> None:
+        opened = await self._context.responder.undo(incident_id, approval)
+        self._context.notices.decided(opened.id)
+
+    async def _brake(self, intent: Intent, approval: Approval) -> None:
+        try:
+            await self._context.responder.brake(intent.detail == "on", approval)
+        except Refused as no:
+            words = refusal_words(no)
+        else:
+            words = BRAKE_WORDS[intent.detail]
+        await self._context.ephemeral.tell(approval.by, intent.channel, intent.thread_ts, words)
+
+    def _lock(self, incident_id: str) -> asyncio.Lock:
+        """Return an incident's lock: where many approve at once its node is read once, and the rest hear who won."""
+        if len(self._locks) > REMEMBERED:
+            self._locks = {name: lock for name, lock in self._locks.items() if lock.locked()}
+        return self._locks.setdefault(incident_id, asyncio.Lock())
+
+
+def submission_of(body: Mapping[str, Any]) -> Submission:
+    """Return the submission that a payload describes; a field that is missing is empty."""
+    view = mapping(body.get("view"))
+    values = mapping(mapping(view.get("state")).get("values"))
+    typed = mapping(mapping(values.get(REASON)).get(REASON)).get("value")
+    return Submission(
+        key=f"sent-{view.get('id', '')}-{body.get('trigger_id', '')}",
+        person=Person.of(body),
+        metadata=str(view.get("private_metadata", "")),
+        reason=str(typed or "").strip(),
+    )
