@@ -19,6 +19,7 @@ from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.approval import Approval
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
+from bot.domain.contracts import ActingLedger
 from bot.domain.errors import ConnectionRefused
 from bot.domain.events import AlertReceived, IncidentEvent, Triaged
 from bot.domain.fold import fold
@@ -29,7 +30,7 @@ from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Snapshot
 from bot.domain.readings.host import HostReading
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
-from bot.ledger import AwaitedLedger, Database, Ledger
+from bot.ledger import Database, Ledger, on_threads
 from bot.response.cluster import ClusterReach
 from bot.response.draining import Draining
 from bot.response.planning import with_plan
@@ -113,7 +114,7 @@ class Machine:
 class Yard:
     """One incident of one node in a cluster; `now` is everybody's clock."""
 
-    ledger: AwaitedLedger
+    ledger: ActingLedger
     server: ClusterServer
     machine: Machine
     kubeconfig: Path
@@ -215,7 +216,7 @@ async def yard(folder: Path, pods: Sequence[DemoPod], cordoned: bool = False) ->
     cluster = Cluster.of([node], pods, seconds)
     kubeconfig = folder / "kubeconfig"
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
-        ledger = AwaitedLedger(Ledger(database, lambda: BEGAN_AT + since["began"]), threads)
+        ledger = on_threads(Ledger(database, lambda: BEGAN_AT + since["began"]), threads)
         async with ClusterServer.running(cluster) as server:
             kubeconfig.write_text(server.kubeconfig("prod"))
             here = Yard(ledger, server, machine, kubeconfig, since)

@@ -15,8 +15,7 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
-from bot.ledger import AwaitedLedger, Database, Leases, Ledger
-from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
+from bot.ledger import Database, Leases, Ledger, on_threads
 from bot.ledger.cases import Cases
 from bot.ledger.inbox import Inbox
 from bot.response.alarm_book import AlarmBook
@@ -49,9 +48,9 @@ class Stage:
         self.seen: list[str] = []
         self.lines: list[tuple[str, dict[str, Any]]] = []
         self.leases = Leases(database, "one", time=self.clock)
-        self.ledger = AwaitedLedger(Ledger(database, self.clock), threads)
-        self.inbox = AwaitedInbox(Inbox(database, "one", time=self.clock), threads)
-        self.cases = AwaitedCases(Cases(database, self.clock), threads)
+        self.ledger = on_threads(Ledger(database, self.clock), threads)
+        self.inbox = on_threads(Inbox(database, "one", time=self.clock), threads)
+        self.cases = on_threads(Cases(database, self.clock), threads)
         self.book = AlarmBook(self.ledger, self.cases)
         self.brakes = Brakes(storm_alerts=3)
         self.intake = self.build()

@@ -27,7 +27,7 @@ from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
-from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
+from bot.ledger import Database, Ledger, Outbox, on_threads
 from bot.response.binding import binds
 from bot.response.figures import figures
 from bot.response.policy import Policy
@@ -215,8 +215,8 @@ async def theatre(
     journal = Journal(log)
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(4, "ledger") as threads:
         kept = Ledger(database, world.clock)
-        ledger: Any = Gone(AwaitedLedger(kept, threads))
-        outbox: Any = Gone(AwaitedOutbox(Outbox(database), threads))
+        ledger: Any = Gone(on_threads(kept, threads))
+        outbox: Any = Gone(on_threads(Outbox(database), threads))
         machines = {f"node-{n}": CountingNode(world, f"node-{n}", endings) for n in range(1, nodes + 1)}
         for machine in machines.values():
             machine.down_until = world.began_at

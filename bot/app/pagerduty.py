@@ -16,7 +16,7 @@ from bot.domain.alarm import Raiser, Signal
 from bot.domain.duration import parse_duration
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable, SettingsError
 from bot.domain.safe_text import one_line
-from bot.ledger import PAGERDUTY, AwaitedOutbox, Outbox
+from bot.ledger import PAGERDUTY, Outbox, on_threads
 from bot.response.intake import PersonOf
 from bot.response.page_watch import PageWatch
 from bot.response.subscription_watch import SubscriptionWatch, Tell
@@ -212,7 +212,7 @@ def serving_pagerduty(
 
     return pagerduty_parts(
         settings,
-        AwaitedOutbox(Outbox(books.database, OUTBOX_LEASE, parts=PAGERDUTY, at_once=1), books.threads),
+        on_threads(Outbox(books.database, OUTBOX_LEASE, parts=PAGERDUTY, at_once=1), books.threads),
         books.ledger,
         log,
         tell,

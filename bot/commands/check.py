@@ -16,10 +16,11 @@ from bot.domain.node import Node, valid_name
 
 if TYPE_CHECKING:
     from bot.app import Check
+    from bot.domain.contracts import ActingLedger
     from bot.domain.events import IncidentEvent
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
-    from bot.ledger import AwaitedLedger, Database
+    from bot.ledger import Database
     from bot.response.record import Offer
 
 EXAMPLES = """examples:
@@ -165,7 +166,7 @@ def _finish(
     as_json: bool,
     colour: bool,
     database: Database | None,
-    offers: Callable[[AwaitedLedger], Offer],
+    offers: Callable[[ActingLedger], Offer],
 ) -> None:
     """Open the incidents where that was asked for, and print what is only complete at the end, in the order asked for.
 
@@ -183,10 +184,10 @@ def _finish(
         _print_finish(what, verdicts, as_json, colour, incidents)
 
 
-def _offers(arguments: argparse.Namespace) -> Callable[[AwaitedLedger], Offer]:
+def _offers(arguments: argparse.Namespace) -> Callable[[ActingLedger], Offer]:
     """What decides, for each verdict on record, whether its plan is put to those who may approve it."""
 
-    def offers(ledger: AwaitedLedger) -> Offer:
+    def offers(ledger: ActingLedger) -> Offer:
         from bot.app.acting import acting
         from bot.domain.events import PlanWithheld
         from bot.response.proposal import ACTING_IS_OFF

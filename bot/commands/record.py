@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 from bot.domain.errors import LedgerUnavailable
 
 if TYPE_CHECKING:
+    from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
     from bot.domain.incident import IncidentSummary
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
-    from bot.ledger import AwaitedLedger, Database
+    from bot.ledger import Database
     from bot.response.record import Offer, Record
 
 
@@ -74,7 +75,7 @@ def open_incidents(
     verdicts: Iterable[Verdict],
     playbook: Playbook,
     ids: MutableMapping[str, str],
-    offers: Callable[[AwaitedLedger], Offer],
+    offers: Callable[[ActingLedger], Offer],
 ) -> None:
     """Open one incident a verdict, all of one group, and note each id under its node as soon as it is on record.
 
@@ -86,7 +87,7 @@ def open_incidents(
     from bot.domain.alert import SourceKind
     from bot.response.record import Opening, Record
 
-    async def one_by_one(ledger: AwaitedLedger) -> None:
+    async def one_by_one(ledger: ActingLedger) -> None:
         record = Record(ledger, offer=offers(ledger))
         told = list(verdicts)
         wish = f"check {' '.join(verdict.node for verdict in told)}"
@@ -101,14 +102,14 @@ def open_incidents(
 
 
 @contextlib.contextmanager
-def ledger_of(database: Database) -> Iterator[AwaitedLedger]:
+def ledger_of(database: Database) -> Iterator[ActingLedger]:
     """The ledger of a database, for one command."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from bot.ledger import AwaitedLedger, Ledger
+    from bot.ledger import Ledger, on_threads
 
     with ThreadPoolExecutor(1) as threads:
-        yield AwaitedLedger(Ledger(database), threads)
+        yield on_threads(Ledger(database), threads)
 
 
 @contextlib.contextmanager

@@ -18,7 +18,7 @@ if TYPE_CHECKING:  # words of the record, which a check that keeps none need not
     from bot.domain.claim import Claim, Hold
     from bot.domain.entry import Entry, Head
     from bot.domain.event_form import Event
-    from bot.domain.events import StepStarted
+    from bot.domain.events import IncidentEvent, StepStarted
     from bot.domain.incident import Changes, Incident, IncidentSummary
     from bot.domain.post import DuePost, Place, Post
 
@@ -106,6 +106,15 @@ class Ledger(Protocol):
         writes its head into the house in the same transaction.
 
         Raises: Conflict when the stream has another length by now; ImpossibleEvent when the event cannot come next.
+        """
+        ...
+
+    async def append_all(
+        self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str
+    ) -> tuple[Entry, ...]:
+        """Append several events of one incident in one transaction: all of them, or none.
+
+        Raises: what `append` does.
         """
         ...
 

@@ -26,6 +26,7 @@ from bot.domain.approval import Approval
 from bot.domain.batch import Sampling
 from bot.domain.cause import Tuning
 from bot.domain.command import Command, Outputs
+from bot.domain.contracts import ActingLedger
 from bot.domain.events import AlertReceived, Triaged
 from bot.domain.fold import fold
 from bot.domain.node import Node
@@ -33,7 +34,7 @@ from bot.domain.plan import Step
 from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Finding, Status, Verdict
-from bot.ledger import AwaitedLedger, Database, Ledger
+from bot.ledger import Database, Ledger, on_threads
 from bot.response.glance import Glance
 from bot.response.policy import Policy
 from bot.response.proposal import Proposer
@@ -54,9 +55,9 @@ ANN = Approval("terminal:alice", "it leaks")
 
 
 @asynccontextmanager
-async def record(url: str) -> AsyncIterator[AwaitedLedger]:
+async def record(url: str) -> AsyncIterator[ActingLedger]:
     with Database.open(url) as database, ThreadPoolExecutor(1) as threads:
-        yield AwaitedLedger(Ledger(database), threads)
+        yield on_threads(Ledger(database), threads)
 
 
 async def first_command_after(

@@ -12,13 +12,14 @@ from typing import Any
 import pytest
 
 from bot.domain.alert import BOT, SourceKind
+from bot.domain.contracts import ActingLedger
 from bot.domain.errors import Conflict, ImpossibleEvent, LedgerUnavailable, UnknownIncident
 from bot.domain.events import AlertJoined, Cancelled, PlanProposed
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
-from bot.ledger import AwaitedLeases, AwaitedLedger, Database, Leases, Ledger
+from bot.ledger import Database, Leases, Ledger, on_threads
 from bot.response.record import Opening, Record
 from tests.incidents import ALERT, ASKER, BEGAN_AT, HEALTHY, NODE, OPENING, PROPOSED, TRIAGED, VERDICT
 
@@ -27,12 +28,12 @@ WISH = Opening(SourceKind.TERMINAL, "7k3m9x2qpv", ASKER, f"check {NODE}", "node-
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[AwaitedLedger]:
+def ledger(tmp_path: Path) -> Iterator[ActingLedger]:
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
-        yield AwaitedLedger(Ledger(database), threads)
+        yield on_threads(Ledger(database), threads)
 
 
-async def test_incident_is_opened_once_and_found_again(ledger: AwaitedLedger) -> None:
+async def test_incident_is_opened_once_and_found_again(ledger: ActingLedger) -> None:
     record = Record(ledger)
     assert await record.opened(WISH, NODE)
     assert not await record.opened(WISH, NODE), "the same wish, told twice"
@@ -41,7 +42,7 @@ async def test_incident_is_opened_once_and_found_again(ledger: AwaitedLedger) ->
     assert await record.owing(WISH.group) == (found,)
 
 
-async def test_who_tells_late_hears_of_it(ledger: AwaitedLedger) -> None:
+async def test_who_tells_late_hears_of_it(ledger: ActingLedger) -> None:
     record = Record(ledger)
     await record.opened(WISH, NODE)
     opened = await record.find(WISH.incident(NODE))
@@ -55,12 +56,12 @@ async def test_who_tells_late_hears_of_it(ledger: AwaitedLedger) -> None:
 
 
 @pytest.mark.parametrize("wrong", ["nosuchone0", "house", "../x", ""])
-async def test_incident_that_is_not_there_is_said_to_be_unknown(ledger: AwaitedLedger, wrong: str) -> None:
+async def test_incident_that_is_not_there_is_said_to_be_unknown(ledger: ActingLedger, wrong: str) -> None:
     with pytest.raises(UnknownIncident):
         await Record(ledger).find(wrong)
 
 
-async def test_check_that_is_through_becomes_an_incident_with_its_verdict(ledger: AwaitedLedger) -> None:
+async def test_check_that_is_through_becomes_an_incident_with_its_verdict(ledger: ActingLedger) -> None:
     read = replace(HEALTHY, snapshot=Snapshot(NODE, BEGAN_AT, timedelta(seconds=5)))
     incident = await Record(ledger).judged(WISH, read, PLAYBOOK)
     assert (incident.verdict, incident.ended, incident.group) == (HEALTHY, True, WISH.group)
@@ -71,7 +72,7 @@ async def test_check_that_is_through_becomes_an_incident_with_its_verdict(ledger
     assert await Record(ledger).owing(WISH.group) == ()
 
 
-async def test_plan_is_put_on_record_also_where_another_alert_joins_meanwhile(ledger: AwaitedLedger) -> None:
+async def test_plan_is_put_on_record_also_where_another_alert_joins_meanwhile(ledger: ActingLedger) -> None:
     async def slowly(verdict: Verdict, _: Playbook, incident: str) -> PlanProposed:
         entry = await ledger.append(incident, 2, AlertJoined(ALERT), BOT)
         assert entry.seq == 3
@@ -82,15 +83,15 @@ async def test_plan_is_put_on_record_also_where_another_alert_joins_meanwhile(le
     assert (found.state, len(found.joined)) == (State.PROPOSED, 1)
 
 
-async def test_plan_is_withheld_where_nobody_offers_it(ledger: AwaitedLedger) -> None:
+async def test_plan_is_withheld_where_nobody_offers_it(ledger: ActingLedger) -> None:
     await Record(ledger).triaged(WISH, VERDICT, PLAYBOOK)
     assert (await Record(ledger).find(WISH.incident(NODE))).withheld is not None
 
 
 async def test_who_opens_an_incident_sees_to_it_and_whoever_comes_second_does_not(tmp_path: Path) -> None:
     with Database.open(f"sqlite:///{tmp_path / 'other.db'}") as database, ThreadPoolExecutor(1) as threads:
-        kept = AwaitedLedger(Ledger(database), threads)
-        a, b = (AwaitedLeases(Leases(database, name), threads) for name in "ab")
+        kept = on_threads(Ledger(database), threads)
+        a, b = (on_threads(Leases(database, name), threads) for name in "ab")
         assert await Record(kept, leases=a).opened(WISH, NODE)
         assert not await Record(kept, leases=b).opened(WISH, "node-2"), "it is another's wish"
         assert (sorted(await a.mine()), await b.claim()) == ([WISH.group], ())
@@ -99,7 +100,7 @@ async def test_who_opens_an_incident_sees_to_it_and_whoever_comes_second_does_no
 @pytest.mark.parametrize("heard", [False, True])
 @pytest.mark.parametrize("gone_at", [1, 2, 3])
 async def test_verdict_that_was_half_written_down_is_told_again_and_stands_once(
-    ledger: AwaitedLedger, gone_at: int, heard: bool
+    ledger: ActingLedger, gone_at: int, heard: bool
 ) -> None:
     class Breaks:
         appended = 0
