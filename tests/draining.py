@@ -32,16 +32,17 @@ from bot.domain.readings.host import HostReading
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Database, Ledger, on_threads
 from bot.response.cluster import ClusterReach
+from bot.response.diagnosis.planning import with_plan
+from bot.response.diagnosis.proposal import Proposer
 from bot.response.draining import Draining
-from bot.response.planning import with_plan
 from bot.response.policy import Policy
-from bot.response.proposal import Proposer
 from bot.response.reach import Reach
 from bot.response.record import Record
 from bot.response.remediation import Remediation
 from bot.response.responder import Responder
 from bot.response.stepping import Stepping
 from bot.transport.kubernetes import KubernetesApi
+from tests.directories import Always
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 NAME = "ip-10-0-0-7"  # what the cluster calls it
@@ -160,14 +161,14 @@ class Yard:
         verdict = self.verdict()
         await self.ledger.append("one", 0, AlertReceived(alert, "n1", "group", PLAYBOOK.name), "terminal:asker")
         await self.ledger.append("one", 1, Triaged(replace(verdict, snapshot=None), PLAYBOOK.name, 1), BOT)
-        offered = await Proposer(POLICY, self.reach(), self.ledger).event(verdict, self.node, PLAYBOOK)
+        offered = await Proposer(POLICY, self.reach(), self.ledger, Always(self.node)).event(verdict, PLAYBOOK)
         if offered is not None:
             await self.ledger.append("one", 2, offered, BOT)
         return offered
 
     async def approve(self) -> Incident:
         responder = Responder(
-            POLICY, self.book, self.ledger, self.reach(), lambda _: self.node, self.diagnose, lambda: self.now
+            POLICY, self.book, self.ledger, self.reach(), Always(self.node), self.diagnose, lambda: self.now
         )
         return await responder.decide("one", Approval("terminal:ann", "it is stuck"))
 
@@ -179,9 +180,9 @@ class Yard:
         """A program of its own, with nothing in its memory."""
         self.runners += 1
         stepping = Stepping(
-            POLICY, self.ledger, self.reach(), lambda _: self.node, lambda: self.now, self.sleep, f"r{self.runners}"
+            POLICY, self.ledger, self.reach(), Always(self.node), lambda: self.now, self.sleep, f"r{self.runners}"
         )
-        return Remediation(self.book, stepping, lambda _: self.node, self.diagnose)
+        return Remediation(self.book, stepping, Always(self.node), self.diagnose)
 
     async def run(self, runner: Remediation, until: Callable[[Incident], bool] = lambda one: False) -> Incident:
         """Carry it on by one runner, until it has ended or something is so."""

@@ -58,7 +58,7 @@ class Stage:
     def build(self) -> Intake:
         rules = Rules(Routes.of(TABLES, "node-health"), self.brakes)
         return Intake(
-            self.inbox, self.cases, self.book, rules, lambda: NODES, self.see, self.clock,
+            self.inbox, self.cases, self.book, rules, NODES, self, asyncio.Event(), self.clock,
             lambda event, **fields: self.lines.append((event, fields)),
             signals_of=self.signals, person_of=self.person,
         )  # fmt: skip
@@ -66,8 +66,14 @@ class Stage:
     def clock(self) -> datetime:
         return self.now
 
-    async def see(self, group: str) -> None:
+    def changed(self, group: str, /) -> None:
         self.seen.append(group)
+
+    def decided(self, incident_id: str, /) -> None:
+        raise AssertionError("nothing is decided here")
+
+    def waits_for(self, incident_id: str, /) -> str:
+        return ""
 
     async def signals(self, case: str) -> tuple[Signal, ...] | None:
         if self.refuses:

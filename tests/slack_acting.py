@@ -38,7 +38,6 @@ from bot.response.responder import Responder
 from bot.response.stepping import Stepping
 from bot.surfaces.slack.card import card
 from bot.surfaces.slack.connection import SlackConnection, SlackTokens
-from bot.surfaces.slack.home import home_view
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
@@ -79,6 +78,7 @@ class Theatre:
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     needed: int = 1  # how many have to say yes
     looks: int = 0  # how often a node was looked at again
+    running: int = 0  # nodes that are read
 
     def begin(self, work: Coroutine[Any, Any, Any], name: str) -> None:
         task = asyncio.create_task(work, name=name)
@@ -94,8 +94,19 @@ class Theatre:
         lines = [json.loads(line) for line in self.log.getvalue().splitlines()]
         return [line for line in lines if line["event"] == event]
 
-    def changed(self, incident_id: str) -> None:
+    def take(self, wish: Wish) -> None:
+        asked = parse(wish.text, self.stage)  # type: ignore[arg-type]
+        assert not isinstance(asked, HelpRequest), asked
+        self.begin(self.acting.orders.see_through(wish, asked), "order")  # type: ignore[arg-type]
+
+    def decided(self, incident_id: str, /) -> None:
         self.begin(self._carry_on(incident_id), f"carry on {incident_id}")
+
+    def changed(self, group: str, /) -> None:
+        raise AssertionError("no alert comes here")
+
+    def waits_for(self, incident_id: str, /) -> str:
+        return ""
 
     async def _carry_on(self, incident_id: str) -> None:
         """Stand in for the engine: do the next thing, and have it shown."""
@@ -228,27 +239,28 @@ async def theatre(
             it.looks += 1
             return await stage.diagnose(node, playbook)
 
-        responder = Responder(policy, book, ledger, reach, stage.find, diagnose, world.clock)
-        stepping = Stepping(policy, ledger, reach, stage.find, world.clock, world.sleep, "runner-1")
-        remediation = Remediation(book, stepping, stage.find, stage.diagnose)
+        responder = Responder(policy, book, ledger, reach, stage, diagnose, world.clock)
+        stepping = Stepping(policy, ledger, reach, stage, world.clock, world.sleep, "runner-1")
+        remediation = Remediation(book, stepping, stage, stage.diagnose)
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
         connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), journal.log, journal.logger("slack"))
         poster = Poster(connection.calls, outbox, QUICK, lambda: datetime.now(UTC), journal.log)
         it = Theatre(slack, world, stage, ledger, poster, responder, remediation, log)
         it.acting = slack_acting(
-            connection, poster, outbox, ledger, policy, responder, QUICK, journal.log,
-            begin=it.begin, changed=it.changed, show_home=lambda user: it.begin(home(user), "home"),
-        )  # fmt: skip
-
-        async def home(user: str) -> None:
-            await connection.publish_home(user, home_view(nodes, 0, 0, await it.acting.home.deeds(user)))
-
-        def take(wish: Wish) -> None:
-            asked = parse(wish.text, stage)  # type: ignore[arg-type]
-            assert not isinstance(asked, HelpRequest), asked
-            it.begin(it.acting.orders.see_through(wish, asked), "order")  # type: ignore[arg-type]
-
-        listen(connection.app, take, lambda user: it.begin(home(user), "home"), it.acting.clicks)
+            connection,
+            poster,
+            outbox,
+            ledger,
+            policy,
+            responder,
+            QUICK,
+            journal.log,
+            it,  # type: ignore[arg-type]
+            it,
+            it,
+            nodes=nodes,
+        )
+        listen(connection.app, it, it.acting.home, it.acting.clicks)
         assert await connection.start() == ""
         try:
             yield it

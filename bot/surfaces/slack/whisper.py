@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 
+from bot.domain.contracts import Log
 from bot.surfaces.slack.calls import Calls, Later, Stands
 from bot.surfaces.slack.message import TEXT, Message, clipped
 from bot.surfaces.slack.timing import Timing
@@ -16,7 +16,7 @@ TRIES = 4  # nobody waits for help longer than that
 class Whisper:
     """Whispers, at the command's own address where there is one."""
 
-    def __init__(self, calls: Calls, timing: Timing, log: Callable[..., None]) -> None:
+    def __init__(self, calls: Calls, timing: Timing, log: Log) -> None:
         self._calls = calls
         self._timing = timing
         self._log = log

@@ -16,6 +16,7 @@ from bot.domain.errors import SettingsError
 from bot.ledger import PAGERDUTY, Database, Ledger, Outbox, on_threads
 from bot.ledger.cases import Cases
 from bot.ledger.inbox import Inbox
+from bot.response.record import unheard
 from bot.settings import Settings
 from tests.pagerduty import QUICK, account
 from tests.pages import of_page
@@ -110,7 +111,7 @@ async def test_account_without_custom_fields_is_asked_for_them_once(tmp_path: Pa
 
 def test_without_a_token_there_is_no_pagerduty(tmp_path: Path) -> None:
     nobody: Any = None
-    assert pagerduty_parts(settings(tmp_path), nobody, nobody, print, tell) is None
+    assert pagerduty_parts(settings(tmp_path), nobody, nobody, unheard, tell) is None
 
 
 @pytest.mark.parametrize("name", ["PAGERDUTY_API_URL", "PAGERDUTY_EVENTS_URL"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -75,7 +76,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
                 alarm_of_page,
                 clock,
                 lambda *_, **__: None,
-                lambda: None,
+                asyncio.Event(),
             )
             yield Bench(pagerduty, watch, inbox, cases, clock)
 
