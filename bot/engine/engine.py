@@ -270,8 +270,11 @@ class Engine:
             group = next((card for card, members in self._open.items() if incident_id in members), "")
             if not group:
                 group = fold(await self._ledger.read(incident_id)).summary.card
+            is_new = group not in self._mine
             await self._leases.take(group, by_force=True)
             self._is_ours(group)
+            if is_new:  # what was decided may have been looked at already, as another's
+                self._want_shown(group)
             if not self._draining:
                 self._advancing.want(incident_id)
                 self._advancing.begin()
