@@ -29,8 +29,7 @@ ADVANCED_AT_ONCE, SHOWN_AT_ONCE = 20, 10
 class Engine:
     """One runner's loop.
 
-    Shape: `advance` does the next thing for an incident; `surfaces` show what came of it, given the incidents of its
-    group. What happens in this program it is told by `notices`.
+    Shape: `advance` does the next thing for an incident, `surfaces` show its group; `notices` say what happened here.
     """
 
     def __init__(
@@ -67,7 +66,6 @@ class Engine:
         self._draining = False
         self._unavailable = ""
         self._beside: set[asyncio.Task[None]] = set()
-        self._loop: asyncio.Task[None] | None = None
 
     @property
     def advancing(self) -> frozenset[str]:
@@ -81,7 +79,7 @@ class Engine:
 
     def start(self) -> None:
         """Begin; from now on this runner takes its share."""
-        self._loop = asyncio.create_task(self._run(), name="engine")
+        self._begin(self._run(), "engine")
         self._begin(self._listen(), "notices")
 
     def kick(self, incident_id: str) -> None:
@@ -116,8 +114,7 @@ class Engine:
     async def leave(self) -> None:
         """Stop, and leave everything to the others."""
         self._draining = True
-        tasks = [task for task in (self._loop, *self._beside) if task is not None]
-        for task in tasks:
+        for task in (tasks := tuple(self._beside)):
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         for work in (self._advancing, *self._showing):
@@ -137,14 +134,13 @@ class Engine:
     async def _run(self) -> None:
         while True:
             await self.tick()
-            pause = asyncio.ensure_future(self._sleep(TICK))
-            woken = asyncio.ensure_future(self._wake.wait())
+            pauses = [asyncio.ensure_future(pause) for pause in (self._sleep(TICK), self._wake.wait())]
             try:
-                await asyncio.wait((pause, woken), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(pauses, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                for waiting in (pause, woken):
-                    waiting.cancel()
-                await asyncio.gather(pause, woken, return_exceptions=True)
+                for pause in pauses:
+                    pause.cancel()
+                await asyncio.gather(*pauses, return_exceptions=True)
             self._wake.clear()
 
     async def _seen_to(self) -> None:
@@ -205,6 +201,9 @@ class Engine:
     def _is_over(self, group: str) -> None:
         if group not in self._open:
             self._over.setdefault(group, self._clock())
+
+    def _group_of(self, incident_id: str) -> str:
+        return next((group for group, members in self._open.items() if incident_id in members), "")
 
     def _want_shown(self, group: str) -> None:
         for work in self._showing:
@@ -267,9 +266,7 @@ class Engine:
 
     async def _kicked(self, incident_id: str) -> None:
         async def take() -> None:
-            group = next((card for card, members in self._open.items() if incident_id in members), "")
-            if not group:
-                group = fold(await self._ledger.read(incident_id)).summary.card
+            group = self._group_of(incident_id) or fold(await self._ledger.read(incident_id)).summary.card
             is_new = group not in self._mine
             await self._leases.take(group, by_force=True)
             self._is_ours(group)
@@ -286,7 +283,7 @@ class Engine:
         """Do the next things for an incident until something has to be waited for."""
         while (again := await self._advance(incident_id)) is not None:
             self._wake.set()  # so that it is shown at once
-            group = next((group for group, members in self._open.items() if incident_id in members), "")
+            group = self._group_of(incident_id)
             if group in self._mine and self._notices.waits(incident_id, again.because):
                 self._want_shown(group)
             if group and group not in self._mine:

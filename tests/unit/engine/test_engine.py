@@ -230,20 +230,6 @@ async def test_click_that_arrived_here_is_seen_to_here_and_at_once(world: World,
     assert (a.advanced, world.leases) == (["one"], {"g1": "a"})
 
 
-async def test_what_was_decided_here_is_shown_also_where_it_was_looked_at_before(
-    world: World, runner: Callable[..., Runner]
-) -> None:
-    a = runner()
-    world.leases["g1"] = "b"
-    world.put("one", "g1")
-    await a.tick()
-    assert a.shown == [], "it is another's"
-    a.engine.kick("one")
-    await settled()
-    await a.tick()
-    assert a.shown == ["g1"]
-
-
 async def test_kick_wakes_the_loop_that_sleeps(world: World, runner: Callable[..., Runner]) -> None:
     world.put("one")
     world.leases["one"] = "b"
