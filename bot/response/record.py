@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -102,6 +103,12 @@ class Record:
         cannot come next.
         """
         return after(incident, await self._ledger.append(incident.id, incident.seq, event, by))
+
+    async def tell_all(self, incident: Incident, events: Sequence[IncidentEvent], by: str) -> Incident:
+        """Add several events in one transaction, all of them or none; raises as `tell`."""
+        for entry in await self._ledger.append_all(incident.id, incident.seq, events, by):
+            incident = after(incident, entry)
+        return incident
 
 
 def _short(*words: str) -> str:

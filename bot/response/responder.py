@@ -79,8 +79,10 @@ class Responder:
         UnknownIncident when there is none of that id.
         """
         async with self._on_record("approve", incident_id, approval):
-            await self._guarded(await self.book.find(incident_id), approval)
-            async with self._turns.setdefault(incident_id, asyncio.Lock()):
+            turn = self._turns.setdefault(incident_id, asyncio.Lock())
+            if turn.locked():  # whoever may not hears of it at once, and does not wait for whoever looks at the node
+                await self._guarded(await self.book.find(incident_id), approval)
+            async with turn:
                 return await self._decided(incident_id, approval)
 
     async def decline(self, incident_id: str, approval: Approval) -> Incident:

@@ -141,7 +141,7 @@ class Undoing:
             received = AlertReceived(alert, incident.node, group, incident.playbook, undoes=incident.id)
             try:
                 found = found or fold([await self.ledger.append(name, 0, received, approval.by)])
-                return await self.book.tell(await self.book.tell(found, triaged, BOT), proposal, BOT)
+                return await self.book.tell_all(found, (triaged, proposal), BOT)
             except Conflict as no:
                 raise AlreadyDecided(f"Somebody asked for that just now: it is incident {name}.") from no
         raise NothingToUndo(f"Undoing incident {incident.id} was proposed {_TIMES} times, and never done.")

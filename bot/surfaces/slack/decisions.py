@@ -81,15 +81,15 @@ class Decisions:
         await self._each(intent, approval, doing[intent.wish])
 
     async def _approve(self, intent: Intent, submission: Submission, reason: str) -> None:
-        found = await asyncio.gather(*(self._rooms.find(one) for one in intent.plans))
+        found = await asyncio.gather(*(self._rooms.find(incident_id) for incident_id in intent.plans))
+        proposals = {incident.id: incident.proposal for incident in found}
         shown = found and not self._is_refused_anyhow(found, submission.person)
         async with self._rooms.surface.checking(found, submission.person.by) if shown else nullcontext():
             approval = await self._rooms.approval(submission.person, reason)
 
             async def decide(incident_id: str) -> Incident:
-                incident = await self._rooms.find(incident_id)
-                seen = intent.plans[incident_id]
-                whole = incident.proposal.digest if incident.proposal is not None else ""
+                seen, proposal = intent.plans[incident_id], proposals[incident_id]
+                whole = proposal.digest if proposal is not None else ""
                 # What the dialog showed, by its beginning; another beginning is another plan, which the guards say.
                 digest = whole if seen and whole.startswith(seen) else seen or "none"
                 return await self._rooms.responder.decide(incident_id, replace(approval, digest=digest))
