@@ -13,6 +13,7 @@ from bot.app.journal import Journal
 from bot.app.parts import now
 from bot.domain.errors import LedgerError
 from bot.ledger.tallies import Tallies, Tally
+from bot.response.diagnosis.progress import Readings
 from bot.settings import Settings
 from bot.surfaces.metrics import Metrics, Standing
 from bot.surfaces.scrape import Scrape
@@ -20,15 +21,6 @@ from bot.surfaces.witness import Witness
 
 ReadTally: TypeAlias = Callable[[], Awaitable[Tally]]
 SCRAPE_SECONDS = 2.0  # a scraper gives up after ten; what the record does not say by then is left out
-
-
-class Readings(Protocol):
-    """What counts the readings under way."""
-
-    @property
-    def running(self) -> int:
-        """How many nodes are being read now."""
-        ...
 
 
 class Readiness(Protocol):

@@ -8,6 +8,7 @@ from bot.actions import ACTIONS
 from bot.app.pagerduty import PagerDutyParts
 from bot.domain.contracts import ActingLedger, Log, Outbox
 from bot.domain.engine_contracts import Notices
+from bot.response.diagnosis.progress import Readings
 from bot.response.policy import Policy
 from bot.response.responder import Responder
 from bot.surfaces.slack.acting_desk import ActingDesk
@@ -15,7 +16,7 @@ from bot.surfaces.slack.acting_rooms import ActingRooms, NodePicker
 from bot.surfaces.slack.answers import Answers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.home_desk import HomeDesk, Readings
+from bot.surfaces.slack.home_desk import HomeDesk
 from bot.surfaces.slack.orders import Orders
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.surface import SlackSurface

@@ -212,9 +212,15 @@ class Intake:
             gone = set(self._found(replace(alarm, title="", body={}, labels={}), over).nodes) - set(named.nodes)
             await self._book.clears(course.group, alarm.source, alarm.case, gone)
         self._log(
-            "alarm", source=alarm.source.value, id=alarm.case, group=course.group, turn=course.turn.value,
-            nodes=len(named.nodes), route=route.number, storm=course.storm,
-        )  # fmt: skip
+            "alarm",
+            source=alarm.source.value,
+            id=alarm.case,
+            group=course.group,
+            turn=course.turn.value,
+            nodes=len(named.nodes),
+            route=route.number,
+            storm=course.storm,
+        )
         self._notices.changed(course.group)
 
     async def _heading(self, delivery: Delivery, alarm: Alarm, route: Route, course: Course) -> Heading:

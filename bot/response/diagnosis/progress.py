@@ -38,3 +38,12 @@ class Follower(Protocol):
     def ended(self, incident: Incident) -> None:
         """Hear that nothing more comes: the verdict is on record, or the bot is stopping and somebody else owes it."""
         ...
+
+
+class Readings(Protocol):
+    """What counts the readings under way."""
+
+    @property
+    def running(self) -> int:
+        """How many nodes are being read now."""
+        ...

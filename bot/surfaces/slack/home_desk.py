@@ -10,6 +10,7 @@ from bot.domain.errors import LedgerError, Refused, UnknownIncident
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.transitions import State
 from bot.response import guards
+from bot.response.diagnosis.progress import Readings
 from bot.surfaces.slack.acting_rooms import ActingRooms
 from bot.surfaces.slack.answers import refusal_words
 from bot.surfaces.slack.background import Background
@@ -19,15 +20,6 @@ from bot.surfaces.slack.home import Deeds, Pending, home_view
 
 MOST_LOOKED_AT = 40
 RUNNING = (State.APPROVED, State.ACTING, State.VERIFYING, State.UNKNOWN)
-
-
-class Readings(Protocol):
-    """What counts the readings under way."""
-
-    @property
-    def running(self) -> int:
-        """How many nodes are being read now."""
-        ...
 
 
 class Troubled(Protocol):

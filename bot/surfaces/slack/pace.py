@@ -7,6 +7,9 @@ import itertools
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TypeAlias
+
+from bot.domain.contracts import Seconds
 
 SUMMARY = -1  # what stands for many cards, before those
 FIRST = 0  # decisions and what came of them, and cards before their details
@@ -14,9 +17,12 @@ VERDICT = 1
 LAST = 9  # progress and details
 
 
+Count: TypeAlias = Callable[[], int]  # asked anew each time: it changes while something waits
+
+
 @dataclass(slots=True, eq=False)
 class _Claim:
-    rank: Callable[[], int]
+    rank: Count
     number: int
     turn: asyncio.Future[None]
 
@@ -29,9 +35,7 @@ class Pace:
     seconds.
     """
 
-    def __init__(
-        self, calls: int, span_seconds: float, clock: Callable[[], float], kept_back: Callable[[], int] = lambda: 0
-    ) -> None:
+    def __init__(self, calls: int, span_seconds: float, clock: Seconds, kept_back: Count = lambda: 0) -> None:
         self._calls = calls
         self._span = span_seconds
         self._clock = clock
@@ -47,7 +51,7 @@ class Pace:
         self._forget()
         return not self._claims and not self._through and self._clock() >= self._closed_until
 
-    async def turn(self, rank: Callable[[], int]) -> None:
+    async def turn(self, rank: Count) -> None:
         """Wait for a turn, and take it."""
         claim = _Claim(rank, next(self._numbers), asyncio.get_running_loop().create_future())
         self._claims.append(claim)

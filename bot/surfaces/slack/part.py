@@ -5,11 +5,14 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, TypeAlias
 
+from bot.domain.contracts import Seconds
 from bot.domain.post import DuePost, Place, Post
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.pace import FIRST, LAST, VERDICT
+
+Say: TypeAlias = Callable[[], Message]  # makes the wording when there is a turn to send it
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +51,7 @@ class Part:
     card: str
     name: str
     spot: Spot
-    say: Callable[[], Message]
+    say: Say
     under: str = ""  # the name of the part into whose thread it belongs
     above: Part | None = None  # that part, while it is remembered
     place: Place | None = None
@@ -63,7 +66,7 @@ class Part:
     settled: asyncio.Event = field(default_factory=asyncio.Event)  # set once it stands, or never will
     worker: asyncio.Task[None] | None = None
 
-    def want(self, say: Callable[[], Message], debt: Debt | None = None) -> None:
+    def want(self, say: Say, debt: Debt | None = None) -> None:
         """Want another wording; a debt that is open stays open until that wording, or a later one, has arrived."""
         self.say, self.version, self.debt = say, self.version + 1, debt or self.debt
         if debt is not None and self.nowhere:  # what was impossible for progress may be possible by now
@@ -84,7 +87,7 @@ class Part:
         thread = self.above.spot.thread_ts or self.above.place.ts
         return Spot(self.above.place.channel, thread, self.spot.answer_at, self.spot.patient)
 
-    async def unhurried(self, every: float, clock: Callable[[], float]) -> None:
+    async def unhurried(self, every: float, clock: Seconds) -> None:
         """Let progress come together for a moment; what has to arrive does not wait."""
         while self.debt is None:
             wait = self.edited_at + every - clock()

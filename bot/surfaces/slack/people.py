@@ -14,6 +14,7 @@ import aiohttp
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.domain.contracts import Seconds
 from bot.domain.errors import CannotTell, NotAnApprover
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name
@@ -52,7 +53,7 @@ class People:
         client: AsyncWebClient,
         workspace: Callable[[], Workspace],
         groups: Collection[str],
-        clock: Callable[[], float],
+        clock: Seconds,
         limit_seconds: float,
     ) -> None:
         self._client = client

@@ -20,7 +20,7 @@ from bot.surfaces.slack.calls import Calls, Gone, Later, NoEntry, Outcome, Refus
 from bot.surfaces.slack.card import invited, plain
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.pace import LAST, VERDICT, Pace
-from bot.surfaces.slack.part import Debt, Part, Spot, kept, kept_part
+from bot.surfaces.slack.part import Debt, Part, Say, Spot, kept, kept_part
 from bot.surfaces.slack.timing import Timing
 
 CARD = "card"
@@ -54,7 +54,7 @@ class Poster:
         """How many parts are remembered; those of finished cards are not, once they stand."""
         return sum(1 for _ in self._all())
 
-    def show(self, card: str, spot: Spot, say: Callable[[], Message]) -> None:
+    def show(self, card: str, spot: Spot, say: Say) -> None:
         """Show a card's progress, if there is a turn for it before it is overtaken."""
         part = self._part(card, CARD, spot, say)
         part.want(say)
@@ -137,7 +137,7 @@ class Poster:
     def _all(self) -> Iterator[Part]:
         return (part for parts in self._cards.values() for part in parts.values())
 
-    def _part(self, card: str, name: str, spot: Spot, say: Callable[[], Message], under: str = "") -> Part:
+    def _part(self, card: str, name: str, spot: Spot, say: Say, under: str = "") -> Part:
         parts = self._cards.setdefault(card, {})
         if name not in parts:
             parts[name] = Part(card, name, spot, say, under, parts.get(under))

@@ -9,7 +9,7 @@ import asyncio
 import hashlib
 import hmac
 from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import Any
 
 from aiohttp import web
@@ -17,6 +17,7 @@ from slack_bolt.adapter.aiohttp import to_aiohttp_response
 from slack_bolt.request.async_request import AsyncBoltRequest
 from slack_bolt.response import BoltResponse
 
+from bot.domain.contracts import Clock
 from bot.domain.safe_text import one_line
 
 WINDOW = timedelta(minutes=5)  # an older request may be a replay; a repeated one inside it is one wish all the same
@@ -28,7 +29,7 @@ class SignedHttp:
     """Takes what Slack posts, once it is proven to come from Slack."""
 
     def __init__(
-        self, secret: str, now: Callable[[], datetime], dispatch: Callable[[AsyncBoltRequest], Awaitable[BoltResponse]]
+        self, secret: str, now: Clock, dispatch: Callable[[AsyncBoltRequest], Awaitable[BoltResponse]]
     ) -> None:
         self._secret = secret.encode()
         self._now = now

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 from dataclasses import dataclass
+
+from bot.domain.contracts import Seconds
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +20,7 @@ class Timing:
     they stay within the 30 s that Kubernetes gives.
     """
 
-    clock: Callable[[], float] = time.monotonic
+    clock: Seconds = time.monotonic
     call_limit: float = 12.0
     first_pause: float = 0.5
     longest_pause: float = 30.0
