@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from urllib.parse import urlsplit
 
 from bot.domain.alert import BOT, TERMINAL
 from bot.domain.claim import Limits
-from bot.domain.contracts import Ledger
+from bot.domain.contracts import Ledger, Log
 from bot.domain.errors import LedgerError, UnreadableEntry
 from bot.domain.house_events import HOUSE, PolicyChanged
 from bot.domain.policy import Policy
@@ -61,7 +60,7 @@ def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
     )
 
 
-async def note_policy(policy: Policy, ledger: Ledger, log: Callable[..., None]) -> None:
+async def note_policy(policy: Policy, ledger: Ledger, log: Log) -> None:
     """Say who may do what; a ledger that cannot be asked keeps nobody from starting."""
     if because := _why_nobody(policy):
         log("acting_off", because=because)

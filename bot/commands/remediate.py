@@ -14,8 +14,8 @@ from bot.domain.errors import AlreadyDecided, LedgerUnavailable, Refused, UsageE
 if TYPE_CHECKING:
     from bot.app.acting import Acting
     from bot.domain.approval import Approval
+    from bot.domain.contracts import ActingLedger
     from bot.domain.incident import Incident
-    from bot.ledger import AwaitedLedger
 
 _EXIT_CODES = """exit status:
   0  the incident was resolved; or it was declined, cancelled or given up, as asked
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _run_to_the_end(
-    parts: Acting, ledger: AwaitedLedger, arguments: argparse.Namespace, approval: Approval
+    parts: Acting, ledger: ActingLedger, arguments: argparse.Namespace, approval: Approval
 ) -> Incident:
     from bot.domain.fold import fold
 
@@ -115,7 +115,7 @@ async def _run_to_the_end(
 
 
 async def _decided(
-    parts: Acting, ledger: AwaitedLedger, arguments: argparse.Namespace, approval: Approval
+    parts: Acting, ledger: ActingLedger, arguments: argparse.Namespace, approval: Approval
 ) -> Incident | None:
     """Apply the decision. None: it was made before and interrupted, and only has to be continued."""
     responder, incident_id = parts.responder, arguments.id
@@ -170,7 +170,7 @@ async def _show(parts: Acting, incident_id: str, shown: int) -> Incident:
     return fold(entries)
 
 
-async def _was_interrupted(parts: Acting, ledger: AwaitedLedger, incident_id: str, approval: Approval) -> bool:
+async def _was_interrupted(parts: Acting, ledger: ActingLedger, incident_id: str, approval: Approval) -> bool:
     """Return whether this person approved it before, and its runner has been silent since."""
     from bot.app import now
 

@@ -1,23 +1,21 @@
 """The ledger, inbox and outbox, in SQLite or PostgreSQL. Only this room imports SQLAlchemy.
 
-The code blocks, on SQLAlchemy Core; `awaited.py` runs it on threads. So a cancelled or slow event loop never stops in
+The code blocks, on SQLAlchemy Core; `threads.py` runs it on threads. So a cancelled or slow event loop never stops in
 the middle of a transaction, and commands without an event loop need none.
 """
 
 from __future__ import annotations
 
 from bot.ledger.audit import Audit, Broken, audit, exported
-from bot.ledger.awaited import AwaitedLeases, AwaitedLedger, AwaitedOutbox
 from bot.ledger.database import Database, is_there
 from bot.ledger.leases import Leases
 from bot.ledger.ledger import Ledger
 from bot.ledger.outbox import Outbox
+from bot.ledger.threads import on_threads
 
 __all__ = [
+    "ActingLedger",
     "Audit",
-    "AwaitedLeases",
-    "AwaitedLedger",
-    "AwaitedOutbox",
     "Broken",
     "Database",
     "Leases",
@@ -26,4 +24,5 @@ __all__ = [
     "audit",
     "exported",
     "is_there",
+    "on_threads",
 ]

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from bot.domain.action import Action
 from bot.domain.approval import Approval
-from bot.domain.contracts import ActingLedger, Clock
+from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
 from bot.domain.errors import (
     AlreadyTried,
     ImpossibleEvent,
@@ -20,7 +20,6 @@ from bot.domain.errors import (
     UnreadableEntry,
 )
 from bot.domain.incident import Incident
-from bot.domain.node import Node
 from bot.domain.policy import SAME_AGAIN, Policy
 from bot.domain.safe_text import one_line
 from bot.response import guards
@@ -37,7 +36,7 @@ class Explaining:
     policy: Policy
     book: Record
     ledger: ActingLedger
-    find: Callable[[str], Node]
+    nodes: NodeDirectory
     clock: Clock
     actions: Mapping[str, Action]
 
@@ -59,7 +58,7 @@ class Explaining:
     async def _told(self, approval: Approval, verb: str, action: str, node: str) -> list[str | Refused]:
         if verb in ("brake", "release"):
             return [_asked("[policy] names them as an approver", lambda: guards.is_named(self.policy, approval))]
-        self.find(node)  # a name that nobody knows is no node
+        self.nodes.find(node)  # a name that nobody knows is no node
         incident = await self._incident(node, verb)
         if verb in ("decline", "cancel", "undo"):
             told = [self._may_call_off(incident, approval)]

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
-from bot.domain.contracts import Clock
+from bot.domain.contracts import Clock, Seconds
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 
@@ -19,7 +18,7 @@ class SteadyClock:
     not done, which is the safe side.
     """
 
-    def __init__(self, clock: Clock, elapsed: Callable[[], float]) -> None:
+    def __init__(self, clock: Clock, elapsed: Seconds) -> None:
         self._clock = clock
         self._elapsed = elapsed
         self._began_at, self._began = clock(), elapsed()

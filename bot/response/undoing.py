@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.domain.action import Action, Facts, Proof
 from bot.domain.alert import BOT, Alert
 from bot.domain.approval import Approval
-from bot.domain.contracts import ActingLedger
+from bot.domain.contracts import ActingLedger, NodeDirectory
 from bot.domain.errors import (
     AlreadyDecided,
     AlreadyTried,
@@ -27,7 +27,6 @@ from bot.domain.errors import (
 from bot.domain.events import AlertReceived, PlanProposed, Triaged
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
-from bot.domain.node import Node
 from bot.domain.plan import Plan, Step
 from bot.domain.policy import SAME_AGAIN, Policy
 from bot.domain.safe_text import one_line
@@ -59,7 +58,7 @@ class Undoing:
     book: Record
     ledger: ActingLedger
     reach: Reach
-    find: Callable[[str], Node]
+    nodes: NodeDirectory
 
     async def propose(self, incident: Incident, approval: Approval) -> Incident:
         """Open the incident that would take this one back, up to its proposal.
@@ -74,7 +73,7 @@ class Undoing:
         if again is not None:
             raise AlreadyTried(f"Incident {again} took the same back on {incident.node} less than a day ago.")
         try:
-            node = self.find(incident.node)
+            node = self.nodes.find(incident.node)
             lacking = await self.reach.lacking(node, steps)
             seen = await self.reach.look(node, [*(one.step for one in done), *steps])
         except HostKeyRejected as no:
@@ -142,7 +141,7 @@ class Undoing:
             received = AlertReceived(alert, incident.node, group, incident.playbook, undoes=incident.id)
             try:
                 found = found or fold([await self.ledger.append(name, 0, received, approval.by)])
-                return await self.book.tell(await self.book.tell(found, triaged, BOT), proposal, BOT)
+                return await self.book.tell_all(found, (triaged, proposal), BOT)
             except Conflict as no:
                 raise AlreadyDecided(f"Somebody asked for that just now: it is incident {name}.") from no
         raise NothingToUndo(f"Undoing incident {incident.id} was proposed {_TIMES} times, and never done.")

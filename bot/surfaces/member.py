@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from bot.domain.examined import Examined
 
 if TYPE_CHECKING:
-    from bot.domain.contracts import Surface
+    from bot.domain.engine_contracts import Surface
     from bot.domain.policy import Policy
 
 Look: TypeAlias = Callable[[], Awaitable[Sequence[Examined]]]

@@ -10,12 +10,12 @@ import asyncio
 import contextlib
 import hashlib
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from bot.domain.contracts import Clock, Ledger, Outbox
+from bot.domain.contracts import Clock, Ledger, Log, Outbox
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
@@ -50,7 +50,7 @@ class PagerDutySurface:
         outbox: Outbox,
         ledger: Ledger,
         now: Clock,
-        log: Callable[..., None],
+        log: Log,
         *,
         fields: Mapping[str, str] = MappingProxyType({}),
         raises: bool = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TextIO
 
-from bot.domain.contracts import Concluded, ProbeAnswered, Progress, ReadingStarted
+from bot.domain.contracts import Concluded, ProbeAnswered, Progress, ReadingStarted, Seconds
 
 SHOWN_NODES = 8
 
@@ -16,7 +16,7 @@ class TerminalProgress:
     `elapsed` tells the seconds since the check began.
     """
 
-    def __init__(self, stream: TextIO, width: Callable[[], int], elapsed: Callable[[], float]) -> None:
+    def __init__(self, stream: TextIO, width: Callable[[], int], elapsed: Seconds) -> None:
         self._stream = stream
         self._width = width
         self._elapsed = elapsed

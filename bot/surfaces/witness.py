@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 
+from bot.domain.contracts import Log
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
 from bot.domain.incident import Incident, StepRecord
 
@@ -15,7 +16,7 @@ _OUTCOMES = {StepVerified: "verified", StepSkipped: "skipped", StepFailed: "fail
 class Witness:
     """A surface that shows incidents in the log. What happened before `since` was told by whoever ran then."""
 
-    def __init__(self, log: Callable[..., None], since: datetime) -> None:
+    def __init__(self, log: Log, since: datetime) -> None:
         self._log = log
         self._since = since
         self._told: dict[str, Incident] = {}

@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from aiohttp import ClientSession
 
+from bot.domain.alert import BOT, Alert
+from bot.domain.events import AlertReceived, Triaged
+from bot.ledger import Database, Ledger
+from bot.response.lifecycle import INTERRUPTED
 from tests.e2e.test_alerts import ALERTS, SECRETS, TOML, Outside, outside
 from tests.slack import workspace
 from tests.slack_service import Readings, cards, eventually, serving
+from tests.unit.surfaces.verdicts import FOUNDING
 
 
 async def test_next_run_goes_on_with_the_card_that_was_left_reading(tmp_path: Path) -> None:
@@ -22,7 +28,7 @@ async def test_next_run_goes_on_with_the_card_that_was_left_reading(tmp_path: Pa
             left = await it.card("2 nodes", "1 still reading")
             await eventually(it.states, {"triaged": 1, "opened": 1})
             readings.hold("node-2")
-            await bot.service._checks.abandon()
+            await bot.service._scheduler.abandon()
         readings.let_go()
         async with serving(slack, tmp_path, readings, toml=TOML, environment=SECRETS) as bot:
             it = Outside(bot, slack, session)
@@ -69,3 +75,27 @@ async def test_verdict_is_written_down_once_the_ledger_is_back(tmp_path: Path) -
         it.bot.ledger.is_broken = False
         await eventually(it.states, {"triaged": 1})
         assert readings.asked["node-1"] == 1
+
+
+async def test_ledger_of_an_older_program_goes_on_where_that_one_died_between_verdict_and_plan(tmp_path: Path) -> None:
+    """What the present program writes in one transaction, an older one wrote in two."""
+    readings = Readings()
+    alert = Alert("pagerduty", "Q1", text="node-1 and node-2: cores pinned")
+    verdict = replace(FOUNDING, node="node-1", snapshot=None)
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        ledger = Ledger(database)
+        for node in ("node-1", "node-2"):
+            received = AlertReceived(alert, node, "g1", "node-health", channel=ALERTS)
+            ledger.append(f"i-{node}", 0, received, BOT)
+        ledger.append("i-node-1", 1, Triaged(verdict, "node-health", 1), BOT)
+    async with (
+        workspace() as slack,
+        ClientSession() as session,
+        serving(slack, tmp_path, readings, toml=TOML, environment=SECRETS) as bot,
+    ):
+        it = Outside(bot, slack, session)
+        await it.card("2 nodes")
+        await eventually(it.states, {"triaged": 2})
+        await eventually(it.open, 0)
+        withheld = {one.node: one.withheld.because for one in await it.incidents() if one.withheld is not None}
+    assert (withheld["node-1"], dict(readings.asked)) == (INTERRUPTED, {"node-2": 1})

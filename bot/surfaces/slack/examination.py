@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Collection, Iterable, Mapping
 from contextlib import asynccontextmanager
-from datetime import datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeVar
 
@@ -15,6 +14,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 from slack_sdk.web.async_slack_response import AsyncSlackResponse
 
+from bot.domain.contracts import Clock
 from bot.domain.examined import Examined, Mark
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name
@@ -39,7 +39,7 @@ _FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError, OSError, ValueErr
 class SlackExamination:
     """Looks at one app in one workspace; nothing is posted and nothing is changed."""
 
-    def __init__(self, tokens: SlackTokens, now: Callable[[], datetime]) -> None:
+    def __init__(self, tokens: SlackTokens, now: Clock) -> None:
         self._tokens = tokens
         self._now = now
 

@@ -6,7 +6,7 @@ from bot.domain.events import Cancelled, Declined, Escalated, Expired, PlanWithh
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.response.proposal import ACTING_IS_OFF
+from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.slack.message import escaped
 from bot.surfaces.slack.plan_blocks import SAID, approver_words, plan_words, step_sentence
 from bot.surfaces.slack.rich import named, told_by, utc

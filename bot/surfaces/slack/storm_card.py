@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from bot.domain.alarm_contracts import Storm
 from bot.domain.incident import IncidentSummary
@@ -17,7 +17,7 @@ MOST_LABELS = 4
 MOST_NODES = 6
 NO_CAUSE, READING, NAMELESS = "no cause found", "still being read", "no node named"
 
-Labels = Callable[[str], Mapping[str, str]]
+Labels = Mapping[str, Mapping[str, str]]
 
 
 def storm_card(storm: Storm, why: str, labels: Labels) -> Message:
@@ -63,7 +63,7 @@ def _most(nodes: Sequence[str], labels: Labels) -> Iterator[tuple[str, int]]:
     counted = Counter(
         f"{one_line(name, 40)}={one_line(value, 40)}"
         for node in nodes
-        for name, value in labels(node).items()
+        for name, value in labels.get(node, {}).items()
         if name not in NAMES
     )
     yield from ((label, count) for label, count in counted.most_common(MOST_LABELS) if count > 1 or len(nodes) == 1)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.engine import BEAT_EVERY, TICK, Engine
-from tests.runner import HandedLeases, Runner, World, never
+from tests.runner import HandedLeases, Runner, World, never, settled
 
 
 @pytest.fixture
@@ -24,7 +24,7 @@ def runner(world: World) -> Callable[..., Runner]:
             advance=lambda incident: made.advance(incident),
             ledger=world,  # type: ignore[arg-type]
             leases=HandedLeases(world, me),
-            together=world.together,
+            groups=world,
             surfaces=(made,),
             log=lambda event, **fields: made.logged.append({"event": event, **fields}),
             clock=world.clock,
@@ -75,3 +75,17 @@ async def test_group_that_was_opened_here_is_seen_to_at_once(world: World, runne
     world.is_broken = True
     await a.engine.see("g1")
     assert a.engine.mine == {"g1"}, "a ledger that cannot be asked ends nothing"
+
+
+async def test_what_was_decided_here_is_shown_also_where_it_was_looked_at_before(
+    world: World, runner: Callable[..., Runner]
+) -> None:
+    a = runner()
+    world.leases["g1"] = "b"
+    world.put("one", "g1")
+    await a.tick()
+    assert a.shown == [], "it is another's"
+    a.engine.kick("one")
+    await settled()
+    await a.tick()
+    assert a.shown == ["g1"]
