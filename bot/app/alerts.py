@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from typing import Any
 
+from bot.actions import ACTIONS
 from bot.app.acting import Acting
 from bot.app.alert_rules import channel_of, rules_of, sources
 from bot.app.books import Books
@@ -26,6 +27,7 @@ from bot.surfaces.hooks import Counted, Hooks
 from bot.surfaces.slack.alarms import AlarmDesk
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
+from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.web import Handler
 
 
@@ -133,6 +135,7 @@ def alerts(
         begin,
         log,
         board.heard,
+        PlanWords(ACTIONS),
     )
     hooks = Hooks(books.inbox, now, log, intake.kick, counted)
     found = sources(settings)

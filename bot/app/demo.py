@@ -9,6 +9,7 @@ from contextlib import ExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+from bot.actions import ACTIONS
 from bot.app.books import books
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check
 from bot.app.demo_pagerduty import demo_pagerduty, environment_of
@@ -26,6 +27,7 @@ from bot.domain.verdict import Verdict
 from bot.settings import Settings
 from bot.surfaces.document import document
 from bot.surfaces.text import headline, verdict_text
+from bot.surfaces.view.plan_words import PlanWords
 
 # Whoever is on call may approve, and not what they asked for themselves. The windows are short, to be watched.
 POLICY = f"""\
@@ -71,7 +73,7 @@ def stage(samples: int, command: str, beyond_window: timedelta = DEADLINE_BEYOND
 
     return Stage(
         check=look,
-        whole=lambda verdict: verdict_text(verdict, min(100, terminal_width()), colour),
+        whole=lambda verdict: verdict_text(verdict, min(100, terminal_width()), colour, PlanWords(ACTIONS)),
         document=document,
         clock=now,
         write=lambda text: print(text, end="", flush=True),

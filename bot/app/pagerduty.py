@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from urllib.parse import urlsplit
 
+from bot.actions import ACTIONS
 from bot.app.books import Books
 from bot.app.parts import now
 from bot.domain import alarm_contracts, contracts
@@ -19,6 +20,7 @@ from bot.domain.safe_text import one_line
 from bot.ledger import PAGERDUTY, AwaitedOutbox, Outbox
 from bot.response.intake import PersonOf
 from bot.response.page_watch import PageWatch
+from bot.response.policy import Policy
 from bot.response.subscription_watch import SubscriptionWatch, Tell
 from bot.settings import Settings
 from bot.sources.pagerduty import alarm_of_page, signals_of
@@ -30,6 +32,8 @@ from bot.surfaces.slack.message import Message, escaped
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.people import People
 from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.plan_words import PlanWords
 
 POLLED_BACK = timedelta(hours=24)  # where there are only polls, pages of that time that are open are taken in
 OUTBOX_LEASE = timedelta(seconds=30)  # longer than one post may take
@@ -174,6 +178,7 @@ def pagerduty_parts(
         fields=dict(table.get("fields", {})),
         raises=bool(access.routing_key),
         writes=bool(access.token),
+        context=ViewContext(Policy.of(settings.tables), PlanWords(ACTIONS)),
     )
     polls = bool(table.get("poll", False))
     parts = PagerDutyParts(

@@ -8,6 +8,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from bot.actions import ACTIONS
 from bot.app.acting import acting
 from bot.app.alerts import alerts
 from bot.app.books import Books
@@ -40,6 +41,7 @@ from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.timing import Timing
 from bot.surfaces.slack.whisper import Whisper
+from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.web import WebEdge
 
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -94,7 +96,7 @@ class Service:
         playbook = self._acting.playbooks.get(settings.playbook)
         self._desk = SlackDesk(
             known,
-            Rooms(self._checks, self._poster, self._record, playbook),
+            Rooms(self._checks, self._poster, self._record, playbook, words=PlanWords(ACTIONS)),
             Whisper(self._slack.calls, self._timing, journal.log),
             frozenset(table.get("channels", ())),
             journal.log,

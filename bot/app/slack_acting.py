@@ -16,12 +16,13 @@ from bot.surfaces.slack.acting_desk import ActingDesk
 from bot.surfaces.slack.acting_rooms import ActingRooms
 from bot.surfaces.slack.answers import Answers
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.home_desk import HomeDesk
+from bot.surfaces.slack.home import HomeDesk
 from bot.surfaces.slack.orders import Orders
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.slack.timing import Timing
+from bot.surfaces.view.plan_words import PlanWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +67,9 @@ def slack_acting(
     """
     find = responder.book.find
     people = slack.people(policy.approver_groups)
+    words = PlanWords(ACTIONS)
     surface = SlackSurface(
-        poster, outbox, ledger, policy, find, undoable=undoable, waits_for=waits_for, spot_of=spot_of
+        poster, outbox, ledger, policy, find, undoable=undoable, waits_for=waits_for, spot_of=spot_of, words=words
     )
     rooms = ActingRooms(
         responder=responder,
@@ -84,6 +86,7 @@ def slack_acting(
         log=log,
         pick=pick,
         show_home=show_home,
+        words=words,
     )
     return SlackActing(surface, ActingDesk(rooms, begin), Orders(rooms, health, enable), HomeDesk(rooms))
 

@@ -50,32 +50,32 @@ FORGED: dict[str, tuple[dict[str, Any], str, str]] = {
     "unknown value": (
         {"action": {"value": "0123456789ab"}},
         "NothingProposed",
-        "There is nothing behind this button: it is not one that this bot keeps.",
+        "This button does nothing: the bot does not know it.",
     ),
     "value that is no name": (
         {"action": {"value": "../../etc/passwd <!channel>"}},
         "NothingProposed",
-        "There is nothing behind this button: it is not one that this bot keeps.",
+        "This button does nothing: the bot does not know it.",
     ),
     "unknown button": (
         {"action": {"action_id": "reboot_everything"}},
         "NothingProposed",
-        "There is nothing behind this button: it is not one that this bot keeps.",
+        "This button does nothing: the bot does not know it.",
     ),
     "undo of what is not there": (
         {"action": {"action_id": "undo", "value": "nosuchone"}},
         "NothingProposed",
-        "There is nothing behind this button: it is not one that this bot keeps.",
+        "This button does nothing: the bot does not know it.",
     ),
     "brake of another kind": (
         {"action": {"action_id": "brake", "value": "sideways"}},
         "NothingProposed",
-        "There is nothing behind this button: it is not one that this bot keeps.",
+        "This button does nothing: the bot does not know it.",
     ),
     "answer to no question": (
         {"action": {"action_id": "answer-7", "value": "nosuchone"}},
         "NothingProposed",
-        "There is nothing behind this button: it is not one that this bot keeps.",
+        "This button does nothing: the bot does not know it.",
     ),
     "another message": (
         {"container": {"type": "message", "message_ts": "1.000002", "channel_id": ONCALL}},

@@ -31,6 +31,8 @@ from bot.surfaces.slack.clicks import Person
 from bot.surfaces.slack.people import People, Workspace
 from bot.surfaces.slack.seal import Seal
 from bot.surfaces.slack.surface import SlackSurface
+from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +58,12 @@ class ActingRooms:
     log: Callable[..., None]
     pick: Callable[[str, str, str], Awaitable[object]] | None = None
     show_home: Callable[[str], None] = lambda user: None
+    words: PlanWords = BY_NAME
+
+    @property
+    def context(self) -> ViewContext:
+        """What views of incidents are made of here."""
+        return ViewContext(self.policy, self.words)
 
     def is_of_ours(self, person: Person) -> None:
         """Raises: NotAnApprover when what somebody did comes from another workspace, or they are of another one."""

@@ -25,15 +25,14 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
 from bot.response.checks import CheckDesk, not_judged
 from bot.response.judged import Judged
-from bot.response.policy import Policy
-from bot.surfaces.slack.acting_card import acting_card
-from bot.surfaces.slack.alarm_card import alarm_card
-from bot.surfaces.slack.alarm_words import ALARMS
-from bot.surfaces.slack.card import Underway, details
+from bot.surfaces.slack.card import acting_card, alarm_card
 from bot.surfaces.slack.message import TEXT, Message, clipped
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
-from bot.surfaces.slack.telling import Telling
+from bot.surfaces.slack.thread import details
+from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.plan_words import BY_NAME, PlanWords
+from bot.surfaces.view.view import ALARMS
 
 REMEMBERED = 5000  # incidents that were judged here, and cards whose wording is known
 FEW = 5  # nodes of one card that all have their details; of more only those that are not well
@@ -69,6 +68,7 @@ class AlarmDesk:
         begin: Callable[[Coroutine[Any, Any, None], str], None],
         log: Callable[..., None],
         stormy: Callable[[str], None] = lambda storm: None,
+        words: PlanWords = BY_NAME,
     ) -> None:
         self._checks = checks
         self._poster = poster
@@ -78,6 +78,7 @@ class AlarmDesk:
         self._begin = begin
         self._log = log
         self._stormy = stormy
+        self._words = words
         self._boards: dict[str, _Board] = {}
         self._reading: set[str] = set()
         self._done: OrderedDict[str, None] = OrderedDict()  # judged here: a look from before that must not begin anew
@@ -121,9 +122,9 @@ class AlarmDesk:
         board = self._boards.get(name)
         if board is not None or has_news:
             await self._open(name, spot, group)
-        elif acting_card(group, Telling(Policy())) is None and all(one.triage is not None for one in group):
+        elif acting_card(group, ViewContext()) is None and all(one.triage is not None for one in group):
             await self._poster.adopt(name, spot)
-            await self._owe(name, spot, alarm_card(group), once=True)
+            await self._owe(name, spot, alarm_card(group, words=self._words), once=True)
             self._poster.finished(name)
 
     async def _open(self, name: str, spot: Spot, group: tuple[Incident, ...]) -> None:
@@ -222,7 +223,7 @@ class AlarmDesk:
             await self._poster.owe(name, f"details-{incident.id}-{number}", board.spot, message, under=CARD)
 
     def _message(self, board: _Board) -> Message:
-        return alarm_card(board.group, board.progress, board.live)
+        return alarm_card(board.group, board.progress, board.live, self._words)
 
     def _is_final(self, board: _Board) -> bool:
         return all(one.node in board.live or one.verdict is not None or not one.node for one in board.group)

@@ -13,10 +13,11 @@ from bot.domain.playbook import Playbook
 from bot.domain.verdict import Verdict
 from bot.response.checks import CheckDesk
 from bot.response.record import Opening, Record
-from bot.surfaces.slack.card import details
 from bot.surfaces.slack.live_card import LiveCard
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.thread import details
+from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries to write a verdict down
 
@@ -30,6 +31,7 @@ class Rooms:
     record: Record
     playbook: Playbook
     sleep: Sleep = asyncio.sleep
+    words: PlanWords = BY_NAME
 
 
 class Case:
@@ -42,7 +44,7 @@ class Case:
         self._opening = opening
         self._spot = spot
         incidents = {name: opening.incident(name) for name in names}
-        self._live = LiveCard(incidents, opening.by.rpartition("/")[2], self._show, known)
+        self._live = LiveCard(incidents, opening.by.rpartition("/")[2], self._show, known, rooms.words)
 
     async def begin(self, nodes: Sequence[Node]) -> None:
         """Post the card and see every node through; the first one's incident is on record already."""

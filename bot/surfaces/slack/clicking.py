@@ -13,14 +13,15 @@ from bot.domain.transitions import State
 from bot.response import guards
 from bot.surfaces.slack.acting_rooms import ActingRooms
 from bot.surfaces.slack.answers import refusal_words
-from bot.surfaces.slack.buttons import ANSWER, APPROVE, BRAKE, DECLINE, PICK, UNDO, group_of, options_of
+from bot.surfaces.slack.buttons import BRAKE
 from bot.surfaces.slack.clicks import Click
 from bot.surfaces.slack.dialog import covered, reason_dialog
-from bot.surfaces.slack.plan_blocks import plan_words
 from bot.surfaces.slack.seal import Intent
+from bot.surfaces.view.choices import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
+from bot.surfaces.view.view import IncidentView, incident_view
 
 DIGEST = 32  # digits by which a dialog names the plan that it shows
-UNKNOWN_BUTTON = "There is nothing behind this button: it is not one that this bot keeps."
+UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
 
 
 class Clicking:
@@ -62,12 +63,16 @@ class Clicking:
             for one in group:
                 guards.is_undecided(one)  # says who was first, or why there is nothing to decide
             raise AlreadyDecided("Nothing of it waits for a decision any more.")
-        shown = covered(plans)
+        shown = covered([incident_view(incident, self._rooms.context) for incident in plans])
         if not shown:
             raise CannotTell("The plan is too long to be shown whole.", f"zombie remediate {plans[0].id}")
-        objection = await self._objection(click, shown) if click.action == APPROVE else ""
+        objection = await self._objection(click, plans[: len(shown)]) if click.action == APPROVE else ""
         words = [f"{len(plans) - len(shown)} more wait, and are decided after these."] if plans[len(shown) :] else []
-        digests = {one.id: one.proposal.digest[:DIGEST] for one in shown if one.proposal is not None}
+        digests = {
+            incident.id: incident.proposal.digest[:DIGEST]
+            for incident in plans[: len(shown)]
+            if incident.proposal is not None
+        }
         await self._open(click, click.action, digests, shown, words, objection=objection)
 
     async def _objection(self, click: Click, plans: Sequence[Incident]) -> str:
@@ -83,7 +88,7 @@ class Clicking:
     async def _undo(self, click: Click) -> None:
         incident = await self._find(click.value)
         await self._is_its_card(click, group_of(incident))
-        done = plan_words(incident.proposal.plan) if incident.proposal is not None else ""
+        done = self._rooms.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
         words = [
             f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
             "What can be taken back of it is proposed as a plan of its own, which somebody else than you approves.",
@@ -134,7 +139,7 @@ class Clicking:
         click: Click,
         wish: str,
         plans: dict[str, str],
-        shown: Sequence[Incident],
+        shown: Sequence[IncidentView],
         words: Sequence[str] = (),
         *,
         detail: str = "",

@@ -18,10 +18,11 @@ from bot.domain.safe_text import one_line
 from bot.response import guards
 from bot.surfaces.slack.acting_rooms import ActingRooms
 from bot.surfaces.slack.answers import refusal_words
-from bot.surfaces.slack.buttons import ANSWER, APPROVE, BRAKE, DECLINE, UNDO
+from bot.surfaces.slack.buttons import BRAKE
 from bot.surfaces.slack.clicks import Person, Submission
 from bot.surfaces.slack.dialog import LONGEST_REASON, REASON
 from bot.surfaces.slack.seal import Intent
+from bot.surfaces.view.choices import ANSWER, APPROVE, DECLINE, UNDO
 
 AT_ONCE = 8  # nodes that one decision has looked at again at a time
 REMEMBERED = 1000

@@ -1,4 +1,4 @@
-"""The bot's App Home, as a view. Pure functions."""
+"""The bot's App Home: what waits for one person, what is being done, and the brake."""
 
 from __future__ import annotations
 
@@ -6,20 +6,32 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bot.domain.approval import Approval
 from bot.domain.entry import Entry
+from bot.domain.errors import Refused, UnknownIncident
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.buttons import BRAKE, button, decision_buttons
+from bot.domain.transitions import State
+from bot.response import guards
+from bot.surfaces.slack.acting_rooms import ActingRooms
+from bot.surfaces.slack.answers import refusal_words
+from bot.surfaces.slack.buttons import BRAKE, button, choice_blocks
+from bot.surfaces.slack.clicks import Person
 from bot.surfaces.slack.message import Block, bullets, divider, footnote, header, paragraph
-from bot.surfaces.slack.plan_blocks import plan_words
 from bot.surfaces.slack.rich import bold, code, date, line, person, text
+from bot.surfaces.view.choices import decisions_on, group_of
+from bot.surfaces.view.headline import node_words
+from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 
+MOST_READ = 40  # incidents that are read from the record for one Home
 MOST_PENDING = 12
+MOST_NODES = 5
 MOST_RUNNING = 15
+RUNNING = (State.APPROVED, State.ACTING, State.VERIFYING, State.UNKNOWN)
 COMMANDS = (
-    ("/zombie check NODE…", "one verdict a node"),
+    ("/zombie check NODE…", "one verdict for each node"),
     ("@zombie check NODE", "the same, in a thread, where slash commands do not work"),
-    ("/zombie status", "what is open; cancel, undo, policy and brake are told by /zombie help"),
+    ("/zombie status", "what is open; /zombie help explains cancel, undo, policy and brake"),
     ("/zombie help", "what I can do"),
 )
 
@@ -42,6 +54,47 @@ class Deeds:
     running: Sequence[IncidentSummary] = ()
     braked: Entry | None = None
     may_not: str = ""
+    words: PlanWords = BY_NAME
+
+
+class HomeDesk:
+    """Gathers what one person's App Home shows, when they open it."""
+
+    def __init__(self, rooms: ActingRooms) -> None:
+        self._rooms = rooms
+
+    async def deeds(self, user: str) -> Deeds:
+        """Return what this person may decide, what runs, and the brake.
+
+        Raises: LedgerError when the record cannot be read.
+        """
+        ours = self._rooms.workspace()
+        viewer = Person(user, ours.team, ours.enterprise)
+        still_open = await self._rooms.ledger.incidents(only_open=True)
+        braked = await self._rooms.ledger.braked()
+        running = [summary for summary in still_open if summary.state in RUNNING]
+        try:
+            approval = await self._rooms.approval(viewer, "to look")
+            guards.is_approver(self._rooms.policy, approval)
+        except Refused as no:
+            return Deeds((), running, braked, f"You cannot decide anything here. {refusal_words(no)}")
+        pending: dict[str, list[Incident]] = {}
+        proposed = [summary for summary in still_open if summary.state is State.PROPOSED]
+        for summary in proposed[:MOST_READ]:
+            incident = await self._decidable(summary.id, approval)
+            if incident is not None:
+                pending.setdefault(group_of(incident), []).append(incident)
+        cards = [Pending(tuple(plans)) for plans in pending.values()]
+        return Deeds(cards, running, braked, words=self._rooms.words)
+
+    async def _decidable(self, incident_id: str, approval: Approval) -> Incident | None:
+        """The incident, if this person may decide it and it still waits."""
+        try:
+            incident = await self._rooms.find(incident_id)
+            guards.is_not_the_asker(self._rooms.policy, incident, approval)
+        except (UnknownIncident, Refused):
+            return None
+        return incident if incident.state is State.PROPOSED else None
 
 
 def home_view(
@@ -49,10 +102,10 @@ def home_view(
 ) -> dict[str, Any]:
     """Return the view: what waits for this person, what runs, the brake, what to type, and how the bot itself is.
 
-    Shape: `waiting` is None where the outbox cannot be asked, `deeds` where the ledger cannot, or nothing is ever done.
+    Shape: `waiting` is None where the outbox cannot be read, `deeds` where the ledger cannot, or nothing is ever done.
     `trouble` is why no alerts come, as a sentence.
     """
-    posts = "the ledger cannot be asked" if waiting is None else f"{waiting} posts waiting for Slack"
+    posts = "the ledger cannot be read" if waiting is None else f"{waiting} posts waiting for Slack"
     return {
         "type": "home",
         "blocks": [
@@ -73,14 +126,14 @@ def _deeds(deeds: Deeds) -> Iterator[Block]:
     elif not deeds.pending:
         yield paragraph("Nothing waits for your decision.")
     for card in deeds.pending[:MOST_PENDING]:
-        yield from _pending(card)
+        yield from _pending(card, deeds.words)
     if len(deeds.pending) > MOST_PENDING:
         yield footnote(f"And {len(deeds.pending) - MOST_PENDING} more: /zombie status")
     yield header("Running")
-    for one in deeds.running[:MOST_RUNNING]:
-        said = f" {one.state.value}" + (f", {one_line(one.cause, 80)}" if one.cause else "")
-        since = [text(", since "), date(one.updated_at), text(" — "), code(one.id)]
-        yield line(bold(one_line(one.node, 80) or "a node"), text(said), *since)
+    for summary in deeds.running[:MOST_RUNNING]:
+        said = f" {summary.state.value}" + (f", {one_line(summary.cause, 80)}" if summary.cause else "")
+        since = [text(", since "), date(summary.updated_at), text(" — "), code(summary.id)]
+        yield line(bold(node_words(summary.node)), text(said), *since)
     if not deeds.running:
         yield paragraph("Nothing is being done.")
     elif len(deeds.running) > MOST_RUNNING:
@@ -89,14 +142,15 @@ def _deeds(deeds: Deeds) -> Iterator[Block]:
     yield divider()
 
 
-def _pending(card: Pending) -> Iterator[Block]:
-    for one in card.plans[:5]:
-        words = plan_words(one.proposal.plan) if one.proposal is not None else ""
-        asker = [text(", asked for by "), person(one.alert.asked_by)] if one.alert.asked_by else []
-        yield line(bold(one_line(one.node, 80)), text(f": {words}", 500), *asker, text(" — "), code(one.id))
-    if len(card.plans) > 5:
-        yield footnote(f"And {len(card.plans) - 5} more nodes on the same card.")
-    yield from decision_buttons(card.plans)
+def _pending(card: Pending, words: PlanWords) -> Iterator[Block]:
+    for incident in card.plans[:MOST_NODES]:
+        plan = words.plan(incident.proposal.plan) if incident.proposal is not None else ""
+        asked_by = incident.alert.asked_by
+        asker = [text(", asked for by "), person(asked_by)] if asked_by else []
+        yield line(bold(node_words(incident.node)), text(f": {plan}", 500), *asker, text(" — "), code(incident.id))
+    if len(card.plans) > MOST_NODES:
+        yield footnote(f"And {len(card.plans) - MOST_NODES} more nodes on the same card.")
+    yield from choice_blocks(list(decisions_on(card.plans)))
 
 
 def _brake(braked: Entry | None) -> Iterator[Block]:

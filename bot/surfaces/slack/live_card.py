@@ -6,8 +6,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 from bot.domain.contracts import ProbeAnswered, Progress, ReadingStarted
 from bot.domain.verdict import Verdict
-from bot.surfaces.slack.card import Underway, card
+from bot.surfaces.slack.card import card
 from bot.surfaces.slack.message import Message
+from bot.surfaces.view.context import Underway
+from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 
 
 class LiveCard:
@@ -17,18 +19,24 @@ class LiveCard:
     """
 
     def __init__(
-        self, incidents: Mapping[str, str], asked_by: str, changed: Callable[[], None], known: Sequence[Verdict] = ()
+        self,
+        incidents: Mapping[str, str],
+        asked_by: str,
+        changed: Callable[[], None],
+        known: Sequence[Verdict] = (),
+        words: PlanWords = BY_NAME,
     ) -> None:
         self._incidents = incidents
         self._asked_by = asked_by
         self._changed = changed
+        self._words = words
         self._verdicts = list(known)
         judged = {verdict.node for verdict in known}
         self._underway = {node: Underway(node) for node in incidents if node not in judged}
 
     def message(self) -> Message:
         """Return the card as it stands."""
-        return card(tuple(self._underway.values()), self._verdicts, self._asked_by, self._incidents)
+        return card(tuple(self._underway.values()), self._verdicts, self._asked_by, self._incidents, self._words)
 
     @property
     def is_final(self) -> bool:

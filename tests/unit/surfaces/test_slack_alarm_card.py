@@ -14,13 +14,11 @@ from bot.domain.fold import after, fold
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.transitions import State
 from bot.response.policy import Policy
-from bot.surfaces.slack.acting_card import acting_card
-from bot.surfaces.slack.alarm_card import alarm_card
 from bot.surfaces.slack.alarms import spot_of
-from bot.surfaces.slack.card import Underway
+from bot.surfaces.slack.card import acting_card, alarm_card
 from bot.surfaces.slack.message import ALL_BLOCKS, BLOCKS, TEXT, length
 from bot.surfaces.slack.storm_card import storm_card
-from bot.surfaces.slack.telling import Telling
+from bot.surfaces.view.context import Underway, ViewContext
 from tests.incidents import BEGAN_AT, HEALTHY, NODE, entries, entry
 from tests.pages import of_page
 
@@ -55,7 +53,7 @@ def test_card_begins_resolved_once_every_alert_is_over_and_reopened_once_one_is_
 def test_card_of_a_decided_plan_begins_resolved_too_once_its_alert_is_over(state: State) -> None:
     ended = of_page("Q1", state)
     over = after(ended, entry(AlertCleared(SourceKind.PAGERDUTY, "Q1"), ended.seq + 1))
-    card = acting_card([over], Telling(Policy()))
+    card = acting_card([over], ViewContext(Policy()))
     assert card is None or card.text.startswith("Resolved: ")
     assert state is State.CANCELLED or card is not None
 

@@ -9,10 +9,14 @@ from typing import Any
 
 from hypothesis import given, settings
 
+from bot.actions import ACTIONS
 from bot.demo.slack.validation import check_message
 from bot.domain.verdict import Verdict
-from bot.surfaces.slack.card import Underway, card, details, plain, verdict_card
-from bot.surfaces.slack.message import FIRST_WORDS, Message
+from bot.surfaces.slack.card import card
+from bot.surfaces.slack.message import FIRST_WORDS, Message, without_blocks
+from bot.surfaces.slack.thread import details
+from bot.surfaces.view.context import Underway
+from bot.surfaces.view.plan_words import PlanWords
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, arbitrary
 
 
@@ -46,7 +50,7 @@ def marked_up(value: Any) -> Iterator[str]:
 @settings(max_examples=150, deadline=None)
 @given(arbitrary)
 def test_no_verdict_breaks_a_limit(verdict: Verdict) -> None:
-    messages = [verdict_card(verdict, "U1"), plain(verdict_card(verdict)), *details(verdict)]
+    messages = [card([], [verdict], "U1"), without_blocks(card([], [verdict])), *details(verdict)]
     for message in messages:
         taken_by_slack(message)
         assert not re.search(r"<[!@#]", message.text), "a mention of the node's would take effect"
@@ -55,7 +59,7 @@ def test_no_verdict_breaks_a_limit(verdict: Verdict) -> None:
 
 
 def test_first_words_say_node_status_cause_confidence_and_remedy() -> None:
-    first = verdict_card(FOUNDING).text[:FIRST_WORDS]
+    first = card([], [FOUNDING], words=PlanWords(ACTIONS)).text[:FIRST_WORDS]
     for word in ("node-123", "CRITICAL", "leaked-memory-cgroups", "confirmed", "disable ecs.service, then reboot"):
         assert word in first
 
