@@ -42,8 +42,7 @@ from bot.surfaces.slack.home import home_view
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
-from bot.surfaces.slack.wish import Wish
-from bot.surfaces.slack.words import HelpRequest, parse
+from bot.surfaces.slack.requests import HelpRequest, Wish, parse
 from tests.scheduled_parts import CountingNode, Wire
 from tests.scheduled_stage import PLAYBOOK, Stage
 from tests.slack_acting_parts import FastWorld, Gone

@@ -33,6 +33,7 @@ from bot.response.shown import without_secrets
 from bot.response.triage import Triage
 from bot.settings import Settings
 from bot.surfaces.slack.alarms import spot_of
+from bot.surfaces.slack.answers import Whisper
 from bot.surfaces.slack.case import Rooms
 from bot.surfaces.slack.connection import SlackConnection, SlackTokens
 from bot.surfaces.slack.desk import SlackDesk
@@ -40,7 +41,6 @@ from bot.surfaces.slack.home import Deeds, home_view
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.timing import Timing
-from bot.surfaces.slack.whisper import Whisper
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.web import WebEdge
 

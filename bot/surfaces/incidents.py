@@ -32,7 +32,7 @@ from bot.surfaces.view.choices import choice_words
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 from bot.surfaces.view.sentence import joined, plain, span
-from bot.surfaces.view.view import incident_view
+from bot.surfaces.view.view import group_view
 
 NOTHING = ViewContext()
 _TITLES = ("INCIDENT", "NODE", "STATE", "CAUSE", "SOURCE", "OPENED (UTC)")
@@ -71,14 +71,15 @@ def incidents_text(summaries: Sequence[IncidentSummary]) -> str:
 
 def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80, context: ViewContext = NOTHING) -> str:
     """Return the whole story of an incident: how it stands, one line an entry, then the verdict."""
-    view = incident_view(incident, context)
+    group = group_view([incident], context)
+    (view,) = group.incidents
     words = [view.id, view.node or "(node not known)", view.state.value, incident.summary.cause or ""]
     lines = ["  ".join(words).rstrip()]
     if incident.group:
         lines.append(f"  group {safe(incident.group)}")
-    lines += wrapped(plain(joined(((f"{view.headline}.",), view.story))), width, "  ")
-    if view.choices:
-        lines += wrapped(f"A person can {choice_words(view.choices)}: zombie remediate {view.id}", width, "  ")
+    lines += wrapped(plain(joined(((f"{view.headline}.",), view.story, group.needs))), width, "  ")
+    if group.choices:
+        lines += wrapped(f"A person can {choice_words(group.choices)}: zombie remediate {view.id}", width, "  ")
     lines.append("")
     by = max(len(entry.by) for entry in entries)
     kind = max(len(entry.kind) for entry in entries)

@@ -14,7 +14,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 from bot.surfaces.view.choices import choice_words
 from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.sentence import plain
+from bot.surfaces.view.sentence import Sentence, joined, plain
 from bot.surfaces.view.severity import badness
 from bot.surfaces.view.view import GroupView, IncidentView, group_view, incident_view
 
@@ -63,7 +63,7 @@ def note_text(incidents: Sequence[Incident], first: str, head: str = "", context
     group = group_view(incidents, context)
     last = [f"record {head[:HEAD]}"] if head and all(view.ended for view in group.incidents) else []
     last.append(mark(first))
-    lines = _single(group.incidents[0]) if len(group.incidents) == 1 else _several(group)
+    lines = _single(group, group.incidents[0]) if len(group.incidents) == 1 else _several(group)
     return _fitted([redacted_text(line) for line in lines], last)
 
 
@@ -116,15 +116,12 @@ def not_fixed(incident: Incident, context: ViewContext = NOTHING) -> Raised | No
     return Raised(f"{OURS}{view.id}", redacted_text(one_line(words, 1000)), one_line(view.node, 200), details=clean)
 
 
-def _single(view: IncidentView) -> Iterator[str]:
+def _single(group: GroupView, view: IncidentView) -> Iterator[str]:
     yield one_line(view.headline, LINE)
     verdict = view.verdict
     if verdict is not None:
         yield from (one_line(text, 400) for text in (verdict.summary, verdict.try_next) if text.strip())
-    if story := plain(view.story):
-        yield f"→ {one_line(story, STORY)}"
-    if view.choices:
-        yield f"In Slack: {choice_words(view.choices)}."
+    yield from _to_do(group, view.story)
     if verdict is not None:
         yield from _proof(verdict)
 
@@ -144,11 +141,18 @@ def _several(group: GroupView) -> Iterator[str]:
     worst = min(group.incidents, key=_badness)
     if worst.verdict is not None and worst.verdict.evidence:
         yield f"{one_line(worst.node, 80)}: {one_line(worst.verdict.summary, LINE)}"
-    if group.choices:
-        yield f"In Slack: {choice_words(group.choices)}."
+    yield from _to_do(group)
     yield from (one_line(f"- {group.row(view)}", ROW) for view in group.incidents[:ROWS])
     if len(group.incidents) > ROWS:
         yield f"- and {len(group.incidents) - ROWS} more: the card in Slack has them all"
+
+
+def _to_do(group: GroupView, story: Sentence = ()) -> Iterator[str]:
+    """How it stands, what a decision needs, and what can be chosen where there are buttons."""
+    if words := plain(joined((story, group.needs))):
+        yield f"→ {one_line(words, STORY)}"
+    if group.choices:
+        yield f"In Slack: {choice_words(group.choices)}."
 
 
 def _badness(view: IncidentView) -> tuple[int, int]:

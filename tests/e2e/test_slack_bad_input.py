@@ -44,12 +44,12 @@ async def readings() -> Readings:
         ("check node-1\nnode-2;reboot", "'node-2;reboot' is not a node name."),
         ("check $(reboot) | tee", "'$(reboot)' is not a node name."),
         ("check \u202egnp.1-edon", r"u202egnp.1-edon' is not a node name."),
-        ("check " + "x" * 10_000, "That was 10006 characters long; 8000 is the most I read."),
+        ("check " + "x" * 10_000, "That was 10006 characters long; I read at most 8000."),
         (
             "check " + " ".join(f"n{number}" for number in range(101)),
             "101 nodes at once are too many; 100 is the most.",
         ),
-        ("check " + " ".join(f"n{number}" for number in range(100)), "Nor are 92 more of the names."),
+        ("check " + " ".join(f"n{number}" for number in range(100)), "92 more names are not in the inventory either."),
         ("<!here> <@U0BOB00001> *x*", "I do not know the command “&lt;!here&gt;”."),
     ],
 )

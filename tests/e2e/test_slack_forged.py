@@ -80,12 +80,12 @@ FORGED: dict[str, tuple[dict[str, Any], str, str]] = {
     "another message": (
         {"container": {"type": "message", "message_ts": "1.000002", "channel_id": ONCALL}},
         "NothingProposed",
-        "This is not the card of that incident: only the one that stands counts.",
+        "This is an old copy of the card: only the card that stands now counts.",
     ),
     "another channel": (
         {"channel": {"id": "C0ALERTS01", "name": "alerts"}},
         "NothingProposed",
-        "This is not the card of that incident: only the one that stands counts.",
+        "This is an old copy of the card: only the card that stands now counts.",
     ),
     "another workspace": (
         {"team": {"id": "T0OTHER001", "domain": "other"}},

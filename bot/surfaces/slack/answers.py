@@ -1,4 +1,4 @@
-"""What one person alone is told of what they asked for: a refusal by its name, or how things stand."""
+"""Answers that only one person sees: help, a refusal by its name, or how things stand."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from bot.domain.safe_text import safe
 from bot.surfaces.slack.calls import Calls, Later, Stands
 from bot.surfaces.slack.message import SECTION, TEXT, Message, clipped, escaped, paragraph
 from bot.surfaces.slack.people import People
+from bot.surfaces.slack.requests import Wish
 from bot.surfaces.slack.rich import slack_user
 from bot.surfaces.slack.timing import Timing
 
@@ -30,7 +31,7 @@ class Answers:
         self._log = log
 
     async def tell(self, by: str, channel: str, thread_ts: str, words: str, answer_at: str = "") -> None:
-        """Tell it; people are called by their names, and nobody is mentioned. What cannot be told is logged."""
+        """Tell it, with people by name and without mentions; what Slack does not take is logged."""
         user = slack_user(by)
         said = await self.named(redacted_text(words))  # a refusal may quote what a node said
         message = Message(clipped(escaped(said), TEXT), (paragraph(clipped(safe(said), SECTION)),))
@@ -54,7 +55,32 @@ class Answers:
         names: dict[str, str] = {}
         for found in dict.fromkeys(_WHO.findall(words)):
             names[found] = await self._people.name(found)
-        return _WHO.sub(lambda one: names[one[1]], words)
+        return _WHO.sub(lambda match: names[match[1]], words)
+
+
+class Whisper:
+    """Answers what somebody typed: at the address of their slash command, where there is one."""
+
+    def __init__(self, calls: Calls, timing: Timing, log: Callable[..., None]) -> None:
+        self._calls = calls
+        self._timing = timing
+        self._log = log
+
+    async def say(self, wish: Wish, text: str) -> None:
+        """Say it; what Slack does not take is logged."""
+        message = Message(clipped(text, TEXT))
+        for attempt in range(TRIES):
+            if wish.answer_at:
+                outcome = await self._calls.answer(wish.answer_at, message)
+            else:
+                outcome = await self._calls.whisper(wish.channel, wish.user, wish.thread_ts, message)
+            if isinstance(outcome, Stands):
+                return
+            self._log("slack_failed", wish=wish.key, error=outcome.error)
+            if not isinstance(outcome, Later):
+                return
+            if attempt < TRIES - 1:
+                await asyncio.sleep(max(outcome.seconds, self._timing.first_pause * 2**attempt))
 
 
 def refusal_words(no: ZombieError) -> str:

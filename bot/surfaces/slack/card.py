@@ -114,10 +114,9 @@ def _single(group: GroupView, view: IncidentView) -> Message:
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
         # Only the sentences: the node's own lines stand in the thread, where nobody has to scroll past them.
         middle = list(_evidence(view.verdict.evidence))
-    last = [*(_verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view))]
-    last += [*choice_blocks(group.choices), *_small_print(group)]
+    last = [*(_verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)), *_decision(group)]
     stop = "" if view.state is State.OPENED else "."
-    words = joined(((view.headline + stop,), view.story, (summary,) if summary else ()))
+    words = joined(((view.headline + stop,), view.story, group.needs, (summary,) if summary else ()))
     return Message(_text(group, words), fitted(first, middle, last))
 
 
@@ -155,7 +154,6 @@ def _state_blocks(view: IncidentView) -> Iterator[Block]:
         if view.state is State.PROPOSED:
             yield from effect_blocks(view.plan)
     yield from _evidence(view.seen)
-    yield from _needs(view.needs, view.approvers)
 
 
 def _evidence(evidence: Sequence[Evidence]) -> Iterator[Block]:
@@ -169,7 +167,7 @@ def _evidence(evidence: Sequence[Evidence]) -> Iterator[Block]:
 def _table(group: GroupView) -> Message:
     """One line a node; what does not fit is counted, and stands in the thread in full."""
     first: list[Block] = [header(group.headline)]
-    last = [*_needs(group.needs, group.approvers), *choice_blocks(group.choices), *_small_print(group)]
+    last = list(_decision(group))
     room = ALL_BLOCKS - sum(length(block) for block in (*first, *last)) - 500
     rows, shown = [f"{_mark(view) or '…'} {one_line(group.row(view), ROW)}" for view in group.incidents], 0
     table: list[Block] = []
@@ -181,7 +179,8 @@ def _table(group: GroupView) -> Message:
             break
         table.append(block)
         shown += ROWS
-    return Message(_text(group, joined([(f"{group.headline}.",), *_foremost(group)])), (*first, *table, *last))
+    words = joined(((f"{group.headline}.",), group.needs, *_foremost(group)))
+    return Message(_text(group, words), (*first, *table, *last))
 
 
 def _foremost(group: GroupView) -> Iterator[Sentence]:
@@ -205,8 +204,11 @@ def _mark(view: IncidentView) -> str:
     return _STATE_MARKS.get(view.state, "")
 
 
-def _needs(needs: Sentence, approvers: Sentence) -> Iterator[Block]:
-    yield from (line(*drawn(sentence)) for sentence in (needs, approvers) if sentence)
+def _decision(group: GroupView) -> Iterator[Block]:
+    """What a decision needs, what can be chosen, and the small print."""
+    yield from (line(*drawn(sentence)) for sentence in (group.needs, group.approvers) if sentence)
+    yield from choice_blocks(group.choices)
+    yield from _small_print(group)
 
 
 def _small_print(group: GroupView) -> Iterator[Block]:

@@ -1,4 +1,4 @@
-"""What becomes of a click: it is looked up, and the dialog opens that asks for a reason; nothing is decided by it."""
+"""What a click does: it opens the dialog that asks for a reason. A click alone decides nothing."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Clicking:
         }
 
     async def see_through(self, click: Click) -> None:
-        """See one click through to its dialog, or to the reason why there is none."""
+        """Open the dialog of one click, or say why there is none."""
         async with self._rooms.answering(click.action, click.person, click.channel, click.thread, click.value):
             self._rooms.is_of_ours(click.person)
             handler = self._handlers.get(ANSWER if click.action.startswith(f"{ANSWER}-") else click.action)
@@ -58,10 +58,10 @@ class Clicking:
         if not group:
             raise NothingProposed(UNKNOWN_BUTTON)
         await self._is_its_card(click, click.value)
-        plans = [one for one in group if one.state is State.PROPOSED and one.proposal is not None]
+        plans = [incident for incident in group if incident.state is State.PROPOSED and incident.proposal is not None]
         if not plans:
-            for one in group:
-                guards.is_undecided(one)  # says who was first, or why there is nothing to decide
+            for incident in group:
+                guards.is_undecided(incident)  # says who was first, or why there is nothing to decide
             raise AlreadyDecided("Nothing of it waits for a decision any more.")
         shown = covered([incident_view(incident, self._rooms.context) for incident in plans])
         if not shown:
@@ -76,10 +76,10 @@ class Clicking:
         await self._open(click, click.action, digests, shown, words, objection=objection)
 
     async def _objection(self, click: Click, plans: Sequence[Incident]) -> str:
-        """Say at once what is known already to speak against it; whether it does is decided when it is sent."""
+        """Say at once what is already known to refuse it; the decision itself is taken when the dialog is sent."""
         try:
-            for one in plans:
-                guards.is_not_the_asker(self._rooms.policy, one, Approval(click.person.by, ""))
+            for incident in plans:
+                guards.is_not_the_asker(self._rooms.policy, incident, Approval(click.person.by, ""))
             guards.is_released(await self._rooms.ledger.braked())
         except (SelfApproval, Braked) as no:
             return refusal_words(no)
@@ -91,7 +91,7 @@ class Clicking:
         done = self._rooms.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
         words = [
             f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
-            "What can be taken back of it is proposed as a plan of its own, which somebody else than you approves.",
+            "What can be taken back is proposed as a new plan, and somebody other than you has to approve it.",
         ]
         await self._open(click, UNDO, {incident.id: ""}, (), words)
 
@@ -99,7 +99,7 @@ class Clicking:
         if click.value not in ("on", "off"):
             raise NothingProposed(UNKNOWN_BUTTON)
         words = {
-            "on": "Whatever has not begun does not begin. A step that has begun is finished, and its proof read.",
+            "on": "Nothing new begins. A step that has begun is finished, and its proof is read.",
             "off": "What waits may begin again.",
         }
         await self._open(click, BRAKE, {}, (), [words[click.value]], detail=click.value)
@@ -132,7 +132,7 @@ class Clicking:
             return
         place = await self._rooms.surface.place(group)
         if place is None or (place.channel, place.ts) != (click.channel, click.ts):
-            raise NothingProposed("This is not the card of that incident: only the one that stands counts.")
+            raise NothingProposed("This is an old copy of the card: only the card that stands now counts.")
 
     async def _open(
         self,

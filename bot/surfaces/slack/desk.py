@@ -12,12 +12,20 @@ from bot.domain.errors import InventoryError
 from bot.domain.incident import Incident
 from bot.response.checks import not_judged
 from bot.response.record import Opening
+from bot.surfaces.slack.answers import Whisper
 from bot.surfaces.slack.case import Case, Rooms
-from bot.surfaces.slack.order import Order
 from bot.surfaces.slack.part import Spot
-from bot.surfaces.slack.whisper import Whisper
-from bot.surfaces.slack.wish import Wish
-from bot.surfaces.slack.words import CheckRequest, HelpRequest, Known, help_words, not_here, parse, unknown_words
+from bot.surfaces.slack.requests import (
+    CheckRequest,
+    HelpRequest,
+    Known,
+    Order,
+    Wish,
+    help_words,
+    not_here,
+    parse,
+    unknown_words,
+)
 
 WISHES_REMEMBERED = 1000
 ONLY_LOOKS = "This bot only looks: there is nothing to approve, cancel or undo."

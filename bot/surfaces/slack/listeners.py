@@ -9,7 +9,7 @@ from typing import Any, Protocol
 from slack_bolt.async_app import AsyncApp
 
 from bot.surfaces.slack.clicks import Click, Submission, click_of, submission_of
-from bot.surfaces.slack.wish import Wish
+from bot.surfaces.slack.requests import Wish
 
 _MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
 _LINK = re.compile(r"<(?:https?://[^|>]*\|)([^>]*)>")  # Slack turns names like node.example.com into links

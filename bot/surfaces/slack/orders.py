@@ -9,17 +9,17 @@ from bot.domain.errors import Refused, UnknownIncident
 from bot.domain.house_events import BrakePulled
 from bot.domain.incident import IncidentSummary
 from bot.domain.safe_text import one_line
-from bot.domain.transitions import State
 from bot.response.guards import is_named
 from bot.surfaces.slack.acting_rooms import ActingRooms
 from bot.surfaces.slack.answers import refusal_words
 from bot.surfaces.slack.clicks import Person
 from bot.surfaces.slack.decisions import BRAKE_WORDS
-from bot.surfaces.slack.order import Order, is_user_id
-from bot.surfaces.slack.wish import Wish
+from bot.surfaces.slack.requests import Order, Wish, is_user_id
+from bot.surfaces.view.headline import node_words
+from bot.surfaces.view.sentence import utc
+from bot.surfaces.view.severity import urgency
 
 MOST_LISTED = 30
-_FIRST = (State.UNKNOWN, State.PROPOSED, State.ACTING, State.APPROVED, State.VERIFYING, State.TRIAGED, State.OPENED)
 
 
 class Orders:
@@ -82,11 +82,11 @@ class Orders:
         return one_line(await self._enable(), 500)
 
     async def _status(self) -> str:
-        open_ones = await self._rooms.ledger.incidents(only_open=True)
+        still_open = await self._rooms.ledger.incidents(only_open=True)
         braked = await self._rooms.ledger.braked()
-        words = [f"{len(open_ones)} open incidents." if open_ones else "Nothing is open."]
-        ordered = sorted(open_ones, key=lambda one: (_FIRST.index(one.state) if one.state in _FIRST else 99, one.node))
-        words += [status_line(one) for one in ordered[:MOST_LISTED]]
+        words = [f"{len(still_open)} open incidents." if still_open else "Nothing is open."]
+        ordered = sorted(still_open, key=lambda summary: (urgency(summary.state), summary.node))
+        words += [status_line(summary) for summary in ordered[:MOST_LISTED]]
         if len(ordered) > MOST_LISTED:
             words.append(f"And {len(ordered) - MOST_LISTED} more: zombie incidents")
         if braked is not None and isinstance(pulled := braked.event, BrakePulled):
@@ -114,12 +114,10 @@ class Orders:
         return "\n".join([*told, *(f"not read: {why}" for why in member.unread)])
 
 
-def status_line(one: IncidentSummary) -> str:
+def status_line(summary: IncidentSummary) -> str:
     """Return an incident as a line of a list."""
-    cause = f", {one.cause}" if one.cause else ""
-    return (
-        f"• {one_line(one.node, 60) or 'a node'}: {one.state.value}{cause} — {one.id}, since {one.opened_at:%H:%M} UTC"
-    )
+    cause = f", {summary.cause}" if summary.cause else ""
+    return f"• {node_words(summary.node)}: {summary.state.value}{cause} — {summary.id}, since {utc(summary.opened_at)}"
 
 
 class _Told(Exception):

@@ -33,9 +33,9 @@ class IncidentView:
     """One incident as people see it; a check that is not on record has a view without an id.
 
     Shape: `headline` begins with how it ended or that it was reopened; `diagnosis` is the same without that word.
-    `sentences` say how it stands, `decided` who said yes or no, `needs` what a decision needs; `short` is all that in
-    the few words of a row. `plan` is what is proposed, or what would help. `waits_for` is why an approved plan does not
-    begin; `seen` is what was read last while the node is watched.
+    `sentences` say how it stands, `decided` who said yes or no; `short` is both in the few words of a row. `plan` is
+    what is proposed, or what would help. `waits_for` is why an approved plan does not begin; `seen` is what was read
+    last while the node is watched.
     """
 
     id: str
@@ -47,12 +47,9 @@ class IncidentView:
     plan: PlanView | None = None
     sentences: tuple[Sentence, ...] = ()
     decided: Sentence = ()
-    needs: Sentence = ()
-    approvers: Sentence = ()
     short: str = ""
     waits_for: str = ""
     withheld: PlanWithheld | None = None
-    choices: tuple[Choice, ...] = ()
     seen: tuple[Evidence, ...] = ()
     resolved: Resolved | None = None
     escalated: Escalated | None = None
@@ -74,21 +71,22 @@ class IncidentView:
 
     @property
     def story(self) -> Sentence:
-        """How it stands, as one text: the sentences, the steps while they are done, the decision, what it needs."""
+        """How it stands, as one text: the sentences, the steps while they are done, the decision."""
         first, last = (self.decided, ()) if self.state in _DECISION_FIRST else ((), self.decided)
         steps = self.plan.steps if self.plan is not None and self.state in _STEPS_TOLD else ()
         told = [(step.sentence,) for step in steps]
         if self.withheld is not None and self.withheld.lacking:
             told.append((f"Lacking: {'; '.join(one_line(right, SAID) for right in self.withheld.lacking)}.",))
-        return joined((first, *self.sentences, *told, last, self.needs))
+        return joined((first, *self.sentences, *told, last))
 
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
     """Incidents that are shown together, on one card or in one note; those that need a person come first.
 
-    Shape: `shows_verdicts`: it shows what was found, since nothing is decided or done yet. `about` is what the alerts
-    said, `askers` are those who asked, as the record names them; `head` is set once all have ended.
+    Shape: `shows_verdicts`: it shows what was found, since nothing is decided or done yet. `choices` are what a person
+    can choose now, `needs` and `approvers` what a decision needs. `about` is what the alerts said, `askers` are those
+    who asked, as the record names them; `head` is set once all have ended.
     """
 
     incidents: tuple[IncidentView, ...]
@@ -110,7 +108,6 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
     """Return the view of one incident."""
     verdict = context.fresh.get(incident.node, incident.verdict)
     plan = _plan(incident, verdict, context.words)
-    is_open = is_undecided(incident, context.checking)
     state = incident.state
     if state is State.OPENED and verdict is not None:
         state = State.TRIAGED  # it is about to be on record
@@ -127,12 +124,9 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         plan=plan,
         sentences=tuple(sentences_of(incident, state, plan, context)),
         decided=decision_of(incident),
-        needs=needs_of([incident], context) if is_open else (),
-        approvers=approvers_of(context) if is_open else (),
         short=short_words(incident, plan, context),
         waits_for=context.waits_for.get(incident.id, ""),
         withheld=incident.withheld,
-        choices=tuple(choices_of([incident], context.checking, context.undoable)),
         seen=incident.samples[-1].seen if incident.samples and incident.state is State.VERIFYING else (),
         resolved=incident.ending if isinstance(incident.ending, Resolved) else None,
         escalated=incident.ending if isinstance(incident.ending, Escalated) else None,

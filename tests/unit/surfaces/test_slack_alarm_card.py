@@ -17,7 +17,7 @@ from bot.response.policy import Policy
 from bot.surfaces.slack.alarms import spot_of
 from bot.surfaces.slack.card import acting_card, alarm_card
 from bot.surfaces.slack.message import ALL_BLOCKS, BLOCKS, TEXT, length
-from bot.surfaces.slack.storm_card import storm_card
+from bot.surfaces.slack.storm_board import storm_card
 from bot.surfaces.view.context import Underway, ViewContext
 from tests.incidents import BEGAN_AT, HEALTHY, NODE, entries, entry
 from tests.pages import of_page

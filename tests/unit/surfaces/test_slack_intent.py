@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from bot.surfaces.slack.clicks import click_of, submission_of
-from bot.surfaces.slack.order import Order, order_of
 from bot.surfaces.slack.people import Workspace
+from bot.surfaces.slack.requests import Order, order_of
 from bot.surfaces.slack.seal import LONGEST, Intent, Seal
 
 KEYS = (

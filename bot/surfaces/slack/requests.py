@@ -1,0 +1,206 @@
+"""What people type to the bot, as values, and the sentences it answers with. Pure functions."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Protocol
+
+from bot.domain.errors import InventoryError, UnknownNode
+from bot.domain.node import Node
+from bot.domain.redaction import redacted_text
+from bot.domain.safe_text import one_line
+from bot.surfaces.slack.message import escaped
+
+MOST_NODES = 100
+MOST_UNKNOWN = 8  # names that are answered with a sentence; the rest is counted
+LONGEST_REQUEST = 8000
+ORDERS = ("status", "cancel", "undo", "policy", "brake", "pagerduty")
+LONGEST_REASON = 500
+_PERSON = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>\Z")
+_USER_ID = re.compile(r"[UW][A-Z0-9]{6,}\Z")
+USAGE = {
+    "cancel": "Say which: `/zombie cancel ID`, with a reason if you like. `/zombie status` lists what is open.",
+    "undo": "Say which: `/zombie undo ID`, with a reason if you like. The ID stands on the card.",
+    "policy": "Say `/zombie policy @user VERB NODE`, such as `/zombie policy @bob approve node-123`.",
+    "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
+    "pagerduty": "Say `/zombie pagerduty on` to have a disabled webhook subscription switched on again.",
+}
+VERBS = ("check", *ORDERS, "help")
+
+HELP = """*What I can do*
+`/zombie check NODE…` — log in to each node, read what matters, and post one verdict
+`/zombie status` — what is open, what is being done, and whether the brake is on
+`/zombie cancel ID [reason]` — cancel an incident before its first step begins
+`/zombie undo ID [reason]` — propose to take back what an incident did; somebody else approves it
+`/zombie policy @user VERB NODE` — whether a person may do that on a node, and why: approve, decline, undo, …
+`/zombie brake on|off [reason]` — keep anything new from beginning, or allow it again
+`/zombie pagerduty on` — switch PagerDuty's webhook subscription on again, where it was disabled
+`/zombie help` — this text
+In a thread, where slash commands do not work, mention me: `@zombie check NODE`
+A check only reads and changes nothing. What would help is done only after somebody else approves it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """One thing that a person typed: what, who and where.
+
+    Shape: `key` is Slack's own id of it: the same id twice is the same wish. `answer_at` is the address that answers a
+    slash command, in private. `team` is the enterprise's id where there is one; `workspace` and `enterprise` say which
+    workspace it came from.
+    """
+
+    key: str
+    team: str
+    user: str
+    channel: str
+    text: str
+    thread_ts: str = ""
+    answer_at: str = ""
+    workspace: str = ""
+    enterprise: str = ""
+
+    @property
+    def by(self) -> str:
+        """The person as the record names them."""
+        return f"slack:{self.team}/{self.user}"
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """A wish about anything but reading nodes.
+
+    Shape: `incident` is for cancel and undo; `person`, `action` and `node` for policy, where `person` is a Slack id,
+    or a name where Slack sent none; `on` for the brake and PagerDuty.
+    """
+
+    verb: str
+    incident: str = ""
+    reason: str = ""
+    person: str = ""
+    action: str = ""
+    node: str = ""
+    on: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class CheckRequest:
+    """A wish to check nodes; `missing` counts the unknown names, `unknown` are sentences about the first of them."""
+
+    nodes: tuple[Node, ...]
+    unknown: tuple[str, ...] = ()
+    missing: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class HelpRequest:
+    """A wish for help, with a sentence about what was not understood."""
+
+    sentence: str = ""
+
+
+class Known(Protocol):
+    """The nodes that may be asked for."""
+
+    def knows(self, name: str) -> bool:
+        """True when there is a node of that name."""
+        ...
+
+    def find(self, name: str) -> Node:
+        """Return the node of that name. Raises: InventoryError, with near names, when there is none."""
+        ...
+
+
+def parse(text: str, known: Known) -> CheckRequest | HelpRequest | Order:
+    """Understand what follows `/zombie` or the mention."""
+    if len(text) > LONGEST_REQUEST:
+        return HelpRequest(f"That was {len(text)} characters long; I read at most {LONGEST_REQUEST}.")
+    words = text.split()
+    if not words:
+        return HelpRequest()
+    verb, names = words[0].lower(), list(dict.fromkeys(words[1:]))
+    if verb not in VERBS:
+        near = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)
+        meant = f" Did you mean `{near[0]}`?" if near else ""
+        return HelpRequest(f"I do not know the command “{_quoted(words[0])}”.{meant}")
+    if verb == "help":
+        return HelpRequest()
+    if verb in ORDERS:
+        ordered = order_of(verb, words[1:])
+        return HelpRequest(ordered) if isinstance(ordered, str) else ordered
+    if not names:
+        return HelpRequest("Which node? Say `/zombie check NODE`.")
+    if len(names) > MOST_NODES:
+        return HelpRequest(f"{len(names)} nodes at once are too many; {MOST_NODES} is the most.")
+    missing = [name for name in names if not known.knows(name)]
+    nodes = tuple(known.find(name) for name in names if known.knows(name))
+    return CheckRequest(nodes, tuple(_not_known(name, known) for name in missing[:MOST_UNKNOWN]), len(missing))
+
+
+def order_of(verb: str, words: list[str]) -> Order | str:
+    """Return what is ordered by a verb and the words after it, or a sentence where that cannot be told.
+
+    Example:
+    >>> order_of("brake", ["on", "rollout", "today"])
+    Order(verb='brake', incident='', reason='rollout today', person='', action='', node='', on=True)
+    >>> order_of("policy", ["<@U0BOB00001|bob>", "reboot", "node-1"]).person
+    'U0BOB00001'
+    """
+    if verb == "status":
+        return Order(verb)
+    if verb in ("cancel", "undo"):
+        return Order(verb, words[0], " ".join(words[1:])[:LONGEST_REASON]) if words else USAGE[verb]
+    if verb == "brake":
+        if not words or words[0].lower() not in ("on", "off"):
+            return USAGE[verb]
+        return Order(verb, reason=" ".join(words[1:])[:LONGEST_REASON], on=words[0].lower() == "on")
+    if verb == "pagerduty":
+        return Order(verb, on=True) if [word.lower() for word in words] == ["on"] else USAGE[verb]
+    if len(words) != 3 and not (len(words) == 2 and words[1] in ("brake", "release")):
+        return USAGE["policy"]
+    return Order(verb, person=_person(words[0]), action=words[1].lower(), node="".join(words[2:]))
+
+
+def is_user_id(person: str) -> bool:
+    """True for what Slack calls somebody, as against what people call them."""
+    return _USER_ID.match(person) is not None
+
+
+def _not_known(name: str, known: Known) -> str:
+    try:
+        known.find(name)
+    except UnknownNode as error:  # the inventory's own sentence says where its file is, which need not be told here
+        return f"“{one_line(name, 80)}” is not in the inventory. {error.try_next}"
+    except InventoryError as error:
+        return str(error)
+    return f"“{one_line(name, 80)}” was added to the inventory just now: ask again."
+
+
+def help_words(asked: HelpRequest) -> str:
+    """Return the help, after what was not understood."""
+    return f"{asked.sentence}\n{HELP}".strip()
+
+
+def unknown_words(asked: CheckRequest) -> str:
+    """Return what is said about names that are not in the inventory."""
+    more = asked.missing - len(asked.unknown)
+    sentences = [*asked.unknown, *([f"{more} more names are not in the inventory either."] if more else [])]
+    return escaped(redacted_text("\n".join(sentences)))
+
+
+def not_here(channels: Collection[str]) -> str:
+    """Return the answer in a channel where checks may not be asked for."""
+    places = ", ".join(f"<#{channel}>" for channel in sorted(channels))
+    return f"Checks may not be asked for in this channel. Ask in {places}, or me in a direct message."
+
+
+def _quoted(word: str) -> str:
+    """A person's word shown back: short, on one line, and with nothing in it that Slack would obey."""
+    return escaped(one_line(redacted_text(word), 60)).replace("`", "'")
+
+
+def _person(word: str) -> str:
+    found = _PERSON.match(word)
+    return found[1] if found else word.removeprefix("@")
