@@ -98,6 +98,8 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iter
         yield from _section("What would help (shown only, nothing is done)")
         for step in words.view(verdict.plan).steps:
             yield f"  {step.number}. {step.words}"
+            if step.impact != step.words:
+                yield from wrapped(f"{step.impact}.", width, "     ")
             for command in step.commands:
                 yield f"       {safe(command)}"  # whole, however wide: it is there to be copied
         for note in verdict.plan.notes:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from string import Formatter
 
 from bot.domain.action import Action
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
@@ -25,6 +24,7 @@ _IMPACT = {
     "drain": "no new pods come to {node}, and those that are there are evicted, within {within}",
     "uncordon": "pods may come again",
 }
+_UNSAID = {"verbs", "within", "with_bare_pods"}  # arguments that the impact and the commands tell better
 _BINDS = (("address", "address"), ("boot_id", "boot"), ("host_key", "host key"))
 
 
@@ -86,8 +86,7 @@ class PlanWords:
         if action is None:
             words = [step.action.replace("_", " "), *step.args.values()]
         else:
-            named = [name for _, name, _, _ in Formatter().parse(action.title) if name]
-            words = [_verb(action), *(step.args.get(name, "?") for name in named)]
+            words = [_verb(action), *(value for name, value in step.args.items() if name not in _UNSAID)]
         return one_line(" ".join(words), 200)
 
     def plan(self, plan: Plan) -> str:

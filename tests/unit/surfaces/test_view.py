@@ -90,9 +90,9 @@ def test_plan_has_the_words_the_impact_and_the_outcome_of_each_step() -> None:
     assert plan.commands == tuple(command for step in STEPS for command in step.commands)
 
 
-def test_action_words_leave_out_arguments_that_its_title_does_not_name() -> None:
-    drain = Step("drain", {"node": "k8s-7", "within": "10m", "with_bare_pods": "no"})
-    assert WORDS.step(drain) == "drain k8s-7"
+def test_step_is_worded_by_what_it_acts_on() -> None:
+    drain = Step("drain", {"node": "k8s-7", "cluster": "prod", "within": "10m", "with_bare_pods": "no"})
+    assert WORDS.step(drain) == "drain k8s-7 prod"
     assert "within 10m" in WORDS.impact(drain)
     assert WORDS.step(Step("restore_unit", {"unit": "a.service", "verbs": "enable start"})) == "bring back a.service"
     assert PlanWords().plan(Plan(NODE, STEPS)) == "disable unit ecs.service, then reboot", "unknown ones by their names"
