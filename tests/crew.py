@@ -23,7 +23,7 @@ from bot.domain.entry import Entry
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.inventory import Inventory
-from bot.ledger import AwaitedLedger, Database, Ledger
+from bot.ledger import Database, Ledger, on_threads
 from bot.settings import Settings
 from tests.acting import POLICY, Site, site
 from tests.slack import workspace
@@ -99,7 +99,7 @@ class Crew:
         settings = Settings.load({}, self.here.environ, self.here.folder)
         known = Inventory.load(self.here.fleet.inventory)
         with ThreadPoolExecutor(1) as threads:
-            ledger = AwaitedLedger(Ledger(self._database), threads)
+            ledger = on_threads(Ledger(self._database), threads)
             parts = acting(settings, known, ledger, self.here.environ)
             await parts.responder.decide(incident, Approval("terminal:alice", "it leaks", os_user="tests"))
 

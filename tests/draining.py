@@ -19,6 +19,7 @@ from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.approval import Approval
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
+from bot.domain.contracts import ActingLedger
 from bot.domain.errors import ConnectionRefused
 from bot.domain.events import AlertReceived, IncidentEvent, Triaged
 from bot.domain.fold import fold
@@ -29,18 +30,19 @@ from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Snapshot
 from bot.domain.readings.host import HostReading
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
-from bot.ledger import AwaitedLedger, Database, Ledger
+from bot.ledger import Database, Ledger, on_threads
 from bot.response.cluster import ClusterReach
+from bot.response.diagnosis.planning import with_plan
+from bot.response.diagnosis.proposal import Proposer
 from bot.response.draining import Draining
-from bot.response.planning import with_plan
 from bot.response.policy import Policy
-from bot.response.proposal import Proposer
 from bot.response.reach import Reach
 from bot.response.record import Record
 from bot.response.remediation import Remediation
 from bot.response.responder import Responder
 from bot.response.stepping import Stepping
 from bot.transport.kubernetes import KubernetesApi
+from tests.directories import Always
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 NAME = "ip-10-0-0-7"  # what the cluster calls it
@@ -113,7 +115,7 @@ class Machine:
 class Yard:
     """One incident of one node in a cluster; `now` is everybody's clock."""
 
-    ledger: AwaitedLedger
+    ledger: ActingLedger
     server: ClusterServer
     machine: Machine
     kubeconfig: Path
@@ -159,14 +161,14 @@ class Yard:
         verdict = self.verdict()
         await self.ledger.append("one", 0, AlertReceived(alert, "n1", "group", PLAYBOOK.name), "terminal:asker")
         await self.ledger.append("one", 1, Triaged(replace(verdict, snapshot=None), PLAYBOOK.name, 1), BOT)
-        offered = await Proposer(POLICY, self.reach(), self.ledger).event(verdict, self.node, PLAYBOOK)
+        offered = await Proposer(POLICY, self.reach(), self.ledger, Always(self.node)).event(verdict, PLAYBOOK)
         if offered is not None:
             await self.ledger.append("one", 2, offered, BOT)
         return offered
 
     async def approve(self) -> Incident:
         responder = Responder(
-            POLICY, self.book, self.ledger, self.reach(), lambda _: self.node, self.diagnose, lambda: self.now
+            POLICY, self.book, self.ledger, self.reach(), Always(self.node), self.diagnose, lambda: self.now
         )
         return await responder.decide("one", Approval("terminal:ann", "it is stuck"))
 
@@ -178,9 +180,9 @@ class Yard:
         """A program of its own, with nothing in its memory."""
         self.runners += 1
         stepping = Stepping(
-            POLICY, self.ledger, self.reach(), lambda _: self.node, lambda: self.now, self.sleep, f"r{self.runners}"
+            POLICY, self.ledger, self.reach(), Always(self.node), lambda: self.now, self.sleep, f"r{self.runners}"
         )
-        return Remediation(self.book, stepping, lambda _: self.node, self.diagnose)
+        return Remediation(self.book, stepping, Always(self.node), self.diagnose)
 
     async def run(self, runner: Remediation, until: Callable[[Incident], bool] = lambda one: False) -> Incident:
         """Carry it on by one runner, until it has ended or something is so."""
@@ -215,7 +217,7 @@ async def yard(folder: Path, pods: Sequence[DemoPod], cordoned: bool = False) ->
     cluster = Cluster.of([node], pods, seconds)
     kubeconfig = folder / "kubeconfig"
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
-        ledger = AwaitedLedger(Ledger(database, lambda: BEGAN_AT + since["began"]), threads)
+        ledger = on_threads(Ledger(database, lambda: BEGAN_AT + since["began"]), threads)
         async with ClusterServer.running(cluster) as server:
             kubeconfig.write_text(server.kubeconfig("prod"))
             here = Yard(ledger, server, machine, kubeconfig, since)

@@ -15,8 +15,7 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
-from bot.ledger import AwaitedLedger, Database, Leases, Ledger
-from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
+from bot.ledger import Database, Leases, Ledger, on_threads
 from bot.ledger.cases import Cases
 from bot.ledger.inbox import Inbox
 from bot.response.alarm_book import AlarmBook
@@ -49,9 +48,9 @@ class Stage:
         self.seen: list[str] = []
         self.lines: list[tuple[str, dict[str, Any]]] = []
         self.leases = Leases(database, "one", time=self.clock)
-        self.ledger = AwaitedLedger(Ledger(database, self.clock), threads)
-        self.inbox = AwaitedInbox(Inbox(database, "one", time=self.clock), threads)
-        self.cases = AwaitedCases(Cases(database, self.clock), threads)
+        self.ledger = on_threads(Ledger(database, self.clock), threads)
+        self.inbox = on_threads(Inbox(database, "one", time=self.clock), threads)
+        self.cases = on_threads(Cases(database, self.clock), threads)
         self.book = AlarmBook(self.ledger, self.cases)
         self.brakes = Brakes(storm_alerts=3)
         self.intake = self.build()
@@ -59,7 +58,7 @@ class Stage:
     def build(self) -> Intake:
         rules = Rules(Routes.of(TABLES, "node-health"), self.brakes)
         return Intake(
-            self.inbox, self.cases, self.book, rules, lambda: NODES, self.see, self.clock,
+            self.inbox, self.cases, self.book, rules, NODES, self, asyncio.Event(), self.clock,
             lambda event, **fields: self.lines.append((event, fields)),
             signals_of=self.signals, person_of=self.person,
         )  # fmt: skip
@@ -67,8 +66,14 @@ class Stage:
     def clock(self) -> datetime:
         return self.now
 
-    async def see(self, group: str) -> None:
+    def changed(self, group: str, /) -> None:
         self.seen.append(group)
+
+    def decided(self, incident_id: str, /) -> None:
+        raise AssertionError("nothing is decided here")
+
+    def waits_for(self, incident_id: str, /) -> str:
+        return ""
 
     async def signals(self, case: str) -> tuple[Signal, ...] | None:
         if self.refuses:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from typing import Any
 
 from bot.demo.pagerduty.server import PagerDuty
-from bot.ledger import PAGERDUTY, AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
+from bot.ledger import PAGERDUTY, Database, Ledger, Outbox, on_threads
 from bot.surfaces.pagerduty import PagerDutySurface
 from tests.pagerduty import Naps, client
 from tests.slack import SteppedClock
@@ -28,7 +28,7 @@ async def surface(
 ) -> AsyncIterator[PagerDutySurface]:
     """A surface as a program that has just started has it."""
     with ThreadPoolExecutor(1) as threads:
-        outbox = AwaitedOutbox(Outbox(database, timedelta(seconds=60), parts=PAGERDUTY, at_once=1), threads)
-        ledger = AwaitedLedger(Ledger(database), threads)
+        outbox = on_threads(Outbox(database, timedelta(seconds=60), parts=PAGERDUTY, at_once=1), threads)
+        ledger = on_threads(Ledger(database), threads)
         async with client(pagerduty, naps=Naps(clock)) as asking:
             yield PagerDutySurface(asking, outbox, ledger, clock, log if log is not None else Log(), **settings)

@@ -67,6 +67,7 @@ class HandedLeases:
     def __init__(self, world: World, me: str) -> None:
         self.world = world
         self.me = me
+        self.claimed: list[str] = []
 
     async def beat(self) -> None:
         self.world._ask()
@@ -84,6 +85,7 @@ class HandedLeases:
         cards = {one.card for _, one in self.world.lines.values() if not one.ended} | set(self.world.leases)
         free = sorted(card for card in cards if self.world.leases.get(card) not in self.world.alive)
         self.world.leases |= dict.fromkeys(free, self.me)
+        self.claimed += free
         return tuple(free)
 
     async def mine(self) -> frozenset[str]:
@@ -106,11 +108,16 @@ class Runner:
     world: World
     advanced: list[str] = field(default_factory=list)
     shown: list[str] = field(default_factory=list)
-    claimed: list[str] = field(default_factory=list)
     logged: list[dict[str, Any]] = field(default_factory=list)
     answers: dict[str, list[Again | Exception | None]] = field(default_factory=dict)
     held: asyncio.Event | None = None
     show_fails: int = 0
+
+    @property
+    def claimed(self) -> list[str]:
+        """The groups that became this runner's because nobody saw to them."""
+        leases: Any = self.engine._leases
+        return list(leases.claimed)
 
     async def tick(self, *, after: float = 0.0) -> None:
         self.world.seconds += after
@@ -132,9 +139,6 @@ class Runner:
             self.show_fails -= 1
             raise RuntimeError("Slack is on fire")
         self.shown.append(group[0].group or group[0].id)
-
-    async def resume(self, group: str) -> None:
-        self.claimed.append(group)
 
 
 async def settled() -> None:

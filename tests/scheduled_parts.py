@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
@@ -16,7 +16,7 @@ from bot.domain.command import Completed
 from bot.domain.entry import Entry, Head
 from bot.domain.errors import ConnectionLost, ConnectionRefused, HostKeyRejected, LedgerUnavailable
 from bot.domain.event_form import Event
-from bot.domain.events import StepStarted
+from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.incident import Changes, IncidentSummary
 from bot.domain.node import Node
 from bot.ledger import Ledger
@@ -149,7 +149,7 @@ class Recorder:
         if self.world.chance(self.fails):
             raise LedgerUnavailable("The database is locked.")
         done = verb(*args)
-        if verb.__name__ not in ("append", "begin"):
+        if verb.__name__ not in ("append", "append_all", "begin"):
             return done  # nothing was written that somebody could die without having heard of
         await self.world.boundary()
         if self.world.chance(self.fails):
@@ -158,6 +158,11 @@ class Recorder:
 
     async def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         return await self._do(self.ledger.append, stream, expected_seq, event, by)  # type: ignore[no-any-return]
+
+    async def append_all(
+        self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str
+    ) -> tuple[Entry, ...]:
+        return await self._do(self.ledger.append_all, stream, expected_seq, events, by)  # type: ignore[no-any-return]
 
     async def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
         return await self._do(self.ledger.begin, stream, expected_seq, event, by, claim)  # type: ignore[no-any-return]

@@ -52,7 +52,7 @@ class Stage:
         return cls(world, ledger, policy, nodes, Wire(world, nodes, breaks), Recorder(world, ledger, breaks))
 
     @staticmethod
-    def find(name: str) -> Node:
+    def find(name: str, /) -> Node:
         return Node(name, "10.0.0.7", 22)
 
     def plan(self, name: str, boot_id: str) -> Plan:
@@ -102,15 +102,13 @@ class Stage:
 
     def responder(self) -> Responder:
         reach = Reach(self.wire, ACTIONS)
-        return Responder(self.policy, self.book, self.recorder, reach, self.find, self.diagnose, self.world.clock)
+        return Responder(self.policy, self.book, self.recorder, reach, self, self.diagnose, self.world.clock)
 
     def remediation(self) -> Remediation:
         self.runners += 1
         world, reach = self.world, Reach(self.wire, ACTIONS)
-        stepping = Stepping(
-            self.policy, self.recorder, reach, self.find, world.clock, world.sleep, f"runner-{self.runners}"
-        )
-        return Remediation(self.book, stepping, self.find, self.diagnose)
+        stepping = Stepping(self.policy, self.recorder, reach, self, world.clock, world.sleep, f"runner-{self.runners}")
+        return Remediation(self.book, stepping, self, self.diagnose)
 
     def decided_by(self, incident: str, name: str) -> None:
         """Let a person approve it; a locked database is tried again, a refusal is not."""

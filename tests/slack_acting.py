@@ -27,7 +27,7 @@ from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.verdict import Verdict
-from bot.ledger import AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
+from bot.ledger import Database, Ledger, Outbox, on_threads
 from bot.response.binding import binds
 from bot.response.figures import figures
 from bot.response.policy import Policy
@@ -38,7 +38,6 @@ from bot.response.responder import Responder
 from bot.response.stepping import Stepping
 from bot.surfaces.slack.card import card
 from bot.surfaces.slack.connection import SlackConnection, SlackTokens
-from bot.surfaces.slack.home import home_view
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
@@ -78,6 +77,7 @@ class Theatre:
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     needed: int = 1  # how many have to say yes
     looks: int = 0  # how often a node was looked at again
+    running: int = 0  # nodes that are read
 
     def begin(self, work: Coroutine[Any, Any, Any], name: str) -> None:
         task = asyncio.create_task(work, name=name)
@@ -93,8 +93,19 @@ class Theatre:
         lines = [json.loads(line) for line in self.log.getvalue().splitlines()]
         return [line for line in lines if line["event"] == event]
 
-    def changed(self, incident_id: str) -> None:
+    def take(self, wish: Wish) -> None:
+        asked = parse(wish.text, self.stage)  # type: ignore[arg-type]
+        assert not isinstance(asked, HelpRequest), asked
+        self.begin(self.acting.orders.see_through(wish, asked), "order")  # type: ignore[arg-type]
+
+    def decided(self, incident_id: str, /) -> None:
         self.begin(self._carry_on(incident_id), f"carry on {incident_id}")
+
+    def changed(self, group: str, /) -> None:
+        raise AssertionError("no alert comes here")
+
+    def waits_for(self, incident_id: str, /) -> str:
+        return ""
 
     async def _carry_on(self, incident_id: str) -> None:
         """Stand in for the engine: do the next thing, and have it shown."""
@@ -214,8 +225,8 @@ async def theatre(
     journal = Journal(log)
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(4, "ledger") as threads:
         kept = Ledger(database, world.clock)
-        ledger: Any = Gone(AwaitedLedger(kept, threads))
-        outbox: Any = Gone(AwaitedOutbox(Outbox(database), threads))
+        ledger: Any = Gone(on_threads(kept, threads))
+        outbox: Any = Gone(on_threads(Outbox(database), threads))
         machines = {f"node-{n}": CountingNode(world, f"node-{n}", endings) for n in range(1, nodes + 1)}
         for machine in machines.values():
             machine.down_until = world.began_at
@@ -227,27 +238,28 @@ async def theatre(
             it.looks += 1
             return await stage.diagnose(node, playbook)
 
-        responder = Responder(policy, book, ledger, reach, stage.find, diagnose, world.clock)
-        stepping = Stepping(policy, ledger, reach, stage.find, world.clock, world.sleep, "runner-1")
-        remediation = Remediation(book, stepping, stage.find, stage.diagnose)
+        responder = Responder(policy, book, ledger, reach, stage, diagnose, world.clock)
+        stepping = Stepping(policy, ledger, reach, stage, world.clock, world.sleep, "runner-1")
+        remediation = Remediation(book, stepping, stage, stage.diagnose)
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
         connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), journal.log, journal.logger("slack"))
         poster = Poster(connection.calls, outbox, QUICK, lambda: datetime.now(UTC), journal.log)
         it = Theatre(slack, world, stage, ledger, poster, responder, remediation, log)
         it.acting = slack_acting(
-            connection, poster, outbox, ledger, policy, responder, QUICK, journal.log,
-            begin=it.begin, changed=it.changed, show_home=lambda user: it.begin(home(user), "home"),
-        )  # fmt: skip
-
-        async def home(user: str) -> None:
-            await connection.publish_home(user, home_view(nodes, 0, 0, await it.acting.home.deeds(user)))
-
-        def take(wish: Wish) -> None:
-            asked = parse(wish.text, stage)  # type: ignore[arg-type]
-            assert not isinstance(asked, HelpRequest), asked
-            it.begin(it.acting.orders.see_through(wish, asked), "order")  # type: ignore[arg-type]
-
-        listen(connection.app, take, lambda user: it.begin(home(user), "home"), it.acting.clicks)
+            connection,
+            poster,
+            outbox,
+            ledger,
+            policy,
+            responder,
+            QUICK,
+            journal.log,
+            it,  # type: ignore[arg-type]
+            it,
+            it,
+            nodes=nodes,
+        )
+        listen(connection.app, it, it.acting.home, it.acting.clicks)
         assert await connection.start() == ""
         try:
             yield it

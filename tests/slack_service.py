@@ -26,6 +26,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
+from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.response.record import Record
@@ -130,9 +131,10 @@ class Bot:
 
     async def owing(self) -> tuple[tuple[Incident, ...], ...]:
         """Return what a restart would owe."""
-        record = Record(self.ledger, lambda *_, **__: None)
+        record = Record(self.ledger)
         groups = dict.fromkeys(one.card for one in reversed(await self.ledger.incidents(only_open=True)))
-        return tuple([group for card in groups if (group := await record.owing(card))])
+        found = [await record.together(card) for card in groups]
+        return tuple(group for group in found if any(one.state is State.OPENED for one in group))
 
     @property
     def address(self) -> str:

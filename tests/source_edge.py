@@ -111,6 +111,17 @@ class Kept:
         return len(self.found)
 
 
+class Arrivals(asyncio.Event):
+    """Counts how often something new was kept."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.times = 0
+
+    def set(self) -> None:
+        self.times += 1
+
+
 @dataclass
 class Edge:
     """A web edge with sources on it."""
@@ -118,7 +129,7 @@ class Edge:
     address: str
     inbox: Kept
     client: aiohttp.ClientSession
-    arrived: list[None] = field(default_factory=list)
+    arrived: Arrivals = field(default_factory=Arrivals)
     counted: list[tuple[str, str]] = field(default_factory=list)
 
     async def post(self, member: Member, body: bytes, headers: Mapping[str, str] | None = None) -> int:
@@ -137,7 +148,7 @@ async def edge(*sources: Source, **limits: Any) -> AsyncIterator[Edge]:
     async with aiohttp.ClientSession(auto_decompress=False) as client:
         found = Edge("", Kept(), client)
         hooks = Hooks(
-            found.inbox, lambda: BEGAN_AT, lambda event, **fields: None, lambda: found.arrived.append(None),
+            found.inbox, lambda: BEGAN_AT, lambda event, **fields: None, found.arrived,
             lambda source, outcome, seconds: found.counted.append((source, outcome)), **limits,
         )  # fmt: skip
         web = WebEdge("127.0.0.1:0", ready, hooks.posts(sources))

@@ -17,8 +17,7 @@ from bot.app.kubernetes import cluster_reach, draining
 from bot.app.parts import library, now, runner_name, ssh_key, ssh_transport
 from bot.domain.batch import Sampling
 from bot.domain.contracts import ActingLedger, ActingTransport
-from bot.domain.errors import InventoryError, MissingFile, SettingsError
-from bot.domain.events import IncidentEvent
+from bot.domain.errors import MissingFile, SettingsError
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.protected import is_protected
@@ -26,21 +25,33 @@ from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.library import Library
 from bot.response.cluster import ClusterReach
+from bot.response.diagnosis.proposal import Proposer
+from bot.response.diagnosis.triage import Triage
 from bot.response.glance import Glance
 from bot.response.policy import Policy
-from bot.response.proposal import Proposer
 from bot.response.reach import Reach
-from bot.response.record import Offer, Record
+from bot.response.record import Record
 from bot.response.remediation import Remediation
 from bot.response.responder import Responder
 from bot.response.stepping import Stepping
 from bot.response.timing import SteadyClock
-from bot.response.triage import Triage
 from bot.settings import Settings
 
 SLACK_HOSTS = ("slack.com", "slack-gov.com")
 SIMULATED = frozenset({"demo", "lab"})  # the labels of nodes that are nobody's
 SHORT_LOOK = Sampling(1)  # what shows the same in a second need not be looked at for longer
+
+
+@dataclass(frozen=True, slots=True)
+class Playbooks:
+    """The playbooks there are; no name stands for the usual one."""
+
+    library: Library
+    usual: str
+
+    def get(self, name: str = "", /) -> Playbook:
+        """Return the playbook of that name. Raises: PlaybookError when there is none."""
+        return self.library.get(name or self.usual)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +64,7 @@ class Acting:
     remediation: Remediation
     cluster: ClusterReach
     triage: Triage
-    playbooks: Library
-    offer: Offer
+    playbooks: Playbooks
 
 
 def acting(
@@ -75,35 +85,27 @@ def acting(
     cluster, drains = cluster_reach(settings, environment), draining(settings)
     reach = Reach(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster, drains)
     book = Record(ledger)
-    playbooks, triage = library(settings.playbooks), _triage(settings, transport)
+    playbooks, triage = Playbooks(library(settings.playbooks), settings.playbook), _triage(settings, transport)
     glance = Glance(
         reach,
         (replace(triage, sampling=SHORT_LOOK), triage),
-        lambda playbook: playbooks.get(playbook or settings.playbook),
+        playbooks,
     )
 
     async def diagnose(node: Node, playbook: str) -> Verdict:
-        return await triage.diagnose(node, playbooks.get(playbook or settings.playbook))
+        return await triage.diagnose(node, playbooks.get(playbook))
 
-    proposer = Proposer(policy, reach, ledger, str(login.get("user", "")))
+    proposer = Proposer(policy, reach, ledger, known, str(login.get("user", "")))
 
-    async def offer(verdict: Verdict, playbook: Playbook, incident: str) -> IncidentEvent | None:
-        try:
-            node = known.find(verdict.node)
-        except InventoryError:
-            node = None
-        return await proposer.event(verdict, node, playbook, incident)
-
-    stepping = Stepping(policy, ledger, reach, known.find, clock, asyncio.sleep, runner or runner_name())
+    stepping = Stepping(policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name())
     return Acting(
         policy,
         proposer,
-        Responder(policy, book, ledger, reach, known.find, diagnose, clock, glance),
-        Remediation(book, stepping, known.find, diagnose, validation),
+        Responder(policy, book, ledger, reach, known, diagnose, clock, glance),
+        Remediation(book, stepping, known, diagnose, validation),
         cluster,
         triage,
         playbooks,
-        offer,
     )
 
 

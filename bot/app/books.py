@@ -11,10 +11,9 @@ from datetime import timedelta
 from bot.app.parts import runner_name
 from bot.domain.alarm_contracts import Cases, Inbox
 from bot.domain.contracts import ActingLedger, Leases, Outbox
-from bot.ledger import PAGERDUTY, AwaitedLeases, AwaitedLedger, AwaitedOutbox, Database, Ledger
+from bot.ledger import PAGERDUTY, Database, Ledger, on_threads
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
-from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
 from bot.ledger.cases import Cases as BlockingCases
 from bot.ledger.inbox import Inbox as BlockingInbox
 
@@ -57,12 +56,12 @@ def books(database_url: str) -> Iterator[Books]:
         leases = BlockingLeases(database, runner, presence=database.presence(runner))
         yield Books(
             runner,
-            AwaitedLedger(Ledger(database), threads),
-            AwaitedOutbox(BlockingOutbox(database, leases=leases), threads),
-            AwaitedLeases(leases, threads),
-            AwaitedInbox(BlockingInbox(database, runner, leases=leases), threads, doors),
-            AwaitedCases(BlockingCases(database), threads),
-            AwaitedOutbox(BlockingOutbox(database, PAGES_LENT_FOR, parts=PAGERDUTY, at_once=1), threads),
+            on_threads(Ledger(database), threads),
+            on_threads(BlockingOutbox(database, leases=leases), threads),
+            on_threads(leases, threads),
+            on_threads(BlockingInbox(database, runner, leases=leases), threads, {"keep": doors}),
+            on_threads(BlockingCases(database), threads),
+            on_threads(BlockingOutbox(database, PAGES_LENT_FOR, parts=PAGERDUTY, at_once=1), threads),
             database,
             threads,
         )

@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
+from typing import TypeAlias
 
 from bot.actions import ACTIONS
 from bot.app.parts import now
@@ -15,12 +16,14 @@ from bot.domain.errors import UsageError
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Status, Verdict
+from bot.response.diagnosis.triage import Triage, without_secrets
 from bot.response.draining import Draining
-from bot.response.shown import without_secrets
-from bot.response.triage import Triage
 
 # Beyond the window: connecting, logging in, and the slowest command's own limit.
 DEADLINE_BEYOND_WINDOW = timedelta(seconds=15)
+
+
+HearsVerdict: TypeAlias = Callable[[Verdict], None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +38,24 @@ class Check:
     parallel: int
     draining: Draining = Draining()
 
-    def triage(self, heard: Listener) -> Triage:
+    def triage(self) -> Triage:
         """The diagnosis that this check runs for each node."""
-        return Triage(self.transport, ACTIONS, now, self.sampling, self.deadline, heard, draining=self.draining)
+        return Triage(self.transport, ACTIONS, now, self.sampling, self.deadline, draining=self.draining)
 
 
-async def check(what: Check, heard: Listener, concluded: Callable[[Verdict], None]) -> None:
+async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
     """Diagnose every node, `parallel` at a time, and hand over each verdict as it falls.
 
     Raises: UsageError (a missing key or known_hosts file) of any node, once all others are through.
     """
     gate = asyncio.Semaphore(what.parallel)
-    triage = what.triage(heard)
+    triage = what.triage()
     wrong: list[UsageError] = []
 
     async def one(node: Node) -> None:
         async with gate:
             try:
-                concluded(without_secrets(await triage.diagnose(node, what.playbook)))
+                concluded(without_secrets(await triage.diagnose(node, what.playbook, heard)))
             except UsageError as error:
                 wrong.append(error)
 
@@ -67,7 +70,7 @@ async def recordings(what: Check) -> dict[str, str]:
     """Return what each node answers, unjudged, as the text of a recording by the node's name."""
     from bot.transport.replay import dump
 
-    triage = what.triage(lambda _: None)
+    triage = what.triage()
     return {node.name: dump(await triage.runs(node, what.playbook)) for node in what.nodes}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import Protocol, TypeAlias
 
 from bot import __version__
 from bot.actions import ACTIONS
@@ -17,7 +18,25 @@ from bot.surfaces.metrics import Metrics, Standing
 from bot.surfaces.scrape import Scrape
 from bot.surfaces.witness import Witness
 
+ReadTally: TypeAlias = Callable[[], Awaitable[Tally]]
 SCRAPE_SECONDS = 2.0  # a scraper gives up after ten; what the record does not say by then is left out
+
+
+class Readings(Protocol):
+    """What counts the readings under way."""
+
+    @property
+    def running(self) -> int:
+        """How many nodes are being read now."""
+        ...
+
+
+class Readiness(Protocol):
+    """What knows whether the bot is ready."""
+
+    async def why_not(self) -> str:
+        """Return why it is not ready; empty while it is."""
+        ...
 
 
 class Metering:
@@ -30,7 +49,7 @@ class Metering:
         self,
         settings: Settings,
         journal: Journal,
-        tallies: Callable[[], Awaitable[Tally]],
+        tallies: ReadTally,
         patience: float = SCRAPE_SECONDS,
     ) -> None:
         self.metrics = Metrics(__version__, ACTIONS)
@@ -41,23 +60,24 @@ class Metering:
         self._patience = patience
         self._counting: asyncio.Future[Tally] | None = None
         self._nodes = 0
-        self._readings: Callable[[], int] = lambda: 0
-        self._why_not_ready: Callable[[], Awaitable[str]] | None = None
+        self._readings: Readings | None = None
+        self._readiness: Readiness | None = None
         journal.listen(self.metrics.heard)
 
-    def looks_at(self, nodes: int, readings: Callable[[], int], why_not_ready: Callable[[], Awaitable[str]]) -> None:
+    def looks_at(self, nodes: int, readings: Readings, readiness: Readiness) -> None:
         """Say where the gauges are read that the record knows nothing of."""
-        self._nodes, self._readings, self._why_not_ready = nodes, readings, why_not_ready
+        self._nodes, self._readings, self._readiness = nodes, readings, readiness
 
     async def exposition(self, accept: str = "") -> tuple[bytes, str]:
         """Return what a scraper is told now."""
         is_ready, tally = await asyncio.gather(self._is_ready(), self._tally())
-        standing = Standing(is_ready, self._nodes, self._readings())
+        running = self._readings.running if self._readings is not None else 0
+        standing = Standing(is_ready, self._nodes, running)
         if tally is not None:
             standing = Standing(
                 is_ready,
                 self._nodes,
-                self._readings(),
+                running,
                 tally.incidents,
                 tally.deliveries_waiting,
                 tally.posts_waiting,
@@ -66,11 +86,11 @@ class Metering:
         return self.metrics.exposition(standing, accept)
 
     async def _is_ready(self) -> bool:
-        if self._why_not_ready is None:
+        if self._readiness is None:
             return False
         try:
             async with asyncio.timeout(self._patience):
-                return not await self._why_not_ready()
+                return not await self._readiness.why_not()
         except TimeoutError:
             return False
 

@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from typing import TypeAlias
 from urllib.parse import urlsplit
 
 from bot.actions import ACTIONS
@@ -14,10 +15,11 @@ from bot.app.books import Books
 from bot.app.parts import now
 from bot.domain import alarm_contracts, contracts
 from bot.domain.alarm import Raiser, Signal
+from bot.domain.contracts import Log
 from bot.domain.duration import parse_duration
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable, SettingsError
 from bot.domain.safe_text import one_line
-from bot.ledger import PAGERDUTY, AwaitedOutbox, Outbox
+from bot.ledger import PAGERDUTY, Outbox, on_threads
 from bot.response.intake import PersonOf
 from bot.response.page_watch import PageWatch
 from bot.response.policy import Policy
@@ -35,6 +37,7 @@ from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 
+Look: TypeAlias = Callable[[], Awaitable[None]]
 POLLED_BACK = timedelta(hours=24)  # where there are only polls, pages of that time that are open are taken in
 OUTBOX_LEASE = timedelta(seconds=30)  # longer than one post may take
 
@@ -49,7 +52,7 @@ class PagerDutyParts:
 
     client: PagerDutyClient
     surface: PagerDutySurface
-    log: Callable[..., None]
+    log: Log
     pages: PageWatch | None = None
     subscription: SubscriptionWatch | None = None
     watch_every: timedelta = timedelta(seconds=60)
@@ -128,7 +131,7 @@ class PagerDutyParts:
                     raise  # nothing else says what the page is about
         return found
 
-    async def _always(self, do: Callable[[], Awaitable[None]], every: timedelta) -> None:
+    async def _always(self, do: Look, every: timedelta) -> None:
         said = ""
         while True:
             try:
@@ -147,18 +150,18 @@ def pagerduty_parts(
     settings: Settings,
     outbox: contracts.Outbox,
     ledger: contracts.Ledger,
-    log: Callable[..., None],
+    log: Log,
     tell: Tell,
     *,
     inbox: alarm_contracts.Inbox | None = None,
     cases: alarm_contracts.Cases | None = None,
-    arrived: Callable[[], None] = lambda: None,
+    arrivals: asyncio.Event | None = None,
     patience: Patience | None = None,
 ) -> PagerDutyParts | None:
     """Put it together; None where there is neither a token nor a routing key.
 
     Shape: `outbox` hands out PagerDuty's parts alone, one by one, each for `OUTBOX_LEASE`. `tell(name, says)` says
-    something in the channel of alerts, once for each name. `arrived` kicks the intake.
+    something in the channel of alerts, once for each name. `arrivals` wakes the intake.
 
     Raises: SettingsError when what is set cannot be used.
     """
@@ -190,7 +193,7 @@ def pagerduty_parts(
         polls=polls,
     )
     if access.token and inbox is not None and cases is not None:
-        parts.pages = PageWatch(client, inbox, cases, alarm_of_page, now, log, arrived)
+        parts.pages = PageWatch(client, inbox, cases, alarm_of_page, now, log, arrivals or asyncio.Event())
         if settings.get("pagerduty_webhook_secrets"):  # else nothing that PagerDuty brings is for us
             wanted = str(table.get("subscription", ""))
             parts.subscription = SubscriptionWatch(client, wanted, now, log, tell, parts.catch_up)
@@ -201,8 +204,8 @@ def serving_pagerduty(
     settings: Settings,
     books: Books,
     poster: Poster,
-    log: Callable[..., None],
-    arrived: Callable[[], None] = lambda: None,
+    log: Log,
+    arrivals: asyncio.Event,
 ) -> PagerDutyParts | None:
     """Put it together for a bot that serves: what has to be told stands in the channel of alerts.
 
@@ -217,21 +220,20 @@ def serving_pagerduty(
 
     return pagerduty_parts(
         settings,
-        AwaitedOutbox(Outbox(books.database, OUTBOX_LEASE, parts=PAGERDUTY, at_once=1), books.threads),
+        on_threads(Outbox(books.database, OUTBOX_LEASE, parts=PAGERDUTY, at_once=1), books.threads),
         books.ledger,
         log,
         tell,
         inbox=books.inbox,
         cases=books.cases,
-        arrived=arrived,
+        arrivals=arrivals,
     )
 
 
-def asker_of(pagerduty: Callable[[], PagerDutyParts | None], people: People) -> PersonOf:
+def asker_of(parts: PagerDutyParts | None, people: People) -> PersonOf:
     """Return what tells who in Slack raised a page by hand: the one with the same e-mail address."""
 
     async def person_of(raiser: Raiser) -> str:
-        parts = pagerduty()
         email = raiser.email or (await parts.client.email_of(raiser.id) if parts is not None else "")
         return await people.of_email(email) if email else ""
 

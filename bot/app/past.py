@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -10,16 +10,12 @@ from bot.app.parts import now
 from bot.domain.errors import SettingsError
 from bot.domain.node import Node
 from bot.inventory import Inventory
-from bot.response.checks import Diagnose
-from bot.response.with_past import with_past
+from bot.response.diagnosis.past import with_past
+from bot.response.diagnosis.scheduler import Diagnose
 from bot.settings import Settings
 
 if TYPE_CHECKING:
     from bot.sources.prometheus import PrometheusPast
-
-
-async def _nothing_to_close() -> None:
-    pass
 
 
 def past_of(settings: Settings, nodes: Iterable[Node]) -> PrometheusPast | None:
@@ -44,12 +40,10 @@ def past_of(settings: Settings, nodes: Iterable[Node]) -> PrometheusPast | None:
     return PrometheusPast(url, nodes)
 
 
-def informed(
-    diagnose: Diagnose, settings: Settings, known: Inventory
-) -> tuple[Diagnose, Callable[[], Awaitable[None]]]:
-    """Return a diagnosis that knows the past, and how to hang up; where no Prometheus is set, the same as before.
+def informed(diagnose: Diagnose, settings: Settings, known: Inventory) -> tuple[Diagnose, PrometheusPast | None]:
+    """Return a diagnosis that knows the past, and who tells it; where no Prometheus is set, the same as before.
 
     Raises: SettingsError when PROMETHEUS_URL is no address.
     """
     past = past_of(settings, known.nodes)
-    return (diagnose, _nothing_to_close) if past is None else (with_past(diagnose, past, now), past.close)
+    return (diagnose, None) if past is None else (with_past(diagnose, past, now), past)

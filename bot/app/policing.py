@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from bot.domain.alert import BOT
-from bot.domain.contracts import Ledger
+from bot.domain.contracts import Ledger, Log
 from bot.domain.errors import LedgerError, UnreadableEntry
 from bot.domain.house_events import HOUSE, PolicyChanged
 from bot.response.policy import Policy
 
 
-async def note_policy(policy: Policy, ledger: Ledger, log: Callable[..., None]) -> None:
+async def note_policy(policy: Policy, ledger: Ledger, log: Log) -> None:
     """Say who may do what; a ledger that cannot be asked keeps nobody from starting."""
     if because := _why_nobody(policy):
         log("acting_off", because=because)

@@ -4,42 +4,41 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import Coroutine, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Coroutine, Mapping
 from typing import Any
 
 from bot.actions import ACTIONS
 from bot.app.acting import acting
+from bot.app.alert_rules import channel_of, rules_of
 from bot.app.alerts import alerts
 from bot.app.books import Books
 from bot.app.journal import Journal
 from bot.app.metrics import metering
-from bot.app.pagerduty import asker_of, serving_pagerduty
+from bot.app.pagerduty import serving_pagerduty
 from bot.app.parts import now
 from bot.app.past import informed
 from bot.app.policing import note_policy
 from bot.app.slack_acting import slack_acting
-from bot.domain.contracts import Listener, Surface
+from bot.domain.engine_contracts import Surface
 from bot.domain.errors import LedgerError
-from bot.domain.incident import Incident
-from bot.domain.node import Node
-from bot.domain.playbook import Playbook
-from bot.domain.verdict import Verdict
-from bot.engine import Engine
+from bot.engine import Engine, NoticeBoard
 from bot.inventory import Inventory
-from bot.response.checks import CheckDesk, Diagnose
+from bot.response.diagnosis.diagnosis import Diagnosis
+from bot.response.diagnosis.recorder import VerdictRecorder
+from bot.response.diagnosis.requests import CheckRequests
+from bot.response.diagnosis.scheduler import CheckScheduler, Diagnose
+from bot.response.intake import stormy
+from bot.response.lifecycle import Lifecycle
 from bot.response.record import Record
-from bot.response.shown import without_secrets
-from bot.response.triage import Triage
 from bot.settings import Settings
-from bot.surfaces.slack.alarms import spot_of
 from bot.surfaces.slack.answers import Whisper
-from bot.surfaces.slack.case import Rooms
+from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.connection import SlackConnection, SlackTokens
 from bot.surfaces.slack.desk import SlackDesk
-from bot.surfaces.slack.home import Deeds, home_view
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.timing import Timing
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.web import WebEdge
@@ -67,66 +66,101 @@ class Service:
         diagnose: Diagnose | None = None,
         timing: Timing | None = None,
     ) -> None:
-        self._journal = journal
-        self._known = known
-        self._books = books
+        """Put them together, each from those before it; what two need of each other stands between them."""
+        log = journal.log
+        self._journal, self._known, self._books = journal, known, books
         self._timing = timing or Timing()
+        notices, arrivals = NoticeBoard(), asyncio.Event()
+        self._background, self._storming = Background(log), Background(log)
         self._acting = acting(settings, known, books.ledger, environment, runner=books.runner)
-        self._read, self._forget_past = informed(diagnose or _by(self._acting.triage), settings, known)
-        table = settings.tables.get("slack", {})
-        each_at_once = table.get("each_at_once", EACH_AT_ONCE)
-        self._checks = CheckDesk(self._diagnose, journal.log, settings.parallel, each_at_once)
+        policy, playbooks = self._acting.policy, self._acting.playbooks
+        slack_table = settings.tables.get("slack", {})
+
         self._metering = metering(settings, journal, books)
-        self._slack = SlackConnection(
-            tokens, self._timing, now, journal.log, journal.logger("slack"), self._metering.counted
+        counted = self._metering.counted
+        self._slack = SlackConnection(tokens, self._timing, now, log, journal.logger("slack"), counted)
+        self._poster = Poster(self._slack.calls, books.outbox, self._timing, now, log)
+        self._pagerduty = serving_pagerduty(settings, books, self._poster, log, arrivals)
+        rules = rules_of(settings, playbooks.library)
+        labels = {node.name: node.labels for node in known.nodes}
+        storms = StormBoard(
+            books.cases,
+            rules.brakes,
+            books.leases,
+            self._poster,
+            channel_of(rules),
+            stormy(rules.brakes),
+            labels,
+            self._storming,
+            log,
         )
-        self._record = Record(books.ledger, journal.log, self._acting.offer, books.leases)
-        self._poster = Poster(self._slack.calls, books.outbox, self._timing, now, journal.log)
+        cards = CheckCards(self._poster, storms, PlanWords(ACTIONS))
+
+        read, self._past = informed(diagnose or self._acting.triage.diagnose, settings, known)
+        self._scheduler = CheckScheduler(read, log, settings.parallel, slack_table.get("each_at_once", EACH_AT_ONCE))
+        book = Record(books.ledger, log)
+        recorder = VerdictRecorder(books.ledger, self._acting.proposer, log)
+        self._diagnosis = Diagnosis(self._scheduler, book, recorder, known, playbooks, log, (cards,))
+
+        self._alerts = alerts(
+            settings,
+            known,
+            books,
+            rules,
+            notices,
+            arrivals,
+            log,
+            counted=counted,
+            pagerduty=self._pagerduty,
+            people=self._slack.people(()),
+        )
         self._deeds = slack_acting(
-            self._slack, self._poster, books.outbox, books.ledger, self._acting.policy, self._acting.responder,
-            self._timing, journal.log,
-            begin=lambda work, name: self._desk.begin(work, name),
-            changed=lambda incident_id: self._engine.kick(incident_id),
-            waits_for=lambda incident_id: self._engine.waits_for(incident_id),
-            show_home=self._open_home,
-            spot_of=spot_of,
-            pick=lambda incident_id, node, by: self._alerts.pick(incident_id, node, by),
-            enable=self._enable,
-        )  # fmt: skip
-        playbook = self._acting.playbooks.get(settings.playbook)
+            self._slack,
+            self._poster,
+            books.outbox,
+            books.ledger,
+            policy,
+            self._acting.responder,
+            self._timing,
+            log,
+            self._background,
+            notices,
+            self._scheduler,
+            nodes=len(known.nodes),
+            picker=self._alerts,
+            pagerduty=self._pagerduty,
+        )
         self._desk = SlackDesk(
             known,
-            Rooms(self._checks, self._poster, self._record, playbook, words=PlanWords(ACTIONS)),
-            Whisper(self._slack.calls, self._timing, journal.log),
-            frozenset(table.get("channels", ())),
-            journal.log,
-            self._deeds.orders.see_through,
+            CheckRequests(books.ledger, books.leases, self._diagnosis, now, log),
+            playbooks.get().name,
+            cards,
+            self._deeds.orders,
+            Whisper(self._slack.calls, self._timing, log),
+            self._background,
+            frozenset(slack_table.get("channels", ())),
         )
-        self._alerts = alerts(
-            settings, known, books, self._acting, self._checks, self._poster, journal.log,
-            begin=self._desk.begin, see=self._see, counted=self._metering.counted, pagerduty=lambda: self._pagerduty,
-            person_of=asker_of(lambda: self._pagerduty, self._slack.people(())),
-        )  # fmt: skip
-        self._pagerduty = serving_pagerduty(settings, books, self._poster, journal.log, self._alerts.intake.kick)
+        surfaces: list[Surface] = [cards, self._deeds.surface, self._metering.witness]
+        if self._pagerduty is not None:
+            surfaces.append(self._pagerduty.surface)
         self._engine = Engine(
-            self._acting.remediation.advance,
+            Lifecycle(book, self._diagnosis, self._acting.remediation).advance,
             books.ledger,
             books.leases,
-            self._record.together,
-            self._surfaces(),
-            journal.log,
+            book,
+            surfaces,
+            log,
             self._timing.clock,
-            claimed=self._go_on,
+            notices=notices,
         )
-        self._metering.looks_at(len(known.nodes), lambda: self._checks.running, self._why_not_ready)
+        self._metering.looks_at(len(known.nodes), self._scheduler, self)
         gets = (("/metrics", self._metering.scrape.answer),)
         posts = [*self._slack.routes(), *self._alerts.posts]
-        self._web = WebEdge(settings.get("listen"), self._why_not_ready, posts, gets)
+        self._web = WebEdge(settings.get("listen"), self.why_not, posts, gets)
         self.address = ""  # where the web edge listens, once it does
         self._not_yet = "starting"
-        self._ready = asyncio.Event()
         self._stopping = asyncio.Event()
-        self._beside: set[asyncio.Task[None]] = set()
+        self._sweeping: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Start, serve until SIGTERM or Ctrl-C, and end cleanly."""
@@ -152,7 +186,7 @@ class Service:
         self.address = await self._web.start()
         self._journal.log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._books.runner)
         await note_policy(self._acting.policy, self._books.ledger, self._journal.log)
-        listen(self._slack.app, self._desk.take, self._open_home, self._deeds.clicks)
+        listen(self._slack.app, self._desk, self._deeds.home, self._deeds.clicks)
         self._engine.start()  # what was approved is carried on, whether Slack can be reached or not
         self._alerts.start()
         if self._pagerduty is not None:
@@ -166,17 +200,20 @@ class Service:
         await self._slack.stop_listening()
         await asyncio.gather(
             self._alerts.stop(self._timing.post_drain),
-            self._desk.drain(self._timing.drain),
+            self._background.drain(self._timing.drain),
+            self._diagnosis.drain(self._timing.drain),
+            self._storming.drain(0),
             self._engine.drain(self._timing.drain),
         )
-        for task in self._beside:
-            task.cancel()
+        if self._sweeping is not None:
+            self._sweeping.cancel()
         await self._poster.drain(self._timing.post_drain)
         if self._pagerduty is not None:
             await self._pagerduty.stop()
         await self._engine.leave()
         await self._acting.cluster.close()
-        await self._forget_past()
+        if self._past is not None:
+            await self._past.close()
         await self._slack.stop()
         await self._web.stop()
         self._journal.log("stopped")
@@ -195,9 +232,8 @@ class Service:
             await asyncio.sleep(wait)
             attempt += 1
         self._not_yet = ""
-        self._ready.set()
         self._journal.log("ready", by="socket" if self._slack.by_socket else "http")
-        self._begin(self._sweep(), "sweep")
+        self._sweeping = asyncio.create_task(self._sweep(), name="sweep")
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
         doing, stopped = asyncio.create_task(work), asyncio.create_task(self._stopping.wait())
@@ -213,27 +249,6 @@ class Service:
 
     # --- while it runs
 
-    async def _go_on(self, group: str) -> None:
-        """Go on with the checks of a group that whoever saw to it left owing.
-
-        Raises: LedgerError when the ledger cannot be asked.
-        """
-        if not await self._unless_stopped(self._until_ready()):
-            return
-        owing: Sequence[Incident] = await self._record.owing(group)
-        if owing and self._desk.resume([owing]):
-            self._journal.log("resumed", group=group, checks=1)
-
-    def _surfaces(self) -> tuple[Surface, ...]:
-        pages = (self._pagerduty.surface,) if self._pagerduty is not None else ()
-        return (*self._alerts.surfaces, self._deeds.surface, self._metering.witness, *pages)
-
-    async def _see(self, group: str) -> None:
-        await self._engine.see(group)
-
-    async def _until_ready(self) -> None:
-        await self._ready.wait()
-
     async def _sweep(self) -> None:
         """Post what the outbox still holds."""
         while True:
@@ -244,38 +259,8 @@ class Service:
                 self._journal.log("ledger_unavailable", error=str(error))
             await asyncio.sleep(self._timing.sweep_every)
 
-    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        task = asyncio.create_task(work, name=name)
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
-
-    async def _diagnose(self, node: Node, playbook: Playbook, heard: Listener) -> Verdict:
-        verdict = without_secrets(await self._read(node, playbook, heard))
-        self._journal.log(
-            "checked", node=node.name, status=verdict.status.value, cause=verdict.cause or "",
-            took_seconds=round(verdict.took.total_seconds(), 3),
-        )  # fmt: skip
-        return verdict
-
-    async def _enable(self) -> str:
-        parts = self._pagerduty
-        return await parts.enable() if parts is not None else "PagerDuty is not talked to: no token is set."
-
-    def _open_home(self, user: str) -> None:
-        self._desk.begin(self._home(user), f"home {user}")
-
-    async def _home(self, user: str) -> None:
-        try:
-            waiting, deeds = await self._books.outbox.waiting(), await self._deeds.home.deeds(user)
-        except LedgerError:
-            waiting, deeds = None, None
-        await self._slack.publish_home(user, self._home_view(waiting, deeds))
-
-    def _home_view(self, waiting: int | None, deeds: Deeds | None) -> dict[str, Any]:
-        trouble = self._pagerduty.trouble if self._pagerduty is not None else ""
-        return home_view(len(self._known.nodes), self._checks.running, waiting, deeds, trouble)
-
-    async def _why_not_ready(self) -> str:
+    async def why_not(self) -> str:
+        """Return why the bot is not ready; empty while it is."""
         if self._stopping.is_set():
             return "stopping"
         if self._not_yet:
@@ -287,10 +272,3 @@ class Service:
         except LedgerError as error:
             return str(error)
         return ""
-
-
-def _by(triage: Triage) -> Diagnose:
-    async def diagnose(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
-        return await replace(triage, heard=heard).diagnose(node, playbook)
-
-    return diagnose

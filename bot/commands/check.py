@@ -6,7 +6,7 @@ import argparse
 import asyncio
 import contextlib
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,11 +16,10 @@ from bot.domain.node import Node, valid_name
 
 if TYPE_CHECKING:
     from bot.app import Check
-    from bot.domain.events import IncidentEvent
+    from bot.domain.contracts import ActingLedger
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
-    from bot.ledger import AwaitedLedger, Database
-    from bot.response.record import Offer
+    from bot.ledger import Database
 
 EXAMPLES = """examples:
   zombie check node-123                        one verdict, from the nodes of ./inventory.toml or ZOMBIE_INVENTORY
@@ -102,18 +101,17 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _judge(arguments: argparse.Namespace, what: Check, database: Database | None) -> int:
     verdicts: list[Verdict] = []
-    offers = _offers(arguments)
     colour = options.wants_colour(arguments)
     try:
         asyncio.run(_check(what, arguments.json, colour, verdicts))
     except KeyboardInterrupt:
-        _finish(what, verdicts, arguments.json, colour, database, offers)
+        _finish(arguments, what, verdicts, colour, database)
         print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged", file=sys.stderr)
         return 130
     except UsageError:
-        _finish(what, verdicts, arguments.json, colour, database, offers)
+        _finish(arguments, what, verdicts, colour, database)
         raise
-    _finish(what, verdicts, arguments.json, colour, database, offers)
+    _finish(arguments, what, verdicts, colour, database)
     from bot.app import exit_status
     from bot.domain.verdict import Status
 
@@ -162,12 +160,7 @@ async def _check(what: Check, as_json: bool, colour: bool, verdicts: list[Verdic
 
 
 def _finish(
-    what: Check,
-    verdicts: list[Verdict],
-    as_json: bool,
-    colour: bool,
-    database: Database | None,
-    offers: Callable[[AwaitedLedger], Offer],
+    arguments: argparse.Namespace, what: Check, verdicts: list[Verdict], colour: bool, database: Database | None
 ) -> None:
     """Open the incidents where that was asked for, and print what is only complete at the end, in the order asked for.
 
@@ -178,37 +171,38 @@ def _finish(
     incidents: dict[str, str] = {}
     try:
         if database is not None:
-            from bot.commands import record
-
-            record.open_incidents(database, verdicts, what.playbook, incidents, offers)
+            _open(arguments, database, verdicts, what.playbook, incidents)
     finally:
-        _print_finish(what, verdicts, as_json, colour, incidents)
+        _print_finish(what, verdicts, arguments.json, colour, incidents)
 
 
-def _offers(arguments: argparse.Namespace) -> Callable[[AwaitedLedger], Offer]:
-    """What decides, for each verdict on record, whether its plan is put to those who may approve it."""
+def _open(
+    arguments: argparse.Namespace,
+    database: Database,
+    verdicts: list[Verdict],
+    playbook: Playbook,
+    incidents: MutableMapping[str, str],
+) -> None:
+    """Put the verdicts on record, with what becomes of their plans; this very machine's are never offered.
 
-    def offers(ledger: AwaitedLedger) -> Offer:
-        from bot.app.acting import acting
-        from bot.domain.events import PlanWithheld
-        from bot.response.proposal import ACTING_IS_OFF
+    Raises: LedgerError when one could not be written down.
+    """
+    from bot.app.acting import acting
+    from bot.commands import record
 
+    async def recorded(ledger: ActingLedger) -> None:
         settings = options.settings(arguments)
-        known = None if arguments.local else options.inventory(arguments, settings)
-        parts = acting(settings, known, ledger, arguments.environ) if known is not None else None
-        nodes = {node.name: node for node in known.nodes} if known is not None else {}
+        if arguments.local:
+            await record.open_incidents(ledger, verdicts, playbook, incidents, None)
+            return
+        parts = acting(settings, options.inventory(arguments, settings), ledger, arguments.environ)
+        try:
+            await record.open_incidents(ledger, verdicts, playbook, incidents, parts.proposer)
+        finally:
+            await parts.cluster.close()
 
-        async def offer(verdict: Verdict, playbook: Playbook, incident: str) -> IncidentEvent | None:
-            if parts is None:
-                return PlanWithheld(ACTING_IS_OFF) if verdict.plan is not None else None
-            try:
-                return await parts.proposer.event(verdict, nodes.get(verdict.node), playbook, incident)
-            finally:
-                await parts.cluster.close()
-
-        return offer
-
-    return offers
+    with record.ledger_of(database) as ledger:
+        asyncio.run(recorded(ledger))
 
 
 def _print_finish(

@@ -7,18 +7,20 @@ import contextlib
 import os
 import pwd
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
 from bot.domain.errors import LedgerUnavailable
 
 if TYPE_CHECKING:
+    from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
     from bot.domain.incident import IncidentSummary
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
-    from bot.ledger import AwaitedLedger, Database
-    from bot.response.record import Offer, Record
+    from bot.ledger import Database
+    from bot.response.diagnosis.proposal import Proposer
+    from bot.response.record import Record
 
 
 def opened(environment: Mapping[str, str]) -> Database:
@@ -69,46 +71,44 @@ def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:
         return asyncio.run(book.story(incident))
 
 
-def open_incidents(
-    database: Database,
-    verdicts: Iterable[Verdict],
+async def open_incidents(
+    ledger: ActingLedger,
+    verdicts: Sequence[Verdict],
     playbook: Playbook,
     ids: MutableMapping[str, str],
-    offers: Callable[[AwaitedLedger], Offer],
+    proposer: Proposer | None,
 ) -> None:
-    """Open one incident a verdict, all of one group, and note each id under its node as soon as it is on record.
+    """Open one incident a verdict, all of one group, and note each id under its node as soon as all is on record.
 
-    Shape: `offers` makes of the ledger what decides whether a verdict's plan is put to those who may approve it.
+    Shape: without a `proposer` no plan is put to those who may approve it.
 
     Raises: LedgerUnavailable when one cannot be written down.
     """
     from bot.app import incident_id
+    from bot.app.parts import now
     from bot.domain.alert import SourceKind
-    from bot.response.record import Opening, Record
+    from bot.response.diagnosis.recorder import VerdictRecorder
+    from bot.response.record import Opening, unheard
 
-    async def one_by_one(ledger: AwaitedLedger) -> None:
-        record = Record(ledger, offer=offers(ledger))
-        told = list(verdicts)
-        wish = f"check {' '.join(verdict.node for verdict in told)}"
-        opening = Opening(SourceKind.TERMINAL, incident_id(), terminal_user(), wish, playbook.name)
-        for verdict in told:
-            ids[verdict.node] = (await record.judged(opening, verdict, playbook)).id
-        for verdict in told:  # how many have to approve may hang on how many there are
-            await record.offered(await record.find(ids[verdict.node]), verdict, playbook)
-
-    with ledger_of(database) as ledger:
-        asyncio.run(one_by_one(ledger))
+    recorder = VerdictRecorder(ledger, proposer, unheard)
+    wish = f"check {' '.join(verdict.node for verdict in verdicts)}"
+    opening = Opening(SourceKind.TERMINAL, incident_id(), terminal_user(), wish, playbook.name)
+    incidents = [opening.unrecorded(verdict.node, now()) for verdict in verdicts]
+    for incident in incidents:  # before any plan: how many have to approve may hang on how many there are
+        await recorder.opened(incident)
+    for incident, verdict in zip(incidents, verdicts, strict=True):
+        ids[verdict.node] = (await recorder.record(incident, verdict, playbook)).id
 
 
 @contextlib.contextmanager
-def ledger_of(database: Database) -> Iterator[AwaitedLedger]:
+def ledger_of(database: Database) -> Iterator[ActingLedger]:
     """The ledger of a database, for one command."""
     from concurrent.futures import ThreadPoolExecutor
 
-    from bot.ledger import AwaitedLedger, Ledger
+    from bot.ledger import Ledger, on_threads
 
     with ThreadPoolExecutor(1) as threads:
-        yield AwaitedLedger(Ledger(database), threads)
+        yield on_threads(Ledger(database), threads)
 
 
 @contextlib.contextmanager

@@ -14,8 +14,8 @@ from bot.domain.errors import AlreadyDecided, LedgerUnavailable, Refused, UsageE
 if TYPE_CHECKING:
     from bot.app.acting import Acting
     from bot.domain.approval import Approval
+    from bot.domain.contracts import ActingLedger
     from bot.domain.incident import Incident
-    from bot.ledger import AwaitedLedger
 
 _EXIT_CODES = """exit status:
   0  the incident ended resolved; or it is declined, cancelled or given up, as was asked
@@ -95,7 +95,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _to_its_end(
-    parts: Acting, ledger: AwaitedLedger, arguments: argparse.Namespace, approval: Approval
+    parts: Acting, ledger: ActingLedger, arguments: argparse.Namespace, approval: Approval
 ) -> Incident:
     from bot.domain.fold import fold
 
@@ -115,7 +115,7 @@ async def _to_its_end(
 
 
 async def _decided(
-    parts: Acting, ledger: AwaitedLedger, arguments: argparse.Namespace, approval: Approval
+    parts: Acting, ledger: ActingLedger, arguments: argparse.Namespace, approval: Approval
 ) -> Incident | None:
     """What the wish made of the incident; None where it was decided so before, and only goes on."""
     responder, incident_id = parts.responder, arguments.id
@@ -172,7 +172,7 @@ async def _show(parts: Acting, incident_id: str, shown: int) -> Incident:
     return fold(entries)
 
 
-async def _left_lying(parts: Acting, ledger: AwaitedLedger, incident_id: str, approval: Approval) -> bool:
+async def _left_lying(parts: Acting, ledger: ActingLedger, incident_id: str, approval: Approval) -> bool:
     """True when this same person approved it, and whoever carried it out has not been heard of since."""
     from bot.app import now
 

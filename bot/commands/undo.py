@@ -12,9 +12,9 @@ from bot.domain.errors import Refused
 if TYPE_CHECKING:
     from bot.app.acting import Acting
     from bot.domain.approval import Approval
+    from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
     from bot.domain.incident import Incident
-    from bot.ledger import AwaitedLedger
 
 _EXIT_CODES = """exit status:
   0  an incident with the inverse plan is proposed; its id is printed
@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 async def _proposed(
-    parts: Acting, ledger: AwaitedLedger, incident: str, wish: Approval
+    parts: Acting, ledger: ActingLedger, incident: str, wish: Approval
 ) -> tuple[Incident, tuple[Entry, ...]]:
     try:
         opened = await parts.responder.undo(incident, wish)

@@ -18,8 +18,8 @@ if TYPE_CHECKING:  # words of the record, which a check that keeps none need not
     from bot.domain.claim import Claim, Hold
     from bot.domain.entry import Entry, Head
     from bot.domain.event_form import Event
-    from bot.domain.events import StepStarted
-    from bot.domain.incident import Changes, Incident, IncidentSummary
+    from bot.domain.events import IncidentEvent, StepStarted
+    from bot.domain.incident import Changes, IncidentSummary
     from bot.domain.post import DuePost, Place, Post
 
 
@@ -62,6 +62,31 @@ class ClusterApi(Protocol):
 
 Clock: TypeAlias = Callable[[], datetime]
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+Seconds: TypeAlias = Callable[[], float]  # a clock that only goes forward, such as time.monotonic
+
+
+class Log(Protocol):
+    """Takes the lines of a log."""
+
+    def __call__(self, event: str, **fields: Any) -> None:
+        """Write one line."""
+        ...
+
+
+class NodeDirectory(Protocol):
+    """The nodes that may be reached."""
+
+    def find(self, name: str, /) -> Node:
+        """Return the node of exactly that name. Raises: InventoryError when there is none."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingWaits:
+    """A node's reading waits for its turn, and why."""
+
+    node: str
+    because: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,7 +114,7 @@ class Concluded:
     verdict: Verdict
 
 
-Progress: TypeAlias = ReadingStarted | ProbeAnswered | Concluded
+Progress: TypeAlias = ReadingWaits | ReadingStarted | ProbeAnswered | Concluded
 Listener: TypeAlias = Callable[[Progress], None]
 
 
@@ -106,6 +131,15 @@ class Ledger(Protocol):
         writes its head into the house in the same transaction.
 
         Raises: Conflict when the stream has another length by now; ImpossibleEvent when the event cannot come next.
+        """
+        ...
+
+    async def append_all(
+        self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str
+    ) -> tuple[Entry, ...]:
+        """Append several events of one incident in one transaction: all of them, or none.
+
+        Raises: what `append` does.
         """
         ...
 
@@ -198,23 +232,12 @@ class Leases(Protocol):
         ...
 
 
-class Surface(Protocol):
-    """Where people see incidents."""
-
-    async def show(self, group: Sequence[Incident]) -> None:
-        """Bring what people see of a group up to date: a function of the incidents alone, and twice is once."""
-        ...
-
-
 @dataclass(frozen=True, slots=True)
 class Again:
     """Advance it again after so long; `because` says what is waited for."""
 
     after: timedelta = timedelta(0)
     because: str = ""
-
-
-Advance: TypeAlias = Callable[[str], Awaitable[Again | None]]
 
 
 class Outbox(Protocol):

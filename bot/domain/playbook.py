@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from bot.domain.cause import Cause, Threshold, Tuning
 from bot.domain.probe import Probe, Snapshot
@@ -58,3 +59,11 @@ class Playbook:
     description: str = ""
     origin: str = ""  # the file it was read from
     labels: Mapping[str, str] = field(default_factory=dict)
+
+
+class Playbooks(Protocol):
+    """The playbooks there are."""
+
+    def get(self, name: str, /) -> Playbook:
+        """Return the playbook of that name, the usual one for no name. Raises: PlaybookError when there is none."""
+        ...

@@ -7,31 +7,30 @@ its entries. A second store of what is to be done would be one truth too many.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from datetime import timedelta
 from functools import partial
+from typing import Any
 
-from bot.domain.contracts import Advance, Leases, Ledger, Sleep, Surface
+from bot.domain.contracts import Leases, Ledger, Log, Seconds, Sleep
+from bot.domain.engine_contracts import Advance, Groups, Surface
 from bot.domain.fold import fold
-from bot.domain.incident import Incident
+from bot.domain.incident import IncidentSummary
 from bot.domain.safe_text import one_line
-from bot.engine.work import Log, Work
+from bot.domain.transitions import State
+from bot.engine.notices import Changed, Decided, NoticeBoard
+from bot.engine.work import Work
 
 TICK, CLAIM_EVERY, BEAT_EVERY = 0.5, 1.0, 2.0  # seconds
 OVER_FOR = 2.0  # a lease that was taken for an incident which is about to be opened is not let go
 ADVANCED_AT_ONCE, SHOWN_AT_ONCE = 20, 10
 
 
-async def _nothing(_: str) -> float | None:
-    return None
-
-
 class Engine:
     """One runner's loop.
 
-    Shape: `advance` does the next thing for an incident; `surfaces` show what came of it, given the incidents that are
-    `together` in a group; `claimed` is told of each group that became ours because nobody saw to it, and may have to go
-    on with what its runner left. `clock` is monotonic seconds.
+    Shape: `advance` does the next thing for an incident; `surfaces` show what came of it, given the incidents of its
+    group. What happens in this program it is told by `notices`.
     """
 
     def __init__(
@@ -39,30 +38,29 @@ class Engine:
         advance: Advance,
         ledger: Ledger,
         leases: Leases,
-        together: Callable[[str], Awaitable[Sequence[Incident]]],
+        groups: Groups,
         surfaces: Sequence[Surface],
         log: Log,
-        clock: Callable[[], float],
+        clock: Seconds,
         sleep: Sleep = asyncio.sleep,
-        claimed: Callable[[str], Awaitable[float | None]] = _nothing,
+        notices: NoticeBoard | None = None,
     ) -> None:
         self._advance = advance
         self._ledger = ledger
         self._leases = leases
-        self._together = together
+        self._groups = groups
         self._log = log
         self._clock = clock
         self._sleep = sleep
+        self._notices = notices or NoticeBoard()
         self._advancing = Work(self._carry_on, ADVANCED_AT_ONCE, clock, log, "advance_failed", "incident")
         self._showing = [
             Work(partial(self._show, surface), SHOWN_AT_ONCE, clock, log, "show_failed") for surface in surfaces
         ]
-        self._resuming = Work(claimed, SHOWN_AT_ONCE, clock, log, "resume_failed")
         self._cursor: int | None = None
-        self._open: dict[str, dict[str, None]] = {}  # the open incidents of each group, everybody's
+        self._open: dict[str, dict[str, IncidentSummary]] = {}  # the open incidents of each group, everybody's
         self._mine: set[str] = set()
         self._taken: set[str] = set()  # since we last asked whose is what
-        self._waits: dict[str, str] = {}  # what each incident of ours waits for
         self._over: dict[str, float] = {}  # groups of ours that nothing more happens in, and since when that is known
         self._beat_at = self._claim_at = float("-inf")
         self._wake = asyncio.Event()
@@ -81,19 +79,14 @@ class Engine:
         """The groups that this runner sees to."""
         return frozenset(self._mine)
 
-    def waits_for(self, incident_id: str) -> str:
-        """Return what an incident waits for, as its last advance said; empty where it does not, or nobody knows."""
-        return self._waits.get(incident_id, "")
-
     def start(self) -> None:
         """Begin; from now on this runner takes its share."""
         self._loop = asyncio.create_task(self._run(), name="engine")
+        self._begin(self._listen(), "notices")
 
     def kick(self, incident_id: str) -> None:
         """See to an incident from here on, and at once: something was decided here."""
-        task = asyncio.create_task(self._kicked(incident_id), name=f"kick {incident_id}")
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        self._begin(self._kicked(incident_id), f"kick {incident_id}")
 
     async def see(self, group: str) -> None:
         """Have a group shown that went on here, also after its end, unless another live runner sees to it."""
@@ -118,7 +111,7 @@ class Engine:
         await self._quietly(self._look)
         self._begin_showing()
         rest = max(1.0, until - self._clock())
-        await asyncio.gather(*(work.finish(rest) for work in (*self._showing, self._resuming)))
+        await asyncio.gather(*(work.finish(rest) for work in self._showing))
 
     async def leave(self) -> None:
         """Stop, and leave everything to the others."""
@@ -127,7 +120,7 @@ class Engine:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-        for work in (self._advancing, *self._showing, self._resuming):
+        for work in (self._advancing, *self._showing):
             await work.finish(0)
         await self._quietly(self._let_go)
         await self._quietly(self._leases.leave)
@@ -137,7 +130,6 @@ class Engine:
         await self._quietly(self._seen_to)
         if not self._draining:
             self._advancing.begin()
-            self._resuming.begin()
             self._begin_showing()
 
     # --- the loop
@@ -150,8 +142,8 @@ class Engine:
             try:
                 await asyncio.wait((pause, woken), return_when=asyncio.FIRST_COMPLETED)
             finally:
-                for one in (pause, woken):
-                    one.cancel()
+                for waiting in (pause, woken):
+                    waiting.cancel()
                 await asyncio.gather(pause, woken, return_exceptions=True)
             self._wake.clear()
 
@@ -174,19 +166,19 @@ class Engine:
         mine = set(await self._leases.mine()) | self._taken  # what was taken while we asked is ours too
         for group in self._mine - mine:
             self._over.pop(group, None)
-            self._resuming.drop(group)
             for work in self._showing:
                 work.drop(group)
             for incident in self._open.get(group, ()):
                 self._advancing.drop(incident)
-                self._waits.pop(incident, None)
+                self._notices.waits(incident, "")
             if group in self._open:
                 self._log("lease_lost", group=group)
         # Also what was opened here: it may have changed, and even ended, before we came to know that it is ours.
         new = dict.fromkeys((*claimed, *sorted(mine - self._mine)))
         self._mine = mine
         for group in claimed:
-            self._resuming.want(group)
+            if unread := [line for line in self._open.get(group, {}).values() if line.state is State.OPENED]:
+                self._log("resumed", group=group, checks=len(unread))
         for group in new:
             self._is_over(group)
             self._want_shown(group)
@@ -227,24 +219,24 @@ class Engine:
         concerns_us = False
         changes = await self._ledger.changed(self._cursor)
         self._cursor = changes.cursor
-        for one in changes.incidents:
-            members = self._open.setdefault(one.card, {})
-            if one.ended:
-                members.pop(one.id, None)
-                self._advancing.drop(one.id)
-                self._waits.pop(one.id, None)
+        for line in changes.incidents:
+            members = self._open.setdefault(line.card, {})
+            if line.ended:
+                members.pop(line.id, None)
+                self._advancing.drop(line.id)
+                self._notices.waits(line.id, "")
             else:
-                members[one.id] = None
+                members[line.id] = line
             if not members:
-                del self._open[one.card]
-            if one.card in self._mine:
+                del self._open[line.card]
+            if line.card in self._mine:
                 concerns_us = True
-                self._want_shown(one.card)
-                if one.ended:
-                    self._is_over(one.card)
+                self._want_shown(line.card)
+                if line.ended:
+                    self._is_over(line.card)
                 else:
-                    self._over.pop(one.card, None)
-                    self._advancing.want(one.id)
+                    self._over.pop(line.card, None)
+                    self._advancing.want(line.id)
         return concerns_us
 
     async def _quietly(self, do: Callable[[], Awaitable[object]]) -> None:
@@ -259,6 +251,19 @@ class Engine:
             self._unavailable = ""
 
     # --- work
+
+    async def _listen(self) -> None:
+        while True:
+            match await self._notices.next():
+                case Decided(incident=incident):
+                    self.kick(incident)
+                case Changed(group=group):
+                    self._begin(self.see(group), f"see {group}")
+
+    def _begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
 
     async def _kicked(self, incident_id: str) -> None:
         async def take() -> None:
@@ -279,8 +284,7 @@ class Engine:
         while (again := await self._advance(incident_id)) is not None:
             self._wake.set()  # so that it is shown at once
             group = next((group for group, members in self._open.items() if incident_id in members), "")
-            if again.because != self._waits.get(incident_id, "") and group in self._mine:
-                self._waits[incident_id] = again.because
+            if group in self._mine and self._notices.waits(incident_id, again.because):
                 self._want_shown(group)
             if group and group not in self._mine:
                 return None  # another runner sees to it by now; should it be ours again, it is wanted anew
@@ -290,7 +294,7 @@ class Engine:
         return None
 
     async def _show(self, surface: Surface, group: str) -> float | None:
-        incidents = await self._together(group)
+        incidents = await self._groups.together(group)
         if incidents and group in self._mine:
             await surface.show(incidents)
         return None

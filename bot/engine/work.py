@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from typing import TypeAlias
 
+from bot.domain.contracts import Log, Seconds
 from bot.domain.safe_text import one_line
 
 FIRST_PAUSE, LONGEST_PAUSE = 1.0, 60.0  # seconds
 
-Log = Callable[..., None]
+Do: TypeAlias = Callable[[str], Awaitable[float | None]]
 
 
 class Work:
@@ -21,9 +23,9 @@ class Work:
 
     def __init__(
         self,
-        do: Callable[[str], Awaitable[float | None]],
+        do: Do,
         at_once: int,
-        clock: Callable[[], float],
+        clock: Seconds,
         log: Log,
         failed: str,
         named: str = "group",

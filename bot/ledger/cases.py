@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -11,6 +10,7 @@ from sqlalchemy import Connection, Row, bindparam, exists, func, insert, select,
 from bot.domain.alarm import Alarm, Delivery
 from bot.domain.alarm_contracts import Brakes, Course, OpenCase, Storm, Turn
 from bot.domain.alert import SourceKind
+from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
 from bot.ledger.database import Database
 from bot.ledger.summaries import summary_of
@@ -62,7 +62,7 @@ class Cases:
     Shape: `time` stands in for the database's own, where the whole run has a clock that is handed in.
     """
 
-    def __init__(self, database: Database, time: Callable[[], datetime] | None = None) -> None:
+    def __init__(self, database: Database, time: Clock | None = None) -> None:
         self._database = database
         self._time = time
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection
+from collections.abc import Collection
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -12,6 +12,7 @@ from sqlalchemy.dialects import postgresql
 
 from bot.domain.alarm import Delivery
 from bot.domain.alarm_contracts import KeptDelivery
+from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import UnreadableEntry
 from bot.domain.json_form import NotOfForm, plain, read
@@ -47,7 +48,7 @@ class Inbox:
         database: Database,
         runner: str,
         silent: timedelta = SILENT,
-        time: Callable[[], datetime] | None = None,
+        time: Clock | None = None,
         leases: Leases | None = None,
     ) -> None:
         """`leases`: who is alive is seen as they see it; without them whoever was heard of lately."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
 from sqlalchemy import Connection, and_, bindparam, case, delete, exists, insert, select, union, update
 
+from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
 from bot.ledger.database import Database
 from bot.ledger.presence import Presence
@@ -65,7 +66,7 @@ class Leases:
         runner: str,
         silent: timedelta = SILENT,
         presence: Presence | None = None,
-        time: Callable[[], datetime] | None = None,
+        time: Clock | None = None,
     ) -> None:
         self.runner = runner
         self._database = database

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from collections.abc import Sequence
+from datetime import timedelta
 
 from sqlalchemy import Connection, select
 
 from bot.domain.alert import BOT, is_who
 from bot.domain.claim import Claim, Hold
+from bot.domain.contracts import Clock
 from bot.domain.entry import Entry, Head, instant_of, instant_text, is_stream
 from bot.domain.errors import Braked, Conflict, ImpossibleEvent
 from bot.domain.event_form import HOUSE_EVENTS, Event, kind_of
-from bot.domain.events import StepStarted
+from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.house_events import HOUSE, IncidentEnded
 from bot.domain.incident import Changes, IncidentSummary
 from bot.ledger import holds
@@ -28,7 +29,7 @@ class Ledger:
     Shape: `time` stands in for the database's own, where the whole run has a clock that is handed in.
     """
 
-    def __init__(self, database: Database, time: Callable[[], datetime] | None = None) -> None:
+    def __init__(self, database: Database, time: Clock | None = None) -> None:
         self._database = database
         self._time = time
 
@@ -37,16 +38,24 @@ class Ledger:
 
         Raises: Conflict when the stream has another length by now; ImpossibleEvent when the event cannot come next.
         """
-        if not is_stream(stream):
-            raise ValueError(f"{stream!r} cannot name a stream")
-        if not is_who(by):
-            raise ValueError(f"{by!r} cannot stand for whoever made an entry")
+        _check_names(stream, by)
         if (stream == HOUSE) != isinstance(event, HOUSE_EVENTS) or (stream != HOUSE and expected_seq is None):
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {stream} so.")
         with self._database.writing() as connection:
             if stream == HOUSE:
                 return self._add(connection, HOUSE, expected_seq, event, by)
-            return self._add_to_incident(connection, stream, expected_seq, event, by)
+            return self._add_to_incident(connection, stream, expected_seq, (event,), by)[-1]
+
+    def append_all(self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str) -> tuple[Entry, ...]:
+        """Append several events of one incident, from entry `expected_seq + 1` on: all of them, or none.
+
+        Raises: as `append`.
+        """
+        _check_names(stream, by)
+        if stream == HOUSE or not events:
+            raise ImpossibleEvent(f"{len(events)} events do not belong into the stream {stream} so.")
+        with self._database.writing() as connection:
+            return self._add_to_incident(connection, stream, expected_seq, events, by)
 
     def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
         """Append the beginning of a step and take its node, in one transaction with every limit and the brake.
@@ -62,7 +71,7 @@ class Ledger:
                         f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on."
                     )
                 holds.may_begin(connection, stream, claim, instant_of(at))
-            entry = self._add_to_incident(connection, stream, expected_seq, event, by)
+            entry = self._add_to_incident(connection, stream, expected_seq, (event,), by)[-1]
             holds.take(connection, stream, event.number, claim, at)
             return entry
 
@@ -118,17 +127,18 @@ class Ledger:
             return together(connection, card)
 
     def _add_to_incident(
-        self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str
-    ) -> Entry:
-        entry = self._add(connection, stream, expected_seq, event, by)
+        self, connection: Connection, stream: str, expected_seq: int | None, events: Sequence[Event], by: str
+    ) -> tuple[Entry, ...]:
+        entries = [self._add(connection, stream, expected_seq, events[0], by)]
+        entries += [self._add(connection, stream, None, event, by) for event in events[1:]]
         # Folded as it will be read, with its secrets taken out; what cannot be is rolled back with the transaction.
         incident = summarise(connection, read_stream(connection, stream))
         mark_changed(connection, stream)
         if incident.ended:
             holds.give_back(connection, incident)
-            ended = IncidentEnded(incident.id, incident.state.value, entry.seq, entry.hash)
+            ended = IncidentEnded(incident.id, incident.state.value, entries[-1].seq, entries[-1].hash)
             self._add(connection, HOUSE, None, ended, BOT)
-        return entry
+        return tuple(entries)
 
     def _add(self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         before, last_at = head_of(connection, stream)
@@ -140,3 +150,10 @@ class Ledger:
 
     def _now(self, connection: Connection) -> str:
         return instant_text(self._time()) if self._time is not None else self._database.now(connection)
+
+
+def _check_names(stream: str, by: str) -> None:
+    if not is_stream(stream):
+        raise ValueError(f"{stream!r} cannot name a stream")
+    if not is_who(by):
+        raise ValueError(f"{by!r} cannot stand for whoever made an entry")

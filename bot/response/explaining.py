@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from bot.domain.approval import Approval
-from bot.domain.contracts import ActingLedger, Clock
+from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
 from bot.domain.errors import (
     AlreadyTried,
     ImpossibleEvent,
@@ -19,7 +19,6 @@ from bot.domain.errors import (
     UnreadableEntry,
 )
 from bot.domain.incident import Incident
-from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.response import guards
 from bot.response.policy import SAME_AGAIN, Policy
@@ -36,7 +35,7 @@ class Explaining:
     policy: Policy
     book: Record
     ledger: ActingLedger
-    find: Callable[[str], Node]
+    nodes: NodeDirectory
     clock: Clock
 
     async def sentences(self, approval: Approval, verb: str, node: str) -> tuple[str, ...]:
@@ -57,7 +56,7 @@ class Explaining:
     async def _told(self, approval: Approval, verb: str, action: str, node: str) -> list[str | Refused]:
         if verb in ("brake", "release"):
             return [_asked("[policy] names them as an approver", lambda: guards.is_named(self.policy, approval))]
-        self.find(node)  # a name that nobody knows is no node
+        self.nodes.find(node)  # a name that nobody knows is no node
         incident = await self._incident(node, verb)
         if verb in ("decline", "cancel", "undo"):
             told = [self._may_call_off(incident, approval)]

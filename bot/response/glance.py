@@ -7,7 +7,7 @@ the same. A second that does not show it proves nothing, so the whole window is 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,11 +17,11 @@ from bot.domain.errors import CannotRead, PlanChanged, UnknownPlaybook
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.plan import Step
-from bot.domain.playbook import Playbook
+from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.probe import Probe
 from bot.domain.verdict import Status, Verdict
+from bot.response.diagnosis.triage import Triage
 from bot.response.reach import IDENTITY, Reach, Seen, asking, identity, lacking_of
-from bot.response.triage import Triage
 
 _IDENTITY, _FIRST, _RIGHT = "identity", "first step", "right"  # beside the probes' names
 
@@ -41,7 +41,7 @@ class Glance:
 
     reach: Reach
     triages: Sequence[Triage]
-    playbooks: Callable[[str], Playbook]
+    playbooks: Playbooks
 
     async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[Look, None]:
         """Yield what is seen, at first shortly, then over the whole window; whoever is satisfied stops.
@@ -51,7 +51,7 @@ class Glance:
         assert incident.proposal is not None
         assert incident.verdict is not None
         try:
-            playbook = self.playbooks(incident.playbook)
+            playbook = self.playbooks.get(incident.playbook)
         except UnknownPlaybook as no:
             raise PlanChanged(f"The playbook is not there any more: {no.sentence}") from no
         was, now = incident.proposal.binds.get("playbook", ""), f"{playbook.name} {playbook.version}"

@@ -12,13 +12,15 @@ import hashlib
 import re
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import TypeAlias
 
 from bot.domain.alarm import Alarm, Delivery, Happening, Raiser, Signal
 from bot.domain.alarm_contracts import Brakes, Cases, Course, Inbox, KeptDelivery, Turn
 from bot.domain.alert import Alert, is_who
+from bot.domain.contracts import Clock, Log
 from bot.domain.duration import written
+from bot.domain.engine_contracts import Notices
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyUnavailable
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
@@ -35,7 +37,6 @@ GIVEN_UP_AFTER = 40  # attempts, of which most are half a minute apart
 # The signals of a case, by its id; None where it is one that the bot itself raised.
 SignalsOf: TypeAlias = Callable[[str], Awaitable[tuple[Signal, ...] | None]]
 PersonOf: TypeAlias = Callable[[Raiser], Awaitable[str]]  # as the record writes people; empty where nobody knows them
-See: TypeAlias = Callable[[str], Awaitable[None]]  # has somebody see to a group that was changed
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +52,8 @@ class Rules:
 class Intake:
     """Sees to deliveries; several programs may at one inbox.
 
-    Shape: `nodes` are the inventory's; `signals_of` and `person_of` ask PagerDuty and Slack, where there are such.
+    Shape: `nodes` are the inventory's; `arrivals` is set when something new was kept. `signals_of` and `person_of` ask
+    PagerDuty and Slack, where there are such.
     """
 
     def __init__(
@@ -60,10 +62,11 @@ class Intake:
         cases: Cases,
         book: AlarmBook,
         rules: Rules,
-        nodes: Callable[[], Sequence[Node]],
-        see: See,
-        now: Callable[[], datetime],
-        log: Callable[..., None],
+        nodes: Sequence[Node],
+        notices: Notices,
+        arrivals: asyncio.Event,
+        now: Clock,
+        log: Log,
         *,
         signals_of: SignalsOf | None = None,
         person_of: PersonOf | None = None,
@@ -73,28 +76,24 @@ class Intake:
         self._book = book
         self._rules = rules
         self._nodes = nodes
-        self._see = see
+        self._notices = notices
+        self._arrivals = arrivals
         self._now = now
         self._log = log
         self._signals_of = signals_of
         self._person_of = person_of
-        self._names: tuple[Sequence[Node], Names] | None = None
+        self._names: Names | None = None
         self._underway: dict[str, asyncio.Task[None]] = {}
-        self._wake = asyncio.Event()
         self._unavailable = ""
-
-    def kick(self) -> None:
-        """Look into the inbox at once."""
-        self._wake.set()
 
     async def run(self) -> None:
         """See to what is in the inbox, until cancelled."""
         while True:
-            self._wake.clear()
+            self._arrivals.clear()
             await self.look()
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(LOOK_SECONDS):
-                    await self._wake.wait()
+                    await self._arrivals.wait()
 
     async def look(self) -> int:
         """Begin with what waits, as far as there is room; return with how much."""
@@ -132,7 +131,7 @@ class Intake:
 
     def _ended(self, name: str) -> None:
         self._underway.pop(name, None)
-        self._wake.set()
+        self._arrivals.set()
 
     async def _one(self, kept: KeptDelivery) -> None:
         delivery = kept.delivery
@@ -176,7 +175,7 @@ class Intake:
             group = await self._cases.over(kept.delivery)
             if group:
                 await self._book.clears(group, alarm.source, alarm.case)
-                await self._see(group)
+                self._notices.changed(group)
             return
         signals = await self._signals(kept, alarm)
         if signals is None:
@@ -216,7 +215,7 @@ class Intake:
             "alarm", source=alarm.source.value, id=alarm.case, group=course.group, turn=course.turn.value,
             nodes=len(named.nodes), route=route.number, storm=course.storm,
         )  # fmt: skip
-        await self._see(course.group)
+        self._notices.changed(course.group)
 
     async def _heading(self, delivery: Delivery, alarm: Alarm, route: Route, course: Course) -> Heading:
         asked_by = await self._asker(alarm.raised_by) if alarm.raised_by is not None else ""
@@ -246,11 +245,10 @@ class Intake:
         )
 
     def _found(self, alarm: Alarm, signals: Sequence[Signal]) -> Named:
-        nodes = self._nodes()
-        if self._names is None or self._names[0] is not nodes:
-            self._names = (nodes, Names(nodes))
+        if self._names is None:
+            self._names = Names(self._nodes)
         places = self._rules.pagerduty_places if alarm.source == "pagerduty" else Places()
-        return self._names[1].found(alarm, signals, places)
+        return self._names.found(alarm, signals, places)
 
     def _question(self, named: Named) -> tuple[str, tuple[str, ...]]:
         if named.ambiguous:
@@ -258,7 +256,7 @@ class Intake:
             return f"{values} stands for several nodes. Which is meant?", tuple(
                 node for meant in named.ambiguous.values() for node in meant
             )
-        names = tuple(one.name for one in self._nodes())
+        names = tuple(one.name for one in self._nodes)
         more = f" (The menu has {MOST_OPTIONS} of {len(names)}.)" if len(names) > MOST_OPTIONS else ""
         return f"The alert names no node of the inventory. Which is meant?{more}", names
 

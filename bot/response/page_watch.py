@@ -6,6 +6,7 @@ or another, it is one delivery. That a webhook told of the same page is settled 
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
@@ -13,7 +14,7 @@ from typing import Any, TypeAlias
 from bot.domain.alarm import Alarm, Delivery, Happening
 from bot.domain.alarm_contracts import Cases, Inbox
 from bot.domain.alert import SourceKind
-from bot.domain.contracts import Clock
+from bot.domain.contracts import Clock, Log
 from bot.domain.errors import MalformedDelivery, PagerDutyRefused
 from bot.domain.pagerduty import Page, PageReader
 from bot.domain.safe_text import one_line
@@ -29,7 +30,7 @@ class PageWatch:
     """Looks at PagerDuty from time to time.
 
     Shape: `alarm_of` reads a page as the source reads a webhook's, None where it is one that the bot raised itself.
-    `arrived` is told that something new was kept.
+    `arrivals` is set when something new was kept.
     """
 
     def __init__(
@@ -39,8 +40,8 @@ class PageWatch:
         cases: Cases,
         alarm_of: AlarmOf,
         now: Clock,
-        log: Callable[..., None],
-        arrived: Callable[[], None],
+        log: Log,
+        arrivals: asyncio.Event,
     ) -> None:
         self._pages = pages
         self._inbox = inbox
@@ -48,7 +49,7 @@ class PageWatch:
         self._alarm_of = alarm_of
         self._now = now
         self._log = log
-        self._arrived = arrived
+        self._arrivals = arrivals
         self._seen: dict[str, str] = {}  # what was last seen of each open case's page
         self._over: set[str] = set()  # pages that were seen to be over
         self._asked: dict[str, int] = {}  # in which look a page was last asked for by itself
@@ -95,7 +96,7 @@ class PageWatch:
         self._asked = {case: look for case, look in self._asked.items() if case in open_cases}
         self._over = {page.id for page in pages if not page.is_open}
         if kept:
-            self._arrived()
+            self._arrivals.set()
         return kept
 
     def _alone(self, cases: Sequence[str]) -> frozenset[str]:

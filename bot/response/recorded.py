@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from bot.domain.action import Action, Facts
 from bot.domain.events import StepVerified
 from bot.domain.incident import Incident, StepRecord
@@ -39,6 +41,17 @@ def proved(record: StepRecord) -> Facts:
 def undo_commands(action: Action, step: Step, record: StepRecord) -> tuple[str, ...]:
     """Return the commands that bring back what was before a step; none where it was never begun."""
     return action.undo(step.args, recorded(record, {})) if record.started is not None else ()
+
+
+def undoable(incident: Incident, actions: Mapping[str, Action]) -> bool:
+    """True when something that an incident did can be taken back."""
+    steps = incident.proposal.plan.steps if incident.proposal is not None else ()
+    return any(
+        record.started is not None
+        and step.action in actions
+        and bool(actions[step.action].inverse(step.args, recorded(record, {})))
+        for record, step in zip(incident.steps, steps, strict=False)
+    )
 
 
 def facts_of(evidence: tuple[Evidence, ...]) -> Facts:

@@ -7,16 +7,14 @@ idempotent or carries its own fence.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.domain.alert import BOT, SourceKind
-from bot.domain.contracts import Again
+from bot.domain.contracts import Again, NodeDirectory
 from bot.domain.errors import Conflict, ImpossibleEvent, InventoryError
 from bot.domain.events import Cancelled, Escalated, Expired, IncidentEvent, StepFailed, StepSkipped, ValidationStarted
 from bot.domain.incident import Incident
-from bot.domain.node import Node
 from bot.domain.redaction import redacted_text
 from bot.domain.transitions import State
 from bot.response.record import Record
@@ -35,7 +33,7 @@ class Remediation:
 
     book: Record
     stepping: Stepping
-    find: Callable[[str], Node]
+    nodes: NodeDirectory
     diagnose: Diagnose
     validation: timedelta | None = None
 
@@ -44,7 +42,13 @@ class Remediation:
 
         Raises: UnknownIncident when there is none of that id; LedgerUnavailable when the record cannot be asked.
         """
-        incident = await self.book.find(incident_id)
+        return await self.step(await self.book.find(incident_id))
+
+    async def step(self, incident: Incident) -> Again | None:
+        """Do the next thing for an incident as it stands; None once it has ended.
+
+        Raises: LedgerUnavailable when the record cannot be asked.
+        """
         if incident.ended:
             return None
         try:
@@ -63,7 +67,7 @@ class Remediation:
                 return await self._act(incident, now)
             case State.VERIFYING:
                 await self.stepping.ledger.beat(incident.id, self.stepping.runner)
-                wait, event = await next_sample(incident, now, self.find, self.stepping.reach, self.diagnose)
+                wait, event = await next_sample(incident, now, self.nodes, self.stepping.reach, self.diagnose)
                 return Again(wait, "the node is watched") if event is None else event
             case State.OPENED if incident.undoes:  # whoever proposed it died on the way
                 never_said = Cancelled("What to take back was never proposed.")
@@ -102,7 +106,7 @@ class Remediation:
 
     async def _act(self, incident: Incident, now: datetime) -> Outcome:
         try:
-            node = self.find(incident.node)
+            node = self.nodes.find(incident.node)
         except InventoryError as no:
             at_work = await self.stepping.at_work(incident) if incident.step_under_way is not None else None
             return at_work or stopped(incident, no.sentence)

@@ -11,7 +11,7 @@ from weakref import WeakValueDictionary
 
 from bot.domain.alert import BOT
 from bot.domain.approval import Approval
-from bot.domain.contracts import ActingLedger, Clock
+from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
 from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyCured,
@@ -40,7 +40,6 @@ from bot.domain.events import (
 )
 from bot.domain.house_events import HOUSE, WishRefused
 from bot.domain.incident import Incident
-from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.response import guards
 from bot.response.braking import moved
@@ -66,7 +65,7 @@ class Responder:
     book: Record
     ledger: ActingLedger
     reach: Reach
-    find: Callable[[str], Node]
+    nodes: NodeDirectory
     diagnose: Diagnose
     clock: Clock
     glance: Glance | None = None
@@ -141,7 +140,9 @@ class Responder:
             incident = await self.book.find(incident_id)
             guards.may_call_off(self.policy, incident, approval)
             guards.acts(self.policy)
-            return await Undoing(self.policy, self.book, self.ledger, self.reach, self.find).propose(incident, approval)
+            return await Undoing(self.policy, self.book, self.ledger, self.reach, self.nodes).propose(
+                incident, approval
+            )
 
     async def brake(self, on: bool, approval: Approval) -> Entry | None:
         """Pull the brake, or release it, and return by what it is on; an approver does either.
@@ -155,7 +156,7 @@ class Responder:
 
         Shape: the first sentence is the answer. Nothing is changed and nothing is put on record.
         """
-        explaining = Explaining(self.policy, self.book, self.ledger, self.find, self.clock)
+        explaining = Explaining(self.policy, self.book, self.ledger, self.nodes, self.clock)
         return await explaining.sentences(Approval(by, "to explain", groups=frozenset(groups)), verb, node)
 
     async def _decided(self, incident_id: str, approval: Approval) -> Incident:
@@ -222,7 +223,7 @@ class Responder:
         Raises: StateChanged, AlreadyCured, MissingRight or CannotTell.
         """
         try:
-            seen = await SecondLook(self.reach, self.find, self.diagnose, self.glance).at(incident)
+            seen = await SecondLook(self.reach, self.nodes, self.diagnose, self.glance).at(incident)
         except Drifted as found:
             cured = found.kind is AlreadyCured
             what = "there is nothing left to cure" if cured else "the node is not as it was"

@@ -7,6 +7,7 @@ from contextlib import aclosing
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+from bot.domain.contracts import NodeDirectory
 from bot.domain.errors import (
     AlreadyCured,
     CannotRead,
@@ -45,7 +46,7 @@ class SecondLook:
     """Reads again what decides; without a `glance` all is read again, thing by thing."""
 
     reach: Reach
-    find: Callable[[str], Node]
+    nodes: NodeDirectory
     diagnose: Diagnose
     glance: Glance | None = None
 
@@ -65,7 +66,7 @@ class SecondLook:
 
     async def _satisfied(self, incident: Incident) -> Seen:
         assert incident.proposal is not None
-        node, plan = self.find(incident.node), incident.proposal.plan
+        node, plan = self.nodes.find(incident.node), incident.proposal.plan
         if incident.undoes:
             lacking = await self.reach.lacking(node, plan.steps)
             seen = await self.reach.look(node, plan.steps)

@@ -11,7 +11,7 @@ from bot.domain.action import Action, Facts, Proof
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
 from bot.domain.command import Completed
-from bot.domain.contracts import ActingLedger, Again, Clock, Sleep
+from bot.domain.contracts import ActingLedger, Again, Clock, NodeDirectory, Sleep
 from bot.domain.errors import (
     AlreadyTried,
     ApprovalExpired,
@@ -70,7 +70,7 @@ class Stepping:
     policy: Policy
     ledger: ActingLedger
     reach: Reach
-    find: Callable[[str], Node]
+    nodes: NodeDirectory
     clock: Clock
     sleep: Sleep
     runner: str

@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from bot.domain.contracts import Clock
+from bot.domain.contracts import Clock, Log
 from bot.domain.pagerduty import Subscription, Subscriptions
 from bot.domain.safe_text import one_line
 
@@ -28,7 +28,7 @@ class SubscriptionWatch:
         subscriptions: Subscriptions,
         wanted: str,
         now: Clock,
-        log: Callable[..., None],
+        log: Log,
         tell: Tell,
         catch_up: CatchUp,
     ) -> None:

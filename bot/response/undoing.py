@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.domain.action import Action, Facts, Proof
 from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.approval import Approval
-from bot.domain.contracts import ActingLedger
+from bot.domain.contracts import ActingLedger, NodeDirectory
 from bot.domain.errors import (
     AlreadyDecided,
     AlreadyTried,
@@ -27,7 +27,6 @@ from bot.domain.errors import (
 from bot.domain.events import AlertReceived, PlanProposed, Triaged
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
-from bot.domain.node import Node
 from bot.domain.plan import Plan, Step
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence, Status, Verdict
@@ -59,7 +58,7 @@ class Undoing:
     book: Record
     ledger: ActingLedger
     reach: Reach
-    find: Callable[[str], Node]
+    nodes: NodeDirectory
 
     async def propose(self, incident: Incident, approval: Approval) -> Incident:
         """Open the incident that would take this one back, up to its proposal.
@@ -74,7 +73,7 @@ class Undoing:
         if again is not None:
             raise AlreadyTried(f"Incident {again} took the same back on {incident.node} less than a day ago.")
         try:
-            node = self.find(incident.node)
+            node = self.nodes.find(incident.node)
             lacking = await self.reach.lacking(node, steps)
             seen = await self.reach.look(node, [*(one.step for one in done), *steps])
         except HostKeyRejected as no:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime, timedelta
 
 from bot.domain.action import Proof
+from bot.domain.contracts import NodeDirectory
 from bot.domain.duration import written
 from bot.domain.errors import CannotRead, HostKeyRejected, InventoryError, Unreachable
 from bot.domain.events import Escalated, IncidentEvent, QuestionAsked, Resolved, SampleTaken, StepSkipped
 from bot.domain.incident import Incident
-from bot.domain.node import Node
 from bot.domain.probe import Unread
 from bot.domain.readings.cgroups import CgroupsReading
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
@@ -32,7 +31,7 @@ _TRY_NEXT = "It was acted upon and is not fixed. Look at it by hand, or replace 
 async def next_sample(
     incident: Incident,
     now: datetime,
-    find: Callable[[str], Node],
+    nodes: NodeDirectory,
     reach: Reach,
     diagnose: Diagnose,
 ) -> tuple[timedelta, IncidentEvent | None]:
@@ -52,16 +51,16 @@ async def next_sample(
     due = min(due, ends_at) if incident.updated_at < ends_at else due
     if now < due:
         return due - now, None
-    return timedelta(0), await _sample(incident, find, reach, diagnose)
+    return timedelta(0), await _sample(incident, nodes, reach, diagnose)
 
 
 async def _sample(
-    incident: Incident, find: Callable[[str], Node], reach: Reach, diagnose: Diagnose
+    incident: Incident, nodes: NodeDirectory, reach: Reach, diagnose: Diagnose
 ) -> SampleTaken | QuestionAsked:
     assert incident.proposal is not None
     plan = incident.proposal.plan
     try:
-        node = find(incident.node)
+        node = nodes.find(incident.node)
         seen = await reach.look(node, plan.steps)
         others = another_machine(incident.proposal.binds, node, seen)
         if others:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterable
-from datetime import datetime
 from typing import TypeAlias
 
 from aiohttp import web
 
 from bot.domain.alarm import Delivery
 from bot.domain.alarm_contracts import Inbox
+from bot.domain.contracts import Clock, Log, Seconds
 from bot.domain.errors import LedgerError, MalformedDelivery
 from bot.domain.safe_text import one_line
 from bot.sources.source import Source
@@ -29,17 +29,17 @@ class Hooks:
     """Answers sources: 202 once a delivery is kept, also a repeated one; 401 only for bad credentials.
 
     Shape: whatever is our own trouble is 503, which sources try again; PagerDuty would drop what is answered 4xx, and
-    after three of those everything. `arrived` is called when something new was kept.
+    after three of those everything. `arrivals` is set when something new was kept.
     """
 
     def __init__(
         self,
         inbox: Inbox,
-        now: Callable[[], datetime],
-        log: Callable[..., None],
-        arrived: Callable[[], None],
+        now: Clock,
+        log: Log,
+        arrivals: asyncio.Event,
         counted: Counted | None = None,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Seconds = time.monotonic,
         *,
         most_at_once: int = MOST_AT_ONCE,
         read_seconds: float = READ_SECONDS,
@@ -47,7 +47,7 @@ class Hooks:
         self._inbox = inbox
         self._now = now
         self._log = log
-        self._arrived = arrived
+        self._arrivals = arrivals
         self._counted = counted
         self._clock = clock
         self._most_at_once = most_at_once
@@ -114,7 +114,7 @@ class Hooks:
         outcome = "accepted" if is_new else "repeated"
         self._log("delivery", source=delivery.source.value, id=delivery.id, what=delivery.what, outcome=outcome)
         if is_new:
-            self._arrived()
+            self._arrivals.set()
         return outcome, web.Response(status=202, text=outcome)
 
 

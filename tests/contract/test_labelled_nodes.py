@@ -20,7 +20,7 @@ from bot.actions import ACTIONS
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.node import Node
-from bot.response.triage import Triage
+from bot.response.diagnosis.triage import Triage
 from bot.transport.replay import ReplayTransport
 
 NODES = Path(__file__).parents[1] / "captures" / "nodes"

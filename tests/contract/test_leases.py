@@ -13,7 +13,7 @@ from bot.domain.claim import Claim, Limits
 from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, StepStarted, Triaged
 from bot.domain.plan import Plan
 from bot.domain.post import Post
-from bot.ledger import AwaitedLeases, AwaitedLedger, Database, Leases, Ledger, Outbox
+from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
 from tests.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 
 SILENT = timedelta(seconds=10)
@@ -249,7 +249,7 @@ def test_incidents_of_one_card_are_told_together_the_oldest_first(ledger: Ledger
 async def test_awaited_leases_are_the_same_leases(ledger: Ledger, runner: Callable[[str], Leases]) -> None:
     opened(ledger, "one")
     with ThreadPoolExecutor(2) as threads:
-        awaited = AwaitedLeases(runner("a"), threads)
+        awaited = on_threads(runner("a"), threads)
         await awaited.beat()
         assert await awaited.claim() == ("one",)
         assert await awaited.take("two", by_force=True)
@@ -257,4 +257,4 @@ async def test_awaited_leases_are_the_same_leases(ledger: Ledger, runner: Callab
         assert await awaited.mine() == {"one"}
         await awaited.leave()
         assert runner("b").claim() == ("one",)
-        assert len((await AwaitedLedger(ledger, threads).changed()).incidents) == 1
+        assert len((await on_threads(ledger, threads).changed()).incidents) == 1

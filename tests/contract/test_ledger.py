@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from itertools import pairwise
 from pathlib import Path
 
 import psycopg
@@ -17,13 +18,13 @@ from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.entry import NOTHING_BEFORE, Head, chained, instant_text
 from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, LedgerUnavailable, UnreadableEntry
 from bot.domain.event_form import body_of, written
-from bot.domain.events import AlertJoined, AlertReceived, Declined, IncidentEvent, PlanProposed, Triaged
+from bot.domain.events import AlertJoined, AlertReceived, Declined, IncidentEvent, PlanProposed, PlanWithheld, Triaged
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, IncidentEnded
 from bot.domain.incident import Incident
 from bot.domain.plan import Step
 from bot.domain.transitions import State
-from bot.ledger import AwaitedLedger, Database, Ledger
+from bot.ledger import Database, Ledger, on_threads
 from tests.incidents import (
     ALERT,
     APPROVER,
@@ -102,6 +103,30 @@ def test_event_that_cannot_follow_is_not_appended(ledger: Ledger) -> None:
         ledger.append(ID, 1, PROPOSED, BOT)
     assert ledger.head(ID).seq == 1
     assert ledger.incidents()[0].state is State.OPENED
+
+
+def test_several_events_at_once_are_the_same_entries_as_one_by_one(ledger: Ledger) -> None:
+    withheld = PlanWithheld("Acting is off.")
+    tell(ledger, (OPENING,))
+    entries = ledger.append_all(ID, 1, (TRIAGED, withheld), BOT)
+    assert [(entry.seq, entry.kind) for entry in entries] == [(2, "Triaged"), (3, "PlanWithheld")]
+    whole = ledger.read(ID)
+    assert (whole[1:], fold(whole).withheld, ledger.open_streams()) == (entries, withheld, ())
+    for before, entry in pairwise(whole):
+        kept = (entry.stream, entry.seq, instant_text(entry.at), entry.by, entry.kind, written(entry.body))
+        assert entry.hash == chained(before.hash, *kept)
+    assert ledger.read(HOUSE)[-1].event == IncidentEnded(ID, "triaged", 3, entries[-1].hash)
+
+
+def test_of_several_events_at_once_all_stand_or_none(ledger: Ledger) -> None:
+    tell(ledger, (OPENING,))
+    with pytest.raises(ImpossibleEvent):
+        ledger.append_all(ID, 1, (TRIAGED, OPENING), BOT)
+    with pytest.raises(Conflict):
+        ledger.append_all(ID, 0, (TRIAGED, PROPOSED), BOT)
+    with pytest.raises(ImpossibleEvent, match="0 events"):
+        ledger.append_all(ID, 1, (), BOT)
+    assert [entry.kind for entry in ledger.read(ID)] == ["AlertReceived"]
 
 
 @pytest.mark.parametrize(
@@ -222,7 +247,7 @@ def test_many_threads_at_once_lose_and_double_nothing(ledger: Ledger) -> None:
 
 async def test_awaited_ledger_is_the_same_ledger(ledger: Ledger) -> None:
     with ThreadPoolExecutor(2) as threads:
-        awaited = AwaitedLedger(ledger, threads)
+        awaited = on_threads(ledger, threads)
         entry = await awaited.append(ID, 0, OPENING, ASKER)
         assert await awaited.read(ID) == (entry,) == ledger.read(ID)
         assert await awaited.head(ID) == ledger.head(ID)

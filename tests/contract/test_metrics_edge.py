@@ -22,8 +22,13 @@ TOKEN = "a-token-of-thirty-two-characters"
 SOME = Tally({("resolved", "leak"): 2}, 4, 1, False)
 
 
-async def ready() -> str:
-    return ""
+class Standing:
+    """A bot that is ready, and reads three nodes."""
+
+    running = 3
+
+    async def why_not(self) -> str:
+        return ""
 
 
 async def tally() -> Tally:
@@ -37,8 +42,8 @@ async def edge(
     environment = {"ZOMBIE_METRICS_TOKEN": token} if token else {}
     journal = Journal(io.StringIO())
     meter = Metering(Settings.load({}, environment, folder), journal, tallies, patience)
-    meter.looks_at(7, lambda: 3, ready)
-    web = WebEdge("127.0.0.1:0", ready, gets=(("/metrics", meter.scrape.answer),))
+    meter.looks_at(7, Standing(), Standing())
+    web = WebEdge("127.0.0.1:0", Standing().why_not, gets=(("/metrics", meter.scrape.answer),))
     address = await web.start()
     try:
         async with httpx.AsyncClient(base_url=address, trust_env=False) as client:

@@ -10,7 +10,7 @@ from itertools import pairwise
 import pytest
 
 from bot.domain.post import DuePost, Place, Post
-from bot.ledger import PAGERDUTY, AwaitedOutbox, Database, Leases, Outbox
+from bot.ledger import PAGERDUTY, Database, Leases, Outbox, on_threads
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 SOON = timedelta(seconds=1)
@@ -204,7 +204,7 @@ def test_what_was_never_kept_has_no_place_and_is_passed_over(outbox: Outbox) -> 
 
 async def test_awaited_outbox_is_the_same_outbox(outbox: Outbox) -> None:
     with ThreadPoolExecutor(2) as threads:
-        awaited = AwaitedOutbox(outbox, threads)
+        awaited = on_threads(outbox, threads)
         post_id = await awaited.keep(CARD)
         assert [due.id for due in await awaited.due(NOW)] == [post_id]
         await awaited.failed(post_id, NOW, "timed out")

@@ -26,6 +26,7 @@ from bot.domain.approval import Approval
 from bot.domain.batch import Sampling
 from bot.domain.cause import Tuning
 from bot.domain.command import Command, Outputs
+from bot.domain.contracts import ActingLedger
 from bot.domain.events import AlertReceived, Triaged
 from bot.domain.fold import fold
 from bot.domain.node import Node
@@ -33,18 +34,19 @@ from bot.domain.plan import Step
 from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Finding, Status, Verdict
-from bot.ledger import AwaitedLedger, Database, Ledger
+from bot.ledger import Database, Ledger, on_threads
+from bot.response.diagnosis.proposal import Proposer
+from bot.response.diagnosis.triage import Triage
 from bot.response.glance import Glance
 from bot.response.policy import Policy
-from bot.response.proposal import Proposer
 from bot.response.reach import Reach
 from bot.response.record import Record
 from bot.response.remediation import Remediation
 from bot.response.responder import Responder
 from bot.response.stepping import Stepping
-from bot.response.triage import Triage
 from bot.settings import Settings
 from tests.acting import POLICY, Site, site
+from tests.directories import Always, Shelf
 from tests.sshd import Sshd
 from tests.waiting import until
 
@@ -54,9 +56,9 @@ ANN = Approval("terminal:alice", "it leaks")
 
 
 @asynccontextmanager
-async def record(url: str) -> AsyncIterator[AwaitedLedger]:
+async def record(url: str) -> AsyncIterator[ActingLedger]:
     with Database.open(url) as database, ThreadPoolExecutor(1) as threads:
-        yield AwaitedLedger(Ledger(database), threads)
+        yield on_threads(Ledger(database), threads)
 
 
 async def first_command_after(
@@ -161,9 +163,9 @@ async def test_real_sshd_hears_of_it_within_two_seconds_of_a_yes(sshd: Sshd, tmp
             mark = Mark(anybodys / f"mark-{number}")
             reach = Reach(transport, mark.actions)
             triage = Triage(transport, mark.actions, now, Sampling(5))
-            glance = Glance(reach, (replace(triage, sampling=SHORT_LOOK), triage), lambda name: playbook)
+            glance = Glance(reach, (replace(triage, sampling=SHORT_LOOK), triage), Shelf(playbook))
             verdict = await replace(triage, sampling=SHORT_LOOK).diagnose(node, playbook)
-            proposed = await Proposer(policy, reach, ledger).event(verdict, node, playbook)
+            proposed = await Proposer(policy, reach, ledger, Always(node)).event(verdict, playbook)
             assert proposed is not None
             incident = f"i{number}"
             opened = AlertReceived(
@@ -173,18 +175,14 @@ async def test_real_sshd_hears_of_it_within_two_seconds_of_a_yes(sshd: Sshd, tmp
                 await ledger.append(incident, seq, event, BOT)
             assert fold(await ledger.read(incident)).state == "proposed", proposed
             book = Record(ledger)
-            stepping = Stepping(policy, ledger, reach, _one(node), now, asyncio.sleep, "here")
+            stepping = Stepping(policy, ledger, reach, Always(node), now, asyncio.sleep, "here")
             diagnose = _never
-            responder = Responder(policy, book, ledger, reach, _one(node), diagnose, now, glance)
-            remediation = Remediation(book, stepping, _one(node), diagnose)
+            responder = Responder(policy, book, ledger, reach, Always(node), diagnose, now, glance)
+            remediation = Remediation(book, stepping, Always(node), diagnose)
             took.append(await first_command_after(responder, remediation, incident, mark.path.exists))
             await ledger.append(incident, (await ledger.head(incident)).seq, _over(), BOT)
     print(f"yes to first command, OpenSSH: {', '.join(f'{one:.2f}' for one in took)} s")
     assert min(took) <= PROMISED_SECONDS, took
-
-
-def _one(node: Node) -> Callable[[str], Node]:
-    return lambda name: node
 
 
 def _over() -> Any:

@@ -19,7 +19,7 @@ from bot.domain.plan import Plan, Step
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.readings.processes import ProcessesReading
 from bot.domain.verdict import Evidence, RuledOut, Verdict
-from bot.response.shown import without_secrets
+from bot.response.diagnosis.triage import without_secrets
 from bot.surfaces.document import document
 from bot.surfaces.text import verdict_text
 from tests.secrets import seeded

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Protocol
 
 from bot.domain.alert import BOT, is_who
 from bot.domain.approval import Approval
-from bot.domain.contracts import ActingLedger
+from bot.domain.contracts import ActingLedger, Log
+from bot.domain.engine_contracts import Notices
 from bot.domain.errors import (
     AlreadyDecided,
     CannotTell,
@@ -28,46 +29,51 @@ from bot.response.policy import Policy
 from bot.response.responder import Responder
 from bot.surfaces.slack.answers import Answers, refusal_words
 from bot.surfaces.slack.clicks import Person
-from bot.surfaces.slack.people import People, Workspace
-from bot.surfaces.slack.seal import Seal
+from bot.surfaces.slack.connection import SlackConnection
+from bot.surfaces.slack.people import People
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import BY_NAME, PlanWords
+
+
+class NodePicker(Protocol):
+    """What takes a person's word for which node an alert means."""
+
+    async def pick(self, incident_id: str, node: str, by: str) -> object:
+        """Put it on record. Raises: InventoryError when it is no node; UnknownIncident, ImpossibleEvent."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
 class ActingRooms:
     """The rooms.
 
-    Shape: `changed(incident_id)` is told after each decision, so that whoever sees to the incident goes on at once.
-    `open_dialog(trigger, view)` returns Slack's error, or nothing. `pick(incident_id, node, by)` puts on record which
-    node an alert means; None where nothing asks for that. `show_home(user)` brings somebody's App Home up to date.
+    Shape: `notices` is told of each decision, so that whoever sees to the incident goes on at once. `picker` puts on
+    record which node an alert means; None where nothing asks for that.
     """
 
     responder: Responder
     policy: Policy
     ledger: ActingLedger
-    find: Callable[[str], Awaitable[Incident]]
     surface: SlackSurface
     people: People
     answers: Answers
-    seal: Seal
-    workspace: Callable[[], Workspace]
-    open_dialog: Callable[[str, dict[str, Any]], Awaitable[str]]
-    changed: Callable[[str], None]
-    log: Callable[..., None]
-    pick: Callable[[str, str, str], Awaitable[object]] | None = None
-    show_home: Callable[[str], None] = lambda user: None
-    words: PlanWords = BY_NAME
+    slack: SlackConnection
+    notices: Notices
+    log: Log
+    picker: NodePicker | None = None
 
     @property
     def context(self) -> ViewContext:
         """What views of incidents are made of here."""
-        return ViewContext(self.policy, self.words)
+        return ViewContext(self.policy, self.surface.words)
+
+    async def find(self, incident_id: str) -> Incident:
+        """Return an incident as it stands. Raises: UnknownIncident when there is none of that id."""
+        return await self.responder.book.find(incident_id)
 
     def is_of_ours(self, person: Person) -> None:
         """Raises: NotAnApprover when what somebody did comes from another workspace, or they are of another one."""
-        ours = self.workspace()
+        ours = self.slack.workspace
         if not ours.is_ours(person.team, person.enterprise) or (
             person.home and not ours.is_ours(person.home, person.enterprise)
         ):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable
 
+from bot.domain.contracts import Log
 from bot.domain.errors import ZombieError
 from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import safe
@@ -24,7 +24,7 @@ _WHO = re.compile(r"(?:slack:)?\b[TE][A-Z0-9]+/([UW][A-Z0-9]+)\b")
 class Answers:
     """Tells a person something in private: in the channel where they are, else in their direct message."""
 
-    def __init__(self, calls: Calls, people: People, timing: Timing, log: Callable[..., None]) -> None:
+    def __init__(self, calls: Calls, people: People, timing: Timing, log: Log) -> None:
         self._calls = calls
         self._people = people
         self._timing = timing
@@ -61,7 +61,7 @@ class Answers:
 class Whisper:
     """Answers what somebody typed: at the address of their slash command, where there is one."""
 
-    def __init__(self, calls: Calls, timing: Timing, log: Callable[..., None]) -> None:
+    def __init__(self, calls: Calls, timing: Timing, log: Log) -> None:
         self._calls = calls
         self._timing = timing
         self._log = log

@@ -88,7 +88,7 @@ class Clicking:
     async def _undo(self, click: Click) -> None:
         incident = await self._find(click.value)
         await self._is_its_card(click, group_of(incident))
-        done = self._rooms.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
+        done = self._rooms.context.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
         words = [
             f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
             "What can be taken back is proposed as a new plan, and somebody other than you has to approve it.",
@@ -118,13 +118,13 @@ class Clicking:
         """Which node an alert means is only a name: whoever is a member of the workspace may say it."""
         incident = await self._find(click.block.removeprefix("pick-"))
         await self._is_its_card(click, group_of(incident))
-        if incident.node or self._rooms.pick is None:
+        if incident.node or self._rooms.picker is None:
             raise AlreadyDecided(f"It is {incident.node or 'not asked'} already.")
         if click.value not in options_of(incident):
             raise NothingProposed(UNKNOWN_BUTTON)
         await self._rooms.people.admit(click.person.user)
-        await self._rooms.pick(incident.id, click.value, click.person.by)
-        self._rooms.changed(incident.id)
+        await self._rooms.picker.pick(incident.id, click.value, click.person.by)
+        self._rooms.notices.decided(incident.id)
 
     async def _is_its_card(self, click: Click, group: str) -> None:
         """Raises: NothingProposed when a button is clicked elsewhere than where its card stands."""
@@ -147,6 +147,6 @@ class Clicking:
     ) -> None:
         intent = Intent(wish, click.person.user, plans, click.channel, click.thread, detail)
         kind = f"{wish} {detail}" if wish == BRAKE else wish
-        view: dict[str, Any] = reason_dialog(kind, self._rooms.seal.close(intent), shown, words, objection)
-        if error := await self._rooms.open_dialog(click.trigger, view):
+        view: dict[str, Any] = reason_dialog(kind, self._rooms.slack.seal.close(intent), shown, words, objection)
+        if error := await self._rooms.slack.open_dialog(click.trigger, view):
             raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")

@@ -8,8 +8,7 @@ import json
 import logging
 from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit
 
 import aiohttp
@@ -21,6 +20,7 @@ from slack_bolt.response import BoltResponse
 from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
+from bot.domain.contracts import Clock, Log
 from bot.domain.errors import SettingsError
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import Calls, error_name
@@ -31,6 +31,8 @@ from bot.surfaces.slack.socket_mode import SocketMode
 from bot.surfaces.slack.timing import Timing
 
 T = TypeVar("T")
+Counted: TypeAlias = Callable[[str, str, float], None]  # a source, what came of its request, and how long that took
+Route: TypeAlias = tuple[str, Callable[[web.Request], Awaitable[web.Response]]]
 SLACK_API = "https://slack.com/api/"
 WHAT_IT_IS = {
     "SLACK_BOT_TOKEN": "It is the xoxb-… token of “OAuth & Permissions”, once the app is installed: "
@@ -59,10 +61,10 @@ class SlackConnection:
         self,
         tokens: SlackTokens,
         timing: Timing,
-        now: Callable[[], datetime],
-        log: Callable[..., None],
+        now: Clock,
+        log: Log,
         logger: logging.Logger,
-        counted: Callable[[str, str, float], None] | None = None,
+        counted: Counted | None = None,
     ) -> None:
         self._tokens = tokens
         self._counted = counted
@@ -167,7 +169,7 @@ class SlackConnection:
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             self._log("slack_failed", view="home", error=one_line(repr(error)))
 
-    def routes(self) -> tuple[tuple[str, Callable[[web.Request], Awaitable[web.Response]]], ...]:
+    def routes(self) -> tuple[Route, ...]:
         """Return the HTTP routes by which Slack reaches us; none in Socket Mode."""
         return () if self.by_socket else (("/slack/events", self._receive),)
 

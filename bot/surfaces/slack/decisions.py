@@ -10,6 +10,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
+from typing import TypeAlias
 
 from bot.domain.approval import Approval
 from bot.domain.errors import LedgerError, NothingProposed, PlanChanged, ReasonMissing, Refused, UnknownIncident
@@ -21,9 +22,11 @@ from bot.surfaces.slack.answers import refusal_words
 from bot.surfaces.slack.buttons import BRAKE
 from bot.surfaces.slack.clicks import Person, Submission
 from bot.surfaces.slack.dialog import LONGEST_REASON, REASON
+from bot.surfaces.slack.home import HomeDesk
 from bot.surfaces.slack.seal import Intent
 from bot.surfaces.view.choices import ANSWER, APPROVE, DECLINE, UNDO
 
+Deed: TypeAlias = Callable[[str], Awaitable[object]]  # what is done with each incident, by its id
 AT_ONCE = 8  # nodes that one decision has looked at again at a time
 REMEMBERED = 1000
 
@@ -35,13 +38,14 @@ NO_REASON = ReasonMissing("A decision needs a reason: it goes on record.")
 class Decisions:
     """Takes submissions and sees them through."""
 
-    def __init__(self, rooms: ActingRooms) -> None:
+    def __init__(self, rooms: ActingRooms, home: HomeDesk) -> None:
         self._rooms = rooms
+        self._home = home
         self._locks: dict[str, asyncio.Lock] = {}
 
     def objection(self, submission: Submission) -> tuple[Mapping[str, str], Refused | None]:
         """Return what the dialog is to say under its input in place of closing, and the refusal that it says."""
-        intent = self._rooms.seal.open(submission.sealed)
+        intent = self._rooms.slack.seal.open(submission.sealed)
         if intent is None or intent.user != submission.person.user:
             return {REASON: refusal_words(BROKEN_SEAL)}, BROKEN_SEAL
         if not submission.reason:
@@ -50,7 +54,7 @@ class Decisions:
 
     async def see_through(self, submission: Submission) -> None:
         """See one dialog through that was sent as it was opened."""
-        intent = self._rooms.seal.open(submission.sealed)
+        intent = self._rooms.slack.seal.open(submission.sealed)
         if intent is None:
             return
         reason = submission.reason[:LONGEST_REASON]
@@ -58,7 +62,7 @@ class Decisions:
         async with self._rooms.answering(intent.wish, submission.person, intent.channel, intent.thread_ts, about):
             await self._decide(intent, submission, reason)
         if not intent.channel:  # it was decided from the App Home, which shows what waits
-            self._rooms.show_home(submission.person.user)
+            self._home.open(submission.person.user)
 
     async def _decide(self, intent: Intent, submission: Submission, reason: str) -> None:
         if intent.wish == APPROVE:
@@ -68,7 +72,7 @@ class Decisions:
         if intent.wish == BRAKE:
             await self._brake(intent, approval)
             return
-        doing: dict[str, Callable[[str], Awaitable[object]]] = {
+        doing: dict[str, Deed] = {
             DECLINE: lambda one: self._rooms.responder.decline(one, approval),
             UNDO: lambda one: self._undo(one, approval),
             ANSWER: lambda one: self._rooms.responder.answer(one, intent.detail, approval),
@@ -100,7 +104,7 @@ class Decisions:
             return True
         return not policy.self_approval and any(guards.has_asked(policy, one, wish) for one in found)
 
-    async def _each(self, intent: Intent, approval: Approval, do: Callable[[str], Awaitable[object]]) -> None:
+    async def _each(self, intent: Intent, approval: Approval, do: Deed) -> None:
         """Do it for each incident, and tell together what was refused."""
         room = asyncio.Semaphore(AT_ONCE)
 
@@ -112,7 +116,7 @@ class Decisions:
                 except (Refused, UnknownIncident) as no:
                     return refusal_words(no)
                 finally:
-                    self._rooms.changed(incident_id)
+                    self._rooms.notices.decided(incident_id)
 
         came_to = await asyncio.gather(*(one(incident_id) for incident_id in intent.plans), return_exceptions=True)
         refused = {name: words for name, words in zip(intent.plans, came_to, strict=True) if isinstance(words, str)}
@@ -137,7 +141,7 @@ class Decisions:
 
     async def _undo(self, incident_id: str, approval: Approval) -> None:
         opened = await self._rooms.responder.undo(incident_id, approval)
-        self._rooms.changed(opened.id)
+        self._rooms.notices.decided(opened.id)
 
     async def _brake(self, intent: Intent, approval: Approval) -> None:
         try:

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from bot.domain.approval import Approval
+from bot.domain.contracts import Outbox
 from bot.domain.entry import Entry
-from bot.domain.errors import Refused, UnknownIncident
+from bot.domain.errors import LedgerError, Refused, UnknownIncident
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response import guards
 from bot.surfaces.slack.acting_rooms import ActingRooms
 from bot.surfaces.slack.answers import refusal_words
+from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.buttons import BRAKE, button, choice_blocks
 from bot.surfaces.slack.clicks import Person
 from bot.surfaces.slack.message import Block, bullets, divider, footnote, header, paragraph
@@ -57,18 +59,62 @@ class Deeds:
     words: PlanWords = BY_NAME
 
 
-class HomeDesk:
-    """Gathers what one person's App Home shows, when they open it."""
+class Readings(Protocol):
+    """What counts the readings under way."""
 
-    def __init__(self, rooms: ActingRooms) -> None:
+    @property
+    def running(self) -> int:
+        """How many nodes are being read now."""
+        ...
+
+
+class Troubled(Protocol):
+    """What may have trouble that people have to know of."""
+
+    @property
+    def trouble(self) -> str:
+        """What does not work just now, as a sentence; empty while all is well."""
+        ...
+
+
+class HomeDesk:
+    """Gathers what one person's App Home shows, and shows it. `nodes` is how many the inventory has."""
+
+    def __init__(
+        self,
+        rooms: ActingRooms,
+        background: Background,
+        outbox: Outbox,
+        nodes: int,
+        readings: Readings,
+        pagerduty: Troubled | None = None,
+    ) -> None:
         self._rooms = rooms
+        self._background = background
+        self._outbox = outbox
+        self._nodes = nodes
+        self._readings = readings
+        self._pagerduty = pagerduty
+
+    def open(self, user: str) -> None:
+        """Begin to bring somebody's App Home up to date; returns at once."""
+        self._background.begin(self._show(user), f"home {user}")
+
+    async def _show(self, user: str) -> None:
+        try:
+            waiting, deeds = await self._outbox.waiting(), await self.deeds(user)
+        except LedgerError:
+            waiting, deeds = None, None
+        trouble = self._pagerduty.trouble if self._pagerduty is not None else ""
+        view = home_view(self._nodes, self._readings.running, waiting, deeds, trouble)
+        await self._rooms.slack.publish_home(user, view)
 
     async def deeds(self, user: str) -> Deeds:
         """Return what this person may decide, what runs, and the brake.
 
         Raises: LedgerError when the record cannot be read.
         """
-        ours = self._rooms.workspace()
+        ours = self._rooms.slack.workspace
         viewer = Person(user, ours.team, ours.enterprise)
         still_open = await self._rooms.ledger.incidents(only_open=True)
         braked = await self._rooms.ledger.braked()
@@ -85,7 +131,7 @@ class HomeDesk:
             if incident is not None:
                 pending.setdefault(group_of(incident), []).append(incident)
         cards = [Pending(tuple(plans)) for plans in pending.values()]
-        return Deeds(cards, running, braked, words=self._rooms.words)
+        return Deeds(cards, running, braked, words=self._rooms.context.words)
 
     async def _decidable(self, incident_id: str, approval: Approval) -> Incident | None:
         """The incident, if this person may decide it and it still waits."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any, Protocol
 
 from slack_bolt.async_app import AsyncApp
@@ -28,15 +28,29 @@ class Hands(Protocol):
         ...
 
 
-def listen(
-    app: AsyncApp, take: Callable[[Wish], None], home: Callable[[str], None], hands: Hands | None = None
-) -> None:
-    """Bind the bot's listeners; `take` sees a wish through, `home` shows a person the App Home; both return at once."""
+class Ears(Protocol):
+    """What takes wishes."""
+
+    def take(self, wish: Wish) -> None:
+        """Begin to see a wish through; returns at once."""
+        ...
+
+
+class Home(Protocol):
+    """What shows people the App Home."""
+
+    def open(self, user: str) -> None:
+        """Begin to bring somebody's up to date; returns at once."""
+        ...
+
+
+def listen(app: AsyncApp, ears: Ears, home: Home, hands: Hands) -> None:
+    """Bind the bot's listeners."""
 
     @app.command("/zombie")
     async def command(ack: Any, body: Mapping[str, Any]) -> None:
         await ack()
-        take(_command_wish(body))
+        ears.take(_command_wish(body))
 
     @app.event("app_mention")
     async def mention(ack: Any, body: Mapping[str, Any]) -> None:
@@ -44,16 +58,13 @@ def listen(
         event = body["event"]
         if event.get("bot_id") or event.get("subtype") or not event.get("user"):
             return  # never talk to bots, least of all to ourselves
-        take(_mention_wish(body, event))
+        ears.take(_mention_wish(body, event))
 
     @app.event("app_home_opened")
     async def opened(ack: Any, event: Mapping[str, Any]) -> None:
         await ack()
         if event.get("tab", "home") == "home" and event.get("user"):
-            home(str(event["user"]))
-
-    if hands is None:
-        return
+            home.open(str(event["user"]))
 
     @app.action(_ANY)  # also what no card of ours has: whoever clicked is told so
     async def click(ack: Any, body: Mapping[str, Any]) -> None:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
+from typing import Protocol
 
 from bot.domain.approval import Approval
 from bot.domain.errors import Refused, UnknownIncident
@@ -22,22 +23,23 @@ from bot.surfaces.view.severity import urgency
 MOST_LISTED = 30
 
 
+class Enabling(Protocol):
+    """What can switch PagerDuty's webhook subscription on again."""
+
+    async def enable(self) -> str:
+        """Do so, and return what came of it, as a sentence."""
+        ...
+
+
 class Orders:
     """Sees orders through.
 
-    Shape: `health` says how the bot itself is, in one line. `enable` has PagerDuty bring alerts again, and says what
-    came of it; None where PagerDuty is not talked to.
+    Shape: `pagerduty` has PagerDuty bring alerts again; None where PagerDuty is not talked to.
     """
 
-    def __init__(
-        self,
-        rooms: ActingRooms,
-        health: Callable[[], str] = lambda: "",
-        enable: Callable[[], Awaitable[str]] | None = None,
-    ) -> None:
+    def __init__(self, rooms: ActingRooms, pagerduty: Enabling | None = None) -> None:
         self._rooms = rooms
-        self._health = health
-        self._enable = enable
+        self._subscription = pagerduty
 
     async def see_through(self, wish: Wish, order: Order) -> None:
         """See one order through; whoever gave it is answered in private."""
@@ -66,20 +68,20 @@ class Orders:
                 return BRAKE_WORDS["on" if order.on else "off"]
             if order.verb == "cancel":
                 await self._rooms.responder.cancel(order.incident, approval)
-                self._rooms.changed(order.incident)
+                self._rooms.notices.decided(order.incident)
                 return f"Incident {order.incident} is called off."
             opened = await self._rooms.responder.undo(order.incident, approval)
         except Refused as no:
             raise _Told(no) from no
-        self._rooms.changed(opened.id)
+        self._rooms.notices.decided(opened.id)
         return f"Proposed as incident {opened.id}; somebody else has to approve it."
 
     async def _pagerduty(self, approval: Approval) -> str:
         is_named(self._rooms.policy, approval)
-        if self._enable is None:
+        if self._subscription is None:
             return "PagerDuty is not talked to: PAGERDUTY_API_TOKEN is not set."
         self._rooms.log("subscription_wanted", by=approval.by)
-        return one_line(await self._enable(), 500)
+        return one_line(await self._subscription.enable(), 500)
 
     async def _status(self) -> str:
         still_open = await self._rooms.ledger.incidents(only_open=True)
@@ -93,7 +95,7 @@ class Orders:
             words.append(f"The brake is on: {braked.by} pulled it at {braked.at:%H:%M} UTC: {one_line(pulled.reason)}")
         else:
             words.append("The brake is off.")
-        return "\n".join([*words, self._health()]).strip()
+        return "\n".join(words)
 
     async def _policy(self, person: Person, order: Order) -> str:
         user = order.person

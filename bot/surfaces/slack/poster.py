@@ -10,9 +10,9 @@ import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 
-from bot.domain.contracts import Outbox
+from bot.domain.contracts import Clock, Log, Outbox
 from bot.domain.errors import LedgerError
 from bot.domain.post import Place
 from bot.domain.safe_text import one_line
@@ -36,9 +36,7 @@ class Poster:
     `now` is the time of day; `log(event, **fields)` takes a line.
     """
 
-    def __init__(
-        self, calls: Calls, outbox: Outbox, timing: Timing, now: Callable[[], datetime], log: Callable[..., None]
-    ) -> None:
+    def __init__(self, calls: Calls, outbox: Outbox, timing: Timing, now: Clock, log: Log) -> None:
         self._calls = calls
         self._outbox = outbox
         self._timing = timing

@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 from slack_sdk.errors import SlackApiError
 
+from bot.domain.contracts import Log
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name, retry_after
 from bot.surfaces.slack.timing import Timing
@@ -44,7 +45,7 @@ class SocketMode:
         open_address: Open,
         bring: Bring,
         timing: Timing,
-        log: Callable[..., None],
+        log: Log,
     ) -> None:
         self._session = session
         self._proxy = proxy

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Coroutine, Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
 
-from bot.domain.alarm_contracts import Storm
-from bot.domain.contracts import Leases
+from bot.domain.alarm_contracts import Brakes, Cases, Storm
+from bot.domain.contracts import Leases, Log
 from bot.domain.errors import LedgerError
 from bot.domain.incident import IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
+from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.message import TEXT, Block, Message, bullets, clipped, escaped, footnote, header, paragraph
 from bot.surfaces.slack.pace import SUMMARY
 from bot.surfaces.slack.part import Spot
@@ -24,32 +24,34 @@ MOST_LABELS = 4
 MOST_NODES = 6
 NO_CAUSE, READING, NAMELESS = "no cause found", "still being read", "no node named"
 
-Labels = Callable[[str], Mapping[str, str]]
+Labels = Mapping[str, Mapping[str, str]]
 LOOK_SECONDS = 2.0
 
 
 class StormBoard:
-    """Shows storms; `asked(name)` tells what one has come to, `why` says why nothing is offered in it."""
+    """Shows storms, as the cases and brakes say; `why` says why nothing is offered in one."""
 
     def __init__(
         self,
-        asked: Callable[[str], Awaitable[Storm]],
+        cases: Cases,
+        brakes: Brakes,
         leases: Leases,
         poster: Poster,
         channel: str,
         why: str,
         labels: Labels,
-        begin: Callable[[Coroutine[Any, Any, None], str], None],
-        log: Callable[..., None],
+        background: Background,
+        log: Log,
         look_seconds: float = LOOK_SECONDS,
     ) -> None:
-        self._asked = asked
+        self._cases = cases
+        self._brakes = brakes
         self._leases = leases
         self._poster = poster
         self._channel = channel
         self._why = why
         self._labels = labels
-        self._begin = begin
+        self._background = background
         self._log = log
         self._look_seconds = look_seconds
         self._shown: set[str] = set()
@@ -58,20 +60,20 @@ class StormBoard:
         """Show a storm from now on, if nobody else does."""
         if self._channel and name not in self._shown:
             self._shown.add(name)
-            self._begin(self._see_through(name), f"storm {name}")
+            self._background.begin(self._see_through(name), f"storm {name}")
 
     async def _see_through(self, name: str) -> None:
         said: Message | None = None
         try:
             while await self._leases.take(name):
-                storm = await self._asked(name)
+                storm = await self._cases.storm(name, self._brakes)
                 message = storm_card(storm, self._why, self._labels)
                 if message != said:
                     spot = Spot(self._channel, patient=True)
                     await self._poster.adopt(name, spot)
                     await self._poster.owe(name, CARD, spot, message, rank=SUMMARY)
                     said = message
-                if not storm.is_on and not any(incident.state is State.OPENED for incident in storm.incidents):
+                if not storm.is_on and not any(line.state is State.OPENED for line in storm.incidents):
                     return
                 await asyncio.sleep(self._look_seconds)
         except LedgerError as error:  # whatever goes on next in the storm begins this anew
@@ -124,7 +126,7 @@ def _most(nodes: Sequence[str], labels: Labels) -> Iterator[tuple[str, int]]:
     counted = Counter(
         f"{one_line(name, 40)}={one_line(value, 40)}"
         for node in nodes
-        for name, value in labels(node).items()
+        for name, value in labels.get(node, {}).items()
         if name not in NAMES
     )
     yield from ((label, count) for label, count in counted.most_common(MOST_LABELS) if count > 1 or len(nodes) == 1)

@@ -7,26 +7,30 @@ import contextlib
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import datetime
 
-from bot.domain.alert import SourceKind
+from bot.domain.action import Action
 from bot.domain.contracts import ActingLedger, Outbox
+from bot.domain.engine_contracts import Notices
 from bot.domain.errors import LedgerError, UnknownIncident
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident, newest
 from bot.domain.post import Place
 from bot.domain.transitions import State
 from bot.response.policy import Policy
+from bot.response.record import Record
+from bot.response.recorded import undoable
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.pace import FIRST
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.spots import spot_of
 from bot.surfaces.slack.thread import replies
 from bot.surfaces.view.choices import group_of
 from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.plan_words import BY_NAME, PlanWords
+from bot.surfaces.view.plan_words import PlanWords
 
 HEAD = 12  # digits of the record's hash on a closing card, as many as `zombie audit verify --head` asks for
 REMEMBERED = 2000  # groups of which the last wording is known
@@ -37,9 +41,7 @@ _IN_ROUNDS = ("drain", "uncordon")
 class SlackSurface:
     """Shows groups of incidents in Slack: a `Surface`.
 
-    Handed in: `find(incident_id)` (the record's), `undoable(incident)` (whether what it did can be taken back),
-    `waits_for(incident_id)` (why an approved plan does not begin yet, as the engine was told; empty where it is not
-    known), and `spot_of(incident)` for alerts that did not come by Slack (None: they have no card here).
+    Shape: `notices` says why an approved plan does not begin yet, `actions` whether what was done can be taken back.
     """
 
     def __init__(
@@ -48,22 +50,18 @@ class SlackSurface:
         outbox: Outbox,
         ledger: ActingLedger,
         policy: Policy,
-        find: Callable[[str], Awaitable[Incident]],
-        *,
-        undoable: Callable[[Incident], bool] = lambda incident: False,
-        waits_for: Callable[[str], str] = lambda incident_id: "",
-        spot_of: Callable[[Incident], Spot | None] = lambda incident: None,
-        words: PlanWords = BY_NAME,
+        book: Record,
+        notices: Notices,
+        actions: Mapping[str, Action],
     ) -> None:
         self._poster = poster
         self._outbox = outbox
         self._ledger = ledger
         self._policy = policy
-        self._find = find
-        self._undoable = undoable
-        self._waits_for = waits_for
-        self._spot_of = spot_of
-        self._words = words
+        self._book = book
+        self._notices = notices
+        self._actions = actions
+        self.words = PlanWords(actions)
         self._shown: OrderedDict[str, str] = OrderedDict()  # the last wording of each card, the last shown last
         self._as_of: dict[str, datetime] = {}
         self._heads: dict[str, str] = {}
@@ -123,7 +121,7 @@ class SlackSurface:
         found = []
         for incident_id in await self._ledger.together(name):
             with contextlib.suppress(UnknownIncident):
-                found.append(await self._find(incident_id))
+                found.append(await self._book.find(incident_id))
         return newest(found)
 
     async def place(self, name: str) -> Place | None:
@@ -159,14 +157,14 @@ class SlackSurface:
     async def _telling(self, name: str, group: Sequence[Incident]) -> ViewContext:
         if name not in self._heads and _ended(group):
             self._heads[name] = (await self._ledger.head(HOUSE)).hash[:HEAD]
-        waits = {one.id: self._waits_for(one.id) for one in group if _may_be_held_up(one)}
+        waits = {one.id: self._notices.waits_for(one.id) for one in group if _may_be_held_up(one)}
         return ViewContext(
             self._policy,
-            self._words,
+            self.words,
             self._heads.get(name, ""),
             self._of(group, self._checking),
             waits,
-            frozenset(one.id for one in group if one.ended and self._undoable(one)),
+            frozenset(one.id for one in group if one.ended and undoable(one, self._actions)),
         )
 
     @staticmethod
@@ -175,7 +173,7 @@ class SlackSurface:
 
     async def _reply(self, name: str, spot: Spot, group: Sequence[Incident]) -> None:
         for incident in group:
-            for reply in replies(incident, self._words):
+            for reply in replies(incident, self.words):
                 if await self._outbox.place(name, reply.part) is None:
                     await self._poster.owe(name, reply.part, spot, reply.message, under=CARD)
 
@@ -186,16 +184,12 @@ class SlackSurface:
         first = group[0]
         if first.undoes:
             try:
-                undone = await self._find(first.undoes)
+                undone = await self._book.find(first.undoes)
             except UnknownIncident:
                 return None
             beside = await self._spot((undone,))
             return Spot(beside.channel) if beside is not None else None
-        if first.alert.kind is SourceKind.SLACK:
-            channel, _, rest = first.alert.id.partition("/")
-            thread = rest.partition("/")[0]
-            return Spot(channel, "" if thread == "-" else thread) if rest else None
-        spot = self._spot_of(first)
+        spot = spot_of(first)
         if spot is None and (place := await self.place(group_of(first))) is not None:
             spot = Spot(place.channel)
         return spot

@@ -8,7 +8,7 @@ from bot.domain.events import Cancelled, Declined, Escalated, Resolved
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.response.proposal import ACTING_IS_OFF
+from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import SAID, PlanView
 from bot.surfaces.view.sentence import Group, Instant, Person, Piece, Sentence, led_by_person, stopped

@@ -11,7 +11,7 @@ from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
-from bot.response.proposal import ACTING_IS_OFF
+from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.view.choices import Choice, choices_of, is_undecided
 from bot.surfaces.view.context import Underway, ViewContext
 from bot.surfaces.view.headline import REOPENED, RESOLVED, diagnosis, headline, is_over_at_source, lead, led

@@ -13,10 +13,10 @@ import pytest
 from bot.app.pagerduty import OUTBOX_LEASE, PagerDutyParts, pagerduty_access, pagerduty_parts
 from bot.demo.pagerduty.server import PagerDuty
 from bot.domain.errors import SettingsError
-from bot.ledger import PAGERDUTY, AwaitedLedger, AwaitedOutbox, Database, Ledger, Outbox
-from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
+from bot.ledger import PAGERDUTY, Database, Ledger, Outbox, on_threads
 from bot.ledger.cases import Cases
 from bot.ledger.inbox import Inbox
+from bot.response.record import unheard
 from bot.settings import Settings
 from tests.pagerduty import QUICK, account
 from tests.pages import of_page
@@ -44,16 +44,16 @@ async def tell(name: str, says: str) -> None:
 @asynccontextmanager
 async def parts(pagerduty: PagerDuty, folder: Path, toml: str = "") -> AsyncIterator[tuple[PagerDutyParts, Inbox]]:
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
-        outbox = AwaitedOutbox(Outbox(database, OUTBOX_LEASE, parts=PAGERDUTY, at_once=1), threads)
+        outbox = on_threads(Outbox(database, OUTBOX_LEASE, parts=PAGERDUTY, at_once=1), threads)
         inbox = Inbox(database, "one")
         made = pagerduty_parts(
             settings(folder, toml, **environment(pagerduty)),
             outbox,
-            AwaitedLedger(Ledger(database), threads),
+            on_threads(Ledger(database), threads),
             lambda *_, **__: None,
             tell,
-            inbox=AwaitedInbox(inbox, threads),
-            cases=AwaitedCases(Cases(database), threads),
+            inbox=on_threads(inbox, threads),
+            cases=on_threads(Cases(database), threads),
             patience=QUICK,
         )
         assert made is not None
@@ -111,7 +111,7 @@ async def test_account_without_custom_fields_is_asked_for_them_once(tmp_path: Pa
 
 def test_without_a_token_there_is_no_pagerduty(tmp_path: Path) -> None:
     nobody: Any = None
-    assert pagerduty_parts(settings(tmp_path), nobody, nobody, print, tell) is None
+    assert pagerduty_parts(settings(tmp_path), nobody, nobody, unheard, tell) is None
 
 
 @pytest.mark.parametrize("name", ["PAGERDUTY_API_URL", "PAGERDUTY_EVENTS_URL"])

@@ -10,18 +10,19 @@ from typing import Any
 import pytest
 
 from bot.app.policing import note_policy
+from bot.domain.contracts import ActingLedger
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE, BrakePulled, PolicyChanged
-from bot.ledger import AwaitedLedger, Database, Ledger
+from bot.ledger import Database, Ledger, on_threads
 from bot.response.policy import Policy
 
 UNITS = frozenset({"ecs.service"})
 
 
 @pytest.fixture
-def ledger(tmp_path: Path) -> Iterator[AwaitedLedger]:
+def ledger(tmp_path: Path) -> Iterator[ActingLedger]:
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
-        yield AwaitedLedger(Ledger(database), threads)
+        yield on_threads(Ledger(database), threads)
 
 
 @pytest.mark.parametrize(
@@ -35,7 +36,7 @@ def ledger(tmp_path: Path) -> Iterator[AwaitedLedger]:
     ],
 )
 async def test_start_says_whether_anybody_may_approve(
-    ledger: AwaitedLedger, policy: Policy, event: str, says: str
+    ledger: ActingLedger, policy: Policy, event: str, says: str
 ) -> None:
     lines: list[tuple[str, dict[str, Any]]] = []
     await note_policy(policy, ledger, lambda event, **fields: lines.append((event, fields)))
@@ -43,7 +44,7 @@ async def test_start_says_whether_anybody_may_approve(
     assert says in str(lines[0][1])
 
 
-async def test_another_policy_than_before_is_put_on_record_once(ledger: AwaitedLedger) -> None:
+async def test_another_policy_than_before_is_put_on_record_once(ledger: ActingLedger) -> None:
     first, second = Policy(), Policy(acting=True, approvers=frozenset({"U1"}), units=UNITS)
     for policy in (first, first, second, second, first):
         await note_policy(policy, ledger, lambda *_, **__: None)

@@ -29,12 +29,11 @@ def runner(world: World) -> Callable[..., Runner]:
             advance=lambda incident: made.advance(incident),
             ledger=world,  # type: ignore[arg-type]
             leases=leases,
-            together=world.together,
+            groups=world,
             surfaces=(made,),
             log=lambda event, **fields: made.logged.append({"event": event, **fields}),
             clock=world.clock,
             sleep=sleep,
-            claimed=made.resume,
         )
         made.__init__(engine, world)  # type: ignore[misc]
         return made

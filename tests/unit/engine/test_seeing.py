@@ -24,7 +24,7 @@ def runner(world: World) -> Callable[..., Runner]:
             advance=lambda incident: made.advance(incident),
             ledger=world,  # type: ignore[arg-type]
             leases=HandedLeases(world, me),
-            together=world.together,
+            groups=world,
             surfaces=(made,),
             log=lambda event, **fields: made.logged.append({"event": event, **fields}),
             clock=world.clock,

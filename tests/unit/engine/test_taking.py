@@ -35,7 +35,7 @@ async def test_decision_that_another_runner_took_with_it_is_not_begun_here_as_we
         return FOREVER
 
     leases = HandedLeases(world, "a")
-    engine = Engine(advance, world, leases, world.together, (), _unheard, world.clock, never)  # type: ignore[arg-type]
+    engine = Engine(advance, world, leases, world, (), _unheard, world.clock, never)  # type: ignore[arg-type]
     await engine.tick()
     await settled()
     world.leases["one"] = "b"
@@ -63,7 +63,7 @@ async def test_click_that_comes_while_the_leases_are_read_is_not_taken_for_a_los
     def log(event: str, **_: object) -> None:
         logged.append(event)
 
-    engine = Engine(advance, world, leases, world.together, (), log, world.clock, never)  # type: ignore[arg-type]
+    engine = Engine(advance, world, leases, world, (), log, world.clock, never)  # type: ignore[arg-type]
     await engine.tick()
     leases.answers.clear()
     world.seconds += CLAIM_EVERY
@@ -89,7 +89,7 @@ async def test_what_was_being_done_when_another_took_it_is_not_gone_on_with() ->
         return Again(timedelta(seconds=1))
 
     leases = HandedLeases(world, "a")
-    engine = Engine(advance, world, leases, world.together, (), _unheard, world.clock, never)  # type: ignore[arg-type]
+    engine = Engine(advance, world, leases, world, (), _unheard, world.clock, never)  # type: ignore[arg-type]
     await engine.tick()
     await settled()
     world.leases["one"] = "b"

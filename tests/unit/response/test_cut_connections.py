@@ -78,8 +78,8 @@ def ended(stage: Stage, cut: Cut) -> tuple[Incident, CutWire]:
     stage.ledger.append("one", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
     wire, world = CutWire(stage.wire, cut), stage.world
     reach = Reach(wire, ACTIONS)
-    stepping = Stepping(stage.policy, stage.recorder, reach, stage.find, world.clock, world.sleep, "r")
-    remediation = Remediation(stage.book, stepping, stage.find, stage.diagnose)
+    stepping = Stepping(stage.policy, stage.recorder, reach, stage, world.clock, world.sleep, "r")
+    remediation = Remediation(stage.book, stepping, stage, stage.diagnose)
     for _ in range(2000):
         again = do(stage, remediation.advance("one"))
         if again is None:

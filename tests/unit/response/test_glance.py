@@ -21,10 +21,11 @@ from bot.domain.plan import Step
 from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Probe, Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.response.diagnosis.triage import Triage
 from bot.response.glance import Glance, deciding
 from bot.response.reach import Reach, Seen
 from bot.response.second_look import Drifted, SecondLook
-from bot.response.triage import Triage
+from tests.directories import Always, Shelf
 from tests.incidents import BEGAN_AT, BOOT, NODE, OPENING, PLAN, TRIAGED, VERDICT, entries
 
 HERE = Node(NODE, "10.0.0.7", 22)
@@ -84,7 +85,7 @@ def looking(*triages: Asked, playbook: Playbook | None = None) -> SecondLook:
     async def never(node: Node, name: str) -> Verdict:
         raise AssertionError("it is read by the glance")
 
-    return SecondLook(reach, lambda name: HERE, never, Glance(reach, cast("list[Triage]", triages), lambda name: found))
+    return SecondLook(reach, Always(HERE), never, Glance(reach, cast("list[Triage]", triages), Shelf(found)))
 
 
 async def test_second_that_shows_the_same_is_enough() -> None:

@@ -143,8 +143,8 @@ def test_pages_that_the_bot_raised_itself_start_nothing(intake: Stage) -> None:
             return None
 
         intake.intake = Intake(
-            intake.inbox, intake.cases, intake.book, Rules(Routes.of({}, "node-health")), lambda: NODES, intake.see,
-            intake.clock, lambda event, **fields: None, signals_of=ours,
+            intake.inbox, intake.cases, intake.book, Rules(Routes.of({}, "node-health")), NODES, intake,
+            asyncio.Event(), intake.clock, lambda event, **fields: None, signals_of=ours,
         )  # fmt: skip
         await intake.page("E1")
         assert (await intake.incidents(), await intake.inbox.waiting()) == ([], 0)
@@ -154,16 +154,16 @@ def test_pages_that_the_bot_raised_itself_start_nothing(intake: Stage) -> None:
 
 def test_delivery_that_was_half_done_is_done_once(intake: Stage) -> None:
     async def story() -> None:
-        async def broken(group: str) -> None:
+        def broken(group: str, /) -> None:
             raise RuntimeError("killed here")
 
         intake.brakes = replace(intake.brakes, storm_alerts=99)
         intake.intake = intake.build()
-        intake.see, kept = broken, intake.see  # type: ignore[method-assign]
+        intake.changed, kept = broken, intake.changed  # type: ignore[method-assign]
         intake.intake = intake.build()
         await intake.page("E1")
         assert await intake.inbox.waiting() == 1
-        intake.see = kept  # type: ignore[method-assign]
+        intake.changed = kept  # type: ignore[method-assign]
         intake.intake = intake.build()
         intake.now += MINUTE
         await asyncio.to_thread(intake.leases.beat)

@@ -16,7 +16,7 @@ from bot.domain.errors import Refused
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.ledger import AwaitedLedger
+from bot.ledger import on_threads
 from bot.response.glance import Glance, Look
 from bot.response.reach import Seen
 from bot.response.record import Record
@@ -47,7 +47,7 @@ async def responders(stage: Stage, count: int) -> AsyncIterator[tuple[list[Respo
     stage.propose("many", "n1")
     counted = Counted(stage)
     with ThreadPoolExecutor(1) as threads:
-        ledger = AwaitedLedger(stage.ledger, threads)
+        ledger = on_threads(stage.ledger, threads)
         made = [
             replace(stage.responder(), book=Record(ledger), ledger=ledger, glance=cast("Glance", counted))
             for _ in range(count)

@@ -10,10 +10,11 @@ import pytest
 
 from bot.domain.alert import Alert, SourceKind
 from bot.domain.claim import Claim
-from bot.domain.errors import InventoryError, Refused
+from bot.domain.errors import Refused
 from bot.domain.events import AlertReceived, Approved, Cancelled, Escalated, Expired, StepStarted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
+from tests.directories import Nowhere
 from tests.scheduled_stage import POLICY, Stage
 from tests.unit.response.wishing import ANN, ASKER, BOB, approve, do, incident, refusals, run
 
@@ -121,11 +122,7 @@ def test_unit_that_is_a_protected_one_by_another_name_is_not_stopped(stage: Stag
 def test_program_that_does_not_know_the_node_leaves_a_step_to_the_one_at_work(stage: Stage) -> None:
     approve(stage)
     at_work, other = stage.remediation(), stage.remediation()
-
-    def unknown(name: str) -> Node:
-        raise InventoryError(f"No node is called {name}.")
-
-    other.find = unknown
+    other.nodes = Nowhere()
     assert do(stage, at_work.advance("one")) is not None
     again = do(stage, other.advance("one"))
     assert again is not None, incident(stage).ending
@@ -139,11 +136,7 @@ def test_node_that_nobody_knows_any_more_is_handed_over_in_the_end(stage: Stage)
     approve(stage)
     do(stage, stage.remediation().advance("one"))
     left = stage.remediation()
-
-    def unknown(name: str) -> Node:
-        raise InventoryError(f"No node is called {name}.")
-
-    left.find = unknown
+    left.nodes = Nowhere()
     while (again := do(stage, left.advance("one"))) is not None:
         assert again.after > timedelta(0)
         stage.world.now += again.after

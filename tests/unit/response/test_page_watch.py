@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -15,8 +16,7 @@ from bot.demo.pagerduty.server import PagerDuty
 from bot.domain.alarm import Delivery, Happening
 from bot.domain.alarm_contracts import Brakes
 from bot.domain.errors import PagerDutyUnavailable
-from bot.ledger import Database
-from bot.ledger.awaited_alarms import AwaitedCases, AwaitedInbox
+from bot.ledger import Database, on_threads
 from bot.ledger.cases import Cases
 from bot.ledger.inbox import Inbox
 from bot.response.page_watch import PageWatch
@@ -71,12 +71,12 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
             inbox, cases = Inbox(database, "one", time=clock), Cases(database, time=clock)
             watch = PageWatch(
                 asking,
-                AwaitedInbox(inbox, threads),
-                AwaitedCases(cases, threads),
+                on_threads(inbox, threads),
+                on_threads(cases, threads),
                 alarm_of_page,
                 clock,
                 lambda *_, **__: None,
-                lambda: None,
+                asyncio.Event(),
             )
             yield Bench(pagerduty, watch, inbox, cases, clock)
 

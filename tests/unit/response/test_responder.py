@@ -20,8 +20,8 @@ from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot
 from bot.domain.readings.host import HostReading
 from bot.domain.verdict import Confidence, Status, Verdict
+from bot.response.diagnosis.proposal import Proposer
 from bot.response.policy import Policy
-from bot.response.proposal import Proposer
 from bot.response.reach import Reach
 from tests.scheduled_stage import PLAYBOOK, POLICY, Stage
 from tests.unit.response.conftest import Quiet
@@ -142,8 +142,8 @@ def offered(stage: Stage, policy: Policy = POLICY, **more: Any) -> Any:
     verdict: Verdict = replace(
         stage.verdict("n1"), snapshot=Snapshot("n1", world.now, timedelta(seconds=5), {"host": host}), **more
     )
-    proposer = Proposer(policy, Reach(stage.wire, ACTIONS), stage.recorder)
-    return world.do(proposer.event(verdict, stage.find("n1"), PLAYBOOK))
+    proposer = Proposer(policy, Reach(stage.wire, ACTIONS), stage.recorder, stage)
+    return world.do(proposer.event(verdict, PLAYBOOK))
 
 
 def test_proposal_binds_machine_boot_host_key_and_rules(stage: Stage) -> None:

@@ -13,11 +13,12 @@ from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.approval import Approval
 from bot.domain.errors import Refused
 from bot.domain.events import AlertReceived, PlanProposed, PlanWithheld, Triaged
+from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.probe import Snapshot
 from bot.domain.readings.host import HostReading
+from bot.response.diagnosis.proposal import Proposer
 from bot.response.policy import Policy
-from bot.response.proposal import Proposer
 from bot.response.reach import Reach
 from tests.scheduled_parts import CountingNode
 from tests.scheduled_stage import PLAYBOOK, POLICY, Stage
@@ -40,8 +41,8 @@ def offered(stage: Stage, policy: Policy, opened: dict[str, Alert], group: str =
     snapshot = Snapshot(first, stage.world.now, timedelta(seconds=5), {"host": host})
     verdict = replace(stage.verdict(first), snapshot=snapshot)
     stage.ledger.append(f"of-{first}", 1, Triaged(replace(verdict, snapshot=None), PLAYBOOK.name, 1), BOT)
-    proposer = Proposer(policy, Reach(stage.wire, ACTIONS), stage.recorder)
-    event = do(stage, proposer.event(verdict, stage.find(first), PLAYBOOK, f"of-{first}"))
+    proposer = Proposer(policy, Reach(stage.wire, ACTIONS), stage.recorder, stage)
+    event = do(stage, proposer.event(verdict, PLAYBOOK, fold(stage.ledger.read(f"of-{first}"))))
     stage.ledger.append(f"of-{first}", 2, event, BOT)
     return event
 

@@ -13,7 +13,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
 from bot.domain.readings.host import HostReading
 from bot.library.remedies import remedy_fault
-from bot.response.planning import with_plan
+from bot.response.diagnosis.planning import with_plan
 from tests.incidents import BEGAN_AT, BOOT, NODE, VERDICT
 
 HOST = HostReading("5.4.0", BOOT, timedelta(days=9))

@@ -18,7 +18,7 @@ from bot.domain.events import (
     StepFailed,
 )
 from bot.domain.transitions import State
-from bot.response.proposal import ACTING_IS_OFF
+from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import FIRST_WORDS, escaped
 from bot.surfaces.slack.thread import replies

@@ -14,9 +14,9 @@ from bot.domain.fold import after, fold
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.transitions import State
 from bot.response.policy import Policy
-from bot.surfaces.slack.alarms import spot_of
 from bot.surfaces.slack.card import acting_card, alarm_card
 from bot.surfaces.slack.message import ALL_BLOCKS, BLOCKS, TEXT, length
+from bot.surfaces.slack.spots import spot_of
 from bot.surfaces.slack.storm_board import storm_card
 from bot.surfaces.view.context import Underway, ViewContext
 from tests.incidents import BEGAN_AT, HEALTHY, NODE, entries, entry
@@ -89,12 +89,12 @@ def test_storm_is_grouped_by_cause_and_label() -> None:
     lines += [line(20, None), line(21, None, State.OPENED), line(22, "io-stall")]
     storm = Storm("storm-1", True, 14, tuple(lines))
     labels = {f"node-{number}": {"rack": f"r{number % 2}", "hostname": f"h{number}"} for number in range(30)}
-    card = storm_card(storm, "Nothing is offered.", lambda node: labels[node])
+    card = storm_card(storm, "Nothing is offered.", labels)
     assert card.text.startswith(
         "Alert storm: 14 alerts on 12 nodes. leaked-memory-cgroups (9): rack=r0 5, rack=r1 4 — "
     )
     assert "and 3 more; io-stall (1): rack=r0 1 — node-22; no cause found (1)" in card.text
     assert card.text.endswith("still being read (1): rack=r1 1 — node-21. Nothing is offered.")
     assert "hostname" not in card.text
-    past = storm_card(replace(storm, is_on=False), "", lambda node: {})
+    past = storm_card(replace(storm, is_on=False), "", {})
     assert past.text.startswith("Alert storm: 14 alerts on 12 nodes, over")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from bot.domain.post import Place
-from bot.ledger import AwaitedOutbox, Database, Outbox
+from bot.ledger import Database, Outbox, on_threads
 from bot.surfaces.slack.calls import Calls, Stands
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.pace import SUMMARY
@@ -41,7 +41,7 @@ async def posted(folder: Path, spot: Spot, apart: float) -> list[float]:
         posters = [
             Poster(
                 cast(Calls, slack),
-                AwaitedOutbox(Outbox(database), threads),
+                on_threads(Outbox(database), threads),
                 timing,
                 lambda: datetime.now(UTC),
                 lambda *_, **__: None,

@@ -14,8 +14,8 @@ from bot.domain.events import Escalated, IncidentEvent, PlanWithheld, QuestionAs
 from bot.domain.incident import Incident
 from bot.domain.plan import Plan, Step
 from bot.domain.transitions import State
+from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.response.policy import Policy
-from bot.response.proposal import ACTING_IS_OFF
 from bot.surfaces.document import node_document
 from bot.surfaces.incidents import incident_document, incident_text
 from bot.surfaces.pagerduty_note import note_text

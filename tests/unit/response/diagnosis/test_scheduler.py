@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
 import pytest
 
-from bot.domain.contracts import Listener, Progress, ReadingStarted
+from bot.domain.contracts import Listener, Progress, ReadingStarted, ReadingWaits
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Status, Verdict
-from bot.response.checks import CheckDesk
+from bot.response.diagnosis.scheduler import CheckScheduler
 from tests.unit.surfaces.verdicts import FOUNDING
 
 PLAYBOOK: Any = type("Health", (), {"name": "node-health"})()  # only its name is asked for
@@ -42,12 +41,10 @@ class Desk:
     def __init__(self, at_once: int = 2, each: int = 1) -> None:
         self.nodes = Nodes()
         self.log: list[str] = []
-        self.desk = CheckDesk(self.nodes.read, lambda event, **_: self.log.append(event), at_once, each)
+        self.desk = CheckScheduler(self.nodes.read, lambda event, **_: self.log.append(event), at_once, each)
 
-    def ask(
-        self, person: str, node: str, heard: Listener = lambda _: None, waiting: Callable[[str], None] = lambda _: None
-    ) -> asyncio.Task[Verdict | None]:
-        return asyncio.create_task(self.desk.ask(person, Node(node, "10.0.0.1"), PLAYBOOK, heard, waiting))
+    def ask(self, person: str, node: str, heard: Listener = lambda _: None) -> asyncio.Task[Verdict | None]:
+        return asyncio.create_task(self.desk.ask(person, Node(node, "10.0.0.1"), PLAYBOOK, heard))
 
 
 async def rest() -> None:
@@ -79,12 +76,12 @@ async def test_one_persons_many_do_not_hold_up_anothers_one(at: Desk) -> None:
 
 
 async def test_who_waits_is_told_why(at: Desk) -> None:
-    told: list[str] = []
-    tasks = [at.ask("alice", "a0"), at.ask("alice", "a1", waiting=told.append), at.ask("bob", "b0")]
+    heard: list[Progress] = []
+    tasks = [at.ask("alice", "a0"), at.ask("alice", "a1", heard=heard.append), at.ask("bob", "b0")]
     await rest()
-    tasks.append(at.ask("carol", "c0", waiting=told.append))
+    tasks.append(at.ask("carol", "c0", heard=heard.append))
     await rest()
-    assert told == [
+    assert [event.because for event in heard if isinstance(event, ReadingWaits)] == [
         "1 of your nodes are being read, the most for one person",
         "2 nodes are being read, the most at once",
     ]

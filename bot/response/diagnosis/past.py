@@ -12,7 +12,7 @@ from bot.domain.past import PAST, Past
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Unread
 from bot.domain.verdict import Evidence, Verdict
-from bot.response.checks import Diagnose
+from bot.response.diagnosis.scheduler import Diagnose
 
 FIRST_TOLD = 4  # lines of the node's own before the first of the past, so that a card of five lines has one of it
 

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from bot.domain.contracts import ActingLedger
-from bot.domain.errors import CannotDrain, CannotRead, LedgerError, ProtectedUnit, UnknownCluster, Unreachable
+from bot.domain.contracts import ActingLedger, NodeDirectory
+from bot.domain.errors import (
+    CannotDrain,
+    CannotRead,
+    InventoryError,
+    LedgerError,
+    ProtectedUnit,
+    UnknownCluster,
+    Unreachable,
+)
 from bot.domain.events import Escalated, PlanProposed, PlanWithheld
-from bot.domain.fold import fold
+from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.plan import Plan
 from bot.domain.playbook import Playbook
@@ -28,22 +36,26 @@ ACTING_IS_OFF = "This bot shows what would help and does not act."
 class Proposer:
     """Decides what becomes of a plan; it looks at the node and changes nothing there."""
 
-    def __init__(self, policy: Policy, reach: Reach, ledger: ActingLedger, user: str = "") -> None:
+    def __init__(
+        self, policy: Policy, reach: Reach, ledger: ActingLedger, nodes: NodeDirectory, user: str = ""
+    ) -> None:
         """`user` is the login that would act, for the sudoers lines that it lacks."""
         self._policy = policy
         self._reach = reach
         self._ledger = ledger
+        self._nodes = nodes
         self._user = user
 
     async def event(
-        self, verdict: Verdict, node: Node | None, playbook: Playbook, incident: str = ""
+        self, verdict: Verdict, playbook: Playbook, incident: Incident | None = None
     ) -> PlanProposed | PlanWithheld | Escalated | None:
-        """Return what follows the verdict on record in an incident; None where it has no plan."""
+        """Return what follows the verdict in an incident; None where it has no plan."""
         plan = verdict.plan
         if plan is None:
             return None
         if not self._policy.acting:
             return PlanWithheld(ACTING_IS_OFF)
+        node = self._found(verdict.node)
         if why := self._why_not(verdict, plan, node):
             return PlanWithheld(why)
         try:
@@ -62,13 +74,18 @@ class Proposer:
         found = await self._seen(verdict, plan, node, playbook)
         return replace(found, approvals_needed=needed) if isinstance(found, PlanProposed) else found
 
-    async def _approvals_needed(self, incident_id: str) -> int:
-        entries = await self._ledger.read(incident_id) if incident_id else ()
-        if not entries:
+    async def _approvals_needed(self, incident: Incident | None) -> int:
+        if incident is None:
             return self._policy.approvals_needed(1, strange=False)
-        incident = fold(entries)
-        alike = [one for one in await self._ledger.incidents() if incident.group and one.group == incident.group]
-        return self._policy.approvals_needed(len({one.node for one in alike}), is_strange(incident))
+        lines = await self._ledger.incidents()
+        nodes = {line.node for line in lines if incident.group and line.group == incident.group}
+        return self._policy.approvals_needed(len(nodes), is_strange(incident))
+
+    def _found(self, name: str) -> Node | None:
+        try:
+            return self._nodes.find(name)
+        except InventoryError:
+            return None
 
     def _why_not(self, verdict: Verdict, plan: Plan, node: Node | None) -> str:
         if not self._policy.names_anybody:

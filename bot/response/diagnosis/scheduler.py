@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
-from bot.domain.contracts import Listener, Progress
+from bot.domain.contracts import Listener, Log, Progress, ReadingWaits
 from bot.domain.errors import ZombieError
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status, Verdict
+from bot.response.diagnosis.triage import without_secrets
 
 Diagnose = Callable[[Node, Playbook, Listener], Awaitable[Verdict]]
 
@@ -38,13 +39,13 @@ class _Reading:
             listener(event)
 
 
-class CheckDesk:
+class CheckScheduler:
     """Runs diagnoses, at most `at_once` in all and `each_at_once` for one person; the rest wait their turn.
 
     Shape: a reading that several share counts for the first of them who had room for it.
     """
 
-    def __init__(self, diagnose: Diagnose, log: Callable[..., None], at_once: int = 20, each_at_once: int = 10) -> None:
+    def __init__(self, diagnose: Diagnose, log: Log, at_once: int = 20, each_at_once: int = 10) -> None:
         self._diagnose = diagnose
         self._log = log
         self._at_once = at_once
@@ -58,10 +59,8 @@ class CheckDesk:
         """How many nodes are being read now."""
         return self._by_person.total()
 
-    async def ask(
-        self, person: str, node: Node, playbook: Playbook, heard: Listener, waiting: Callable[[str], None]
-    ) -> Verdict | None:
-        """Diagnose a node, or listen to whoever reads it already; `waiting` is told why it cannot begin yet.
+    async def ask(self, person: str, node: Node, playbook: Playbook, heard: Listener) -> Verdict | None:
+        """Diagnose a node, or listen to whoever reads it already; `heard` is told why it cannot begin yet.
 
         Returns None when the bot stops before the reading began: whoever comes after it owes the verdict.
         """
@@ -78,7 +77,7 @@ class CheckDesk:
         reading.persons.append(person)
         self._begin_what_may()
         if reading.task is None:
-            waiting(self._why_not(person))
+            heard(ReadingWaits(node.name, self._why_not(person)))
         return await asyncio.shield(reading.verdict)
 
     def close(self) -> None:
@@ -101,14 +100,24 @@ class CheckDesk:
             if self.running >= self._at_once:
                 return
             if reading.task is None:
-                person = next((one for one in reading.persons if self._by_person[one] < self._each_at_once), None)
+                person = next((asker for asker in reading.persons if self._has_room(asker)), None)
                 if person is not None:
                     self._by_person[person] += 1
                     reading.task = asyncio.create_task(self._read(reading, person), name=f"check {reading.node.name}")
 
+    def _has_room(self, person: str) -> bool:
+        return self._by_person[person] < self._each_at_once
+
     async def _read(self, reading: _Reading, person: str) -> None:
         try:
-            verdict = await self._diagnose(reading.node, reading.playbook, reading.heard)
+            verdict = without_secrets(await self._diagnose(reading.node, reading.playbook, reading.heard))
+            self._log(
+                "checked",
+                node=reading.node.name,
+                status=verdict.status.value,
+                cause=verdict.cause or "",
+                took_seconds=round(verdict.took.total_seconds(), 3),
+            )
         except ZombieError as no:
             self._log("diagnosis_failed", node=reading.node.name, error=str(no))
             verdict = not_judged(reading.node.name, no.sentence, no.try_next)

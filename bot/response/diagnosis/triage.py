@@ -16,12 +16,14 @@ from bot.domain.command import Completed, Outputs
 from bot.domain.conclude import conclude
 from bot.domain.contracts import Clock, Concluded, Listener, ProbeAnswered, ReadingStarted, Transport
 from bot.domain.errors import Unreachable
+from bot.domain.json_form import plain, read
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
+from bot.domain.redaction import redacted
 from bot.domain.verdict import Status, Verdict
+from bot.response.diagnosis.planning import with_plan
 from bot.response.draining import Draining
-from bot.response.planning import with_plan
 
 
 def _nobody(_: object) -> None:
@@ -41,19 +43,18 @@ class Triage:
     clock: Clock
     sampling: Sampling = field(default_factory=Sampling)
     deadline: timedelta = timedelta(seconds=20)
-    heard: Listener = _nobody
     thinking: asyncio.Lock = field(default_factory=asyncio.Lock)
     draining: Draining = field(default_factory=Draining)
 
-    async def diagnose(self, node: Node, playbook: Playbook) -> Verdict:
-        """Read the node and return its verdict; a node nobody could talk to is a verdict too.
+    async def diagnose(self, node: Node, playbook: Playbook, heard: Listener = _nobody) -> Verdict:
+        """Read the node and return its verdict, telling whoever listens; a node nobody could talk to is a verdict too.
 
         Raises: MissingFile when a key or known_hosts file is missing: that is the reader's fault, not the node's.
         """
         taken_at = self.clock()
-        self.heard(ReadingStarted(node.name, tuple(probe.name for probe in playbook.probes), self.sampling.window))
+        heard(ReadingStarted(node.name, tuple(probe.name for probe in playbook.probes), self.sampling.window))
         try:
-            readings = await self._readings(node, playbook)
+            readings = await self._readings(node, playbook, heard)
         except Unreachable as no:
             verdict = self._unreachable(node, no)
         else:
@@ -61,7 +62,7 @@ class Triage:
             async with self._in_turn():
                 verdict = with_plan(conclude(snapshot, playbook), playbook, self.actions, node, self.draining)
         verdict = replace(verdict, took=self._since(taken_at))
-        self.heard(Concluded(verdict))
+        heard(Concluded(verdict))
         return verdict
 
     async def runs(self, node: Node, playbook: Playbook) -> tuple[Completed, ...]:
@@ -72,7 +73,7 @@ class Triage:
     def _batch(self, playbook: Playbook) -> Batch:
         return Batch.of([(p.name, command) for p in playbook.probes for command in p.commands], self.sampling)
 
-    async def _readings(self, node: Node, playbook: Playbook) -> dict[str, Any]:
+    async def _readings(self, node: Node, playbook: Playbook, heard: Listener) -> dict[str, Any]:
         batch = self._batch(playbook)
         waiting = Counter(question.probe for question in batch.questions)
         runs: dict[str, list[Completed]] = {probe.name: [] for probe in playbook.probes}
@@ -86,13 +87,13 @@ class Triage:
                     waiting[run.probe] -= 1
                     if not waiting[run.probe]:
                         async with self._in_turn():
-                            answered[run.probe] = self._answer(node, probes[run.probe], runs[run.probe])
+                            answered[run.probe] = self._answer(node, probes[run.probe], runs[run.probe], heard)
         except Unreachable:
             if not any(runs.values()):
                 raise
             # It did answer, and then the connection broke: what came is read, the rest is unread.
         return {
-            probe.name: answered.get(probe.name) or self._answer(node, probe, runs[probe.name])
+            probe.name: answered.get(probe.name) or self._answer(node, probe, runs[probe.name], heard)
             for probe in playbook.probes
         }
 
@@ -102,9 +103,9 @@ class Triage:
             yield
             await asyncio.sleep(0)  # still held: nobody else thinks before the loop has gone round
 
-    def _answer(self, node: Node, probe: Probe, runs: list[Completed]) -> Any:
+    def _answer(self, node: Node, probe: Probe, runs: list[Completed], heard: Listener) -> Any:
         reading = probe.read(Outputs(*runs))
-        self.heard(ProbeAnswered(node.name, probe.name, reading if isinstance(reading, Unread) else None))
+        heard(ProbeAnswered(node.name, probe.name, reading if isinstance(reading, Unread) else None))
         return reading
 
     def _unreachable(self, node: Node, no: Unreachable) -> Verdict:
@@ -119,3 +120,9 @@ class Triage:
 
     def _since(self, start: datetime) -> timedelta:
         return self.clock() - start
+
+
+def without_secrets(verdict: Verdict) -> Verdict:
+    """Return the verdict as it may be shown anywhere: what the record takes out is taken out here too."""
+    shown: Verdict = read(Verdict, redacted(plain(verdict)))
+    return replace(shown, node=verdict.node, snapshot=verdict.snapshot)  # the name is the inventory's, not the node's

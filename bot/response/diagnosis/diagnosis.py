@@ -1,0 +1,214 @@
+"""From an opened incident to its verdict on record: the engine's step for incidents of every source.
+
+A reading waits in the scheduler, and in none of the engine's slots: `advance` begins it and returns. What is under way
+here is known by the incident's id; a bot that stops leaves the rest opened, and whoever has the lease next reads it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from weakref import WeakValueDictionary
+
+from bot.domain.alert import SourceKind
+from bot.domain.contracts import (
+    Again,
+    Listener,
+    Log,
+    NodeDirectory,
+    ProbeAnswered,
+    Progress,
+    ReadingStarted,
+    ReadingWaits,
+    Sleep,
+)
+from bot.domain.errors import InventoryError, LedgerError, LedgerUnavailable, PlaybookError
+from bot.domain.incident import Incident, newest
+from bot.domain.playbook import Playbook, Playbooks
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.domain.verdict import Verdict
+from bot.response.diagnosis.progress import Follower, Underway
+from bot.response.diagnosis.recorder import VerdictRecorder
+from bot.response.diagnosis.scheduler import CheckScheduler, not_judged
+from bot.response.record import Record
+
+IN_STORMS = "storms"  # their readings share one person's allowance, so that people's own go on
+FIRST_PAUSE, LONGEST_PAUSE = 1.0, 30.0  # seconds between two tries to write a verdict down
+LOOK_AGAIN = Again(timedelta(minutes=1))  # whether a reading that was begun here is still under way
+GONE = "It left the inventory before it could be read."
+
+
+@dataclass(slots=True)
+class _Job:
+    """One incident's diagnosis; `task` is None until its followers know of it."""
+
+    underway: Underway
+    task: asyncio.Task[None] | None = None
+
+
+def is_to_be_read(incident: Incident) -> bool:
+    """True for an incident whose node has to be read by whoever sees to it: a terminal reads its own."""
+    asked_here = incident.alert.kind is not SourceKind.TERMINAL and not incident.undoes
+    return incident.state is State.OPENED and bool(incident.node) and asked_here
+
+
+class Diagnosis:
+    """Reads nodes of opened incidents, tells its followers, and has the verdicts put on record."""
+
+    def __init__(
+        self,
+        scheduler: CheckScheduler,
+        book: Record,
+        recorder: VerdictRecorder,
+        nodes: NodeDirectory,
+        playbooks: Playbooks,
+        log: Log,
+        followers: Sequence[Follower] = (),
+        sleep: Sleep = asyncio.sleep,
+    ) -> None:
+        self._scheduler = scheduler
+        self._book = book
+        self._recorder = recorder
+        self._nodes = nodes
+        self._playbooks = playbooks
+        self._log = log
+        self._followers = followers
+        self._sleep = sleep
+        self._jobs: dict[str, _Job] = {}
+        self._groups: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._is_closed = False
+
+    def is_reading(self, incident_id: str) -> bool:
+        """True while an incident's diagnosis is under way here."""
+        return incident_id in self._jobs
+
+    async def advance(self, incident: Incident) -> Again:
+        """Begin to read the node of an opened incident, and the others of its group that wait for it.
+
+        Raises: LedgerError when the record cannot be asked.
+        """
+        card = incident.summary.card
+        async with self._groups.setdefault(card, asyncio.Lock()):
+            if incident.id not in self._jobs:
+                before = set(self._jobs)  # what ends while the group is read is no longer as it was read
+                group = newest(await self._book.together(card))
+                await self._begin(group, [member for member in group if member.id not in before])
+        return LOOK_AGAIN
+
+    async def begin(self, group: Sequence[Incident]) -> None:
+        """Begin to read the nodes of a group that was opened just now, also where that could not be put on record."""
+        await self._begin(group, group)
+
+    async def drain(self, seconds: float) -> None:
+        """Begin no further reading, wait for those under way, so long at most, and leave the rest to the next run."""
+        self._is_closed = True
+        self._scheduler.close()
+        tasks = {job.task for job in self._jobs.values() if job.task is not None}
+        late: set[asyncio.Task[None]] = set()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=seconds)
+        for task in late:
+            task.cancel()
+        await self._scheduler.abandon()
+        await asyncio.gather(*late, return_exceptions=True)
+
+    async def _begin(self, group: Sequence[Incident], owed: Sequence[Incident]) -> None:
+        begun = [member for member in owed if is_to_be_read(member) and member.id not in self._jobs]
+        if not begun or self._is_closed:
+            return
+        jobs = {member.id: _Job(Underway(member)) for member in begun}
+        self._jobs |= jobs  # before anything is waited for: nobody else begins them
+        try:
+            for follower in self._followers:
+                await follower.begun(group, begun)
+        except BaseException:
+            for incident_id in jobs:
+                del self._jobs[incident_id]
+            raise
+        for incident_id, job in jobs.items():
+            job.task = asyncio.create_task(self._see_through(job), name=f"diagnosis {incident_id}")
+            job.task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log("diagnosis_broke_off", task=task.get_name(), error=repr(error))
+
+    async def _see_through(self, job: _Job) -> None:
+        incident = job.underway.incident
+        try:
+            if not incident.seq:
+                with suppress(LedgerError):  # it is read all the same, and opened with its verdict
+                    await self._recorder.opened(incident)
+            playbook = self._chosen(incident)
+            verdict = await self._verdict(job, playbook)
+            if verdict is None:
+                return  # the bot is stopping, and owes it
+            try:
+                # Shown first: what the record lacks is read again after a restart.
+                for follower in self._followers:
+                    await follower.concluded(incident, verdict)
+            finally:
+                await self._put_on_record(incident, verdict, playbook)
+        finally:
+            del self._jobs[incident.id]
+            for follower in self._followers:
+                follower.ended(incident)
+
+    async def _verdict(self, job: _Job, playbook: Playbook) -> Verdict | None:
+        incident = job.underway.incident
+        try:
+            node = self._nodes.find(incident.node)
+        except InventoryError:
+            return not_judged(incident.node, GONE)
+        return await self._scheduler.ask(_person(incident), node, playbook, self._listener(job))
+
+    def _listener(self, job: _Job) -> Listener:
+        def heard(event: Progress) -> None:
+            before = job.underway
+            match event:
+                case ReadingWaits(because=because):
+                    job.underway = replace(before, waiting=because)
+                case ReadingStarted(probes=probes):
+                    job.underway = Underway(before.incident, asked=len(probes))
+                case ProbeAnswered():
+                    job.underway = replace(before, answered=before.answered + 1, waiting="")
+                case _:
+                    return
+            for follower in self._followers:
+                follower.moved(job.underway)
+
+        return heard
+
+    async def _put_on_record(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> None:
+        """Write the verdict down, however long the ledger cannot be asked: nobody else will."""
+        pause = FIRST_PAUSE
+        while True:
+            try:
+                await self._recorder.record(incident, verdict, playbook)
+                return
+            except LedgerUnavailable as error:
+                self._log("record_failed", incident=incident.id, error=one_line(str(error)), again_in_seconds=pause)
+            except LedgerError as error:
+                self._log("record_failed", incident=incident.id, error=one_line(str(error)))
+                return
+            await self._sleep(pause)
+            pause = min(LONGEST_PAUSE, pause * 2)
+
+    def _chosen(self, incident: Incident) -> Playbook:
+        """The incident's playbook, or the usual one where that is not there any more."""
+        try:
+            return self._playbooks.get(incident.playbook)
+        except PlaybookError as no:
+            self._log("playbook_gone", incident=incident.id, error=one_line(no.sentence))
+            return self._playbooks.get("")
+
+
+def _person(incident: Incident) -> str:
+    """Whose allowance a reading counts for: a person's own, an alert's, or that of all storms together."""
+    if incident.storm:
+        return IN_STORMS
+    return incident.alert.asked_by if incident.alert.kind is SourceKind.SLACK else f"alarm {incident.summary.card}"

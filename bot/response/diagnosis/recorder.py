@@ -1,0 +1,93 @@
+"""The verdict on an incident's node goes on record together with what becomes of its plan, whoever else writes.
+
+Both are appended in one transaction: nobody can die between them. Alerts may join or end while a node is read, so that
+its stream goes on meanwhile; then the incident is looked at again.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from bot.domain.alert import BOT
+from bot.domain.contracts import Ledger, Log
+from bot.domain.errors import Conflict, ImpossibleEvent
+from bot.domain.events import Cancelled, IncidentEvent, PlanProposed, PlanWithheld, Triaged
+from bot.domain.fold import after, fold
+from bot.domain.incident import Incident
+from bot.domain.playbook import Playbook
+from bot.domain.transitions import State
+from bot.domain.verdict import Verdict
+from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
+from bot.response.record import received
+
+OVER_BY_NOW = "Its source says that the alert is over."
+_TRIES = 8
+
+
+class VerdictRecorder:
+    """Writes verdicts down. Without a `proposer` no plan is ever offered."""
+
+    def __init__(self, ledger: Ledger, proposer: Proposer | None, log: Log) -> None:
+        self._ledger = ledger
+        self._proposer = proposer
+        self._log = log
+
+    async def opened(self, incident: Incident) -> None:
+        """Put the incident's first entry on record, unless it is there.
+
+        Raises: LedgerError when it cannot be written down.
+        """
+        if not (await self._ledger.head(incident.id)).seq:
+            try:
+                await self._ledger.append(incident.id, 0, received(incident), incident.alert.asked_by or BOT)
+            except Conflict:
+                return  # somebody else was first, or our own try was not heard
+
+    async def record(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> Incident:
+        """Put the verdict on record, and what becomes of its plan; return the incident as it then stands.
+
+        Shape: an incident that is not on record yet is opened first. One that has its verdict, or has ended, is left as
+        it is.
+        Raises: LedgerError when it cannot be written down.
+        """
+        if not incident.seq:
+            await self.opened(incident)
+        taken_at = verdict.snapshot.taken_at if verdict.snapshot is not None else None
+        triaged = Triaged(replace(verdict, snapshot=None), playbook.name, playbook.version, taken_at)
+        offer: IncidentEvent | None = None
+        for _ in range(_TRIES):
+            incident = fold(await self._ledger.read(incident.id))
+            if incident.state is not State.OPENED:
+                return incident
+            offer = offer or await self._offered(incident, verdict, playbook)
+            try:
+                entries = await self._ledger.append_all(
+                    incident.id, incident.seq, _events(incident, triaged, offer), BOT
+                )
+            except (Conflict, ImpossibleEvent) as no:
+                self._log("verdict_written_again", incident=incident.id, because=no.sentence)
+                continue
+            for entry in entries:
+                incident = after(incident, entry)
+            return incident
+        return incident
+
+    async def _offered(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> IncidentEvent | None:
+        """What becomes of the verdict's plan; None where it has none."""
+        if verdict.plan is None:
+            return None
+        if incident.withholds:
+            return PlanWithheld(incident.withholds)
+        if incident.is_over:
+            return PlanWithheld(OVER_BY_NOW)
+        if self._proposer is None:
+            return PlanWithheld(ACTING_IS_OFF)
+        return await self._proposer.event(verdict, playbook, incident)
+
+
+def _events(incident: Incident, triaged: Triaged, offer: IncidentEvent | None) -> tuple[IncidentEvent, ...]:
+    if offer is None:
+        return (triaged,)
+    if isinstance(offer, PlanProposed) and incident.is_over:  # by now, and it was not when the offer was made
+        return triaged, offer, Cancelled(OVER_BY_NOW)
+    return triaged, offer

@@ -1,0 +1,49 @@
+"""What the engine does next for an incident, whatever its source and state: one thing, and then it asks again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.domain.alert import BOT, SourceKind
+from bot.domain.contracts import Again
+from bot.domain.errors import Conflict, ImpossibleEvent
+from bot.domain.events import PlanWithheld
+from bot.domain.incident import Incident
+from bot.domain.transitions import State
+from bot.response.diagnosis.diagnosis import LOOK_AGAIN, Diagnosis, is_to_be_read
+from bot.response.record import Record
+from bot.response.remediation import Remediation
+
+INTERRUPTED = "The bot was stopped before the plan was offered. Check the node again: /zombie check."
+_BY_PEOPLE = (SourceKind.SLACK, SourceKind.TERMINAL)  # another program may be about to offer a plan of theirs
+
+
+@dataclass(frozen=True, slots=True)
+class Lifecycle:
+    """Sees an incident from its opening to its end."""
+
+    book: Record
+    diagnosis: Diagnosis
+    remediation: Remediation
+
+    async def advance(self, incident_id: str) -> Again | None:
+        """Do the next thing for an incident; None once it has ended.
+
+        Raises: UnknownIncident when there is none of that id; LedgerUnavailable when the record cannot be asked.
+        """
+        if self.diagnosis.is_reading(incident_id):
+            return LOOK_AGAIN
+        incident = await self.book.find(incident_id)
+        if is_to_be_read(incident):
+            return await self.diagnosis.advance(incident)
+        if incident.state is State.TRIAGED and not incident.ended and incident.alert.kind not in _BY_PEOPLE:
+            return await self._withhold(incident)
+        return await self.remediation.step(incident)
+
+    async def _withhold(self, incident: Incident) -> Again | None:
+        """End an incident that an older program left between its verdict and what becomes of its plan."""
+        try:
+            told = await self.book.tell(incident, PlanWithheld(incident.withholds or INTERRUPTED), BOT)
+        except (Conflict, ImpossibleEvent):
+            return Again()
+        return None if told.ended else Again()

@@ -1,0 +1,182 @@
+"""The cards of checks: how far the readings are, their verdicts, and the details in their threads.
+
+It follows diagnoses and starts none. What is beyond the verdicts, proposals and questions, stands on the same card by
+`surface.py`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeVar
+
+from bot.domain.incident import Incident, newest
+from bot.domain.verdict import Status, Verdict
+from bot.response.diagnosis.progress import Underway as NodeUnderway
+from bot.surfaces.slack.card import incident_card
+from bot.surfaces.slack.message import TEXT, Message, clipped
+from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.spots import spot_of
+from bot.surfaces.slack.storm_board import StormBoard
+from bot.surfaces.slack.thread import details
+from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.plan_words import PlanWords
+from bot.surfaces.view.view import ALARMS, group_view
+
+T = TypeVar("T")
+REMEMBERED = 5000  # cards whose wording is known, and requests whose place is
+FEW = 5  # nodes of one alert's card that all have their details; of more only those that are not well
+LATE = timedelta(minutes=10)  # a node that comes so long after its card's first is told to the channel
+
+
+@dataclass(slots=True)
+class _Board:
+    """What is known of a group's card while its nodes are read; by node: `progress`, and `live` verdicts."""
+
+    group: tuple[Incident, ...]
+    spot: Spot
+    words: PlanWords
+    reading: set[str] = field(default_factory=set)  # ids of incidents
+    progress: dict[str, Underway] = field(default_factory=dict)
+    live: dict[str, Verdict] = field(default_factory=dict)  # with the snapshot that the record leaves out
+
+    @property
+    def is_final(self) -> bool:
+        """True when every node has its verdict."""
+        return all(member.node in self.live or member.verdict is not None or not member.node for member in self.group)
+
+    def message(self) -> Message:
+        """Return the card as it stands."""
+        context = ViewContext(words=self.words, progress=self.progress, fresh=self.live)
+        return incident_card(group_view(self.group, context))
+
+    def shows(self, group: tuple[Incident, ...]) -> None:
+        """Take a group as it stands on record; what is being read, and not there yet, stays."""
+        known = {member.id for member in group}
+        self.group = (*group, *(mine for mine in self.group if mine.id in self.reading - known))
+
+
+class CheckCards:
+    """Keeps the cards of checks: a `Follower` of diagnoses, and a `Surface`."""
+
+    def __init__(self, poster: Poster, storms: StormBoard, words: PlanWords) -> None:
+        self._poster = poster
+        self._storms = storms
+        self._words = words
+        self._boards: dict[str, _Board] = {}
+        self._asked_at: OrderedDict[str, Spot] = OrderedDict()
+        self._shown: OrderedDict[str, str] = OrderedDict()
+
+    def expect(self, group: str, spot: Spot) -> None:
+        """Say where the card of a request belongs, and where whoever asked is answered in private."""
+        _remember(self._asked_at, group, spot)
+
+    # --- as the record has it
+
+    async def show(self, group: Sequence[Incident]) -> None:
+        """Bring the card of an alert's group up to date; a person's check changes by its readings alone.
+
+        Raises: LedgerError when the card cannot be kept.
+        """
+        if not group or group[0].alert.kind not in ALARMS:
+            return
+        ours = newest(group)
+        name, spot = group[0].summary.card, spot_of(group[0])
+        board = self._boards.get(name)
+        if board is not None:
+            board.shows(ours)
+            self._poster.show(name, board.spot, board.message)
+        elif spot is not None and all(member.triage is not None for member in ours):
+            view = group_view(ours, ViewContext(words=self._words))
+            if view.shows_verdicts:  # what is beyond them is shown by `surface.py`
+                await self._poster.adopt(name, spot)
+                await self._owe(name, spot, incident_card(view), once=True)
+                self._poster.finished(name)
+        for storm in dict.fromkeys(member.storm for member in ours if member.storm):
+            self._storms.heard(storm)
+
+    # --- while nodes are read
+
+    async def begun(self, group: Sequence[Incident], reading: Sequence[Incident]) -> None:
+        """Have the card show that nodes are read; one that stands there already is gone on with."""
+        name = group[0].summary.card
+        spot = self._asked_at.get(name) or spot_of(group[0])
+        if spot is None:
+            return
+        board, stands = self._boards.get(name), True
+        if board is None:
+            stands = await self._poster.adopt(name, spot)
+            board = self._boards.setdefault(name, _Board(tuple(group), spot, self._words))
+        board.reading |= {member.id for member in reading}
+        board.shows(tuple(group))
+        if stands:
+            self._poster.show(name, board.spot, board.message)
+        else:
+            await self._owe(name, board.spot, board.message())
+
+    def moved(self, underway: NodeUnderway) -> None:
+        """Show how far the reading of a node has come."""
+        name, node = underway.incident.summary.card, underway.incident.node
+        board = self._boards.get(name)
+        if board is not None and node not in board.live:
+            board.progress[node] = Underway(node, underway.answered, underway.asked, underway.waiting)
+            self._poster.show(name, board.spot, board.message)
+
+    async def concluded(self, incident: Incident, verdict: Verdict) -> None:
+        """Show a verdict, and its details; the last one has to arrive, and is not progress."""
+        name = incident.summary.card
+        board = self._boards.get(name)
+        if board is None:
+            return
+        board.live[verdict.node] = verdict
+        if not board.is_final:
+            self._poster.show(name, board.spot, board.message)
+        else:
+            await self._owe(name, board.spot, board.message())
+            if incident.alert.kind in ALARMS:
+                await self._told_again(name, board)
+        of_many = incident.alert.kind in ALARMS and len(board.group) > FEW
+        if not (of_many and verdict.status is Status.HEALTHY):
+            for number, message in enumerate(details(verdict, incident.id), 1):
+                await self._poster.owe(name, f"details-{incident.id}-{number}", board.spot, message, under=CARD)
+
+    def ended(self, incident: Incident) -> None:
+        """Let go of a card once nothing of it is read any more."""
+        name = incident.summary.card
+        board = self._boards.get(name)
+        if board is not None:
+            board.reading.discard(incident.id)
+            if not board.reading:
+                del self._boards[name]
+                self._poster.finished(name)
+
+    async def _told_again(self, name: str, board: _Board) -> None:
+        """Tell the channel, in the card's thread, what is back or came late: of an edited card nobody hears."""
+        began_at = min(member.opened_at for member in board.group)
+        read_here = [member for member in board.group if member.node in board.live]
+        again = [member for member in read_here if member.reopens]
+        late = [member for member in read_here if not member.reopens and member.opened_at - began_at > LATE]
+        if again or late:
+            new = f"Also on this card: {', '.join(member.node for member in late[:FEW])}. " if late else ""
+            message = Message(clipped(new + board.message().text, TEXT), broadcast=True)
+            await self._poster.owe(name, f"again-{(again or late)[0].id}", board.spot, message, under=CARD)
+
+    async def _owe(self, name: str, spot: Spot, message: Message, *, once: bool = False) -> None:
+        body = json.dumps([message.text, list(message.blocks)], sort_keys=True)
+        wording = hashlib.sha256(body.encode()).hexdigest()
+        if once and self._shown.get(name) == wording:
+            return
+        await self._poster.owe(name, CARD, spot, message)
+        _remember(self._shown, name, wording)
+
+
+def _remember(known: OrderedDict[str, T], name: str, what: T) -> None:
+    known[name] = what
+    known.move_to_end(name)
+    while len(known) > REMEMBERED:
+        known.popitem(last=False)

@@ -1,0 +1,83 @@
+"""A person's request is opened once, by one program, and read also while there is no ledger."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from bot.domain.alert import SourceKind
+from bot.domain.errors import LedgerUnavailable
+from bot.domain.incident import Incident
+from bot.domain.transitions import State
+from bot.ledger import Database, Leases, Ledger, on_threads
+from bot.response.diagnosis.diagnosis import Diagnosis
+from bot.response.diagnosis.requests import CheckRequests
+from bot.response.record import Opening, Record
+from tests.incidents import ASKER, BEGAN_AT, NODE
+
+WISH = Opening(SourceKind.SLACK, "C1/-/7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
+
+
+@dataclass
+class Begun:
+    """Stands in for the diagnosis, and keeps what it was to read."""
+
+    groups: list[list[Incident]] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list)
+
+    async def begin(self, group: Sequence[Incident]) -> None:
+        self.groups.append(list(group))
+
+    def requests(self, ledger: Any, leases: Any) -> CheckRequests:
+        def log(event: str, **_: Any) -> None:
+            self.lines.append(event)
+
+        return CheckRequests(ledger, leases, cast("Diagnosis", self), lambda: BEGAN_AT, log)
+
+
+@pytest.fixture
+def kept(tmp_path: Path) -> Iterator[tuple[Any, Any, Any]]:
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(1) as threads:
+        yield (
+            on_threads(Ledger(database), threads),
+            on_threads(Leases(database, "a"), threads),
+            on_threads(Leases(database, "b"), threads),
+        )
+
+
+async def test_request_is_opened_once_and_found_again(kept: tuple[Any, Any, Any]) -> None:
+    ledger, leases, _ = kept
+    begun = Begun()
+    for _ in range(2):
+        await begun.requests(ledger, leases).take(WISH, [NODE, "node-2"])
+    ((first, second),) = begun.groups
+    found = await Record(ledger).find(WISH.incident(NODE))
+    assert (found.node, found.group, found.state, found.seq) == (NODE, WISH.group, State.OPENED, 1)
+    assert (first.id, first.seq, second.id, second.seq) == (found.id, 1, WISH.incident("node-2"), 0)
+
+
+async def test_who_opens_an_incident_sees_to_it_and_whoever_comes_second_does_not(kept: tuple[Any, Any, Any]) -> None:
+    ledger, ours, theirs = kept
+    assert await ours.take(WISH.group)
+    begun = Begun()
+    await begun.requests(ledger, theirs).take(WISH, [NODE])
+    assert (begun.groups, await ledger.incidents()) == ([], ()), "it is another's wish"
+    await begun.requests(ledger, ours).take(WISH, [NODE])
+    assert len(begun.groups) == 1
+    assert (sorted(await ours.mine()), await theirs.claim()) == ([WISH.group], ())
+
+
+async def test_ledger_that_is_gone_keeps_nobody_from_the_node() -> None:
+    class Gone:
+        async def head(self, _: str) -> None:
+            raise LedgerUnavailable("The database is locked.")
+
+    begun = Begun()
+    await begun.requests(Gone(), Gone()).take(WISH, [NODE])
+    assert [[(one.node, one.seq) for one in group] for group in begun.groups] == [[(NODE, 0)]]
+    assert begun.lines == ["record_failed"]

@@ -1,0 +1,152 @@
+"""What stands in Slack of the checks that are followed, and of groups as the record has them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+from typing import Any, cast
+
+from bot.domain.alert import Alert, SourceKind
+from bot.domain.events import AlertCleared, AlertReceived, Triaged
+from bot.domain.fold import fold
+from bot.domain.incident import Incident
+from bot.response.diagnosis.progress import Underway
+from bot.surfaces.slack.check_cards import CheckCards
+from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.storm_board import StormBoard
+from bot.surfaces.view.plan_words import BY_NAME
+from tests.incidents import HEALTHY, NODE, entries
+
+RECEIVED = AlertReceived(Alert(SourceKind.ALERTMANAGER, "g", text="pinned"), NODE, "g1", "node-health", channel="C1")
+ASKED = Alert(SourceKind.SLACK, "C1/-/x", "slack:T1/U1")
+
+
+def incident(name: str, *events: Any, after: int = 0, **more: Any) -> Incident:
+    found = fold(entries([replace(RECEIVED, **more), *events], name))
+    return replace(found, opened_at=found.opened_at + timedelta(minutes=after))
+
+
+@dataclass
+class Wall:
+    """A poster and a board of storms that keep what they are told."""
+
+    stands: bool = False
+    owed: dict[str, Message] = field(default_factory=dict)
+    spots: dict[str, Spot] = field(default_factory=dict)
+    said: list[str] = field(default_factory=list)
+    done: list[str] = field(default_factory=list)
+    storms: list[str] = field(default_factory=list)
+
+    def cards(self) -> CheckCards:
+        return CheckCards(cast("Poster", self), cast("StormBoard", self), BY_NAME)
+
+    async def adopt(self, card: str, spot: Spot) -> bool:
+        return self.stands
+
+    async def owe(self, card: str, name: str, spot: Spot, message: Message, *, under: str = "") -> None:
+        self.owed[name], self.spots[name] = message, spot
+
+    def show(self, card: str, spot: Spot, say: Callable[[], Message]) -> None:
+        self.said.append(say().text)
+
+    def finished(self, card: str) -> None:
+        self.done.append(card)
+
+    def heard(self, storm: str) -> None:
+        self.storms.append(storm)
+
+
+async def checked(*group: Incident, wall: Wall | None = None) -> Wall:
+    """Have every node of a group that has no verdict read."""
+    wall = wall or Wall()
+    cards, reading = wall.cards(), [one for one in group if one.triage is None]
+    await cards.begun(group, reading)
+    for one in reading:
+        cards.moved(Underway(one, 1, 3))
+        await cards.concluded(one, replace(HEALTHY, node=one.node))
+    for one in reading:
+        cards.ended(one)
+    return wall
+
+
+async def test_card_goes_from_reading_to_its_verdicts() -> None:
+    judged = incident("i3", Triaged(replace(HEALTHY, node="node-3")), node="node-3")
+    wall = await checked(incident("i1"), incident("i2", node="node-2"), judged)
+    assert wall.owed["card"].text.startswith("3 nodes: 3 healthy")
+    assert wall.said[0].startswith("3 nodes: 1 healthy, 2 still reading")
+    assert not any(message.broadcast for message in wall.owed.values())
+    assert wall.done == ["g1"]
+    assert {"details-i1-1", "details-i2-1"} < wall.owed.keys()
+
+
+async def test_card_that_stands_from_an_earlier_run_is_gone_on_with() -> None:
+    wall = Wall(stands=True)
+    await wall.cards().begun([incident("i1")], [incident("i1")])
+    assert (wall.owed, len(wall.said)) == ({}, 1)
+
+
+async def test_card_of_a_request_is_where_it_was_asked_for_and_all_its_nodes_have_details() -> None:
+    group = [incident(f"i{n}", node=f"node-{n}", alert=ASKED, channel="") for n in range(9)]
+    wall = Wall()
+    cards = wall.cards()
+    cards.expect("g1", Spot("C1", "", "https://answer.example"))
+    await cards.begun(group, group)
+    for one in group:
+        await cards.concluded(one, replace(HEALTHY, node=one.node))
+    assert wall.spots["card"].answer_at == "https://answer.example"
+    assert len([name for name in wall.owed if name.startswith("details")]) == 9
+    again = await checked(*group)
+    assert again.spots["card"] == Spot("C1"), "after a restart it is where the record says"
+
+
+async def test_of_an_alerts_many_nodes_only_those_have_details_that_are_not_well() -> None:
+    wall = await checked(*(incident(f"i{n}", node=f"node-{n}") for n in range(6)))
+    assert [name for name in wall.owed if name.startswith("details")] == []
+
+
+async def test_storm_has_no_card_of_its_own() -> None:
+    stormy = incident("i1", storm="storm-1", withheld="A storm.")
+    wall = await checked(stormy)
+    await wall.cards().show([stormy])
+    assert (wall.owed, wall.said, wall.storms) == ({}, [], ["storm-1"])
+
+
+async def test_node_that_comes_late_is_told_to_the_channel_and_one_that_comes_soon_is_not() -> None:
+    first = incident("i1", Triaged(HEALTHY))
+    soon = await checked(first, incident("i2", node="node-2", after=9))
+    late = await checked(first, incident("i2", node="node-2", after=11))
+    assert [name for name in soon.owed if name.startswith("again")] == []
+    told = late.owed["again-i2"]
+    assert (told.broadcast, told.text.startswith("Also on this card: node-2. 2 nodes")) == (True, True)
+
+
+async def test_group_is_shown_as_the_record_has_it_once_for_each_wording() -> None:
+    wall = Wall()
+    cards = wall.cards()
+    await cards.show([incident("i1", Triaged(HEALTHY))])
+    first = wall.owed.pop("card")
+    await cards.show([incident("i1", Triaged(HEALTHY))])
+    assert wall.owed == {}
+    await cards.show([incident("i1", Triaged(HEALTHY), AlertCleared(SourceKind.ALERTMANAGER, "g"))])
+    assert wall.owed["card"].text == f"Resolved: {first.text}"
+
+
+async def test_what_is_read_elsewhere_and_a_persons_check_are_left_alone() -> None:
+    wall = Wall()
+    cards = wall.cards()
+    await cards.show([incident("i1")])
+    await cards.show([incident("i1", Triaged(HEALTHY), alert=ASKED)])
+    await cards.show([])
+    assert (wall.owed, wall.said) == ({}, [])
+
+
+async def test_node_that_is_read_stays_on_the_card_also_where_the_record_is_behind() -> None:
+    wall = Wall()
+    cards = wall.cards()
+    both = [incident("i1"), incident("i2", node="node-2")]
+    await cards.begun(both, both)
+    await cards.show(both[:1])
+    assert wall.said[-1].startswith("2 nodes: 2 still reading")
