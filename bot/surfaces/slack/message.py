@@ -148,7 +148,7 @@ def paged(blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
 
 
 def fitted(first: Sequence[Block], middle: Sequence[Block], last: Sequence[Block]) -> tuple[Block, ...]:
-    """Return one message's blocks: first and last whole, and of the middle as much as has room."""
+    """Return a message's blocks: first and last whole, and as much of the middle as there is room for."""
     room = ALL_BLOCKS - sum(length(block) for block in (*first, *last))
     places = BLOCKS - len(first) - len(last)
     kept: list[Block] = []

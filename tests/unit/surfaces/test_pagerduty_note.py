@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from bot.domain.alert import Alert, SourceKind
 from bot.domain.incident import Incident
@@ -76,6 +76,7 @@ def test_many_nodes_are_one_note_with_the_worst_first() -> None:
     assert len(text) < 2000
 
 
+@settings(deadline=None)
 @given(arbitrary)
 def test_no_verdict_makes_a_note_too_long_or_loses_its_mark(verdict: Verdict) -> None:
     text = note(judged(PAGE, verdict))

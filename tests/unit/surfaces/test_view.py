@@ -91,7 +91,7 @@ def test_plan_has_the_words_the_impact_and_the_outcome_of_each_step() -> None:
 
 
 def test_step_is_worded_by_what_it_acts_on() -> None:
-    drain = Step("drain", {"node": "k8s-7", "cluster": "prod", "within": "10m", "with_bare_pods": "no"})
+    drain = Step("drain", {"node": "k8s-7", "of_cluster": "prod", "within": "10m", "with_bare_pods": "no"})
     assert WORDS.step(drain) == "drain k8s-7 prod"
     assert "within 10m" in WORDS.impact(drain)
     assert WORDS.step(Step("restore_unit", {"unit": "a.service", "verbs": "enable start"})) == "bring back a.service"
