@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from types import MappingProxyType
+from collections.abc import Iterator, Sequence
 
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.domain.verdict import Evidence, Status, Verdict
+from bot.domain.verdict import Evidence, Status
 from bot.surfaces.slack.buttons import choice_blocks
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
@@ -29,10 +28,9 @@ from bot.surfaces.slack.message import (
 from bot.surfaces.slack.plan_blocks import command_block, effect_blocks, step_blocks
 from bot.surfaces.slack.rich import drawn, line, marked_up, person, slack_user, text
 from bot.surfaces.text import facts
-from bot.surfaces.view.context import Underway, ViewContext
-from bot.surfaces.view.plan_words import BY_NAME, PlanWords
+from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.sentence import Sentence, joined
-from bot.surfaces.view.view import GroupView, IncidentView, checks_view, group_view, reading_view, verdict_view
+from bot.surfaces.view.view import GroupView, IncidentView, group_view
 
 SAID = 500  # characters of one sentence on the card
 EVIDENCE = 5
@@ -74,29 +72,6 @@ def acting_card(group: Sequence[Incident], context: ViewContext) -> Message | No
         return None
     view = group_view(group, context)
     return None if view.shows_verdicts else incident_card(view)
-
-
-def alarm_card(
-    group: Sequence[Incident],
-    progress: Mapping[str, Underway] = MappingProxyType({}),
-    fresh: Mapping[str, Verdict] = MappingProxyType({}),
-    words: PlanWords = BY_NAME,
-) -> Message:
-    """Return the card of a group whose nodes are read, or were; both mappings are by node."""
-    return incident_card(group_view(group, ViewContext(words=words, progress=progress, fresh=fresh)))
-
-
-def card(
-    underway: Sequence[Underway],
-    verdicts: Sequence[Verdict],
-    asked_by: str = "",
-    incidents: Mapping[str, str] = MappingProxyType({}),
-    words: PlanWords = BY_NAME,
-) -> Message:
-    """Return the card of a check; `asked_by` is a Slack user id, `incidents` the ids on record, by node."""
-    views = [verdict_view(verdict, words, incidents.get(verdict.node, "")) for verdict in verdicts]
-    views += [reading_view(node) for node in underway]
-    return incident_card(checks_view(views, f"slack:T/{asked_by}" if asked_by else ""))
 
 
 # --- one node

@@ -14,11 +14,11 @@ from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.view.choices import Choice, choices_of, is_undecided
 from bot.surfaces.view.context import Underway, ViewContext
-from bot.surfaces.view.headline import REOPENED, RESOLVED, diagnosis, headline, is_over_at_source, lead, led
-from bot.surfaces.view.plan_words import BY_NAME, SAID, PlanView, PlanWords
+from bot.surfaces.view.headline import REOPENED, RESOLVED, diagnosis, is_over_at_source, lead, led
+from bot.surfaces.view.plan_words import SAID, PlanView, PlanWords
 from bot.surfaces.view.sentence import Sentence, joined
 from bot.surfaces.view.severity import NEEDS_PERSON_FIRST, badness, counted, status_counts, urgency
-from bot.surfaces.view.standing import approvers_of, decision_of, needs_of, sentences_of, short_words, would_help
+from bot.surfaces.view.standing import approvers_of, decision_of, needs_of, sentences_of, short_words
 
 ALARMS = frozenset((SourceKind.PAGERDUTY, SourceKind.ALERTMANAGER, SourceKind.GRAFANA))
 MOST_ALERTS = 5
@@ -30,7 +30,7 @@ _STEPS_TOLD = (State.ACTING, State.VERIFYING)
 
 @dataclass(frozen=True, slots=True)
 class IncidentView:
-    """One incident as people see it; a check that is not on record has a view without an id.
+    """One incident as people see it.
 
     Shape: `headline` begins with how it ended or that it was reopened; `diagnosis` is the same without that word.
     `sentences` say how it stands, `decided` who said yes or no; `short` is both in the few words of a row. `plan` is
@@ -137,19 +137,6 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
     )
 
 
-def verdict_view(verdict: Verdict, words: PlanWords = BY_NAME, incident_id: str = "") -> IncidentView:
-    """Return the view of a check that nobody has to decide on."""
-    said = headline(verdict.node, verdict)
-    plan = words.view(verdict.plan) if verdict.plan is not None else None
-    sentences = tuple(would_help(plan))
-    return IncidentView(incident_id, verdict.node, State.TRIAGED, said, said, verdict, plan, sentences)
-
-
-def reading_view(underway: Underway) -> IncidentView:
-    """Return the view of a node that is being read."""
-    return IncidentView("", underway.node, State.OPENED, _reading(underway), _reading(underway))
-
-
 def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
     """Return the view of incidents that are shown together."""
     views = [incident_view(incident, context) for incident in group]
@@ -160,7 +147,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         or any(incident.state is State.TRIAGED and not incident.ended for incident in group)
     )
     undecided = [incident for incident in group if is_undecided(incident, context.checking)]
-    view = checks_view(views) if shows_verdicts else _acting_view(views)
+    view = _checks_view(views) if shows_verdicts else _acting_view(views)
     ended = all(incident.ended for incident in group)
     word = _lead(group)
     return replace(
@@ -176,15 +163,15 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
     )
 
 
-def checks_view(views: Sequence[IncidentView], asked_by: str = "") -> GroupView:
-    """Return the view of nodes that are read, or were: the worst first."""
+def _checks_view(views: Sequence[IncidentView]) -> GroupView:
+    """Nodes that are read, or were: the worst first."""
     ordered = sorted(views, key=_badness)
     read = [view.verdict.status for view in views if view.verdict is not None]
     counts = [status_counts(read)] if read else []
     if unread := len(views) - len(read):
         counts.append(f"{unread} still reading")
     words = views[0].headline if len(views) == 1 else f"{len(views)} nodes: {', '.join(counts)}"
-    return GroupView(tuple(ordered), words, shows_verdicts=True, askers=(asked_by,) if asked_by else ())
+    return GroupView(tuple(ordered), words, shows_verdicts=True)
 
 
 def _acting_view(views: Sequence[IncidentView]) -> GroupView:

@@ -13,12 +13,14 @@ from bot.domain.events import AlertCleared, AlertReceived, IncidentEvent, Triage
 from bot.domain.fold import after, fold
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.transitions import State
+from bot.domain.verdict import Verdict
 from bot.response.policy import Policy
-from bot.surfaces.slack.card import acting_card, alarm_card
-from bot.surfaces.slack.message import ALL_BLOCKS, BLOCKS, TEXT, length
+from bot.surfaces.slack.card import acting_card, incident_card
+from bot.surfaces.slack.message import ALL_BLOCKS, BLOCKS, TEXT, Message, length
 from bot.surfaces.slack.spots import spot_of
 from bot.surfaces.slack.storm_board import storm_card
 from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.view import group_view
 from tests.incidents import BEGAN_AT, HEALTHY, NODE, entries, entry
 from tests.pages import of_page
 
@@ -28,6 +30,12 @@ RECEIVED = AlertReceived(ALERT, NODE, "g1", "node-health", channel="C1")
 
 def incident(*events: IncidentEvent, received: AlertReceived = RECEIVED, name: str = "7k3m9x2qpv") -> Incident:
     return fold(entries([received, *events], name))
+
+
+def alarm_card(
+    group: list[Incident], progress: dict[str, Underway] | None = None, fresh: dict[str, Verdict] | None = None
+) -> Message:
+    return incident_card(group_view(group, ViewContext(progress=progress or {}, fresh=fresh or {})))
 
 
 def test_card_tells_progress_and_then_the_verdict() -> None:
