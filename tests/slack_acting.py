@@ -36,14 +36,13 @@ from bot.response.record import Opening, Record
 from bot.response.remediation import Remediation
 from bot.response.responder import Responder
 from bot.response.stepping import Stepping
-from bot.surfaces.slack.card import card
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.listeners import listen
+from bot.surfaces.slack.message import Message as Posted
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
 from bot.surfaces.slack.tokens import SlackTokens
-from bot.surfaces.slack.wish import Wish
-from bot.surfaces.slack.words import HelpRequest, parse
 from tests.scheduled_parts import CountingNode, Wire
 from tests.scheduled_stage import PLAYBOOK, Stage
 from tests.slack_acting_parts import FastWorld, Gone
@@ -95,10 +94,10 @@ class Theatre:
         lines = [json.loads(line) for line in self.log.getvalue().splitlines()]
         return [line for line in lines if line["event"] == event]
 
-    def take(self, wish: Wish) -> None:
+    def take(self, wish: CommandRequest) -> None:
         asked = parse(wish.text, self.stage)  # type: ignore[arg-type]
         assert not isinstance(asked, HelpRequest), asked
-        self.begin(self.acting.orders.see_through(wish, asked), "order")  # type: ignore[arg-type]
+        self.begin(self.acting.orders.reply(wish, asked), "order")  # type: ignore[arg-type]
 
     def decided(self, incident_id: str, /) -> None:
         self.begin(self._carry_on(incident_id), f"carry on {incident_id}")
@@ -139,7 +138,7 @@ class Theatre:
         """Have somebody's check come to a proposal for each node, and return the card that offers it."""
         opening = Opening("slack", f"{ONCALL}/-/{key}", f"slack:{TEAM}/{asked_by}", "check", PLAYBOOK.name)
         verdicts = [self.stage.verdict(node) for node in nodes]
-        await self.poster.owe(opening.group, CARD, Spot(ONCALL), card([], verdicts, asked_by))
+        await self.poster.owe(opening.group, CARD, Spot(ONCALL), Posted(", ".join(nodes)))
         for verdict in verdicts:
             name, node = opening.incident(verdict.node), self.stage.nodes[verdict.node]
             await self.ledger.append(name, 0, opening.received(verdict.node), opening.by)

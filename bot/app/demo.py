@@ -9,6 +9,7 @@ from contextlib import ExitStack, asynccontextmanager
 from datetime import timedelta
 from pathlib import Path
 
+from bot.actions import ACTIONS
 from bot.app.books import books
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check
 from bot.app.demo_pagerduty import demo_pagerduty, environment_of
@@ -27,6 +28,7 @@ from bot.sources import settings_of
 from bot.surfaces.document import document
 from bot.surfaces.slack.tokens import SlackTokens
 from bot.surfaces.text import headline, verdict_text
+from bot.surfaces.view.plan_words import PlanWords
 
 # Whoever is on call may approve, and not what they asked for themselves. The windows are short, to be watched.
 POLICY = f"""\
@@ -74,7 +76,7 @@ def demo_tools(
 
     return DemoTools(
         check=look,
-        full_text=lambda verdict: verdict_text(verdict, min(100, terminal_width()), colour),
+        full_text=lambda verdict: verdict_text(verdict, min(100, terminal_width()), colour, PlanWords(ACTIONS)),
         document=document,
         clock=now,
         write=lambda text: print(text, end="", flush=True),

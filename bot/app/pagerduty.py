@@ -9,8 +9,10 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from bot.actions import ACTIONS
 from bot.app.books import Books
 from bot.app.parts import now
+from bot.app.policing import rules_of_acting
 from bot.domain import alarm_contracts, contracts
 from bot.domain.alarm import Raiser, Signal
 from bot.domain.contracts import Log
@@ -30,6 +32,8 @@ from bot.surfaces.slack.message import Message, escaped
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.people import People
 from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.plan_words import PlanWords
 
 Look: TypeAlias = Callable[[], Awaitable[None]]
 POLLED_BACK = timedelta(hours=24)  # where there are only polls, pages of that time that are open are taken in
@@ -175,6 +179,7 @@ def pagerduty_parts(
         fields=said.fields,
         raises=bool(access.routing_key),
         writes=bool(access.token),
+        context=ViewContext(rules_of_acting(settings), PlanWords(ACTIONS)),
     )
     parts = PagerDutyParts(
         client,

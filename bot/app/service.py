@@ -7,6 +7,7 @@ import signal
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any
 
+from bot.actions import ACTIONS
 from bot.app.acting import acting
 from bot.app.alert_rules import channel_of, rules_of
 from bot.app.alerts import alerts
@@ -38,12 +39,13 @@ from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.desk import SlackDesk
+from bot.surfaces.slack.desk import CommandHandler
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.tokens import SlackTokens
+from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.web import WebEdge
 
 RETRY_SECONDS = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -97,7 +99,7 @@ class Service:
             self._storming,
             log,
         )
-        cards = CheckCards(self._poster, storms)
+        cards = CheckCards(self._poster, storms, PlanWords(ACTIONS))
 
         read, self._past = informed(diagnose or self._acting.triage.diagnose, settings, known)
         self._scheduler = CheckScheduler(read, log, settings.parallel, settings.slack.each_at_once)
@@ -136,7 +138,7 @@ class Service:
             picker=self._alerts,
             pagerduty=self._pagerduty,
         )
-        self._desk = SlackDesk(
+        self._desk = CommandHandler(
             known,
             CheckRequests(books.ledger, books.leases, self._diagnosis, now, log),
             playbooks.get().name,

@@ -17,7 +17,7 @@ from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.context import NodePicker, SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.home_desk import HomeDesk
+from bot.surfaces.slack.home import HomeDesk
 from bot.surfaces.slack.listeners import InteractionHandler
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.surface import SlackSurface

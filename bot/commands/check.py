@@ -141,9 +141,11 @@ def _what(arguments: argparse.Namespace, names: list[str]) -> Check:
 
 async def _check(what: Check, as_json: bool, colour: bool, verdicts: list[Verdict]) -> None:
     from bot import app
+    from bot.actions import ACTIONS
     from bot.surfaces.text import headline, verdict_text
+    from bot.surfaces.view.plan_words import PlanWords
 
-    several = len(what.nodes) > 1
+    several, words = len(what.nodes) > 1, PlanWords(ACTIONS)
     async with app.shown_progress() as (heard, clear):
 
         def concluded(verdict: Verdict) -> None:
@@ -154,7 +156,7 @@ async def _check(what: Check, as_json: bool, colour: bool, verdicts: list[Verdic
             if several:
                 print(headline(verdict, colour), flush=True)
             else:
-                print(verdict_text(verdict, _width(), colour), end="", flush=True)
+                print(verdict_text(verdict, _width(), colour, words), end="", flush=True)
 
         await app.check(what, heard, concluded)
 
@@ -214,11 +216,13 @@ def _print_finish(
         print(document(verdicts, incidents))
         return
     if len(what.nodes) > 1:
+        from bot.actions import ACTIONS
         from bot.surfaces.text import summary_table, verdict_text
+        from bot.surfaces.view.plan_words import PlanWords
 
         for verdict in verdicts:
             if verdict.status.value != "healthy":
-                print("\n" + verdict_text(verdict, _width(), colour), end="")
+                print("\n" + verdict_text(verdict, _width(), colour, PlanWords(ACTIONS)), end="")
         print("\n" + summary_table(verdicts, len(what.nodes)), end="")
     for node, incident in incidents.items():
         print(f"Incident {incident} of {node}: zombie incidents show {incident}")

@@ -161,12 +161,14 @@ async def _executed(parts: Acting, incident_id: str, shown: int) -> Incident:
 
 async def _show(parts: Acting, incident_id: str, shown: int) -> Incident:
     """Print the new entries, and return the incident."""
+    from bot.actions import ACTIONS
     from bot.domain.fold import fold
     from bot.surfaces.incidents import entry_line
+    from bot.surfaces.view.plan_words import PlanWords
 
     entries = await parts.responder.book.story(incident_id)
     for entry in entries[shown:]:
-        print(entry_line(entry), flush=True)
+        print(entry_line(entry, PlanWords(ACTIONS)), flush=True)
     return fold(entries)
 
 

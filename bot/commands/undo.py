@@ -56,9 +56,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UnknownIncident when there is none of that id.
     """
+    from bot.actions import ACTIONS
     from bot.app.acting import acting
     from bot.commands import record
     from bot.surfaces.incidents import entry_line
+    from bot.surfaces.view.plan_words import PlanWords
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
@@ -70,7 +72,7 @@ def run(arguments: argparse.Namespace) -> int:
         except Refused as no:
             return approvals.say_refused(no)
     for entry in entries:
-        print(entry_line(entry))
+        print(entry_line(entry, PlanWords(ACTIONS)))
     print(f"Incident {opened.id}: somebody else has to approve it with")
     print(f"  zombie remediate {opened.id} --approve-as NAME --reason TEXT")
     return 0

@@ -33,14 +33,16 @@ def run(arguments: argparse.Namespace) -> int:
     with record.existing(arguments.environ) as database, record.kept(database) as book:
 
         async def watch() -> None:
+            from bot.actions import ACTIONS
             from bot.domain.fold import fold
             from bot.surfaces.incidents import entry_line
+            from bot.surfaces.view.plan_words import PlanWords
 
             shown = 0
             while True:
                 entries = await book.story(arguments.id)
                 for entry in entries[shown:]:
-                    print(entry_line(entry), flush=True)
+                    print(entry_line(entry, PlanWords(ACTIONS)), flush=True)
                 shown = len(entries)
                 incident = fold(entries)
                 if incident.ended:

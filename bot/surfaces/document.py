@@ -38,10 +38,11 @@ def node_document(verdict: Verdict, incidents: Mapping[str, str] | None = None) 
         "confidence": verdict.confidence,
         "summary": verdict.summary,
         "evidence": [
-            {"finding": e.finding, "probe": e.probe, "says": e.says, "source": list(e.source)} for e in verdict.evidence
+            {"finding": item.finding, "probe": item.probe, "says": item.says, "source": list(item.source)}
+            for item in verdict.evidence
         ],
-        "ruled_out": [{"cause": one.cause, "because": one.because} for one in verdict.ruled_out],
-        "unread": [{"probe": one.probe, "reason": one.reason} for one in verdict.unread],
+        "ruled_out": [{"cause": ruled_out.cause, "because": ruled_out.because} for ruled_out in verdict.ruled_out],
+        "unread": [{"probe": unread.probe, "reason": unread.reason} for unread in verdict.unread],
         "suspects": list(verdict.suspects),
         "plan": None
         if verdict.plan is None
@@ -58,8 +59,8 @@ def node_document(verdict: Verdict, incidents: Mapping[str, str] | None = None) 
     }
     if incidents and verdict.node in incidents:
         body["incident"] = incidents[verdict.node]
-    told: dict[str, Any] = redacted({name: _plain(value) for name, value in body.items()})
-    return told | {"node": body["node"]}  # the name is the inventory's
+    clean: dict[str, Any] = redacted({name: _plain(value) for name, value in body.items()})
+    return clean | {"node": body["node"]}  # the name is the inventory's
 
 
 def _plain(value: Any) -> Any:
@@ -77,9 +78,9 @@ def _plain(value: Any) -> Any:
     if is_dataclass(value) and not isinstance(value, type):
         return _record(value)
     if isinstance(value, Mapping):
-        return {safe(str(key)): _plain(one) for key, one in value.items()}
+        return {safe(str(key)): _plain(inner) for key, inner in value.items()}
     if isinstance(value, tuple | list | frozenset | set):
-        return [_plain(one) for one in value]
+        return [_plain(inner) for inner in value]
     return value
 
 
@@ -89,12 +90,12 @@ def _record(value: Any) -> dict[str, Any]:
     for field in fields(value):
         if field.name in _LEFT_OUT:
             continue
-        one = getattr(value, field.name)
-        name = f"{field.name}_seconds" if isinstance(one, timedelta) else field.name
-        record[name] = _plain(one)
+        held = getattr(value, field.name)
+        name = f"{field.name}_seconds" if isinstance(held, timedelta) else field.name
+        record[name] = _plain(held)
     for name, member in vars(type(value)).items():
         if isinstance(member, property) and not name.startswith("_"):
-            one = getattr(value, name)
-            if one is None or isinstance(one, bool | int | float | str):
-                record.setdefault(name, _plain(one))
+            held = getattr(value, name)
+            if held is None or isinstance(held, bool | int | float | str):
+                record.setdefault(name, _plain(held))
     return record

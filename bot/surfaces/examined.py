@@ -17,19 +17,19 @@ _NAME = 22  # columns
 
 
 def examination_text(examined: Sequence[Examined], width: int = 80, colour: bool = False) -> str:
-    """Return one line each, what to do below, and the sum of it."""
+    """Return a line for each item, what to do about it below, and a sum at the end."""
     lines: list[str] = []
-    for one in examined:
-        mark = f"{one.mark.value.upper() if one.mark is Mark.WRONG else one.mark.value:<8}"
+    for item in examined:
+        mark = f"{item.mark.value.upper() if item.mark is Mark.WRONG else item.mark.value:<8}"
         if colour:
-            mark = f"\x1b[{_COLOURS[one.mark]}m{mark}\x1b[0m"
-        first, *more = _wrapped(f"{_said(one.name):<{_NAME}} {_said(one.seen)}", width - 8, _NAME + 1)
+            mark = f"\x1b[{_COLOURS[item.mark]}m{mark}\x1b[0m"
+        first, *more = _wrapped(f"{_said(item.name):<{_NAME}} {_said(item.seen)}", width - 8, _NAME + 1)
         lines += [f"{mark}{first}", *(f"{'':8}{line}" for line in more)]
-        if one.to_do:
+        if item.to_do:
             lines += [
-                f"{'':8}{line}" for line in _wrapped(f"{'':{_NAME - 1}}→ {_said(one.to_do)}", width - 8, _NAME + 1)
+                f"{'':8}{line}" for line in _wrapped(f"{'':{_NAME - 1}}→ {_said(item.to_do)}", width - 8, _NAME + 1)
             ]
-    wrong = sum(one.mark is Mark.WRONG for one in examined)
+    wrong = sum(item.mark is Mark.WRONG for item in examined)
     lines += ["", "All is well." if not wrong else f"{wrong} of {len(examined)} are wrong."]
     return "\n".join(lines) + "\n"
 
@@ -37,8 +37,8 @@ def examination_text(examined: Sequence[Examined], width: int = 80, colour: bool
 def examination_document(examined: Sequence[Examined]) -> str:
     """Return the whole document as text."""
     rows = [
-        {"name": _said(one.name), "mark": one.mark.value, "seen": _said(one.seen), "to_do": _said(one.to_do)}
-        for one in examined
+        {"name": _said(item.name), "mark": item.mark.value, "seen": _said(item.seen), "to_do": _said(item.to_do)}
+        for item in examined
     ]
     return json.dumps({"schema": SCHEMA_VERSION, "well": all_well(examined), "examined": rows}, indent=2)
 

@@ -28,8 +28,14 @@ from bot.domain.events import (
 )
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line, safe
-from bot.surfaces.text import headline, verdict_text
+from bot.surfaces.text import headline, verdict_text, wrapped
+from bot.surfaces.view.choices import choice_words
+from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.plan_words import BY_NAME, PlanWords
+from bot.surfaces.view.sentence import joined, plain
+from bot.surfaces.view.view import group_view
 
+NOTHING = ViewContext()
 _TITLES = ("INCIDENT", "NODE", "STATE", "CAUSE", "SOURCE", "OPENED (UTC)")
 # Where an event says in words of its own what happened, in the order in which they are looked for.
 _WORDS = ("because", "reason", "summary", "answer", "node", "sentence")
@@ -37,14 +43,14 @@ _WORDS = ("because", "reason", "summary", "answer", "node", "sentence")
 
 def incidents_document(summaries: Sequence[IncidentSummary]) -> str:
     """Return the list as JSON."""
-    return json.dumps([_summary(one) for one in summaries], ensure_ascii=False, indent=2)
+    return json.dumps([_summary(summary) for summary in summaries], ensure_ascii=False, indent=2)
 
 
 def incident_document(incident: Incident, entries: Sequence[Entry]) -> str:
     """Return one incident with all its entries as JSON."""
     told = [
-        {"seq": one.seq, "at": instant_text(one.at), "by": one.by, "kind": one.kind, "body": one.body}
-        for one in entries
+        {"seq": entry.seq, "at": instant_text(entry.at), "by": entry.by, "kind": entry.kind, "body": entry.body}
+        for entry in entries
     ]
     return json.dumps(_safe(_summary(incident.summary) | {"entries": told}), ensure_ascii=False, indent=2)
 
@@ -58,36 +64,42 @@ def incidents_text(summaries: Sequence[IncidentSummary]) -> str:
     """
     if not summaries:
         return "No incidents.\n"
-    rows = [_TITLES, *(_row(one) for one in summaries)]
+    rows = [_TITLES, *(_row(summary) for summary in summaries)]
     widths = [max(len(row[at]) for row in rows) for at in range(len(_TITLES))]
     lines = ("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows)
     return "".join(f"{line.rstrip()}\n" for line in lines)
 
 
-def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80) -> str:
-    """Return the whole story of an incident: one line an entry, then the verdict."""
-    words = [incident.id, incident.node or "(node not known)", incident.state.value, incident.summary.cause or ""]
+def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80, context: ViewContext = NOTHING) -> str:
+    """Return the whole story of an incident: how it stands, one line an entry, then the verdict."""
+    group = group_view([incident], context)
+    (view,) = group.incidents
+    words = [view.id, view.node or "(node not known)", view.state.value, incident.summary.cause or ""]
     lines = ["  ".join(words).rstrip()]
     if incident.group:
         lines.append(f"  group {safe(incident.group)}")
+    lines += wrapped(plain(joined(((f"{view.headline}.",), view.story, group.needs))), width, "  ")
+    if group.choices:
+        lines += wrapped(f"A person can {choice_words(group.choices)}: zombie remediate {view.id}", width, "  ")
     lines.append("")
     by = max(len(entry.by) for entry in entries)
     kind = max(len(entry.kind) for entry in entries)
     for entry in entries:
         at = f"{entry.at:%Y-%m-%d %H:%M:%S}"
         head = f"  {entry.seq:>2}  {at}  {safe(entry.by):<{by}}  {safe(entry.kind):<{kind}}  "
-        lines.append((head + one_line(said(entry), 300)).rstrip())
+        lines.append((head + one_line(said(entry, context.words), 300)).rstrip())
     if incident.verdict is not None:
-        lines += ["", verdict_text(incident.verdict, width).rstrip("\n")]
+        lines += ["", verdict_text(incident.verdict, width, words=context.words).rstrip("\n")]
     return "\n".join(lines) + "\n"
 
 
-def entry_line(entry: Entry) -> str:
+def entry_line(entry: Entry, words: PlanWords = BY_NAME) -> str:
     """Return one entry as a line of a story that is told while it happens."""
-    return f"{entry.at:%H:%M:%S}  {safe(entry.by):<14}  {safe(entry.kind):<18}  {one_line(said(entry), 400)}".rstrip()
+    head = f"{entry.at:%H:%M:%S}  {safe(entry.by):<14}  {safe(entry.kind):<18}  "
+    return (head + one_line(said(entry, words), 400)).rstrip()
 
 
-def said(entry: Entry) -> str:
+def said(entry: Entry, words: PlanWords = BY_NAME) -> str:
     """Return what an entry says, in words."""
     try:
         event = entry.event
@@ -102,10 +114,9 @@ def said(entry: Entry) -> str:
         case PlanWithheld(because=because, lacking=lacking):
             return because + "".join(f"; lacking: {line}" for line in lacking)
         case PlanProposed(plan=plan, digest=digest, affects=affects, approvals_needed=needed):
-            steps = (" ".join([step.action, *step.args.values()]) for step in plan.steps)
             moves = [f"moves {len(affects)}: {'; '.join(affects)}"] if affects else []
             voices = [f"{needed} people have to say yes"] if needed > 1 else []
-            return "; ".join([f"{', then '.join(steps)} [{digest[:16]}]", *voices, *moves, *plan.notes])
+            return "; ".join([f"{words.plan(plan)} [{digest[:16]}]", *voices, *moves, *plan.notes])
         case StepStarted(number=number, attempt=attempt):
             return f"step {number}" + (f", attempt {attempt}" if attempt > 1 else "")
         case StepVerified(number=number, took=took):
@@ -115,13 +126,13 @@ def said(entry: Entry) -> str:
         case ValidationStarted(window=window, note=note):
             return f"watched for {span(window)}" + (f"; {note}" if note else "")
         case Resolved(summary=summary, compared=compared):
-            return f"{summary} {'; '.join(f'{one.name}: {one.before} → {one.after}' for one in compared)}".rstrip()
+            return f"{summary} {'; '.join(f'{row.name}: {row.before} → {row.after}' for row in compared)}".rstrip()
         case Cancelled(because=because, differences=differences):
             return " ".join((because, *differences))
         case Escalated(because=because, try_next=try_next):
             return f"{because} {try_next}".strip()
         case SampleTaken(holds=holds, seen=seen):
-            return "; ".join(["holds" if holds else "does not hold", *(one.says for one in seen)])
+            return "; ".join(["holds" if holds else "does not hold", *(item.says for item in seen)])
         case QuestionAsked(question=question, options=options):
             return question + (f" ({' / '.join(options)})" if options else "")
     return next((str(getattr(event, name)) for name in _WORDS if getattr(event, name, "")), "")
@@ -151,5 +162,5 @@ def _safe(value: Any) -> Any:
     if isinstance(value, str):
         return safe(value)
     if isinstance(value, Mapping):
-        return {safe(name): _safe(one) for name, one in value.items()}
-    return [_safe(one) for one in value] if isinstance(value, list) else value
+        return {safe(name): _safe(inner) for name, inner in value.items()}
+    return [_safe(inner) for inner in value] if isinstance(value, list) else value

@@ -90,7 +90,7 @@ class Metrics:
     @property
     def names(self) -> Sequence[str]:
         """Every series by the name that a query uses, those of the process left out."""
-        families = [family for one in self._own.all for family in one.describe()]
+        families = [family for metric in self._own.all for family in metric.describe()]
         return sorted(f"{family.name}{ending}" for family in families for ending in _ENDINGS.get(family.type, ("",)))
 
 
@@ -129,7 +129,7 @@ class _Own:
 
     @property
     def all(self) -> Sequence[Counter | Gauge | Histogram | Info]:
-        return [one for one in vars(self).values() if isinstance(one, Counter | Gauge | Histogram | Info)]
+        return [metric for metric in vars(self).values() if isinstance(metric, Counter | Gauge | Histogram | Info)]
 
     def set(self, now: Standing) -> None:
         self.ready.set(now.is_ready)
@@ -148,7 +148,7 @@ class _Own:
         if now.incidents is not None:
             for state in State:
                 self.incidents.labels(state.value).set(
-                    sum(count for (one, _), count in now.incidents.items() if one == state.value)
+                    sum(count for (name, _), count in now.incidents.items() if name == state.value)
                 )
             for (state_name, cause), count in now.incidents.items():
                 if cause:

@@ -23,7 +23,8 @@ from bot.domain.pagerduty import Note, PageWriter, Raised
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.surfaces import PAGES
-from bot.surfaces.pagerduty_note import facts, is_read, mark, not_fixed, note_text, pages_of, without_head
+from bot.surfaces.pagerduty_note import NOTHING, facts, is_read, mark, not_fixed, note_text, pages_of, without_head
+from bot.surfaces.view.context import ViewContext
 
 PARTS = PAGES.parts  # how the names of its posts begin in the outbox
 RAISED = f"{PARTS}raised"
@@ -41,7 +42,8 @@ class PagerDutySurface:
 
     Shape: `outbox` hands out the parts of PagerDuty alone, one by one. `fields` are the names of custom fields by what
     they are to hold (`verdict`, `status`, `cause`, `nodes`, `state`, `incident`). `raises`: there is a routing key, and
-    what was acted on and not fixed becomes an alert; `writes`: there is a token, and pages have notes.
+    what was acted on and not fixed becomes an alert; `writes`: there is a token, and pages have notes. `context` holds
+    the policy and the words for plans.
     """
 
     def __init__(
@@ -55,6 +57,7 @@ class PagerDutySurface:
         fields: Mapping[str, str] = MappingProxyType({}),
         raises: bool = False,
         writes: bool = True,
+        context: ViewContext = NOTHING,
     ) -> None:
         self._pagerduty = pagerduty
         self._outbox = outbox
@@ -64,6 +67,7 @@ class PagerDutySurface:
         self._fields = fields
         self._raises = raises
         self._writes = writes
+        self._context = context
         self._kept: OrderedDict[tuple[str, str], str] = OrderedDict()  # what was last kept of each part
         self._raised: set[str] = set()
         self._progress: dict[str, datetime] = {}  # since when a page is read, or when it was told how far
@@ -78,15 +82,16 @@ class PagerDutySurface:
         Raises: LedgerError when it cannot be kept.
         """
         pages = pages_of(group) if self._writes else {}
-        head = (await self._ledger.head(HOUSE)).hash if pages and all(one.ended for one in group) else ""
+        head = (await self._ledger.head(HOUSE)).hash if pages and all(incident.ended for incident in group) else ""
         for page, incidents in pages.items():
-            first = min(_of_page(group, incidents, page), key=lambda one: (one.opened_at, one.id)).id
-            text = note_text(incidents, first, head)
+            first = min(_of_page(group, incidents, page), key=lambda incident: (incident.opened_at, incident.id)).id
+            text = note_text(incidents, first, head, self._context)
             if text and (is_read(incidents) or self._may_progress(page)):
-                values = {self._fields[name]: fact for name, fact in facts(incidents).items() if name in self._fields}
+                known = facts(incidents, self._context)
+                values = {self._fields[name]: fact for name, fact in known.items() if name in self._fields}
                 await self._keep(Post(first, _part(page), page, {"text": text, "fields": values}), without_head(text))
         for incident in group:
-            if self._raises and (raised := not_fixed(incident)) is not None:
+            if self._raises and (raised := not_fixed(incident, self._context)) is not None:
                 await self._raise(incident, raised)
         self._wake.set()
 
@@ -235,13 +240,13 @@ class PagerDutySurface:
 
 def _of_page(group: Sequence[Incident], shown: Sequence[Incident], page: str) -> Sequence[Incident]:
     """Every incident of the group that came of a page, also those that a newer one of the same node stands for."""
-    return [one for one in group if page in pages_of([one])] or shown
+    return [incident for incident in group if page in pages_of([incident])] or shown
 
 
 def _marked(notes: Sequence[Note], wanted: str, stood: str) -> Note | None:
     """The note with the mark: the one that was ours before, rather than a copy that somebody made of it."""
-    marked = [one for one in notes if one.content.rstrip().endswith(wanted)]
-    return next((one for one in marked if one.id == stood), marked[0] if marked else None)
+    marked = [note for note in notes if note.content.rstrip().endswith(wanted)]
+    return next((note for note in marked if note.id == stood), marked[0] if marked else None)
 
 
 def _part(page: str) -> str:

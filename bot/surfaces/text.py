@@ -8,6 +8,9 @@ from collections.abc import Iterator, Sequence
 from bot.domain.probe import Snapshot
 from bot.domain.safe_text import safe
 from bot.domain.verdict import Status, Verdict
+from bot.surfaces.view.headline import cause_words
+from bot.surfaces.view.plan_words import BY_NAME, PlanWords
+from bot.surfaces.view.severity import status_counts
 
 _COLOURS = {
     Status.HEALTHY: "32",
@@ -16,8 +19,6 @@ _COLOURS = {
     Status.UNKNOWN: "35",
     Status.UNREACHABLE: "35",
 }
-
-_WORST_FIRST = (Status.CRITICAL, Status.DEGRADED, Status.UNKNOWN, Status.UNREACHABLE, Status.HEALTHY)
 _TRAITS = ("kernel", "cgroup", "driver", "distribution", "virtualisation", "cores", "up")  # others come after these
 
 
@@ -26,15 +27,13 @@ def headline(verdict: Verdict, colour: bool = False) -> str:
     status = verdict.status.value.upper()
     if colour:
         status = f"\x1b[{_COLOURS[verdict.status]}m{status}\x1b[0m"
-    words = [verdict.node, status]
-    if verdict.cause is not None:
-        words.append(verdict.cause + (f" ({verdict.confidence.value})" if verdict.confidence is not None else ""))
-    return "  ".join([safe(verdict.node), *words[1:2], *map(safe, words[2:])])
+    words = (safe(verdict.node), status, cause_words(verdict))
+    return "  ".join(word for word in words if word)
 
 
-def verdict_text(verdict: Verdict, width: int = 80, colour: bool = False) -> str:
+def verdict_text(verdict: Verdict, width: int = 80, colour: bool = False, words: PlanWords = BY_NAME) -> str:
     """Return the whole verdict."""
-    return "\n".join(_lines(verdict, max(40, width), colour)) + "\n"
+    return "\n".join(_lines(verdict, max(40, width), colour, words)) + "\n"
 
 
 def summary_table(verdicts: Sequence[Verdict], asked: int) -> str:
@@ -44,9 +43,8 @@ def summary_table(verdicts: Sequence[Verdict], asked: int) -> str:
     >>> summary_table([], 0).strip()
     '0 of 0 nodes judged'
     """
-    counts = {status: sum(1 for verdict in verdicts if verdict.status is status) for status in _WORST_FIRST}
-    told = ", ".join(f"{count} {status.value}" for status, count in counts.items() if count)
-    return f"{len(verdicts)} of {asked} nodes judged" + (f": {told}" if told else "") + "\n"
+    counts = status_counts(verdict.status for verdict in verdicts)
+    return f"{len(verdicts)} of {asked} nodes judged" + (f": {counts}" if counts else "") + "\n"
 
 
 def facts(snapshot: Snapshot | None) -> str:
@@ -56,52 +54,8 @@ def facts(snapshot: Snapshot | None) -> str:
     return " · ".join(safe(said) for said in (ordered | traits).values())
 
 
-def _lines(verdict: Verdict, width: int, colour: bool) -> Iterator[str]:
-    yield headline(verdict, colour)
-    yield from _wrapped(verdict.summary, width, "  ")
-    if verdict.try_next:
-        yield from _wrapped(verdict.try_next, width, "  ")
-    if verdict.evidence:
-        yield from _section("Evidence")
-        for one in verdict.evidence:
-            yield from _wrapped(f"{one.probe}: {one.says}", width, "    ", first="  - ")
-            for line in one.source:
-                yield _clipped(f"      | {safe(line).expandtabs(4)}", width)
-    if verdict.suspects:
-        yield from _section("Suspected")
-        yield from _wrapped(", ".join(verdict.suspects), width, "    ", first="  - ")
-    if verdict.plan is not None:
-        yield from _section("What would help (shown only, nothing is done)")
-        for number, step in enumerate(verdict.plan.steps, 1):
-            yield f"  {number}. {safe(' '.join([step.action, *step.args.values()]))}"
-            for command in step.commands:
-                yield f"       {safe(command)}"  # whole, however wide: it is there to be copied
-        for note in verdict.plan.notes:
-            yield from _wrapped(note, width, "     ")
-        if verdict.plan.lasting_fix:
-            yield from _wrapped(f"Lasting fix: {verdict.plan.lasting_fix}", width, "     ")
-        yield f"     Plan {verdict.plan.digest[:16]}"
-    elif verdict.lasting_fix and verdict.cause is not None:
-        yield from _section("What would help")
-        yield from _wrapped(verdict.lasting_fix, width, "    ", first="  - ")
-    if verdict.ruled_out:
-        yield from _section("Ruled out")
-        for no in verdict.ruled_out:
-            yield from _wrapped(f"{no.cause}: {no.because}", width, "    ", first="  - ")
-    if verdict.unread:
-        yield from _section("Not read")
-        for unread in verdict.unread:
-            yield from _wrapped(f"{unread.probe}: {unread.reason}", width, "    ", first="  - ")
-    about = facts(verdict.snapshot)
-    yield ""
-    yield from _wrapped(f"{about} · " * bool(about) + f"read in {verdict.took.total_seconds():.1f} s", width, "  ")
-
-
-def _section(title: str) -> Sequence[str]:
-    return ("", f"  {title}")
-
-
-def _wrapped(text: str, width: int, indent: str, first: str | None = None) -> list[str]:
+def wrapped(text: str, width: int, indent: str, first: str | None = None) -> list[str]:
+    """Return text as lines of at most `width` columns; `first` stands before the first line in place of the indent."""
     return textwrap.wrap(
         safe(text),
         width,
@@ -109,6 +63,53 @@ def _wrapped(text: str, width: int, indent: str, first: str | None = None) -> li
         subsequent_indent=indent,
         break_on_hyphens=False,
     )
+
+
+def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iterator[str]:
+    yield headline(verdict, colour)
+    yield from wrapped(verdict.summary, width, "  ")
+    if verdict.try_next:
+        yield from wrapped(verdict.try_next, width, "  ")
+    if verdict.evidence:
+        yield from _section("Evidence")
+        for item in verdict.evidence:
+            yield from wrapped(f"{item.probe}: {item.says}", width, "    ", first="  - ")
+            for line in item.source:
+                yield _clipped(f"      | {safe(line).expandtabs(4)}", width)
+    if verdict.suspects:
+        yield from _section("Suspected")
+        yield from wrapped(", ".join(verdict.suspects), width, "    ", first="  - ")
+    if verdict.plan is not None:
+        yield from _section("What would help (shown only, nothing is done)")
+        for step in words.view(verdict.plan).steps:
+            yield f"  {step.number}. {step.words}"
+            if step.impact != step.words:
+                yield from wrapped(f"{step.impact}.", width, "     ")
+            for command in step.commands:
+                yield f"       {safe(command)}"  # whole, however wide: it is there to be copied
+        for note in verdict.plan.notes:
+            yield from wrapped(note, width, "     ")
+        if verdict.plan.lasting_fix:
+            yield from wrapped(f"Lasting fix: {verdict.plan.lasting_fix}", width, "     ")
+        yield f"     Plan {verdict.plan.digest[:16]}"
+    elif verdict.lasting_fix and verdict.cause is not None:
+        yield from _section("What would help")
+        yield from wrapped(verdict.lasting_fix, width, "    ", first="  - ")
+    if verdict.ruled_out:
+        yield from _section("Ruled out")
+        for ruled_out in verdict.ruled_out:
+            yield from wrapped(f"{ruled_out.cause}: {ruled_out.because}", width, "    ", first="  - ")
+    if verdict.unread:
+        yield from _section("Not read")
+        for unread in verdict.unread:
+            yield from wrapped(f"{unread.probe}: {unread.reason}", width, "    ", first="  - ")
+    about = facts(verdict.snapshot)
+    yield ""
+    yield from wrapped(f"{about} · " * bool(about) + f"read in {verdict.took.total_seconds():.1f} s", width, "  ")
+
+
+def _section(title: str) -> Sequence[str]:
+    return ("", f"  {title}")
 
 
 def _clipped(line: str, width: int) -> str:

@@ -31,7 +31,7 @@ from bot.sources.body import read_body
 from bot.sources.source import Body, Source, Told
 from bot.surfaces import PEOPLE, SURFACES
 from bot.surfaces.member import Looks, SurfaceMember
-from bot.surfaces.slack.alarm_words import is_alarm
+from bot.surfaces.view.view import is_alarm
 from tests.slack import workspace
 from tests.slack_service import Readings, card_saying, serving
 

@@ -35,7 +35,7 @@ async def test_incident_is_one_note_that_is_edited_as_it_goes_on(database: Datab
         for state in (State.OPENED, State.PROPOSED, State.ACTING, State.RESOLVED):
             await shown.show([of_page(page.id, state)])
             await shown.send_due()
-        assert pagerduty.note_on(page).startswith("Resolved: node-gpu-01: CRITICAL")
+        assert pagerduty.note_on(page).startswith("Resolved: node-gpu-01: leaked-memory-cgroups")
         assert (len(pagerduty.asked("add_note")), len(pagerduty.asked("edit_note"))) == (1, 2)
         assert (page.status, pagerduty.asked("update_incident")) == ("triggered", [])
 

@@ -82,5 +82,5 @@ def test_founding_alert_becomes_a_note_with_the_verdict(demo: Demo) -> None:
 
     text = until(lambda: note() if "[zombie " in note() else "", within=LONG, what="the note")
     assert "CRITICAL, leaked-memory-cgroups (confirmed)" in text
-    assert "Waits for approval in Slack: disable ecs.service, then reboot" in text
+    assert "Waits for approval: disable ecs.service, then reboot" in text
     assert demo.pages()["pages"][0]["status"] == "triggered"

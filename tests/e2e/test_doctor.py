@@ -74,10 +74,10 @@ async def test_what_is_well_is_said_to_be_and_nothing_was_touched(here: Surround
 @pytest.mark.parametrize(
     ("changes", "name", "seen"),
     [
-        ({"SLACK_BOT_TOKEN": "xoxb-wrong"}, "Slack bot token", "does not take it: invalid_auth"),
+        ({"SLACK_BOT_TOKEN": "xoxb-wrong"}, "Slack bot token", "rejects it: invalid_auth"),
         ({"SLACK_BOT_TOKEN": ""}, "Slack", "SLACK_BOT_TOKEN is not set"),
-        ({"SLACK_APP_TOKEN": "xapp-wrong"}, "Slack Socket Mode", "does not take SLACK_APP_TOKEN: invalid_auth"),
-        ({"SLACK_API_URL": "http://127.0.0.1:1/api/"}, "Slack bot token", "Slack is not there"),
+        ({"SLACK_APP_TOKEN": "xapp-wrong"}, "Slack Socket Mode", "rejects SLACK_APP_TOKEN: invalid_auth"),
+        ({"SLACK_API_URL": "http://127.0.0.1:1/api/"}, "Slack bot token", "Slack cannot be reached"),
         ({"ZOMBIE_DATABASE_URL": "postgresql://u:hunter2@127.0.0.1:1/z"}, "database", "cannot be read"),
         ({"ZOMBIE_DATABASE_URL": "mysql://x"}, "database", "cannot be kept in mysql"),
         ({"PAGERDUTY_API_TOKEN": "x", "PAGERDUTY_API_URL": "http://127.0.0.1:1"}, "PagerDuty key", "cannot be reached"),
@@ -130,7 +130,7 @@ async def test_scopes_are_those_that_slack_reports(tmp_path: Path) -> None:
     other.mkdir()
     async with surroundings(other, LEAST_SCOPES) as here:
         more = (await here.examined())["Slack scopes"]
-        assert (more.mark, more.seen) == (Mark.NOTE, "all that are needed, and more: files:write, im:history")
+        assert (more.mark, more.seen) == (Mark.NOTE, "all that are needed, and others: files:write, im:history")
 
 
 async def test_silent_slack_costs_no_more_than_its_time(here: Surroundings) -> None:

@@ -54,7 +54,8 @@ async def test_node_is_drained_between_the_unit_and_the_reboot_and_opened_again(
     async with cluster(tmp_path, worker(budgets=(budget,)), daemon) as (here, server):
         incident = (await here.opened("node"))["node"]
         shown = await here.zombie("incidents", "show", incident)
-        assert f"drain {NAME} prod 1m" in shown.out, shown.out
+        assert f"drain {NAME} prod, then reboot" in shown.out, shown.out
+        assert "evicted, within 1m" in " ".join(shown.out.split())
         assert "moves 1: ray/worker-0: Ray cluster train-7" in shown.out
         done = await here.remediate(incident)
         assert done.status == 0, done

@@ -172,7 +172,7 @@ async def test_house_without_inbound_http_polls(stage: Stage) -> None:
         page = stage.pagerduty.account.trigger("a core is pinned", {"host": "node-7"})
         await stage.note_saying(page, "node-7: CRITICAL")
         stage.pagerduty.account.resolve(page)
-        await stage.note_saying(page, "Resolved upstream: node-7")
+        await stage.note_saying(page, "Resolved: node-7")
         assert len(await bot.ledger.incidents()) == 1
 
 
@@ -181,7 +181,7 @@ async def test_page_that_is_resolved_upstream_has_its_note_say_so(stage: Stage) 
         page = stage.pagerduty.account.trigger("a core is pinned", {"host": "node-7"})
         await stage.note_saying(page, "node-7: CRITICAL")
         stage.pagerduty.account.resolve(page)
-        await stage.note_saying(page, "Resolved upstream: node-7")
+        await stage.note_saying(page, "Resolved: node-7")
 
 
 async def test_second_page_inside_the_cool_down_has_its_own_note_and_the_first_ones_card(stage: Stage) -> None:

@@ -120,9 +120,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
 async def test_alert_is_diagnosed_approved_cured_and_its_note_tells_it(world: World) -> None:
     bot = await world.serve()
     page = world.pagerduty.account.trigger("a core is pinned", {"host": "node-1"})
-    await world.note(
-        page, "node-1: CRITICAL, leaked-memory-cgroups", "Waits for approval in Slack: disable ecs.service"
-    )
+    await world.note(page, "node-1: CRITICAL, leaked-memory-cgroups", "Waits for approval: disable ecs.service")
     await world.approve()
     note = await world.note(page, "Resolved: node-1", "Approved by slack:", "“it is drained”", "record ")
     assert world.here.machine("node-1").reboots == 1

@@ -171,14 +171,14 @@ async def test_button_of_several_covers_those_still_proposed(tmp_path: Path) -> 
     async with workspace() as slack, theatre(slack, tmp_path) as it:
         it.run_plans = False
         await it.proposed("node-1", "node-2", "node-3")
-        offer = await it.card("3 nodes: 3 wait for approval")
+        offer = await it.card("3 nodes: 3 critical; 3 wait for approval")
         view = await it.dialog("bob", offer)
         assert all(f"node-{n}" in str(view.blocks) for n in (1, 2, 3))
         it.stage.nodes["node-2"].boot += 1
         await slack.submit("bob", view, {"reason": "all three leak"})
         told = await it.told("bob", "node-2: StateChanged")
         assert "node-1" not in told.text
-        await it.card("3 nodes: 2 approved, 1 cancelled")
+        await it.card("3 nodes: 3 critical; 2 approved, 1 cancelled")
 
 
 async def test_plan_that_waits_says_for_what_and_ends_when_nobody_decides(tmp_path: Path) -> None:
@@ -238,7 +238,7 @@ async def test_two_who_have_to_say_yes_are_counted(tmp_path: Path) -> None:
         offer = await it.proposed("node-1", asked_by=GUEST)
         assert "Needs 2 approvals" in offer.text
         await it.decides("bob", offer)
-        await it.card("1 said yes so far.")
+        await it.card("1 said yes so far: <@U0BOB00001>.")
         await it.decides("bob", await it.offering("1 said yes"))
         await it.told("bob", "NotEnoughApprovers")
         await it.decides("alice", await it.offering("1 said yes"))

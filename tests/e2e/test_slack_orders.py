@@ -136,7 +136,8 @@ async def test_home_shows_my_pending_approvals_and_they_can_be_decided_there(
 ) -> None:
     await it.proposed("node-1")
     assert "Nothing waits for your decision." in json.dumps((await home(slack, "alice", "Waiting for you")).blocks)
-    assert "You decide nothing here. NotAnApprover" in json.dumps((await home(slack, "carol", "Waiting")).blocks)
+    carols = await home(slack, "carol", "Waiting")
+    assert "You cannot decide anything here. NotAnApprover" in json.dumps(carols.blocks)
     view = await home(slack, "bob", "disable ecs.service, then reboot")
     await slack.click_in_view("bob", view, "approve")
     dialog = await slack.until(lambda: slack.modal("bob"), what="the dialog")

@@ -105,10 +105,10 @@ async def test_two_nodes_are_one_card_and_a_swallowed_reboot_is_told_to_the_chan
     async with workspace() as slack, site(tmp_path, nodes, POLICY) as here:
         bot = await serving(slack, here)
         await slack.say("alice", "oncall-gpu", "/zombie check node-1 node-2")
-        offer = await card(slack, "2 nodes: 2 wait for approval", button="approve")
+        offer = await card(slack, "2 nodes: 2 critical; 2 wait for approval", button="approve")
         await decides(slack, "bob", offer)
         await card(slack, "It waits: BudgetSpent: 1 ")
-        ended = await card(slack, "2 nodes: 1 escalated, 1 resolved")
+        ended = await card(slack, "2 nodes: 1 critical; 1 escalated, 1 resolved")
         told = await slack.until(lambda: [one for one in slack.thread(ended)[1:] if one.is_broadcast], what="help")
         assert "node-2" in told[0].text
         assert (here.machine("node-1").reboots, here.machine("node-2").reboots) == (1, 0)

@@ -15,13 +15,14 @@ from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response import guards
-from bot.surfaces.slack.buttons import ANSWER, APPROVE, BRAKE, DECLINE, PICK, UNDO, group_of, options_of
+from bot.surfaces.slack.buttons import BRAKE
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.metadata_signer import Intent
 from bot.surfaces.slack.people import Person, mapping
-from bot.surfaces.slack.plan_blocks import plan_words
+from bot.surfaces.view.choices import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
+from bot.surfaces.view.view import IncidentView, incident_view
 
 DIGEST = 32  # digits by which a dialog names the plan that it shows
 UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
@@ -91,14 +92,13 @@ class BlockActions:
             for incident in group:
                 guards.is_undecided(incident)  # says who was first, or why there is nothing to decide
             raise AlreadyDecided("Nothing on this card waits for a decision any more.")
-        shown = covered(plans)
+        shown = covered([incident_view(incident, self._context.view_context) for incident in plans])
         if not shown:
             raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie remediate {plans[0].id}")
-        objection = await self._objection(click, shown) if click.action == APPROVE else ""
+        objection = await self._objection(click, plans[: len(shown)]) if click.action == APPROVE else ""
         words = [f"{len(plans) - len(shown)} more wait; decide them after these."] if plans[len(shown) :] else []
-        digests = {
-            incident.id: incident.proposal.digest[:DIGEST] for incident in shown if incident.proposal is not None
-        }
+        proposals = [(incident.id, incident.proposal) for incident in plans[: len(shown)]]
+        digests = {name: proposal.digest[:DIGEST] for name, proposal in proposals if proposal is not None}
         await self._open(click, click.action, digests, shown, words, objection=objection)
 
     async def _objection(self, click: Click, plans: Sequence[Incident]) -> str:
@@ -114,7 +114,7 @@ class BlockActions:
     async def _undo(self, click: Click) -> None:
         incident = await self._find(click.value)
         await self._is_its_card(click, group_of(incident))
-        done = plan_words(incident.proposal.plan) if incident.proposal is not None else ""
+        done = self._context.words.plan(incident.proposal.plan) if incident.proposal is not None else ""
         words = [
             f"{incident.node}: incident {incident.id} did this: {one_line(done, 500)}.",
             "What can be undone is proposed as a plan of its own, which somebody else has to approve.",
@@ -165,7 +165,7 @@ class BlockActions:
         click: Click,
         action: str,
         plans: dict[str, str],
-        shown: Sequence[Incident],
+        shown: Sequence[IncidentView],
         words: Sequence[str] = (),
         *,
         detail: str = "",

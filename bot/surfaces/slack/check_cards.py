@@ -15,19 +15,18 @@ from datetime import timedelta
 from typing import TypeVar
 
 from bot.domain.incident import Incident, newest
-from bot.domain.policy import Policy
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.progress import Underway as NodeUnderway
-from bot.surfaces.slack.acting_card import acting_card
-from bot.surfaces.slack.alarm_card import alarm_card
-from bot.surfaces.slack.alarm_words import is_alarm
-from bot.surfaces.slack.card import Underway, details
+from bot.surfaces.slack.card import incident_card
 from bot.surfaces.slack.message import TEXT, Message, clipped
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.spots import spot_of
 from bot.surfaces.slack.storm_board import StormBoard
-from bot.surfaces.slack.telling import Telling
+from bot.surfaces.slack.thread import details
+from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.plan_words import PlanWords
+from bot.surfaces.view.view import group_view, is_alarm
 
 T = TypeVar("T")
 REMEMBERED = 5000  # cards whose wording is known, and requests whose place is
@@ -41,6 +40,7 @@ class _Board:
 
     group: tuple[Incident, ...]
     spot: Spot
+    words: PlanWords
     reading: set[str] = field(default_factory=set)  # ids of incidents
     progress: dict[str, Underway] = field(default_factory=dict)
     live: dict[str, Verdict] = field(default_factory=dict)  # with the snapshot that the record leaves out
@@ -52,7 +52,8 @@ class _Board:
 
     def message(self) -> Message:
         """Return the card as it stands."""
-        return alarm_card(self.group, self.progress, self.live)
+        context = ViewContext(words=self.words, progress=self.progress, fresh=self.live)
+        return incident_card(group_view(self.group, context))
 
     def shows(self, group: tuple[Incident, ...]) -> None:
         """Take a group as it stands on record; what is being read, and not there yet, stays."""
@@ -63,9 +64,10 @@ class _Board:
 class CheckCards:
     """Keeps the cards of checks: a `Follower` of diagnoses, and a `Surface`."""
 
-    def __init__(self, poster: Poster, storms: StormBoard) -> None:
+    def __init__(self, poster: Poster, storms: StormBoard, words: PlanWords) -> None:
         self._poster = poster
         self._storms = storms
+        self._words = words
         self._boards: dict[str, _Board] = {}
         self._asked_at: OrderedDict[str, Spot] = OrderedDict()
         self._shown: OrderedDict[str, str] = OrderedDict()
@@ -89,10 +91,12 @@ class CheckCards:
         if board is not None:
             board.shows(ours)
             self._poster.show(name, board.spot, board.message)
-        elif spot is not None and _ends_with_verdicts(ours):
-            await self._poster.adopt(name, spot)
-            await self._owe(name, spot, alarm_card(ours), once=True)
-            self._poster.finished(name)
+        elif spot is not None and all(member.triage is not None for member in ours):
+            view = group_view(ours, ViewContext(words=self._words))
+            if view.shows_verdicts:  # what is beyond them is shown by `surface.py`
+                await self._poster.adopt(name, spot)
+                await self._owe(name, spot, incident_card(view), once=True)
+                self._poster.finished(name)
         for storm in dict.fromkeys(member.storm for member in ours if member.storm):
             self._storms.heard(storm)
 
@@ -107,7 +111,7 @@ class CheckCards:
         board, stands = self._boards.get(name), True
         if board is None:
             stands = await self._poster.adopt(name, spot)
-            board = self._boards.setdefault(name, _Board(tuple(group), spot))
+            board = self._boards.setdefault(name, _Board(tuple(group), spot, self._words))
         board.reading |= {member.id for member in reading}
         board.shows(tuple(group))
         if stands:
@@ -169,11 +173,6 @@ class CheckCards:
             return
         await self._poster.owe(name, CARD, spot, message)
         _remember(self._shown, name, wording)
-
-
-def _ends_with_verdicts(group: Sequence[Incident]) -> bool:
-    """True where every node has its verdict, and nothing beyond them is to be shown."""
-    return all(member.triage is not None for member in group) and acting_card(group, Telling(Policy())) is None
 
 
 def _remember(known: OrderedDict[str, T], name: str, what: T) -> None:

@@ -9,7 +9,6 @@ from bot.domain.errors import Refused, UnknownIncident
 from bot.domain.house_events import BrakePulled
 from bot.domain.incident import IncidentSummary
 from bot.domain.safe_text import one_line
-from bot.domain.transitions import State
 from bot.response.guards import is_named
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.ephemeral import refusal_words
@@ -17,9 +16,11 @@ from bot.surfaces.slack.member import ids_of
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.requests import CommandRequest, Subcommand, is_user_id
 from bot.surfaces.slack.view_submissions import BRAKE_WORDS
+from bot.surfaces.view.headline import node_words
+from bot.surfaces.view.sentence import utc
+from bot.surfaces.view.severity import urgency
 
 MOST_LISTED = 30
-_ORDER = (State.UNKNOWN, State.PROPOSED, State.ACTING, State.APPROVED, State.VERIFYING, State.TRIAGED, State.OPENED)
 
 
 class Subscription(Protocol):
@@ -120,14 +121,11 @@ class CommandReplies:
 def status_line(summary: IncidentSummary) -> str:
     """Return an incident as a line of a list."""
     cause = f", {summary.cause}" if summary.cause else ""
-    return (
-        f"• {one_line(summary.node, 60) or 'a node'}: {summary.state.value}{cause}"
-        f" — {summary.id}, since {summary.opened_at:%H:%M} UTC"
-    )
+    return f"• {node_words(summary.node)}: {summary.state.value}{cause} — {summary.id}, since {utc(summary.opened_at)}"
 
 
 def _urgency(summary: IncidentSummary) -> tuple[int, str]:
-    return (_ORDER.index(summary.state) if summary.state in _ORDER else len(_ORDER), summary.node)
+    return urgency(summary.state), summary.node
 
 
 class _OnRecord(Exception):

@@ -30,6 +30,8 @@ from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral, refusal_words
 from bot.surfaces.slack.people import People, Person
 from bot.surfaces.slack.surface import SlackSurface
+from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.plan_words import PlanWords
 
 
 class DecisionListener(Protocol):
@@ -65,6 +67,16 @@ class SlackContext:
     notices: DecisionListener
     log: Log
     picker: NodePicker | None = None
+
+    @property
+    def view_context(self) -> ViewContext:
+        """What views of incidents are made with here."""
+        return ViewContext(self.policy, self.words)
+
+    @property
+    def words(self) -> PlanWords:
+        """How plans are worded."""
+        return self.surface.words
 
     async def find(self, incident_id: str) -> Incident:
         """Return an incident as it stands. Raises: UnknownIncident, LedgerError."""

@@ -9,20 +9,28 @@ from bot.response.diagnosis.requests import CheckRequests
 from bot.response.record import Opening
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.check_cards import CheckCards
+from bot.surfaces.slack.command_replies import CommandReplies
+from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.member import SLACK
-from bot.surfaces.slack.order import Order
-from bot.surfaces.slack.orders import Orders
-from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.requests import (
+    CheckRequest,
+    CommandRequest,
+    HelpRequest,
+    Known,
+    Subcommand,
+    help_words,
+    not_here,
+    parse,
+    unknown_words,
+)
 from bot.surfaces.slack.spots import request_id
-from bot.surfaces.slack.whisper import Whisper
-from bot.surfaces.slack.wish import Wish
-from bot.surfaces.slack.words import CheckRequest, HelpRequest, Known, help_words, not_here, parse, unknown_words
 
-WISHES_REMEMBERED = 1000
+REQUESTS_REMEMBERED = 1000
 
 
-class SlackDesk:
-    """Takes wishes and sees them through.
+class CommandHandler:
+    """Takes what people type, each delivery once.
 
     Shape: `channels` is where checks may be asked for, anywhere if empty; in a direct message they always may, for they
     only look. `playbook` is the name of the one that they are read by.
@@ -34,8 +42,8 @@ class SlackDesk:
         requests: CheckRequests,
         playbook: str,
         cards: CheckCards,
-        orders: Orders,
-        whisper: Whisper,
+        replies: CommandReplies,
+        ephemeral: Ephemeral,
         background: Background,
         channels: Collection[str],
     ) -> None:
@@ -43,37 +51,37 @@ class SlackDesk:
         self._requests = requests
         self._playbook = playbook
         self._cards = cards
-        self._orders = orders
-        self._whisper = whisper
+        self._replies = replies
+        self._ephemeral = ephemeral
         self._background = background
         self._channels = channels
         self._seen: dict[str, None] = {}
 
-    def take(self, wish: Wish) -> None:
-        """Begin with a wish; returns at once, so that Slack has its acknowledgement first."""
-        if wish.key in self._seen:
-            return  # Slack delivers at least once: this one is being seen to already
-        self._seen[wish.key] = None
-        if len(self._seen) > WISHES_REMEMBERED:
+    def take(self, request: CommandRequest) -> None:
+        """Begin to handle a request; returns at once, so that Slack has its acknowledgement first."""
+        if request.key in self._seen:
+            return  # Slack delivers at least once: this one is being handled already
+        self._seen[request.key] = None
+        if len(self._seen) > REQUESTS_REMEMBERED:
             del self._seen[next(iter(self._seen))]
-        self._background.begin(self._see_through(wish), f"wish {wish.key}")
+        self._background.begin(self._handle(request), f"request {request.key}")
 
-    async def _see_through(self, wish: Wish) -> None:
-        asked = await asyncio.to_thread(parse, wish.text, self._known)  # near names take their time
+    async def _handle(self, request: CommandRequest) -> None:
+        asked = await asyncio.to_thread(parse, request.text, self._known)  # near names take their time
         if isinstance(asked, HelpRequest):
-            await self._whisper.say(wish, help_words(asked))
-        elif isinstance(asked, Order):
-            await self._orders.see_through(wish, asked)
-        elif self._channels and wish.channel not in self._channels and not wish.channel.startswith("D"):
-            await self._whisper.say(wish, not_here(self._channels))
+            await self._ephemeral.say(request, help_words(asked))
+        elif isinstance(asked, Subcommand):
+            await self._replies.reply(request, asked)
+        elif self._channels and request.channel not in self._channels and not request.channel.startswith("D"):
+            await self._ephemeral.say(request, not_here(self._channels))
         else:
             if asked.unknown:
-                self._background.begin(self._whisper.say(wish, unknown_words(asked)), f"whisper {wish.key}")
+                self._background.begin(self._ephemeral.say(request, unknown_words(asked)), f"answer to {request.key}")
             if asked.nodes:
-                await self._check(wish, asked)
+                await self._check(request, asked)
 
-    async def _check(self, wish: Wish, asked: CheckRequest) -> None:
-        key = request_id(wish.channel, wish.thread_ts, wish.key)
-        opening = Opening(SLACK, key, wish.by, wish.text, self._playbook)
-        self._cards.expect(opening.group, Spot(wish.channel, wish.thread_ts, wish.answer_at))
+    async def _check(self, request: CommandRequest, asked: CheckRequest) -> None:
+        key = request_id(request.channel, request.thread_ts, request.key)
+        opening = Opening(SLACK, key, request.by, request.text, self._playbook)
+        self._cards.expect(opening.group, MessageTarget(request.channel, request.thread_ts, request.answer_at))
         await self._requests.take(opening, [node.name for node in asked.nodes])

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line, safe
 from bot.surfaces.slack.message import Block, clipped, footnote, paragraph, preformatted, titled
-from bot.surfaces.slack.plan_blocks import blast_radius, bound_words, moved_blocks, plan_words
+from bot.surfaces.slack.plan_blocks import bound_words, moved_blocks
 from bot.surfaces.slack.rich import bold, line, text
+from bot.surfaces.view.view import IncidentView
 
 REASON = "reason"
 MOST_PLANS = 25  # decided by one dialog; those left over are decided by the next
@@ -31,7 +31,7 @@ _PLACEHOLDERS = {
 
 
 def reason_dialog(
-    wish: str, sealed: str, plans: Sequence[Incident], words: Sequence[str] = (), objection: str = ""
+    wish: str, sealed: str, plans: Sequence[IncidentView], words: Sequence[str] = (), objection: str = ""
 ) -> dict[str, Any]:
     """Return the view.
 
@@ -41,12 +41,12 @@ def reason_dialog(
     title, submit = _TITLES[wish]
     blocks: list[Block] = [paragraph(f"As it stands, this will be refused. {objection}")] if objection else []
     if len(plans) > 1:
-        blocks.append(titled(f"{len(plans)} nodes: {', '.join(one_line(one.node, 60) for one in plans)}"))
-    blocks += [paragraph(one) for one in words if one.strip()]
-    for incident in plans:
-        blocks += _plan(incident)
+        blocks.append(titled(f"{len(plans)} nodes: {', '.join(one_line(view.node, 60) for view in plans)}"))
+    blocks += [paragraph(sentence) for sentence in words if sentence.strip()]
+    for view in plans:
+        blocks += _plan(view)
     if plans and wish == "approve":
-        blocks.append(footnote("Each node is looked at again first; what is another than shown here is not touched."))
+        blocks.append(footnote("Each node is read again first; one that is not as shown here is left alone."))
     blocks.append(_input(_PLACEHOLDERS.get(wish, "Why")))
     return {
         "type": "modal",
@@ -59,29 +59,29 @@ def reason_dialog(
     }
 
 
-def covered(plans: Sequence[Incident]) -> list[Incident]:
+def covered(plans: Sequence[IncidentView]) -> list[IncidentView]:
     """Return as many of these, from the first on, as one dialog shows whole: nobody approves what they do not see."""
-    found: list[Incident] = []
+    found: list[IncidentView] = []
     room = MOST_BLOCKS
-    for one in plans[:MOST_PLANS]:
-        room -= len(list(_plan(one)))
+    for view in plans[:MOST_PLANS]:
+        room -= len(list(_plan(view)))
         if room < 0:
             break
-        found.append(one)
+        found.append(view)
     return found
 
 
-def _plan(incident: Incident) -> Iterator[Block]:
-    if incident.proposal is None:
+def _plan(view: IncidentView) -> Iterator[Block]:
+    plan = view.plan
+    if plan is None:
         return
-    plan = incident.proposal.plan
-    yield line(bold(f"{one_line(incident.node, 80)}: "), text(plan_words(plan), 500))
-    commands = "\n".join(safe(command) for step in plan.steps for command in step.commands)
+    yield line(bold(f"{one_line(view.node, 80)}: "), text(plan.words, 500))
+    commands = "\n".join(safe(command) for command in plan.commands)
     for at in range(0, len(commands), PIECE):
         yield preformatted(commands[at : at + PIECE].split("\n"))
-    yield from moved_blocks(incident.proposal)
-    told = [blast_radius(plan), *plan.notes, f"Bound to {bound_words(incident.proposal.binds)}."]
-    yield footnote(clipped(" ".join(told), 1500))
+    yield from moved_blocks(plan)
+    bound = f"Bound to {bound_words(plan)}." if plan.bound_to else ""
+    yield footnote(clipped(" ".join([plan.impact, *plan.notes, bound]).strip(), 1500))
 
 
 def _input(placeholder: str) -> Block:

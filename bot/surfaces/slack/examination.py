@@ -1,4 +1,4 @@
-"""Slack, examined: tokens, scopes as Slack reports them, the way in, and the people whom the policy names."""
+"""What `zombie doctor` asks Slack: tokens, scopes, the connection, and the people whom the policy names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from bot.surfaces.slack.tokens import SlackTokens
 
 T = TypeVar("T")
 CALL_SECONDS = 8.0
-NAMED = 20  # of the policy's people: more are counted, and not asked for
+NAMED = 20  # of the policy's people; the others are only counted
 SKEW_SECONDS = 120.0  # Slack's signed requests are refused at five minutes
 SCOPES: Mapping[str, str] = {
     "app_mentions:read": "to hear @zombie",
@@ -37,20 +37,20 @@ _FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError, OSError, ValueErr
 
 
 class SlackExamination:
-    """Looks at one app in one workspace; nothing is posted and nothing is changed."""
+    """Checks an app in its workspace; it posts nothing and changes nothing."""
 
     def __init__(self, tokens: SlackTokens, now: Clock) -> None:
         self._tokens = tokens
         self._now = now
 
     async def bot_token(self) -> tuple[Examined, ...]:
-        """Is the bot's token taken, with the scopes that are needed, and do the clocks agree?"""
+        """Check that Slack accepts the bot's token with all scopes, and that the clocks agree."""
         async with self._client(self._tokens.bot) as client:
             try:
                 answer = await _in_time(client.auth_test())
             except _FAILURES as error:
                 says = (
-                    f"Slack does not take it: {_why(error)}" if _is_no(error) else f"Slack is not there: {_why(error)}"
+                    f"Slack rejects it: {_why(error)}" if _is_no(error) else f"Slack cannot be reached: {_why(error)}"
                 )
                 hint = "Copy the xoxb-… token from “OAuth & Permissions” of the app." if _is_no(error) else _REACH
                 return (Examined("Slack bot token", Mark.WRONG, says, hint),)
@@ -58,10 +58,10 @@ class SlackExamination:
         return (Examined("Slack bot token", Mark.OK, who), self._scopes(answer), self._clock(answer))
 
     async def socket(self) -> tuple[Examined, ...]:
-        """Can a connection of Socket Mode be opened, and does Slack say hello?"""
+        """Check that a Socket Mode connection opens and Slack says hello."""
         name = "Slack Socket Mode"
         if not self._tokens.app:
-            seen = "SLACK_APP_TOKEN is not set, so Slack comes by HTTP to /slack/events, and has to reach this bot"
+            seen = "SLACK_APP_TOKEN is not set: Slack has to reach this bot by HTTP at /slack/events"
             return (Examined(name, Mark.NOT_SET, seen),)
         try:
             async with self._client(self._tokens.app) as client:
@@ -72,12 +72,12 @@ class SlackExamination:
         except _FAILURES as error:
             if _is_no(error):
                 hint = "Make an app-level token with connections:write under “Basic Information”."
-                return (Examined(name, Mark.WRONG, f"Slack does not take SLACK_APP_TOKEN: {_why(error)}", hint),)
+                return (Examined(name, Mark.WRONG, f"Slack rejects SLACK_APP_TOKEN: {_why(error)}", hint),)
             return (Examined(name, Mark.WRONG, f"no hello came: {_why(error)}", _REACH),)
         return (Examined(name, Mark.OK, f"opened, and Slack said hello after {seconds * 1000:.0f} ms"),)
 
     async def people(self, users: Collection[str], groups: Collection[str]) -> tuple[Examined, ...]:
-        """Are the approvers people, and can the groups of approvers be read?"""
+        """Check that the approvers are people, and that the groups of approvers can be read."""
         found: list[Examined] = []
         async with self._client(self._tokens.bot) as client:
             found += [await self._group(client, group) for group in sorted(groups)[:NAMED]]
@@ -96,9 +96,12 @@ class SlackExamination:
             what = "; ".join(f"{scope} ({SCOPES[scope]})" for scope in missing)
             return Examined("Slack scopes", Mark.WRONG, f"missing: {what}", _AGAIN)
         if more := sorted(granted - SCOPES.keys()):
-            seen = f"all that are needed, and more: {', '.join(more)}"
+            seen = f"all that are needed, and others: {', '.join(more)}"
             return Examined(
-                "Slack scopes", Mark.NOTE, seen, "Take away what is not needed: the app can do no more then."
+                "Slack scopes",
+                Mark.NOTE,
+                seen,
+                "Remove the scopes that are not needed.",
             )
         return Examined("Slack scopes", Mark.OK, ", ".join(sorted(granted)))
 
@@ -108,7 +111,7 @@ class SlackExamination:
         except (TypeError, ValueError):
             return Examined("clock and Slack's", Mark.NOTE, "Slack does not say what time it is")
         if abs(skew) > SKEW_SECONDS:
-            hint = "Set the clock (chrony): signed requests are refused, and times in the record are wrong."
+            hint = "Set the clock (chrony): otherwise signed requests are refused and times in the record are wrong."
             return Examined("clock and Slack's", Mark.WRONG, f"{abs(skew):,.0f} s apart", hint)
         return Examined("clock and Slack's", Mark.OK, f"{abs(skew):.0f} s apart")
 
@@ -118,7 +121,7 @@ class SlackExamination:
         async with session.ws_connect(url, proxy=proxy, max_msg_size=1024 * 1024) as socket:
             async for message in socket:
                 if message.type is aiohttp.WSMsgType.TEXT and json.loads(message.data).get("type") == "hello":
-                    return loop.time() - began  # and hang up at once: nothing may be brought to us in place of the bot
+                    return loop.time() - began  # and hang up at once: no event may come here instead of to the bot
         raise ValueError("the connection was closed")
 
     async def _group(self, client: AsyncWebClient, group: str) -> Examined:
@@ -129,7 +132,7 @@ class SlackExamination:
             hint = "Is it the group's id (S…), and does the app have usergroups:read?" if _is_no(error) else _REACH
             return Examined(name, Mark.WRONG, f"its members cannot be read: {_why(error)}", hint)
         if not members:
-            return Examined(name, Mark.WRONG, "nobody is in it", "Put those into the group who may approve.")
+            return Examined(name, Mark.WRONG, "nobody is in it", "Add the people who may approve to the group.")
         return Examined(name, Mark.OK, f"{len(members)} people")
 
     async def _users(self, client: AsyncWebClient, users: Iterable[str], count: int) -> Examined:
@@ -144,7 +147,7 @@ class SlackExamination:
                 strangers.append(f"{user} ({'deactivated' if told.get('deleted') else 'a bot'})")
             names.append(str(told.get("name") or user))
         if strangers:
-            hint = "Take them out of [policy] approvers, or write their ids (U…) right."
+            hint = "Remove them from [policy] approvers, or correct their ids (U…)."
             return Examined("approvers", Mark.WRONG, f"no people: {', '.join(strangers)}", hint)
         more = f" and {count - len(names)} more" if count > len(names) else ""
         return Examined("approvers", Mark.OK, ", ".join(names) + more)
@@ -153,7 +156,7 @@ class SlackExamination:
     async def _client(self, token: str) -> AsyncIterator[AsyncWebClient]:
         client = AsyncWebClient(token=token or None, base_url=self._tokens.api_url)
         if is_loopback(self._tokens.api_url):
-            client.proxy = None  # it takes one from the environment, which leads away from here
+            client.proxy = None  # one from the environment would lead away from here
         async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_SECONDS)) as session:
             client.session = session
             yield client
@@ -168,7 +171,7 @@ async def _in_time(call: Awaitable[T]) -> T:
 
 
 def _is_no(error: BaseException) -> bool:
-    """True when Slack was reached, and said no."""
+    """True when Slack was reached and refused."""
     return isinstance(error, SlackApiError) and getattr(error.response, "status_code", 0) == 200
 
 

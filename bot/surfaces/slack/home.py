@@ -1,25 +1,39 @@
-"""The bot's App Home, as a view. Pure functions."""
+"""The bot's App Home: what waits for one person, what is being done, and the brake."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
+from bot.domain.approval import Approval
+from bot.domain.contracts import Outbox
 from bot.domain.entry import Entry
+from bot.domain.errors import LedgerError, Refused, UnknownIncident
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.buttons import BRAKE, button, decision_buttons
+from bot.domain.transitions import State
+from bot.response import guards
+from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.buttons import BRAKE, button, choice_blocks
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.message import Block, bullets, divider, footnote, header, paragraph
-from bot.surfaces.slack.plan_blocks import plan_words
+from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.rich import bold, code, date, line, person, text
+from bot.surfaces.view.choices import decisions_on, group_of
+from bot.surfaces.view.headline import node_words
+from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 
+MOST_READ = 40  # incidents that are read from the record for one Home
 MOST_PENDING = 12
+MOST_NODES = 5
 MOST_RUNNING = 15
+RUNNING = (State.APPROVED, State.ACTING, State.VERIFYING, State.UNKNOWN)
 COMMANDS = (
-    ("/zombie check NODE…", "one verdict a node"),
+    ("/zombie check NODE…", "one verdict for each node"),
     ("@zombie check NODE", "the same, in a thread, where slash commands do not work"),
-    ("/zombie status", "what is open; cancel, undo, policy and brake are told by /zombie help"),
+    ("/zombie status", "what is open; /zombie help explains cancel, undo, policy and brake"),
     ("/zombie help", "what I can do"),
 )
 
@@ -42,6 +56,91 @@ class Deeds:
     running: Sequence[IncidentSummary] = ()
     braked: Entry | None = None
     may_not: str = ""
+    words: PlanWords = BY_NAME
+
+
+class Readings(Protocol):
+    """What counts the readings under way."""
+
+    @property
+    def running(self) -> int:
+        """How many nodes are being read now."""
+        ...
+
+
+class Troubled(Protocol):
+    """What may have trouble that people have to know of."""
+
+    @property
+    def trouble(self) -> str:
+        """What does not work just now, as a sentence; empty while all is well."""
+        ...
+
+
+class HomeDesk:
+    """Gathers what one person's App Home shows, and shows it. `nodes` is how many the inventory has."""
+
+    def __init__(
+        self,
+        context: SlackContext,
+        background: Background,
+        outbox: Outbox,
+        nodes: int,
+        readings: Readings,
+        pagerduty: Troubled | None = None,
+    ) -> None:
+        self._context = context
+        self._background = background
+        self._outbox = outbox
+        self._nodes = nodes
+        self._readings = readings
+        self._pagerduty = pagerduty
+
+    def open(self, user: str) -> None:
+        """Begin to bring somebody's App Home up to date; returns at once."""
+        self._background.begin(self._show(user), f"home {user}")
+
+    async def _show(self, user: str) -> None:
+        try:
+            waiting, deeds = await self._outbox.waiting(), await self.deeds(user)
+        except LedgerError:
+            waiting, deeds = None, None
+        trouble = self._pagerduty.trouble if self._pagerduty is not None else ""
+        view = home_view(self._nodes, self._readings.running, waiting, deeds, trouble)
+        await self._context.slack.publish_home(user, view)
+
+    async def deeds(self, user: str) -> Deeds:
+        """Return what this person may decide, what runs, and the brake.
+
+        Raises: LedgerError when the record cannot be read.
+        """
+        ours = self._context.slack.workspace
+        viewer = Person(user, ours.team, ours.enterprise)
+        still_open = await self._context.ledger.incidents(only_open=True)
+        braked = await self._context.ledger.braked()
+        running = [summary for summary in still_open if summary.state in RUNNING]
+        try:
+            approval = await self._context.approval(viewer, "to look")
+            guards.is_approver(self._context.policy, approval)
+        except Refused as no:
+            return Deeds((), running, braked, f"You cannot decide anything here. {refusal_words(no)}")
+        pending: dict[str, list[Incident]] = {}
+        proposed = [summary for summary in still_open if summary.state is State.PROPOSED]
+        for summary in proposed[:MOST_READ]:
+            incident = await self._decidable(summary.id, approval)
+            if incident is not None:
+                pending.setdefault(group_of(incident), []).append(incident)
+        cards = [Pending(tuple(plans)) for plans in pending.values()]
+        return Deeds(cards, running, braked, words=self._context.words)
+
+    async def _decidable(self, incident_id: str, approval: Approval) -> Incident | None:
+        """The incident, if this person may decide it and it still waits."""
+        try:
+            incident = await self._context.find(incident_id)
+            guards.is_not_the_asker(self._context.policy, incident, approval)
+        except (UnknownIncident, Refused):
+            return None
+        return incident if incident.state is State.PROPOSED else None
 
 
 def home_view(
@@ -49,10 +148,10 @@ def home_view(
 ) -> dict[str, Any]:
     """Return the view: what waits for this person, what runs, the brake, what to type, and how the bot itself is.
 
-    Shape: `waiting` is None where the outbox cannot be asked, `deeds` where the ledger cannot, or nothing is ever done.
+    Shape: `waiting` is None where the outbox cannot be read, `deeds` where the ledger cannot, or nothing is ever done.
     `trouble` is why no alerts come, as a sentence.
     """
-    posts = "the ledger cannot be asked" if waiting is None else f"{waiting} posts waiting for Slack"
+    posts = "the ledger cannot be read" if waiting is None else f"{waiting} posts waiting for Slack"
     return {
         "type": "home",
         "blocks": [
@@ -73,14 +172,14 @@ def _deeds(deeds: Deeds) -> Iterator[Block]:
     elif not deeds.pending:
         yield paragraph("Nothing waits for your decision.")
     for card in deeds.pending[:MOST_PENDING]:
-        yield from _pending(card)
+        yield from _pending(card, deeds.words)
     if len(deeds.pending) > MOST_PENDING:
         yield footnote(f"And {len(deeds.pending) - MOST_PENDING} more: /zombie status")
     yield header("Running")
-    for one in deeds.running[:MOST_RUNNING]:
-        said = f" {one.state.value}" + (f", {one_line(one.cause, 80)}" if one.cause else "")
-        since = [text(", since "), date(one.updated_at), text(" — "), code(one.id)]
-        yield line(bold(one_line(one.node, 80) or "a node"), text(said), *since)
+    for summary in deeds.running[:MOST_RUNNING]:
+        said = f" {summary.state.value}" + (f", {one_line(summary.cause, 80)}" if summary.cause else "")
+        since = [text(", since "), date(summary.updated_at), text(" — "), code(summary.id)]
+        yield line(bold(node_words(summary.node)), text(said), *since)
     if not deeds.running:
         yield paragraph("Nothing is being done.")
     elif len(deeds.running) > MOST_RUNNING:
@@ -89,14 +188,15 @@ def _deeds(deeds: Deeds) -> Iterator[Block]:
     yield divider()
 
 
-def _pending(card: Pending) -> Iterator[Block]:
-    for one in card.plans[:5]:
-        words = plan_words(one.proposal.plan) if one.proposal is not None else ""
-        asker = [text(", asked for by "), person(one.alert.asked_by)] if one.alert.asked_by else []
-        yield line(bold(one_line(one.node, 80)), text(f": {words}", 500), *asker, text(" — "), code(one.id))
-    if len(card.plans) > 5:
-        yield footnote(f"And {len(card.plans) - 5} more nodes on the same card.")
-    yield from decision_buttons(card.plans)
+def _pending(card: Pending, words: PlanWords) -> Iterator[Block]:
+    for incident in card.plans[:MOST_NODES]:
+        plan = words.plan(incident.proposal.plan) if incident.proposal is not None else ""
+        asked_by = incident.alert.asked_by
+        asker = [text(", asked for by "), person(asked_by)] if asked_by else []
+        yield line(bold(node_words(incident.node)), text(f": {plan}", 500), *asker, text(" — "), code(incident.id))
+    if len(card.plans) > MOST_NODES:
+        yield footnote(f"And {len(card.plans) - MOST_NODES} more nodes on the same card.")
+    yield from choice_blocks(list(decisions_on(card.plans)))
 
 
 def _brake(braked: Entry | None) -> Iterator[Block]:

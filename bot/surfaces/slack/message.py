@@ -22,6 +22,10 @@ CONTEXT_ELEMENTS = 10
 CONTEXT_TEXT = 2000
 ALL_BLOCKS = 12_000  # JSON of all blocks together; Slack answers msg_blocks_too_long at about 13,200
 FIRST_WORDS = 140  # what a locked phone shows
+INVITE = (
+    "I may not write in this channel, so only you see this. "
+    "/invite me and ask again to have it as a card, with its details."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +148,7 @@ def paged(blocks: Sequence[Block]) -> Iterator[tuple[Block, ...]]:
 
 
 def fitted(first: Sequence[Block], middle: Sequence[Block], last: Sequence[Block]) -> tuple[Block, ...]:
-    """Return one message's blocks: first and last whole, and of the middle as much as has room."""
+    """Return a message's blocks: first and last whole, and as much of the middle as there is room for."""
     room = ALL_BLOCKS - sum(length(block) for block in (*first, *last))
     places = BLOCKS - len(first) - len(last)
     kept: list[Block] = []
@@ -154,3 +158,31 @@ def fitted(first: Sequence[Block], middle: Sequence[Block], last: Sequence[Block
             break
         kept.append(block)
     return (*first, *kept, *last)
+
+
+def without_blocks(message: Message) -> Message:
+    """Return the message as text alone, for when Slack refuses its blocks: all its words, as far as a text holds them.
+
+    A fence keeps them words: in an edited text Slack would otherwise make bold what stands between asterisks.
+    """
+    said = [message.text, *(escaped(text) for block in message.blocks for text in _texts(block))]
+    text = "\n".join(dict.fromkeys(said)).replace("```", "'''")
+    return Message(f"```{clipped(text, TEXT)}```", broadcast=message.broadcast)
+
+
+def for_one_person(message: Message) -> Message:
+    """Return the message for one person alone, where the bot may not write, with how to let it in."""
+    blocks = (*message.blocks[: BLOCKS - 1], paragraph(INVITE)) if message.blocks else ()
+    return Message(f"{clipped(message.text, TEXT)}\n{INVITE}", blocks)
+
+
+def _texts(part: object) -> Iterator[str]:
+    """Every text in a block, in its order."""
+    if isinstance(part, Mapping):
+        if isinstance(text := part.get("text"), str):
+            yield text
+        for inner in part.values():
+            yield from _texts(inner)
+    elif isinstance(part, list | tuple):
+        for inner in part:
+            yield from _texts(inner)

@@ -17,8 +17,7 @@ from bot.domain.errors import LedgerError
 from bot.domain.post import Place
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import Calls, Delivered, MessageGone, NoAccess, Outcome, Rejected, RetryLater, Timing
-from bot.surfaces.slack.card import invited, plain
-from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.message import Message, for_one_person, without_blocks
 from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery, Say, kept, kept_part
 from bot.surfaces.slack.rate_limiter import LAST, VERDICT, RateLimiter
 
@@ -179,7 +178,7 @@ class Poster:
             if part.above is not None and not part.above.settled.is_set():
                 continue
             version, pending, message = part.version, part.pending, part.say()
-            outcome = await self._send(part, plain(message) if refused == version else message)
+            outcome = await self._send(part, without_blocks(message) if refused == version else message)
             match outcome:
                 case Delivered(place):
                     failures = 0
@@ -225,7 +224,7 @@ class Poster:
 
     async def _send(self, part: Part, message: Message) -> Outcome:
         if part.in_private:
-            return await self._calls.answer(part.target.answer_at, invited(message))
+            return await self._calls.answer(part.target.answer_at, for_one_person(message))
         if part.place is None:
             outcome = await self._calls.post(part.at.channel, part.at.thread_ts, message)
         else:

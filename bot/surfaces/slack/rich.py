@@ -1,4 +1,4 @@
-"""Rich text: the one kind of block in which people and dates are shown and nothing that a node said is markup.
+"""Rich text: the kind of block that shows people and dates, and never takes a node's words for markup.
 
 Format: https://docs.slack.dev/reference/block-kit/blocks/rich-text-block
 """
@@ -12,6 +12,7 @@ from datetime import datetime
 from bot.domain.safe_text import one_line, safe
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.message import Block, clipped, escaped
+from bot.surfaces.view.sentence import Group, Instant, Person, Piece, Sentence, plain, utc
 
 LONGEST = 1500
 _USER = re.compile(r"[UW][A-Z0-9]{1,30}\Z")
@@ -37,25 +38,8 @@ def date(at: datetime, pattern: str = "{time}") -> Block:
     return {"type": "date", "timestamp": int(at.timestamp()), "format": pattern, "fallback": utc(at)}
 
 
-def usergroup(group: str) -> Block:
-    """A user group of the workspace."""
-    return {"type": "usergroup", "usergroup_id": group} if group.isalnum() else code(group, 60)
-
-
-def person(by: str) -> Block:
-    """A person as the record writes them: of Slack by the name that each reader knows, else in words."""
-    user = slack_user(by)
-    return {"type": "user", "user_id": user} if user else text(one_line(by, 140))
-
-
-def named(by: str) -> str:
-    """A person in a message's plain text, which Slack's clients and screen readers turn into their name."""
-    user = slack_user(by)
-    return f"<@{user}>" if user else escaped(one_line(by, 140))
-
-
 def slack_user(by: str) -> str:
-    """Return the Slack id of a person as the record writes them; nothing where they are none of Slack's.
+    """Return the Slack id of a person as the record names them; empty for people who are not in Slack.
 
     Example:
     >>> slack_user("slack:T024/U123"), slack_user("terminal:ann"), slack_user("slack:T024/<!here>")
@@ -66,15 +50,39 @@ def slack_user(by: str) -> str:
     return user if kind == SLACK and _USER.match(user) else ""
 
 
-def told_by(words: str) -> tuple[str, str]:
-    """Split a sentence of the record that begins with a person of Slack into who it is, and the rest.
+def person(by: str) -> Block:
+    """A person by the name that each reader knows them by; those who are not in Slack in words."""
+    user = slack_user(by)
+    return {"type": "user", "user_id": user} if user else text(one_line(by, 140))
 
-    Example:
-    >>> told_by("slack:T024/U123 called it off."), told_by("The node is gone.")
-    (('slack:T024/U123', ' called it off.'), ('', 'The node is gone.'))
-    """
-    by, space, rest = words.partition(" ")
-    return (by, space + rest) if slack_user(by) else ("", words)
+
+def drawn(sentence: Sentence) -> list[Block]:
+    """Draw a sentence of a view, with its people and instants, as the pieces of one paragraph."""
+    return [_piece(piece) for piece in sentence]
+
+
+def marked_up(sentence: Sentence) -> str:
+    """Return a sentence of a view as a message's text, in which the only markup is the names of people."""
+    return "".join(_named(piece.by) if isinstance(piece, Person) else escaped(plain((piece,))) for piece in sentence)
+
+
+def _piece(piece: Piece) -> Block:
+    match piece:
+        case Person(by=by):
+            return person(by)
+        case Group(id=group):
+            kind, _, name = group.partition(":")
+            known = kind == SLACK and name.isalnum()
+            return {"type": "usergroup", "usergroup_id": name} if known else code(name, 60)
+        case Instant(at=at, exact=exact):
+            return date(at, "{time_secs}" if exact else "{time}")
+    return text(piece)
+
+
+def _named(by: str) -> str:
+    """A person in a text: Slack's clients and screen readers turn the id into a name."""
+    user = slack_user(by)
+    return f"<@{user}>" if user else escaped(one_line(by, 140))
 
 
 def line(*pieces: Block) -> Block:
@@ -86,8 +94,3 @@ def listing(items: Sequence[Sequence[Block]], style: str = "bullet") -> Block:
     """A list, `bullet` or `ordered`, of paragraphs."""
     elements = [{"type": "rich_text_section", "elements": list(item)} for item in items]
     return {"type": "rich_text", "elements": [{"type": "rich_text_list", "style": style, "elements": elements}]}
-
-
-def utc(at: datetime) -> str:
-    """An instant in words, where a date that turns into local time cannot stand."""
-    return f"{at:%H:%M} UTC"

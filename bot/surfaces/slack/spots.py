@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from bot.domain.incident import Incident
-from bot.surfaces.slack.alarm_words import is_alarm
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.part import Spot
+from bot.surfaces.view.view import is_alarm
 
 
 def request_id(channel: str, thread_ts: str, key: str) -> str:

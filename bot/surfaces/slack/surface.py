@@ -22,15 +22,16 @@ from bot.domain.post import Place
 from bot.domain.transitions import State
 from bot.response.record import Record
 from bot.response.recorded import undoable
-from bot.surfaces.slack.acting_card import acting_card
-from bot.surfaces.slack.aftermath import replies
-from bot.surfaces.slack.buttons import group_of
+from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.pace import FIRST
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.spots import spot_of
-from bot.surfaces.slack.telling import Telling
+from bot.surfaces.slack.thread import replies
+from bot.surfaces.view.choices import group_of
+from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.plan_words import PlanWords
 
 HEAD = 12  # digits of the record's hash on a closing card, as many as `zombie audit verify --head` asks for
 REMEMBERED = 2000  # groups of which the last wording is known
@@ -60,6 +61,7 @@ class SlackSurface:
         self._book = book
         self._notices = notices
         self._actions = actions
+        self.words = PlanWords(actions)
         self._shown: OrderedDict[str, str] = OrderedDict()  # the last wording of each card, the last shown last
         self._as_of: dict[str, datetime] = {}
         self._heads: dict[str, str] = {}
@@ -152,12 +154,13 @@ class SlackSurface:
                 return  # a decision that cannot be written down is about to be refused anyway
             self._poster.finished(name)
 
-    async def _telling(self, name: str, group: Sequence[Incident]) -> Telling:
+    async def _telling(self, name: str, group: Sequence[Incident]) -> ViewContext:
         if name not in self._heads and _ended(group):
             self._heads[name] = (await self._ledger.head(HOUSE)).hash[:HEAD]
         waits = {one.id: self._notices.waits_for(one.id) for one in group if _may_be_held_up(one)}
-        return Telling(
+        return ViewContext(
             self._policy,
+            self.words,
             self._heads.get(name, ""),
             self._of(group, self._checking),
             waits,
@@ -170,7 +173,7 @@ class SlackSurface:
 
     async def _reply(self, name: str, spot: Spot, group: Sequence[Incident]) -> None:
         for incident in group:
-            for reply in replies(incident):
+            for reply in replies(incident, self.words):
                 if await self._outbox.place(name, reply.part) is None:
                     await self._poster.owe(name, reply.part, spot, reply.message, under=CARD)
 

@@ -108,7 +108,7 @@ def test_story_for_people_tells_every_entry_and_the_verdict(run: Run, url: str) 
     assert out.splitlines()[0] == f"{ID}  node-gpu-01  resolved  leaked-memory-cgroups"
     for words in (
         "AlertReceived      slack 1700000000.000100, asked by slack:T024BE7LD/U012ASKER: check node-gpu-01",
-        "PlanProposed       disable_unit ecs.service, then reboot [",
+        "PlanProposed       disable ecs.service, then reboot [",
         "StepVerified       step 1, after 2 s",
         "StepSkipped        step 2: somebody else rebooted the node",
         "ValidationStarted  watched for 10 min; two of two steps are through",

@@ -7,16 +7,15 @@ from collections.abc import Iterator
 from datetime import timedelta
 from typing import Any
 
-from bot.domain.events import (
-    IncidentEvent,
-)
+from bot.actions import ACTIONS
+from bot.domain.events import IncidentEvent
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
-from bot.surfaces.slack.acting_card import acting_card
-from bot.surfaces.slack.card import plain
-from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.telling import Telling
+from bot.surfaces.slack.card import acting_card
+from bot.surfaces.slack.message import Message, without_blocks
+from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.plan_words import PlanWords
 from tests.incidents import entries
 from tests.unit.surfaces.test_slack_card import strings, taken_by_slack
 
@@ -26,18 +25,19 @@ POLICY = Policy(
     approver_groups=frozenset(("slack:S0SRE00001",)),
     approval_expires=timedelta(minutes=15),
 )
-TELLING = Telling(POLICY, head="ab12cd34ef56")
+WORDS = PlanWords(ACTIONS)
+CONTEXT = ViewContext(POLICY, WORDS, head="ab12cd34ef56")
 
 
 def told(*events: IncidentEvent, stream: str = "7k3m9x2qpv") -> Incident:
     return fold(entries(events, stream))
 
 
-def shown(incident: Incident, telling: Telling = TELLING) -> Message:
-    message = acting_card([incident], telling)
+def shown(incident: Incident, context: ViewContext = CONTEXT) -> Message:
+    message = acting_card([incident], context)
     assert message is not None
     taken_by_slack(message)
-    taken_by_slack(plain(message))
+    taken_by_slack(without_blocks(message))
     return message
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from bot.domain.alert import Alert
 from bot.domain.incident import Incident
@@ -13,20 +13,21 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.surfaces.pagerduty_note import LIMIT, facts, mark, not_fixed, note_text, pages_of, without_head
 from tests.pages import judged, of_page
+from tests.unit.surfaces.cards import CONTEXT
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, arbitrary
 
 PAGE = "Q3B15VLMF3ASBD"
 
 
 def note(incident: Incident, head: str = "") -> str:
-    return note_text([incident], incident.id, head)
+    return note_text([incident], incident.id, head, CONTEXT)
 
 
 def test_verdict_comes_with_its_evidence_and_what_is_wanted() -> None:
     text = note(of_page(PAGE, State.PROPOSED))
     assert text.splitlines()[0] == "node-gpu-01: CRITICAL, leaked-memory-cgroups (confirmed)"
     assert "- cgroups: 68,700 memory cgroups, 240 alive" in text
-    assert "Waits for approval in Slack: disable ecs.service, then reboot" in text
+    assert "Waits for approval: disable ecs.service, then reboot" in text
     assert text.endswith("[zombie 7k3m9x2qpv]")
 
 
@@ -51,7 +52,7 @@ def test_how_it_ended_comes_first() -> None:
 
 def test_what_is_over_upstream_is_told_so() -> None:
     over = replace(of_page(PAGE, State.CANCELLED), cleared=frozenset({f"pagerduty:{PAGE}"}))
-    assert note(over).startswith("Resolved upstream: node-gpu-01")
+    assert note(over).startswith("Resolved: node-gpu-01")
 
 
 def test_question_that_was_answered_is_no_node() -> None:
@@ -68,13 +69,14 @@ def test_many_nodes_are_one_note_with_the_worst_first() -> None:
         for number in range(50)
     ]
     text = note_text(incidents, "i0")
-    assert text.startswith("50 nodes: 5 critical, 45 not read yet")
+    assert text.startswith("50 nodes: 5 critical, 45 still reading")
     assert text.splitlines()[2].startswith("- node-0: CRITICAL")
     assert "more" in text
     assert text.endswith("[zombie i0]")
     assert len(text) < 2000
 
 
+@settings(deadline=None)
 @given(arbitrary)
 def test_no_verdict_makes_a_note_too_long_or_loses_its_mark(verdict: Verdict) -> None:
     text = note(judged(PAGE, verdict))

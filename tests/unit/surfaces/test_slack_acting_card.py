@@ -19,12 +19,12 @@ from bot.domain.events import (
 )
 from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
-from bot.surfaces.slack.acting_card import acting_card
-from bot.surfaces.slack.aftermath import replies
+from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import FIRST_WORDS, escaped
+from bot.surfaces.slack.thread import replies
 from tests import incidents
 from tests.incidents import OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
-from tests.unit.surfaces.cards import TELLING, actions, buttons, part, shown, told, words
+from tests.unit.surfaces.cards import CONTEXT, actions, buttons, part, shown, told, words
 from tests.unit.surfaces.test_slack_card import taken_by_slack
 
 
@@ -35,8 +35,8 @@ def test_proposed_shows_the_exact_commands_who_may_say_yes_and_until_when() -> N
         assert command in words(message)
     assert part(message, "usergroup") == [{"type": "usergroup", "usergroup_id": "S0SRE00001"}]
     assert {one["user_id"] for one in part(message, "user")} == {"U0BOB00001", "U012ASKER"}
-    assert "Needs 1 of " in words(message)
-    assert ", not " in words(message)
+    assert "Needs 1 approval, not by whoever asked" in words(message)
+    assert "Who may approve: " in words(message)
     assert incident.proposed_at is not None
     (date,) = part(message, "date")
     assert date["timestamp"] == int((incident.proposed_at + timedelta(minutes=15)).timestamp())
@@ -59,14 +59,14 @@ def test_first_words_on_a_locked_phone() -> None:
 
 def test_checking_says_who_said_yes_and_takes_the_buttons_away() -> None:
     incident = told(*WAYS[State.PROPOSED])
-    message = shown(incident, replace(TELLING, checking={incident.id: "slack:T0/U0BOB00001"}))
+    message = shown(incident, replace(CONTEXT, checking={incident.id: "slack:T0/U0BOB00001"}))
     assert "checking… <@U0BOB00001> said yes" in message.text
     assert buttons(message) == []
 
 
 def test_approved_says_by_whom_why_and_what_it_waits_for() -> None:
     incident = told(*WAYS[State.APPROVED])
-    message = shown(incident, replace(TELLING, waits_for={incident.id: "BudgetSpent: 1 node is acted on already."}))
+    message = shown(incident, replace(CONTEXT, waits_for={incident.id: "BudgetSpent: 1 node is acted on already."}))
     assert "Approved by <@U012APPRO> at 09:30 UTC: “it is drained”." in message.text
     assert "It waits: BudgetSpent: 1 node is acted on already." in message.text
     assert "It waits: BudgetSpent" in words(message)
@@ -83,16 +83,16 @@ def test_acting_shows_each_step_with_its_proof() -> None:
 
 def test_between_two_steps_it_says_what_keeps_the_next_from_beginning() -> None:
     incident = told(*WAYS[State.ACTING], incidents.VERIFIED)
-    message = shown(incident, replace(TELLING, waits_for={incident.id: "Braked: bob pulled the brake."}))
+    message = shown(incident, replace(CONTEXT, waits_for={incident.id: "Braked: bob pulled the brake."}))
     assert "Acting. It waits: Braked: bob pulled the brake. Step 1" in message.text
-    assert "As of now: Braked: bob pulled the brake." in words(message)
+    assert "It waits: Braked: bob pulled the brake." in words(message)
     assert "It waits" not in shown(incident).text
 
 
 def test_verifying_says_how_long_and_whether_it_holds() -> None:
     message = shown(told(*WAYS[State.VERIFYING]))
     assert "watched until" in message.text
-    assert "1 look so far: at the last one the cure holds." in message.text
+    assert "Read 1 time so far: the cure holds." in message.text
     assert "260 memory cgroups" in words(message)
 
 
@@ -144,7 +144,7 @@ def test_name_that_a_node_prints_is_no_mention() -> None:
 
 def test_resolved_begins_so_and_has_its_table_in_the_thread() -> None:
     incident = told(*WAYS[State.RESOLVED])
-    message = shown(incident, replace(TELLING, undoable=frozenset((incident.id,))))
+    message = shown(incident, replace(CONTEXT, undoable=frozenset((incident.id,))))
     assert message.text.startswith("Resolved: node-gpu-01")
     assert list(actions(list(message.blocks))) == [("undo", incident.id)]
     (reply,) = replies(incident)
@@ -178,7 +178,7 @@ def test_what_the_check_said_stands_where_nothing_is_offered_or_not_all_is_read(
     off = told(OPENING, TRIAGED, PlanWithheld(ACTING_IS_OFF))
     reading = told(OPENING, stream="second")
     for group in ([off], [reading], [told(*WAYS[State.PROPOSED]), reading], [told(OPENING, TRIAGED)], []):
-        assert acting_card(group, TELLING) is None
+        assert acting_card(group, CONTEXT) is None
 
 
 def test_reopened_says_so() -> None:

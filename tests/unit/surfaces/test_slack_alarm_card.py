@@ -14,13 +14,13 @@ from bot.domain.fold import after, fold
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.policy import Policy
 from bot.domain.transitions import State
-from bot.surfaces.slack.acting_card import acting_card
-from bot.surfaces.slack.alarm_card import alarm_card
-from bot.surfaces.slack.card import Underway
-from bot.surfaces.slack.message import ALL_BLOCKS, BLOCKS, TEXT, length
+from bot.domain.verdict import Verdict
+from bot.surfaces.slack.card import acting_card, incident_card
+from bot.surfaces.slack.message import ALL_BLOCKS, BLOCKS, TEXT, Message, length
 from bot.surfaces.slack.spots import spot_of
-from bot.surfaces.slack.storm_card import storm_card
-from bot.surfaces.slack.telling import Telling
+from bot.surfaces.slack.storm_board import storm_card
+from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.view import group_view
 from tests.incidents import BEGAN_AT, HEALTHY, NODE, entries, entry
 from tests.pages import of_page
 
@@ -30,6 +30,12 @@ RECEIVED = AlertReceived(ALERT, NODE, "g1", "node-health", channel="C1")
 
 def incident(*events: IncidentEvent, received: AlertReceived = RECEIVED, name: str = "7k3m9x2qpv") -> Incident:
     return fold(entries([received, *events], name))
+
+
+def alarm_card(
+    group: list[Incident], progress: dict[str, Underway] | None = None, fresh: dict[str, Verdict] | None = None
+) -> Message:
+    return incident_card(group_view(group, ViewContext(progress=progress or {}, fresh=fresh or {})))
 
 
 def test_card_tells_progress_and_then_the_verdict() -> None:
@@ -55,7 +61,7 @@ def test_card_begins_resolved_once_every_alert_is_over_and_reopened_once_one_is_
 def test_card_of_a_decided_plan_begins_resolved_too_once_its_alert_is_over(state: State) -> None:
     ended = of_page("Q1", state)
     over = after(ended, entry(AlertCleared("pagerduty", "Q1"), ended.seq + 1))
-    card = acting_card([over], Telling(Policy()))
+    card = acting_card([over], ViewContext(Policy()))
     assert card is None or card.text.startswith("Resolved: ")
     assert state is State.CANCELLED or card is not None
 

@@ -4,16 +4,33 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import given, settings
 
+from bot.actions import ACTIONS
 from bot.demo.slack.validation import check_message
+from bot.domain.fold import fold
 from bot.domain.verdict import Verdict
-from bot.surfaces.slack.card import Underway, card, details, plain, verdict_card
-from bot.surfaces.slack.message import FIRST_WORDS, Message
+from bot.surfaces.slack.card import incident_card
+from bot.surfaces.slack.message import FIRST_WORDS, Message, without_blocks
+from bot.surfaces.slack.thread import details
+from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.plan_words import BY_NAME, PlanWords
+from bot.surfaces.view.view import group_view
+from tests.incidents import OPENING, entries
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, arbitrary
+
+
+def card(underway: Sequence[Underway], verdicts: Sequence[Verdict], words: PlanWords = BY_NAME) -> Message:
+    """The card of nodes that are read, or were, and that are not on record yet."""
+    nodes = [verdict.node for verdict in verdicts] + [node.node for node in underway]
+    group = [fold(entries([replace(OPENING, node=node)], f"i{number}")) for number, node in enumerate(nodes)]
+    progress = {node.node: node for node in underway}
+    fresh = {verdict.node: verdict for verdict in verdicts}
+    return incident_card(group_view(group, ViewContext(words=words, progress=progress, fresh=fresh)))
 
 
 def taken_by_slack(message: Message) -> None:
@@ -46,7 +63,7 @@ def marked_up(value: Any) -> Iterator[str]:
 @settings(max_examples=150, deadline=None)
 @given(arbitrary)
 def test_no_verdict_breaks_a_limit(verdict: Verdict) -> None:
-    messages = [verdict_card(verdict, "U1"), plain(verdict_card(verdict)), *details(verdict)]
+    messages = [card([], [verdict]), without_blocks(card([], [verdict])), *details(verdict)]
     for message in messages:
         taken_by_slack(message)
         assert not re.search(r"<[!@#]", message.text), "a mention of the node's would take effect"
@@ -55,7 +72,7 @@ def test_no_verdict_breaks_a_limit(verdict: Verdict) -> None:
 
 
 def test_first_words_say_node_status_cause_confidence_and_remedy() -> None:
-    first = verdict_card(FOUNDING).text[:FIRST_WORDS]
+    first = card([], [FOUNDING], words=PlanWords(ACTIONS)).text[:FIRST_WORDS]
     for word in ("node-123", "CRITICAL", "leaked-memory-cgroups", "confirmed", "disable ecs.service, then reboot"):
         assert word in first
 
@@ -76,7 +93,7 @@ def test_a_reading_card_says_how_far_it_has_come() -> None:
 
 def test_sixty_nodes_are_one_card_with_the_worst_first() -> None:
     verdicts = [FOUNDING, *[FOUNDING.__class__(f"n-{i}", FOUNDING.status, None, None, HOSTILE) for i in range(60)]]
-    message = card([Underway("last")], verdicts, "U1")
+    message = card([Underway("last")], verdicts)
     taken_by_slack(message)
     assert message.text.startswith("62 nodes: 61 critical, 1 still reading")
     rows = "\n".join(strings(list(message.blocks)))

@@ -17,6 +17,7 @@ from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.part import Spot
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
+from bot.surfaces.view.plan_words import BY_NAME
 from tests.incidents import HEALTHY, NODE, entries
 
 RECEIVED = AlertReceived(Alert("alertmanager", "g", text="pinned"), NODE, "g1", "node-health", channel="C1")
@@ -40,7 +41,7 @@ class Wall:
     storms: list[str] = field(default_factory=list)
 
     def cards(self) -> CheckCards:
-        return CheckCards(cast("Poster", self), cast("StormBoard", self))
+        return CheckCards(cast("Poster", self), cast("StormBoard", self), BY_NAME)
 
     async def adopt(self, card: str, spot: Spot) -> bool:
         return self.stands

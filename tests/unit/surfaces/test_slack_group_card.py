@@ -21,12 +21,13 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.plan import Plan, Step
 from bot.domain.transitions import State
-from bot.surfaces.slack.acting_card import acting_card
-from bot.surfaces.slack.aftermath import replies
-from bot.surfaces.slack.card import plain
+from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.dialog import covered, reason_dialog
+from bot.surfaces.slack.message import without_blocks
+from bot.surfaces.slack.thread import replies
+from bot.surfaces.view.view import IncidentView, incident_view
 from tests.incidents import APPROVED, OPENING, PLAN, PROPOSED, TRIAGED, VERDICT, WAYS, entries
-from tests.unit.surfaces.cards import TELLING, buttons, told, words
+from tests.unit.surfaces.cards import CONTEXT, buttons, told, words
 from tests.unit.surfaces.test_slack_card import marked_up, strings, taken_by_slack
 from tests.unit.surfaces.verdicts import HOSTILE
 
@@ -50,29 +51,33 @@ def group(*ways: tuple[IncidentEvent, ...]) -> list[Incident]:
     return found
 
 
+def views(*incidents: Incident) -> list[IncidentView]:
+    return [incident_view(incident, CONTEXT) for incident in incidents]
+
+
 def test_several_are_a_table_whose_button_covers_those_still_proposed() -> None:
     several = group(
         WAYS[State.PROPOSED], WAYS[State.ACTING], WAYS[State.PROPOSED], (*WAYS[State.PROPOSED], Declined("no"))
     )
-    message = acting_card(several, TELLING)
+    message = acting_card(several, CONTEXT)
     assert message is not None
     taken_by_slack(message)
     for one in several:
         assert one.node in words(message)
-    assert "4 nodes: 2 wait for approval, 1 acting, 1 declined" in message.text
+    assert "4 nodes: 4 critical; 2 wait for approval, 1 acting, 1 declined" in message.text
     assert "Approve 2 plans" in words(message)
     assert buttons(message) == ["approve", "decline"]
 
 
 def test_a_hundred_nodes_are_one_card() -> None:
-    message = acting_card(group(*[WAYS[State.PROPOSED]] * 100), TELLING)
+    message = acting_card(group(*[WAYS[State.PROPOSED]] * 100), CONTEXT)
     assert message is not None
     taken_by_slack(message)
-    assert "100 nodes: 100 wait for approval" in message.text
+    assert "100 nodes: 100 critical; 100 wait for approval" in message.text
 
 
 def test_group_whose_nodes_are_all_cured_begins_with_resolved() -> None:
-    message = acting_card(group(WAYS[State.RESOLVED], WAYS[State.RESOLVED]), TELLING)
+    message = acting_card(group(WAYS[State.RESOLVED], WAYS[State.RESOLVED]), CONTEXT)
     assert message is not None
     assert message.text.startswith("Resolved: 2 nodes")
 
@@ -81,7 +86,7 @@ def test_dialog_names_every_node_and_every_command_whole() -> None:
     long = Plan("node-00", (Step("reboot", {}, ("x" * 9000 + " END",)),))
     proposed = fold(entries((replace(OPENING, node="node-00"), TRIAGED.__class__(replace(VERDICT, node="node-00")))))
     incident = replace(proposed, state=State.PROPOSED, proposal=PlanProposed.of(long, {}))
-    several = [incident, *group(*[WAYS[State.PROPOSED]] * 60)]
+    several = views(incident, *group(*[WAYS[State.PROPOSED]] * 60))
     view = reason_dialog("approve", "sealed", covered(several))
     check_view(json.loads(json.dumps(view)), "modal")
     told_in_view = " ".join(strings(view["blocks"]))
@@ -97,9 +102,13 @@ def test_dialog_that_is_of_no_plan_keeps_the_limits() -> None:
 
 
 _words = st.one_of(st.text(max_size=80), st.just(HOSTILE), st.text('<&>`*\n\t"\\', max_size=2500), st.just("x" * 5000))
-_steps = st.lists(
-    st.builds(Step, st.sampled_from(["reboot", "disable_unit", "drain", "?"]), st.dictionaries(st.just("unit"), _words),
-              st.lists(_words, max_size=9).map(tuple)), max_size=5).map(tuple)  # fmt: skip
+_step = st.builds(
+    Step,
+    st.sampled_from(["reboot", "disable_unit", "drain", "?"]),
+    st.dictionaries(st.just("unit"), _words),
+    st.lists(_words, max_size=9).map(tuple),
+)
+_steps = st.lists(_step, max_size=5).map(tuple)
 
 
 @settings(max_examples=120, deadline=None)
@@ -118,14 +127,14 @@ def test_no_incident_breaks_a_limit(state: State, steps: tuple[Step, ...], said:
         changes["ending"] = replace(cast(Any, incident.ending), because=said)
     incident = replace(incident, node=said, **changes)
     message = acting_card(
-        [incident] if alone else [replace(incident, id=f"i{number}") for number in range(30)], TELLING
+        [incident] if alone else [replace(incident, id=f"i{number}") for number in range(30)], CONTEXT
     )
     if message is None:
         return
     for one in (message, *(reply.message for reply in replies(incident))):
         taken_by_slack(one)
-        taken_by_slack(plain(one))
+        taken_by_slack(without_blocks(one))
         assert not re.search(r"<(?!@[UW][A-Z0-9]+>)", one.text), "the only markup is the name of whoever decided"
         assert not list(marked_up(list(one.blocks)))
     check_message(message.text, json.loads(json.dumps(list(message.blocks))))
-    check_view(json.loads(json.dumps(reason_dialog("approve", "s", covered([incident])))), "modal")
+    check_view(json.loads(json.dumps(reason_dialog("approve", "s", covered(views(incident))))), "modal")

@@ -1,0 +1,115 @@
+"""What stands in the thread of a card: the details of a verdict, the table of before and after, a call for help."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from bot.domain.incident import Incident
+from bot.domain.safe_text import one_line, safe
+from bot.domain.verdict import Verdict
+from bot.surfaces.slack.message import (
+    TEXT,
+    Block,
+    Message,
+    bullets,
+    clipped,
+    escaped,
+    paged,
+    paragraph,
+    preformatted,
+    titled,
+)
+from bot.surfaces.slack.plan_blocks import step_blocks
+from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.plan_words import BY_NAME, PlanWords
+from bot.surfaces.view.view import IncidentView, incident_view
+
+SAID = 300
+PIECE = 1500  # characters of one preformatted block
+WORD = 160
+MOST_ROWS = 20
+CELL = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """One message for a card's thread, by the name under which it is kept: there is never a second of it."""
+
+    part: str
+    message: Message
+
+
+def details(verdict: Verdict, incident: str = "") -> tuple[Message, ...]:
+    """Return everything that the card leaves out, as messages for its thread."""
+    title = f"{verdict.node} · incident {incident}" if incident else verdict.node
+    return tuple(
+        Message(escaped(f"{verdict.node}: details" + (f" ({number})" if number > 1 else "")), page)
+        for number, page in enumerate(paged([titled(title), *_details(verdict)]), 1)
+    )
+
+
+def replies(incident: Incident, words: PlanWords = BY_NAME) -> Iterator[Reply]:
+    """Yield what is said in the thread of an incident that has ended."""
+    view = incident_view(incident, ViewContext(words=words))
+    if view.resolved is not None and view.resolved.compared:
+        yield Reply(f"after-{view.id}", _before_and_after(view))
+    if view.escalated is not None and incident.steps:
+        yield Reply(f"escalated-{view.id}", _not_fixed(view))
+
+
+def _details(verdict: Verdict) -> Iterator[Block]:
+    yield from _pieces([("Summary", verdict.summary)])
+    for item in verdict.evidence:
+        yield from _pieces([(item.probe, item.says)])
+        yield from _lines(item.source)
+    for title, rows in (
+        ("Ruled out", [(ruled_out.cause, ruled_out.because) for ruled_out in verdict.ruled_out]),
+        ("Not read", [(unread.probe, unread.reason) for unread in verdict.unread]),
+    ):
+        if rows:
+            yield titled(title)
+            yield from _pieces(rows)
+    if verdict.plan is not None:
+        yield titled(f"Plan {verdict.plan.digest[:16]}")
+        yield from _lines([command for step in verdict.plan.steps for command in step.commands])
+
+
+def _pieces(rows: Sequence[tuple[str, str]]) -> Iterator[Block]:
+    for word, sentence in rows:
+        cut = [sentence[at : at + PIECE] for at in range(0, len(sentence), PIECE)] or [""]
+        yield bullets([(clipped(word, WORD), cut[0])])
+        yield from (bullets([("", more)]) for more in cut[1:])
+
+
+def _lines(lines: Sequence[str]) -> Iterator[Block]:
+    text = "\n".join(safe(line) for line in lines)
+    for at in range(0, len(text), PIECE):
+        yield preformatted(text[at : at + PIECE].split("\n"))
+
+
+def _before_and_after(view: IncidentView) -> Message:
+    assert view.resolved is not None
+    compared = view.resolved.compared
+    rows = [("", "before", "after"), *((row.name, row.before, row.after) for row in compared[:MOST_ROWS])]
+    table: Block = {
+        "type": "table",
+        "column_settings": [{"is_wrapped": True}] * 3,  # a thread is narrow
+        "rows": [[{"type": "raw_text", "text": one_line(cell, CELL) or " "} for cell in row] for row in rows],
+    }
+    words = "; ".join(f"{row.name}: {row.before} → {row.after}" for row in compared)
+    said = f"{view.node} before and after. {one_line(view.resolved.summary, SAID)} {one_line(words, TEXT)}"
+    return Message(clipped(escaped(said), TEXT), (titled(f"{view.node}: before and after"), table))
+
+
+def _not_fixed(view: IncidentView) -> Message:
+    """What was done, that it did not help, and what a person may try: also said in the channel."""
+    assert view.escalated is not None
+    because, try_next = view.escalated.because, view.escalated.try_next
+    words = f"{view.diagnosis}: acted, but not fixed."
+    blocks: list[Block] = [titled(clipped(words, SAID)), paragraph(clipped(safe(because), SAID * 2))]
+    blocks += step_blocks(view.plan) if view.plan is not None else ()
+    if try_next.strip():
+        blocks.append(bullets([("What to try", one_line(try_next, SAID * 2))]))
+    said = f"{words} {one_line(because, SAID)} {one_line(try_next, SAID)}".strip()
+    return Message(clipped(escaped(said), TEXT), tuple(blocks), broadcast=True)

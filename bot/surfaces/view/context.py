@@ -1,0 +1,65 @@
+"""What a view needs beside the record: the policy, words for plans, and what is happening at this moment."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from bot.domain.incident import Incident
+from bot.domain.policy import Policy
+from bot.domain.verdict import Verdict
+from bot.surfaces.view.plan_words import PlanWords
+
+
+@dataclass(frozen=True, slots=True)
+class Underway:
+    """How far the reading of one node has come; `waiting` says why it has not begun."""
+
+    node: str
+    answered: int = 0
+    asked: int = 0
+    waiting: str = ""
+
+    @property
+    def words(self) -> str:
+        """The state in a few words."""
+        if self.waiting:
+            return f"waiting: {self.waiting}"
+        return f"reading… {self.answered} of {self.asked} probes" if self.asked else "reading…"
+
+
+@dataclass(frozen=True, slots=True)
+class ViewContext:
+    """Everything that a view is made of, except the incidents: so a view is a pure function.
+
+    Shape: without a `policy` nothing is said of who may approve, and until when. `head` is the beginning of the hash by
+    which the record ends, for cards that close. By incident: `checking` is who said yes while the node is read again,
+    `waits_for` why an approved plan does not begin yet; `undoable` are those whose steps can be taken back. By node:
+    `progress` is how far its reading has come, `fresh` the verdict that is not on record yet.
+    """
+
+    policy: Policy | None = None
+    words: PlanWords = PlanWords()
+    head: str = ""
+    checking: Mapping[str, str] = field(default_factory=dict)
+    waits_for: Mapping[str, str] = field(default_factory=dict)
+    undoable: frozenset[str] = frozenset()
+    progress: Mapping[str, Underway] = field(default_factory=dict)
+    fresh: Mapping[str, Verdict] = field(default_factory=dict)
+
+    def decides_until(self, incident: Incident) -> datetime | None:
+        """Return until when the incident's plan can be decided."""
+        return self._later(incident.proposed_at)
+
+    def begins_until(self, incident: Incident) -> datetime | None:
+        """Return until when an approved plan may begin."""
+        return self._later(incident.approval.at if incident.approval is not None else None)
+
+    def answers_until(self, incident: Incident) -> datetime | None:
+        """Return until when an open question can be answered."""
+        return self._later(incident.asked_at)
+
+    def _later(self, since: datetime | None) -> datetime | None:
+        expires: timedelta | None = self.policy.approval_expires if self.policy is not None else None
+        return since + expires if since is not None and expires is not None else None

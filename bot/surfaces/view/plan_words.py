@@ -1,0 +1,146 @@
+"""A plan in words: what its steps do, what that means for the node, and what became of each. The only such place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from bot.domain.action import Action
+from bot.domain.duration import span
+from bot.domain.events import StepFailed, StepSkipped, StepVerified
+from bot.domain.incident import StepRecord
+from bot.domain.plan import Plan, Step
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Evidence
+
+SAID = 300
+_BINDS = (("address", "address"), ("boot_id", "boot"), ("host_key", "host key"))
+
+
+@dataclass(frozen=True, slots=True)
+class StepView:
+    """One step: what it does, what that means for the node, and what became of it.
+
+    Shape: `since` is set while it runs; `seen` is what proved it, or what was seen instead.
+    """
+
+    number: int
+    words: str
+    impact: str
+    commands: tuple[str, ...]
+    outcome: str = "to come"
+    since: datetime | None = None
+    seen: tuple[str, ...] = ()
+
+    @property
+    def sentence(self) -> str:
+        """What became of it, as one sentence."""
+        return f"Step {self.number}, {self.words}: {self.outcome}."
+
+
+@dataclass(frozen=True, slots=True)
+class PlanView:
+    """A plan as it is shown: in short, what it does to the node, and its steps with their exact commands.
+
+    Shape: `bound_to` says for which machine and which boot of it the plan is; `moves` is what a drain would move.
+    """
+
+    words: str
+    impact: str
+    digest: str
+    steps: tuple[StepView, ...]
+    notes: tuple[str, ...] = ()
+    lasting_fix: str = ""
+    bound_to: str = ""
+    moves: tuple[str, ...] = ()
+
+    @property
+    def commands(self) -> tuple[str, ...]:
+        """Every command, in order."""
+        return tuple(command for step in self.steps for command in step.commands)
+
+
+@dataclass(frozen=True, slots=True)
+class PlanWords:
+    """Words plans by what the actions say of themselves; one that is not among `actions` goes by its name."""
+
+    actions: Mapping[str, Action] = field(default_factory=dict)
+
+    def step(self, step: Step) -> str:
+        """Return what a step does, in a few words.
+
+        Example: "disable ecs.service".
+        """
+        action = self.actions.get(step.action)
+        if action is None:
+            return one_line(" ".join([step.action.replace("_", " "), *step.args.values()]), 200)
+        return one_line(action.words(step.args), 200)
+
+    def plan(self, plan: Plan) -> str:
+        """Return what a plan does, in a few words.
+
+        Example: "disable ecs.service, then reboot".
+        """
+        return ", then ".join(self.step(step) for step in plan.steps)
+
+    def impact(self, step: Step) -> str:
+        """Return what a step does to the node and to what runs there."""
+        action = self.actions.get(step.action)
+        return one_line(action.impact_of(step.args), 200) if action is not None else self.step(step)
+
+    def view(
+        self,
+        plan: Plan,
+        records: Sequence[StepRecord] = (),
+        binds: Mapping[str, str] | None = None,
+        moves: tuple[str, ...] = (),
+    ) -> PlanView:
+        """Return a plan as it is shown; `records` say what became of its steps so far."""
+        steps = []
+        for number, step in enumerate(plan.steps, 1):
+            view = StepView(number, self.step(step), self.impact(step), step.commands)
+            steps.append(_done(view, records[number - 1]) if number <= len(records) else view)
+        impact = "; then ".join(step.impact for step in steps)
+        return PlanView(
+            self.plan(plan),
+            f"1 node, {one_line(plan.node, 80)}: {impact}.",
+            plan.digest,
+            tuple(steps),
+            plan.notes,
+            plan.lasting_fix,
+            _bound_to(binds or {}),
+            moves,
+        )
+
+
+BY_NAME = PlanWords()
+
+
+def _bound_to(binds: Mapping[str, str]) -> str:
+    return ", ".join(f"{title} {one_line(binds[name], 60)}" for name, title in _BINDS if binds.get(name))
+
+
+def _done(step: StepView, record: StepRecord) -> StepView:
+    since, seen = None, _seen(record)
+    outcome = "under way" + (f", attempt {record.attempt}" if record.attempt > 1 else "")
+    match record.outcome:
+        case StepVerified(took=took):
+            outcome = f"done, and proved after {span(took)}"
+        case StepSkipped(because=because):
+            outcome = f"not needed: {one_line(because, SAID)}"
+        case StepFailed(because=because):
+            outcome = f"failed: {one_line(because, SAID)}"
+        case None:
+            since = record.started_at
+    return StepView(step.number, step.words, step.impact, step.commands, outcome, since, seen)
+
+
+def _seen(record: StepRecord) -> tuple[str, ...]:
+    """What a look at the node saw, without the name of the step: of a unit, its states."""
+    evidence: Sequence[Evidence] = getattr(record.outcome, "proof", ()) or getattr(record.outcome, "seen", ())
+    return tuple(one_line(_states(item) or item.says.rpartition(": ")[2], SAID) for item in evidence[:2])
+
+
+def _states(evidence: Evidence) -> str:
+    return ", ".join(line for line in evidence.source if line.partition("=")[0].endswith("State"))

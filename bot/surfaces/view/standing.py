@@ -1,0 +1,180 @@
+"""How an incident stands: the sentences of each state, and the few words of it in a table. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bot.domain.alert import TERMINAL
+from bot.domain.events import Cancelled, Declined, Escalated, Resolved
+from bot.domain.incident import Incident
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.response.diagnosis.proposal import ACTING_IS_OFF
+from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.plan_words import SAID, PlanView
+from bot.surfaces.view.sentence import Group, Instant, Person, Piece, Sentence, led_by_person, stopped
+
+MOST_NAMED = 5  # approvers by name
+MOST_DIFFERENCES = 8
+SHORT = 120
+NOTHING_DONE = "Nothing was done."
+
+
+def sentences_of(incident: Incident, state: State, plan: PlanView | None, context: ViewContext) -> Iterator[Sentence]:
+    """Yield how an incident stands and what it waits for; steps and the decision are told apart from this."""
+    match state:
+        case State.TRIAGED if incident.withheld is not None and incident.withheld.because != ACTING_IS_OFF:
+            yield (stopped(f"What would help is not offered: {one_line(incident.withheld.because, SAID)}"),)
+        case State.OPENED | State.TRIAGED:
+            yield from would_help(plan)
+        case State.PROPOSED:
+            if by := context.checking.get(incident.id):
+                yield ("checking… ", Person(by), " said yes, and the node is read again.")
+            yield (f"Waits for approval: {plan.words if plan is not None else 'a plan'}. Nothing is done before that.",)
+        case State.APPROVED:
+            yield from _waits(incident, context)
+        case State.ACTING:
+            yield ("Acting.",)
+            yield from _waits(incident, context)
+        case State.VERIFYING:
+            yield _watched(incident)
+            yield from _samples(incident)
+        case State.UNKNOWN:
+            yield from _question(incident, context)
+        case _:
+            yield from _ending(incident)
+
+
+def would_help(plan: PlanView | None) -> Iterator[Sentence]:
+    """Yield what would help a node for which nothing is offered."""
+    if plan is not None:
+        yield (f"What would help: {plan.words}.",)
+
+
+def short_words(incident: Incident, plan: PlanView | None, context: ViewContext) -> str:
+    """Return how an incident stands, in the few words of a table's row."""
+    match incident.state:
+        case State.OPENED:
+            return "is being read"
+        case State.PROPOSED if incident.id in context.checking:
+            return "checking…"
+        case State.PROPOSED if plan is not None:
+            return f"waits for approval: {plan.words}"
+        case State.APPROVED:
+            why = context.waits_for.get(incident.id, "")
+            return one_line(f"approved; waits: {why}" if why else "approved", SHORT)
+        case State.ACTING if plan is not None:
+            return f"acting, step {max(1, min(len(incident.steps), len(plan.steps)))} of {len(plan.steps)}"
+        case State.VERIFYING:
+            return "is watched"
+        case State.UNKNOWN:
+            return "a question is open"
+        case State.TRIAGED:
+            withheld = incident.withheld
+            return one_line(f"not offered: {withheld.because}", SHORT) if withheld is not None else "nothing to decide"
+    return one_line(_because(incident) or incident.state.value, SHORT)
+
+
+def decision_of(incident: Incident) -> Sentence:
+    """Return who decided what, when and why; nothing where nobody has."""
+    decision = incident.decision
+    if decision is None:
+        return ()
+    word = "Declined" if isinstance(decision.event, Declined) else "Approved"
+    reason = one_line(decision.event.reason, SAID)
+    said = f": “{reason}”." if reason else "."
+    return (f"{word} by ", Person(decision.by), " at ", Instant(decision.at, exact=True), said)
+
+
+def needs_of(group: Sequence[Incident], context: ViewContext) -> Sentence:
+    """Return how many have to approve, and until when, for whatever waits on one card."""
+    if context.policy is None or not group:
+        return ()
+    needed = _needed(group)
+    words = f"Needs {needed} approval{'s' if needed > 1 else ''}"
+    if not context.policy.self_approval and any(incident.alert.asked_by for incident in group):
+        words += ", not by whoever asked"
+    until = min((at for incident in group if (at := context.decides_until(incident)) is not None), default=None)
+    pieces: list[Piece] = [words, *((", until ", Instant(until)) if until is not None else ()), "."]
+    so_far = list({endorsement.by: None for incident in group for endorsement in incident.endorsements})
+    for number, by in enumerate(so_far[:MOST_NAMED]):
+        pieces += [", " if number else f" {len(so_far)} said yes so far: ", Person(by)]
+    return (*pieces, ".") if so_far else tuple(pieces)
+
+
+def approvers_of(context: ViewContext) -> Sentence:
+    """Return who may approve, by name."""
+    policy = context.policy
+    if policy is None:
+        return ()
+    named: list[Piece] = [Group(group) for group in sorted(policy.approver_groups)[:MOST_NAMED]]
+    by_name = sorted(who for who in policy.approvers if not who.startswith(f"{TERMINAL}:"))
+    named += [Person(who) for who in by_name[:MOST_NAMED]]
+    if len(by_name) < len(policy.approvers):
+        named.append("those who may in a terminal")
+    pieces: list[Piece] = []
+    for piece in named or ["nobody, for [policy] names no approvers"]:
+        pieces += [", " if pieces else "Who may approve: ", piece]
+    return (*pieces, ". It begins only if the node, read again then, is still as it is shown here.")
+
+
+def _needed(group: Sequence[Incident]) -> int:
+    return max((incident.proposal.approvals_needed for incident in group if incident.proposal is not None), default=1)
+
+
+def _waits(incident: Incident, context: ViewContext) -> Iterator[Sentence]:
+    why = one_line(context.waits_for.get(incident.id, ""), SAID)
+    if incident.step_under_way is not None:
+        if why:
+            yield (stopped(f"As of now: {why}"),)
+    elif why:
+        until = context.begins_until(incident) if incident.state is State.APPROVED else None
+        limit = (" It may begin until ", Instant(until), ".") if until is not None else ()
+        yield (stopped(f"It waits: {why}"), *limit)
+    elif incident.state is State.APPROVED:
+        yield ("It has not begun yet.",)
+
+
+def _watched(incident: Incident) -> Sentence:
+    until = incident.validation_ends_at
+    words = "All steps are done, and the node is watched"
+    return (f"{words} until ", Instant(until), ".") if until is not None else (f"{words}.",)
+
+
+def _samples(incident: Incident) -> Iterator[Sentence]:
+    if number := len(incident.samples):
+        held = "the cure holds" if incident.samples[-1].holds else "the cure does not hold"
+        yield (f"Read {number} time{'s' if number > 1 else ''} so far: {held}.",)
+
+
+def _question(incident: Incident, context: ViewContext) -> Iterator[Sentence]:
+    asked = incident.question.question if incident.question is not None else ""
+    yield (stopped(f"A question: {one_line(asked, SAID)}"),)
+    if (until := context.answers_until(incident)) is not None:
+        yield ("Nothing more is sent to the node. Without an answer it is escalated at ", Instant(until), ".")
+
+
+def _because(incident: Incident) -> str:
+    ending = incident.ending
+    return getattr(ending, "because", "") or getattr(ending, "summary", "")
+
+
+def _ending(incident: Incident) -> Iterator[Sentence]:
+    because = led_by_person(stopped(one_line(_because(incident), SAID)))
+    match incident.ending:
+        case Resolved():
+            yield because
+            return
+        case Escalated(try_next=try_next):
+            yield ("A person has to take over: ", *because)
+            if try_next.strip():
+                yield (stopped(one_line(try_next, SAID)),)
+            return
+        case Cancelled(differences=differences):
+            yield because
+            for difference in differences[:MOST_DIFFERENCES]:
+                yield (stopped(one_line(difference, SAID)),)
+        case _:
+            yield because
+    if not incident.steps:
+        yield (NOTHING_DONE,)

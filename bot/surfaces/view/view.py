@@ -1,0 +1,227 @@
+"""What people are shown of an incident, and of a group of them: made once, and drawn by every surface."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from bot.domain.alert import Alert
+from bot.domain.events import Escalated, PlanWithheld, Resolved
+from bot.domain.incident import Incident
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.domain.verdict import Evidence, Status, Verdict
+from bot.response.diagnosis.proposal import ACTING_IS_OFF
+from bot.surfaces import PEOPLE
+from bot.surfaces.view.choices import Choice, choices_of, is_undecided
+from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.headline import REOPENED, RESOLVED, diagnosis, is_over_at_source, lead, led
+from bot.surfaces.view.plan_words import SAID, PlanView, PlanWords
+from bot.surfaces.view.sentence import Sentence, joined
+from bot.surfaces.view.severity import NEEDS_PERSON_FIRST, badness, counted, status_counts, urgency
+from bot.surfaces.view.standing import approvers_of, decision_of, needs_of, sentences_of, short_words
+
+MOST_ALERTS = 5
+ABOUT = 600
+_COUNTED = {State.PROPOSED: "wait for approval", State.TRIAGED: "without a plan", State.UNKNOWN: "ask a question"}
+_DECISION_FIRST = (State.APPROVED, State.DECLINED)
+_STEPS_TOLD = (State.ACTING, State.VERIFYING)
+
+
+def is_alarm(alert: Alert) -> bool:
+    """True for what a source told; false where somebody asked at a surface."""
+    return alert.kind not in PEOPLE
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentView:
+    """One incident as people see it.
+
+    Shape: `headline` begins with how it ended or that it was reopened; `diagnosis` is the same without that word.
+    `sentences` say how it stands, `decided` who said yes or no; `short` is both in the few words of a row. `plan` is
+    what is proposed, or what would help. `waits_for` is why an approved plan does not begin; `seen` is what was read
+    last while the node is watched.
+    """
+
+    id: str
+    node: str
+    state: State
+    headline: str
+    diagnosis: str
+    verdict: Verdict | None = None
+    plan: PlanView | None = None
+    sentences: tuple[Sentence, ...] = ()
+    decided: Sentence = ()
+    short: str = ""
+    waits_for: str = ""
+    withheld: PlanWithheld | None = None
+    seen: tuple[Evidence, ...] = ()
+    resolved: Resolved | None = None
+    escalated: Escalated | None = None
+    ended: bool = False
+    has_acted: bool = False
+    reopens: str = ""
+    question: str = ""
+
+    @property
+    def severity(self) -> Status | None:
+        """The status of the node, once it is known."""
+        return self.verdict.status if self.verdict is not None else None
+
+    @property
+    def is_beyond_verdict(self) -> bool:
+        """True once there is more to show than a verdict: a plan that is offered or withheld, a question, an end."""
+        withheld = self.withheld is not None and self.withheld.because != ACTING_IS_OFF
+        return withheld or self.state not in (State.OPENED, State.TRIAGED)
+
+    @property
+    def story(self) -> Sentence:
+        """How it stands, as one text: the sentences, the steps while they are done, the decision."""
+        first, last = (self.decided, ()) if self.state in _DECISION_FIRST else ((), self.decided)
+        steps = self.plan.steps if self.plan is not None and self.state in _STEPS_TOLD else ()
+        told = [(step.sentence,) for step in steps]
+        if self.withheld is not None and self.withheld.lacking:
+            told.append((f"Lacking: {'; '.join(one_line(right, SAID) for right in self.withheld.lacking)}.",))
+        return joined((first, *self.sentences, *told, last))
+
+
+@dataclass(frozen=True, slots=True)
+class GroupView:
+    """Incidents that are shown together, on one card or in one note; those that need a person come first.
+
+    Shape: `shows_verdicts`: it shows what was found, since nothing is decided or done yet. `choices` are what a person
+    can choose now, `needs` and `approvers` what a decision needs. `about` is what the alerts said, `askers` are those
+    who asked, as the record names them; `head` is set once all have ended.
+    """
+
+    incidents: tuple[IncidentView, ...]
+    headline: str
+    shows_verdicts: bool
+    choices: tuple[Choice, ...] = ()
+    needs: Sentence = ()
+    approvers: Sentence = ()
+    about: str = ""
+    askers: tuple[str, ...] = ()
+    head: str = ""
+
+    def row(self, view: IncidentView) -> str:
+        """One of its incidents, in the one line of a table."""
+        return view.headline if self.shows_verdicts or not view.short else f"{view.headline} — {view.short}"
+
+
+def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
+    """Return the view of one incident."""
+    verdict = context.fresh.get(incident.node, incident.verdict)
+    plan = _plan(incident, verdict, context.words)
+    state = incident.state
+    if state is State.OPENED and verdict is not None:
+        state = State.TRIAGED  # it is about to be on record
+    words = diagnosis(incident, verdict)
+    if state is State.OPENED and incident.node:
+        words = _reading(context.progress.get(incident.node, Underway(incident.node)))
+    return IncidentView(
+        id=incident.id,
+        node=incident.node,
+        state=state,
+        headline=led(lead(incident), words),
+        diagnosis=words,
+        verdict=verdict,
+        plan=plan,
+        sentences=tuple(sentences_of(incident, state, plan, context)),
+        decided=decision_of(incident),
+        short=short_words(incident, plan, context),
+        waits_for=context.waits_for.get(incident.id, ""),
+        withheld=incident.withheld,
+        seen=incident.samples[-1].seen if incident.samples and incident.state is State.VERIFYING else (),
+        resolved=incident.ending if isinstance(incident.ending, Resolved) else None,
+        escalated=incident.ending if isinstance(incident.ending, Escalated) else None,
+        ended=incident.ended,
+        has_acted=any(step.started is not None for step in incident.steps),
+        reopens=incident.reopens,
+        question=incident.question.question if incident.question is not None else "",
+    )
+
+
+def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
+    """Return the view of incidents that are shown together."""
+    views = [incident_view(incident, context) for incident in group]
+    shows_verdicts = (
+        not any(view.is_beyond_verdict for view in views)
+        or any(incident.state is State.OPENED for incident in group)
+        # Whether its plan is offered is about to be known.
+        or any(incident.state is State.TRIAGED and not incident.ended for incident in group)
+    )
+    undecided = [incident for incident in group if is_undecided(incident, context.checking)]
+    view = _checks_view(views) if shows_verdicts else _acting_view(views)
+    ended = all(incident.ended for incident in group)
+    word = _lead(group)
+    return replace(
+        view,
+        headline=view.headline if len(views) == 1 else led(word, view.headline),
+        shows_verdicts=shows_verdicts,
+        choices=tuple(choices_of(group, context.checking, context.undoable)),
+        needs=needs_of(undecided, context),
+        approvers=approvers_of(context) if undecided else (),
+        about=_about(group),
+        askers=tuple(dict.fromkeys(incident.alert.asked_by for incident in group if incident.alert.asked_by)),
+        head=context.head if ended else "",
+    )
+
+
+def _checks_view(views: Sequence[IncidentView]) -> GroupView:
+    """Nodes that are read, or were: the worst first."""
+    ordered = sorted(views, key=_badness)
+    read = [view.verdict.status for view in views if view.verdict is not None]
+    counts = [status_counts(read)] if read else []
+    if unread := len(views) - len(read):
+        counts.append(f"{unread} still reading")
+    words = views[0].headline if len(views) == 1 else f"{len(views)} nodes: {', '.join(counts)}"
+    return GroupView(tuple(ordered), words, shows_verdicts=True)
+
+
+def _acting_view(views: Sequence[IncidentView]) -> GroupView:
+    ordered = sorted(views, key=lambda view: (urgency(view.state), view.node))
+    counts = counted((view.state for view in views), NEEDS_PERSON_FIRST)
+    sick = status_counts(view.verdict.status for view in views if view.verdict and view.state is not State.RESOLVED)
+    stand = ", ".join(f"{count} {_COUNTED.get(state, state.value)}" for count, state in counts)
+    said = "; ".join(part for part in (sick, stand) if part)
+    words = views[0].headline if len(views) == 1 else f"{len(views)} nodes: {said}"
+    return GroupView(tuple(ordered), words, shows_verdicts=False)
+
+
+def _badness(view: IncidentView) -> tuple[int, int]:
+    return badness(view.severity, view.verdict.confidence if view.verdict is not None else None)
+
+
+def _plan(incident: Incident, verdict: Verdict | None, words: PlanWords) -> PlanView | None:
+    """What is proposed, with what became of it; else what would help."""
+    if (proposal := incident.proposal) is not None:
+        return words.view(proposal.plan, incident.steps, proposal.binds, proposal.affects)
+    return words.view(verdict.plan) if verdict is not None and verdict.plan is not None else None
+
+
+def _reading(underway: Underway) -> str:
+    return f"{underway.node}: {underway.words}"
+
+
+def _lead(group: Sequence[Incident]) -> str:
+    """The word that a group's headline begins with: resolved once each of it is, or has nothing to be cured of."""
+    cured = any(incident.state is State.RESOLVED for incident in group)
+    closed = all(
+        is_over_at_source(incident)
+        or incident.state is State.RESOLVED
+        or (cured and incident.ended and incident.state is State.TRIAGED)
+        for incident in group
+    )
+    if closed:
+        return RESOLVED
+    return REOPENED if any(incident.reopens and not incident.is_over for incident in group) else ""
+
+
+def _about(group: Sequence[Incident]) -> str:
+    """What the alerts said, and why no plan is offered whatever the verdict."""
+    alerts = {(alert.kind, alert.id): alert for incident in group for alert in incident.alerts if is_alarm(alert)}
+    said = [f"{alert.kind} {one_line(alert.id, 60)}: {one_line(alert.text, 400)}" for alert in alerts.values()]
+    more = [f"and {len(said) - MOST_ALERTS} more alerts"] if len(said) > MOST_ALERTS else []
+    why = dict.fromkeys(incident.withholds for incident in group if incident.withholds)
+    return one_line(" · ".join([*said[:MOST_ALERTS], *more, *why]), ABOUT)

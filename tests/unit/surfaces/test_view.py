@@ -1,0 +1,192 @@
+"""The view of an incident in each state, and that no surface loses its headline, its plan or its choices."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.domain.events import Escalated, IncidentEvent, PlanWithheld, QuestionAsked, StepFailed
+from bot.domain.incident import Incident
+from bot.domain.plan import Plan, Step
+from bot.domain.policy import Policy
+from bot.domain.transitions import State
+from bot.response.diagnosis.proposal import ACTING_IS_OFF
+from bot.surfaces.document import node_document
+from bot.surfaces.incidents import incident_document, incident_text
+from bot.surfaces.pagerduty_note import note_text
+from bot.surfaces.slack.card import incident_card
+from bot.surfaces.view.choices import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice, choice_words
+from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.plan_words import PlanWords
+from bot.surfaces.view.sentence import plain
+from bot.surfaces.view.severity import NEEDS_PERSON_FIRST, WORST_FIRST
+from bot.surfaces.view.view import GroupView, IncidentView, group_view, incident_view
+from tests.incidents import OPENING, QUESTION, STARTED, STEPS, TRIAGED, VERDICT, WAYS, WITHOUT_NODE, entries
+from tests.unit.surfaces.cards import CONTEXT, WORDS, buttons, told, words
+
+PLAN_WORDS = "disable ecs.service, then reboot"
+NODE = "node-gpu-01"
+CAUSE = "leaked-memory-cgroups (confirmed)"
+CRITICAL = f"{NODE}: CRITICAL, {CAUSE}"
+
+
+def view(*events: IncidentEvent, context: ViewContext = CONTEXT) -> IncidentView:
+    return incident_view(told(*events), context)
+
+
+@pytest.mark.parametrize(
+    ("state", "headline", "story"),
+    [
+        (State.OPENED, f"{NODE}: reading…", ""),
+        (State.TRIAGED, CRITICAL, f"What would help: {PLAN_WORDS}."),
+        (
+            State.PROPOSED,
+            CRITICAL,
+            f"Waits for approval: {PLAN_WORDS}. Nothing is done before that.",
+        ),
+        (State.APPROVED, CRITICAL, "“it is drained”. It has not begun yet."),
+        (
+            State.ACTING,
+            CRITICAL,
+            "Acting. Step 1, disable ecs.service: under way. Step 2, reboot: ",
+        ),
+        (State.VERIFYING, CRITICAL, "All steps are done, and the node is watched until 09:40 UTC."),
+        (State.RESOLVED, f"Resolved: {NODE}: {CAUSE}", "The leak is gone. Approved by "),
+        (State.DECLINED, f"Declined: {CRITICAL}", "“no”. Nothing was done."),
+        (State.EXPIRED, f"Expired: {CRITICAL}", "too late. Nothing was done."),
+        (State.CANCELLED, f"Cancelled: {NODE}", "asked twice. Nothing was done."),
+        (State.ESCALATED, f"Escalated: {CRITICAL}", "A person has to take over: no proof."),
+        (State.UNKNOWN, NODE, "A question: Is the node back? Nothing more is sent to the node."),
+    ],
+)
+def test_every_state_has_its_headline_and_its_story(state: State, headline: str, story: str) -> None:
+    shown = view(*WAYS[state])
+    assert shown.headline == headline
+    assert story in plain(shown.story)
+
+
+def test_progress_and_a_verdict_that_is_not_on_record_yet_are_shown() -> None:
+    reading = replace(CONTEXT, progress={NODE: Underway(NODE, 3, 14)})
+    assert view(OPENING, context=reading).headline == f"{NODE}: reading… 3 of 14 probes"
+    waiting = replace(CONTEXT, progress={NODE: Underway(NODE, waiting="2 nodes are being read")})
+    assert view(OPENING, context=waiting).headline == f"{NODE}: waiting: 2 nodes are being read"
+    judged = view(OPENING, context=replace(CONTEXT, fresh={NODE: VERDICT}))
+    assert (judged.headline, judged.severity) == (CRITICAL, VERDICT.status)
+
+
+def test_plan_has_the_words_the_impact_and_the_outcome_of_each_step() -> None:
+    plan = view(*WAYS[State.ACTING][:-1], STARTED, StepFailed(1, "still active")).plan
+    assert plan is not None
+    first, second = plan.steps
+    assert (first.words, first.outcome) == ("disable ecs.service", "failed: still active")
+    assert first.impact == "ecs.service stops now and does not start at the next boot"
+    assert (second.words, second.outcome) == ("reboot", "to come")
+    assert plan.impact.startswith(f"1 node, {NODE}: ecs.service stops now")
+    assert plan.commands == tuple(command for step in STEPS for command in step.commands)
+
+
+def test_step_is_worded_by_what_it_acts_on() -> None:
+    drain = Step("drain", {"node": "k8s-7", "of_cluster": "prod", "within": "10m", "with_bare_pods": "no"})
+    assert WORDS.step(drain) == "drain k8s-7 prod"
+    assert "within 10m" in WORDS.impact(drain)
+    assert WORDS.step(Step("restore_unit", {"unit": "a.service", "verbs": "enable start"})) == "bring back a.service"
+    assert PlanWords().plan(Plan(NODE, STEPS)) == "disable unit ecs.service, then reboot", "unknown ones by their names"
+
+
+def kinds(group: GroupView) -> list[str]:
+    return [choice.kind for choice in group.choices]
+
+
+def test_choices_are_those_that_a_person_has_now() -> None:
+    proposed = told(*WAYS[State.PROPOSED])
+    assert kinds(group_view([proposed], CONTEXT)) == [APPROVE, DECLINE]
+    checking = replace(CONTEXT, checking={proposed.id: "slack:T0/U0BOB00001"})
+    assert kinds(group_view([proposed], checking)) == []
+    two = [proposed, replace(proposed, id="second", node="node-2")]
+    assert group_view(two, CONTEXT).choices[0] == Choice(APPROVE, OPENING.group, (NODE, "node-2"))
+    assert choice_words(group_view(two, CONTEXT).choices) == "approve 2 plans or decline 2 plans"
+    asked = told(*WAYS[State.APPROVED], QUESTION)
+    assert group_view([asked], CONTEXT).choices == (Choice(ANSWER, asked.id, (NODE,), ("yes", "no")),)
+    nameless = told(WITHOUT_NODE, QuestionAsked("Which node?", ("node-1", "node-2")))
+    assert kinds(group_view([nameless], CONTEXT)) == [PICK]
+    ended = told(*WAYS[State.RESOLVED])
+    assert kinds(group_view([ended], CONTEXT)) == []
+    assert kinds(group_view([ended], replace(CONTEXT, undoable=frozenset((ended.id,))))) == [UNDO]
+
+
+def test_group_says_how_sick_its_nodes_are_and_then_how_they_stand() -> None:
+    ways = (WAYS[State.PROPOSED], WAYS[State.RESOLVED], (*WAYS[State.PROPOSED], Escalated("no proof")))
+    group = [replace(told(*way), id=f"i{number}", node=f"n{number}") for number, way in enumerate(ways)]
+    shown = group_view(group, CONTEXT)
+    assert shown.headline == "3 nodes: 2 critical; 1 escalated, 1 wait for approval, 1 resolved"
+    assert [incident.id for incident in shown.incidents] == ["i2", "i0", "i1"], "those that need a person come first"
+    assert not shown.shows_verdicts
+    assert group_view([*group, told(OPENING)], CONTEXT).shows_verdicts, "one is still being read"
+
+
+def test_plan_that_is_only_shown_is_no_refusal() -> None:
+    assert not view(OPENING, TRIAGED, PlanWithheld(ACTING_IS_OFF)).is_beyond_verdict
+    withheld = view(OPENING, TRIAGED, PlanWithheld("The login may not", ("zombie ALL=(root) reboot",)))
+    assert withheld.is_beyond_verdict
+    says = "What would help is not offered: The login may not. Lacking: zombie ALL=(root) reboot."
+    assert plain(withheld.story) == says
+
+
+def test_every_status_and_state_has_its_place() -> None:
+    assert set(NEEDS_PERSON_FIRST) == set(State)
+    assert len(WORST_FIRST) == 5
+
+
+def as_said(message: str) -> str:
+    return " ".join(message.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&").split())
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.sampled_from(sorted(set(State) - {State.OPENED})),
+    st.sampled_from(["ecs.service", "a&b.service", "x-1.service"]),
+    st.booleans(),
+)
+def test_no_surface_loses_headline_plan_or_choices(state: State, unit: str, undoable: bool) -> None:
+    incident = _with_unit(told(*WAYS[state]), unit)
+    context = replace(CONTEXT, policy=Policy(), undoable=frozenset((incident.id,)) if undoable else frozenset())
+    group = group_view([incident], context)
+    (shown,) = group.incidents
+    card = incident_card(group)
+    drawn = {
+        "card": as_said(card.text + " " + words(card)),
+        "note": as_said(note_text([incident], incident.id, "", context)),
+        "terminal": as_said(incident_text(incident, entries(WAYS[state], incident.id), context=context)),
+    }
+    for surface, text in drawn.items():
+        assert shown.headline in text, surface
+        if shown.plan is not None and state in (State.TRIAGED, State.PROPOSED):
+            assert shown.plan.words in text, surface
+            assert f"disable {unit}, then reboot" in text, surface
+        for choice in group.choices:
+            if surface == "card":
+                assert any(name.startswith(choice.kind) for name in buttons(card))
+            else:
+                assert choice.words in text, surface
+    record: dict[str, Any] = json.loads(incident_document(incident, entries(WAYS[state], incident.id)))
+    assert (record["node"], record["state"]) == (shown.node, shown.state.value), "a choice follows from the state"
+    if shown.verdict is not None:
+        body = node_document(shown.verdict)
+        assert (body["status"], body["cause"]) == (shown.verdict.status.value, shown.verdict.cause)
+        assert [step["commands"] for step in body["plan"]["steps"]] == [list(step.commands) for step in STEPS]
+
+
+def _with_unit(incident: Incident, unit: str) -> Incident:
+    """The same incident, of a plan about another unit."""
+    plan = Plan(NODE, (replace(STEPS[0], args={"unit": unit}), STEPS[1]))
+    if incident.triage is not None:
+        verdict = replace(incident.triage.verdict, plan=plan)
+        incident = replace(incident, triage=replace(incident.triage, verdict=verdict))
+    if incident.proposal is not None:
+        incident = replace(incident, proposal=replace(incident.proposal, plan=plan))
+    return incident
