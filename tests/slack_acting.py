@@ -39,7 +39,7 @@ from bot.response.stepping import Stepping
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.message import Message as Posted
-from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
 from bot.surfaces.slack.tokens import SlackTokens
@@ -138,7 +138,7 @@ class Theatre:
         """Have somebody's check come to a proposal for each node, and return the card that offers it."""
         opening = Opening("slack", f"{ONCALL}/-/{key}", f"slack:{TEAM}/{asked_by}", "check", PLAYBOOK.name)
         verdicts = [self.stage.verdict(node) for node in nodes]
-        await self.poster.owe(opening.group, CARD, Spot(ONCALL), Posted(", ".join(nodes)))
+        await self.poster.enqueue(opening.group, CARD, MessageTarget(ONCALL), Posted(", ".join(nodes)))
         for verdict in verdicts:
             name, node = opening.incident(verdict.node), self.stage.nodes[verdict.node]
             await self.ledger.append(name, 0, opening.received(verdict.node), opening.by)

@@ -29,7 +29,7 @@ from bot.sources.pagerduty_http import Access, Patience
 from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.surfaces.pagerduty import PARTS, PagerDutySurface
 from bot.surfaces.slack.message import Message, escaped
-from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.people import People
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.view.context import ViewContext
@@ -211,7 +211,7 @@ def serving_pagerduty(
 
     async def tell(name: str, says: str) -> None:
         if channel:
-            await poster.owe(name.lower(), CARD, Spot(channel, patient=True), Message(escaped(says)))
+            await poster.enqueue(name.lower(), CARD, MessageTarget(channel, patient=True), Message(escaped(says)))
             poster.finished(name.lower())
 
     return pagerduty_parts(

@@ -19,7 +19,7 @@ from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.progress import Underway as NodeUnderway
 from bot.surfaces.slack.card import incident_card
 from bot.surfaces.slack.message import TEXT, Message, clipped
-from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.spots import spot_of
 from bot.surfaces.slack.storm_board import StormBoard
@@ -39,7 +39,7 @@ class _Board:
     """What is known of a group's card while its nodes are read; by node: `progress`, and `live` verdicts."""
 
     group: tuple[Incident, ...]
-    spot: Spot
+    spot: MessageTarget
     words: PlanWords
     reading: set[str] = field(default_factory=set)  # ids of incidents
     progress: dict[str, Underway] = field(default_factory=dict)
@@ -69,10 +69,10 @@ class CheckCards:
         self._storms = storms
         self._words = words
         self._boards: dict[str, _Board] = {}
-        self._asked_at: OrderedDict[str, Spot] = OrderedDict()
+        self._asked_at: OrderedDict[str, MessageTarget] = OrderedDict()
         self._shown: OrderedDict[str, str] = OrderedDict()
 
-    def expect(self, group: str, spot: Spot) -> None:
+    def expect(self, group: str, spot: MessageTarget) -> None:
         """Say where the card of a request belongs, and where whoever asked is answered in private."""
         _remember(self._asked_at, group, spot)
 
@@ -143,7 +143,7 @@ class CheckCards:
         of_many = is_alarm(incident.alert) and len(board.group) > FEW
         if not (of_many and verdict.status is Status.HEALTHY):
             for number, message in enumerate(details(verdict, incident.id), 1):
-                await self._poster.owe(name, f"details-{incident.id}-{number}", board.spot, message, under=CARD)
+                await self._poster.enqueue(name, f"details-{incident.id}-{number}", board.spot, message, under=CARD)
 
     def ended(self, incident: Incident) -> None:
         """Let go of a card once nothing of it is read any more."""
@@ -164,14 +164,14 @@ class CheckCards:
         if again or late:
             new = f"Also on this card: {', '.join(member.node for member in late[:FEW])}. " if late else ""
             message = Message(clipped(new + board.message().text, TEXT), broadcast=True)
-            await self._poster.owe(name, f"again-{(again or late)[0].id}", board.spot, message, under=CARD)
+            await self._poster.enqueue(name, f"again-{(again or late)[0].id}", board.spot, message, under=CARD)
 
-    async def _owe(self, name: str, spot: Spot, message: Message, *, once: bool = False) -> None:
+    async def _owe(self, name: str, spot: MessageTarget, message: Message, *, once: bool = False) -> None:
         body = json.dumps([message.text, list(message.blocks)], sort_keys=True)
         wording = hashlib.sha256(body.encode()).hexdigest()
         if once and self._shown.get(name) == wording:
             return
-        await self._poster.owe(name, CARD, spot, message)
+        await self._poster.enqueue(name, CARD, spot, message)
         _remember(self._shown, name, wording)
 
 

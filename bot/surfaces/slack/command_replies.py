@@ -52,8 +52,6 @@ class CommandReplies:
                 words = refusal_words(no.refusal if isinstance(no, _OnRecord) else no)
             await self._context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
 
-    see_through = reply
-
     async def _words(self, person: Person, asked: Subcommand) -> str:
         if asked.verb == "status":
             self._context.is_of_ours(person)

@@ -127,6 +127,3 @@ def kept_part(due: DuePost) -> Part:
     part = Part(due.post.incident, due.post.part, target, lambda: message, due.post.under, place=due.place)
     part.want(lambda: message, PendingDelivery(due.id))
     return part
-
-
-Spot = MessageTarget

@@ -66,8 +66,6 @@ class Poster:
             self._edits.look()  # a verdict goes before the progress that it replaces
         self._begin(part)
 
-    owe = enqueue
-
     async def adopt(self, card: str, target: MessageTarget) -> bool:
         """Go on with a card that an earlier run of the program may have posted; True where it did."""
         self._open.add(card)

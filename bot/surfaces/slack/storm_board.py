@@ -14,9 +14,9 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.message import TEXT, Block, Message, bullets, clipped, escaped, footnote, header, paragraph
-from bot.surfaces.slack.pace import SUMMARY
-from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.rate_limiter import SUMMARY
 
 NAMES = ("instance_id", "private_dns", "hostname")  # labels that are another name of one node, and so group nothing
 MOST_CAUSES = 12
@@ -69,9 +69,9 @@ class StormBoard:
                 storm = await self._cases.storm(name, self._brakes)
                 message = storm_card(storm, self._why, self._labels)
                 if message != said:
-                    spot = Spot(self._channel, patient=True)
+                    spot = MessageTarget(self._channel, patient=True)
                     await self._poster.adopt(name, spot)
-                    await self._poster.owe(name, CARD, spot, message, rank=SUMMARY)
+                    await self._poster.enqueue(name, CARD, spot, message, rank=SUMMARY)
                     said = message
                 if not storm.is_on and not any(line.state is State.OPENED for line in storm.incidents):
                     return

@@ -24,9 +24,9 @@ from bot.response.record import Record
 from bot.response.recorded import undoable
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.pace import FIRST
-from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.rate_limiter import FIRST
 from bot.surfaces.slack.spots import spot_of
 from bot.surfaces.slack.thread import replies
 from bot.surfaces.view.choices import group_of
@@ -94,7 +94,7 @@ class SlackSurface:
             if stands and all(one.state in PROGRESS for one in group):  # each step as it happens, if there is room
                 self._poster.show(name, spot, lambda: message)
             else:
-                await self._poster.owe(name, CARD, spot, message, rank=FIRST)
+                await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
             self._remember(name, wording)
             await self._reply(name, spot, group)
             self._poster.finished(name)
@@ -148,7 +148,7 @@ class SlackSurface:
                     return
                 await self._poster.adopt(name, spot)
                 # Owed like a decision: were it mere progress, a run that ends now would leave it standing for good.
-                await self._poster.owe(name, CARD, spot, message, rank=FIRST)
+                await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
                 self._remember(name, wording)
             except LedgerError:
                 return  # a decision that cannot be written down is about to be refused anyway
@@ -171,15 +171,15 @@ class SlackSurface:
     def _of(group: Sequence[Incident], told: Mapping[str, str]) -> dict[str, str]:
         return {one.id: told[one.id] for one in group if one.id in told}
 
-    async def _reply(self, name: str, spot: Spot, group: Sequence[Incident]) -> None:
+    async def _reply(self, name: str, spot: MessageTarget, group: Sequence[Incident]) -> None:
         for incident in group:
             for reply in replies(incident, self.words):
                 if await self._outbox.place(name, reply.part) is None:
-                    await self._poster.owe(name, reply.part, spot, reply.message, under=CARD)
+                    await self._poster.enqueue(name, reply.part, spot, reply.message, under=CARD)
 
     # --- where it is shown
 
-    async def _spot(self, group: Sequence[Incident]) -> Spot | None:
+    async def _spot(self, group: Sequence[Incident]) -> MessageTarget | None:
         """Where a group's card belongs: as its opening says, or beside the incident that it undoes."""
         first = group[0]
         if first.undoes:
@@ -188,10 +188,10 @@ class SlackSurface:
             except UnknownIncident:
                 return None
             beside = await self._spot((undone,))
-            return Spot(beside.channel) if beside is not None else None
+            return MessageTarget(beside.channel) if beside is not None else None
         spot = spot_of(first)
         if spot is None and (place := await self.place(group_of(first))) is not None:
-            spot = Spot(place.channel)
+            spot = MessageTarget(place.channel)
         return spot
 
     @contextlib.asynccontextmanager

@@ -14,7 +14,7 @@ from bot.domain.incident import Incident
 from bot.response.diagnosis.progress import Underway
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.part import Spot
+from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.view.plan_words import BY_NAME
@@ -35,7 +35,7 @@ class Wall:
 
     stands: bool = False
     owed: dict[str, Message] = field(default_factory=dict)
-    spots: dict[str, Spot] = field(default_factory=dict)
+    spots: dict[str, MessageTarget] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
     storms: list[str] = field(default_factory=list)
@@ -43,13 +43,13 @@ class Wall:
     def cards(self) -> CheckCards:
         return CheckCards(cast("Poster", self), cast("StormBoard", self), BY_NAME)
 
-    async def adopt(self, card: str, spot: Spot) -> bool:
+    async def adopt(self, card: str, spot: MessageTarget) -> bool:
         return self.stands
 
-    async def owe(self, card: str, name: str, spot: Spot, message: Message, *, under: str = "") -> None:
+    async def enqueue(self, card: str, name: str, spot: MessageTarget, message: Message, *, under: str = "") -> None:
         self.owed[name], self.spots[name] = message, spot
 
-    def show(self, card: str, spot: Spot, say: Callable[[], Message]) -> None:
+    def show(self, card: str, spot: MessageTarget, say: Callable[[], Message]) -> None:
         self.said.append(say().text)
 
     def finished(self, card: str) -> None:
@@ -92,14 +92,14 @@ async def test_card_of_a_request_is_where_it_was_asked_for_and_all_its_nodes_hav
     group = [incident(f"i{n}", node=f"node-{n}", alert=ASKED, channel="") for n in range(9)]
     wall = Wall()
     cards = wall.cards()
-    cards.expect("g1", Spot("C1", "", "https://answer.example"))
+    cards.expect("g1", MessageTarget("C1", "", "https://answer.example"))
     await cards.begun(group, group)
     for one in group:
         await cards.concluded(one, replace(HEALTHY, node=one.node))
     assert wall.spots["card"].answer_at == "https://answer.example"
     assert len([name for name in wall.owed if name.startswith("details")]) == 9
     again = await checked(*group)
-    assert again.spots["card"] == Spot("C1"), "after a restart it is where the record says"
+    assert again.spots["card"] == MessageTarget("C1"), "after a restart it is where the record says"
 
 
 async def test_of_an_alerts_many_nodes_only_those_have_details_that_are_not_well() -> None:

@@ -1,3 +1,0 @@
-"""Former place of names of `people`."""
-
-from bot.surfaces.slack.people import Person as Person
