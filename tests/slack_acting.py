@@ -53,7 +53,7 @@ ONCALL = "C0ONCALL01"
 TEAM = "T0DEMO0001"
 GROUPED = Policy(
     acting=True,
-    approver_groups=frozenset(("S0SRE00001",)),
+    approver_groups=frozenset(("slack:S0SRE00001",)),
     approval_expires=timedelta(minutes=15),
     units=frozenset(("ecs.service",)),
     validation=timedelta(seconds=10),

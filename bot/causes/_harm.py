@@ -161,7 +161,7 @@ def _resets(
         says += f"; not laid to the dying cgroups: {walk.says}, and no call trace names the walk"
         return Evidence("nic-starved", probe, says, source)
     is_now = not starved.events or any(_is_of_now(snapshot, event, tuning) for event in starved.events)
-    if not (is_now or starved.rose or held.walker is not None):
+    if not (is_now or starved.rose or _may_hold_now(held)):
         says += f"; the last of it was {_recent.ago(snapshot, starved.events[-1])}, too long ago to be harm of now"
         return Evidence("nic-starved-earlier", probe, says, source)
     for core in (held.core,) if held.core else held.cores:
@@ -176,6 +176,12 @@ def _resets(
         Confidence.CONFIRMED if sure else Confidence.LIKELY,
         Evidence("nic-starved", probe, says, source),
     )
+
+
+def _may_hold_now(held: HeldCores) -> bool:
+    """True while a core is held in the kernel and a statistics walker is among those that burn kernel time."""
+    burning = {process.name for process in held.others}
+    return held.walker is not None or (bool(held.cores) and not burning.isdisjoint(STATISTICS_WALKERS))
 
 
 def _others_lockup(snapshot: Snapshot, tuning: Tuning) -> bool:

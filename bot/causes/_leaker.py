@@ -257,6 +257,7 @@ class Blame:
     confidence: Confidence
     says: str
     looping: tuple[str, ...] = ()
+    doubt: str = ""  # what was not read, and may have named another
 
 
 def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
@@ -268,7 +269,9 @@ def blame(suspects: Suspects, growth: int | None, tuning: Tuning) -> Blame:
         return Blame(suspects.owner, Confidence.CONFIRMED, _chosen(suspects.owner, suspects))
     could = suspects.in_proportion
     if len(could) == 1:
-        return Blame(could[0], Confidence.CONFIRMED, _chosen(could[0], suspects))
+        unread = "; ".join(f"{reading.probe} were not read ({reading.reason})" for reading in suspects.unread)
+        doubt = f"{unread}: whether something else left them cannot be told." if unread else ""
+        return Blame(could[0], Confidence.CONFIRMED, _chosen(could[0], suspects), doubt=doubt)
     if could:
         each = "; ".join(f"{suspect.says}: {suspect.fits_because}" for suspect in could[:3])
         names = tuple(suspect.name for suspect in could)

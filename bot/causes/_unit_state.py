@@ -25,6 +25,7 @@ class UnitState:
     needed_because: str = ""
     unused_because: str = ""  # why a known agent is not needed here
     triggered_by: tuple[str, ...] = ()
+    use_unread: str = ""  # why it is not known whether anybody needs it
 
 
 def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent: Agent | None = None) -> UnitState:
@@ -43,6 +44,7 @@ def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent
         needed_because=(agent.because or "it is in use") if agent and agent.used else "",
         unused_because=(agent.because or "nobody uses it") if agent and agent.used is False else "",
         triggered_by=unit.triggered_by if unit else (),
+        use_unread=agents.reason if isinstance(agents, Unread) else "",
     )
 
 
@@ -54,5 +56,7 @@ def keep_from_starting(unit: UnitState) -> tuple[tuple[Step, ...], str]:
         return (), f"{unit.unit} is protected: the node, or the way to it, would be lost without it."
     if unit.needed_because:
         return (), f"{unit.unit} is needed here ({unit.needed_because}): it wants mending, not disabling."
+    if unit.use_unread:
+        return (), f"Whether anybody here needs {unit.unit} was not read ({unit.use_unread})."
     action = "mask_unit" if unit.enabled in _NOT_DISABLED_USEFULLY or unit.triggered_by else "disable_unit"
     return (Step(action, {"unit": unit.unit}),), ""

@@ -69,7 +69,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     said = f"{dying:,} dying memory cgroups beside {alive:,} alive"
     if blame.leaker is None:
         return _unnamed(said, cgroups.growth, blame, harms, evidence)
-    return _named(snapshot, blame.leaker, said, harms, evidence)
+    return _named(snapshot, blame.leaker, blame.doubt, said, harms, evidence)
 
 
 def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
@@ -106,10 +106,14 @@ def _who(blame: Blame, suspects: Suspects) -> Evidence:
     return Evidence("leaker-not-found", "units", blame.says, source)
 
 
-def _named(snapshot: Snapshot, leaker: Suspect, said: str, harms: Harms, evidence: tuple[Evidence, ...]) -> Finding:
+def _named(
+    snapshot: Snapshot, leaker: Suspect, doubt: str, said: str, harms: Harms, evidence: tuple[Evidence, ...]
+) -> Finding:
     steps, why_not = keep_from_starting(leaker.unit_state)
     if steps and leaker.steady and not leaker.unit_state.unused_because:
         steps, why_not = (), f"{leaker.name} runs steadily now: disabling it would stop what works."
+    if steps and doubt:
+        steps, why_not = (), doubt[:1].upper() + doubt[1:]
     verb = f"leaked memory cgroups and {leaker.stopped}" if leaker.stopped else "leaks memory cgroups"
     if leaker.steady and not leaker.goes_on:
         verb = "leaked memory cgroups and runs steadily now"

@@ -133,6 +133,12 @@ def test_starvation_of_this_morning_is_told_and_earns_no_reboot() -> None:
     assert "too long ago to be harm of now" in "".join(evidence.says for evidence in finding.evidence)
     held_now = leak(b.log(*b.starved(timedelta(hours=5))), *WALKED)
     assert (held_now.confidence, steps(held_now)) == (Confidence.CONFIRMED, CURED)
+    among_others = leak(
+        b.log(*b.starved(timedelta(hours=5))), b.held(), b.processes(b.process(on=(3,)), b.process("python", sys=4.0))
+    )
+    assert steps(among_others) == CURED, "a core is held, and the walker burns kernel time beside another"
+    others = leak(b.log(*b.starved(timedelta(hours=5))), b.held(), b.processes(b.process("python")))
+    assert steps(others) == DISABLED, "a core that somebody else holds is no sign of the walk"
 
 
 def test_walk_over_a_thousand_is_too_short_to_hold_a_core() -> None:
