@@ -160,9 +160,10 @@ def _resets(
     if not (walk.dear or stack):
         says += f"; not laid to the dying cgroups: {walk.says}, and no call trace names the walk"
         return Evidence("nic-starved", probe, says, source)
-    is_now = not starved.events or any(_is_of_now(snapshot, event, tuning) for event in starved.events)
+    is_now = any(_is_of_now(snapshot, event, tuning) for event in starved.events)
     if not (is_now or starved.rose or _may_hold_now(held)):
-        says += f"; the last of it was {_recent.ago(snapshot, starved.events[-1])}, too long ago to be harm of now"
+        last = f"the last of it was {_recent.ago(snapshot, starved.events[-1])}, " if starved.events else ""
+        says += f"; {last}too long ago, or at an unknown time, to be harm of now"
         return Evidence("nic-starved-earlier", probe, says, source)
     for core in (held.core,) if held.core else held.cores:
         line = starved.place(snapshot, core.core)

@@ -56,4 +56,11 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     )
 
 
-CAUSE = Cause(NAME, "CFS throttling", ("throttling", "cpu"), ("throttled_ratio", "periods_few"), weigh)
+CAUSE = Cause(
+    NAME,
+    "CFS throttling",
+    ("throttling", "cpu"),
+    ("throttled_ratio", "periods_few"),
+    weigh,
+    worst=Status.DEGRADED,
+)

@@ -49,4 +49,11 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     return RuledOut(NAME, f"no allowance counter rose within the window{stood}")
 
 
-CAUSE = Cause(NAME, "Instance allowance exceeded", ("nic",), ("allowance_rise",), weigh)
+CAUSE = Cause(
+    NAME,
+    "Instance allowance exceeded",
+    ("nic",),
+    ("allowance_rise",),
+    weigh,
+    worst=Status.DEGRADED,
+)

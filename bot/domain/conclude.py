@@ -91,7 +91,8 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         names = ", ".join(one.probe for one in unread)
         return replace(verdict, summary=f"Healthy as far as read; unread: {names}" if unread else "Healthy")
     first = findings[0]
-    proven = first.confidence in (Confidence.CONFIRMED, Confidence.LIKELY)
+    open_before = _open_before(first, playbook, undecided) if first.remedy else ()
+    proven = _is_sure(first) and not open_before
     return replace(
         verdict,
         status=max((_status(finding) for finding in findings), key=lambda status: status.rank),
@@ -100,8 +101,32 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         summary=first.summary,
         suspects=first.suspects,
         remedy=first.remedy if proven else (),
-        lasting_fix=first.lasting_fix if proven else "",
+        lasting_fix=first.lasting_fix if _is_sure(first) else "",
+        try_next=_first_decide(open_before),
     )
+
+
+def _open_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecided]) -> tuple[Undecided, ...]:
+    """Return the open causes that might explain a critical finding: as grave, and before it in the order.
+
+    What may be cured by a reboot must not be a symptom of something that was not read, and that a reboot brings back.
+    """
+    if _status(first) is not Status.CRITICAL:
+        return ()
+    order = {used.cause.name: index for index, used in enumerate(playbook.causes)}
+    place = order.get(first.cause or "", len(order))
+    return tuple(
+        weighing
+        for weighing in undecided
+        if order.get(weighing.cause, len(order)) < place and _worst(weighing.cause, playbook) >= Status.CRITICAL.rank
+    )
+
+
+def _first_decide(open_before: Sequence[Undecided]) -> str:
+    if not open_before:
+        return ""
+    open_causes = "; ".join(f"{weighing.cause} is open: {weighing.because}" for weighing in open_before[:3])
+    return f"No plan is offered before this is decided: {open_causes}."
 
 
 def _is_sure(finding: Finding) -> bool:
