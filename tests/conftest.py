@@ -8,8 +8,8 @@ from typing import NoReturn
 
 import pytest
 
-from tests.postgresql import BINARIES, Postgresql
-from tests.sshd import SSHD, Sshd
+from tests.nodes.sshd import SSHD, Sshd
+from tests.record.postgresql import BINARIES, Postgresql
 
 # What is started in the background of a script has SIGINT ignored, and so would every program that a test interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:

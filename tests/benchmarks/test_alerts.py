@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from bot.demo.fleet_founding import AUTO_RESTART
-from tests.acting import site
+from tests.alerts.pagerduty import account
 from tests.e2e.test_pagerduty_story import LONG, SECRET, SETTINGS, SOON, World
-from tests.pagerduty import account
-from tests.slack import workspace
+from tests.nodes.acting_fleet import site
+from tests.slack.workspace import workspace
 
 pytestmark = pytest.mark.benchmark
 MANY = 50

@@ -13,8 +13,8 @@ from bot.demo.fleet_founding import HIDDEN
 from bot.domain.events import AlertReceived, PlanProposed, Triaged
 from bot.domain.plan import Plan
 from bot.ledger import Database, Ledger
-from tests.crew import crew, until
-from tests.incidents import ALERT, ASKER, STEPS, VERDICT
+from tests.record.incidents import ALERT, ASKER, STEPS, VERDICT
+from tests.slack.replicas import replicas, until
 
 pytestmark = pytest.mark.benchmark
 OPEN = 1000
@@ -39,7 +39,7 @@ async def test_thousand_open_incidents_cost_less_than_a_fiftieth_of_a_core(tmp_p
     with Database.open(database_url) as database:
         for number in range(OPEN):
             opened(Ledger(database), number)
-    async with crew(tmp_path, database_url, {"node": (HIDDEN, None)}) as here:
+    async with replicas(tmp_path, database_url, {"node": (HIDDEN, None)}) as here:
         runner = await here.joins()
         await until(lambda: runner.logged("claimed").get("groups") == OPEN, "all of them to be claimed")
         pid, rest = runner.process.pid, -1.0

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.simulated_fleet import ROOT, fleet_of
+from tests.nodes.simulated_fleet import ROOT, fleet_of
 
 COUNT, PARALLEL, WINDOW_SECONDS = 200, 100, 5
 

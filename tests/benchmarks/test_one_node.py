@@ -18,8 +18,8 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import missing
-from tests.simulated_fleet import ROOT
-from tests.sshd import SSHD, Sshd
+from tests.nodes.simulated_fleet import ROOT
+from tests.nodes.sshd import SSHD, Sshd
 
 WINDOW_SECONDS, RUNS = 5, 7
 CGROUPS = Path("/sys/fs/cgroup")

@@ -24,7 +24,7 @@ from bot.domain.node import Node
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
 from tests.conftest import missing
-from tests.sshd import SSHD, Sshd
+from tests.nodes.sshd import SSHD, Sshd
 
 NODES, ROUNDS = 8, 3
 COMMANDS = ("uname -r", "cat /proc/cgroups", "cat /proc/loadavg", "cat /proc/softirqs")

@@ -14,9 +14,9 @@ from typing import Any
 import pytest
 
 from bot.demo.slack.server import SlackWorkspace
-from tests.simulated_fleet import ROOT, fleet_of
-from tests.slack import workspace
-from tests.slack_service import cards
+from tests.nodes.simulated_fleet import ROOT, fleet_of
+from tests.slack.service import cards
+from tests.slack.workspace import workspace
 
 CHECKS, WINDOW_SECONDS = 80, 5
 LONG = timedelta(seconds=180)

@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from bot.demo.slack.people import User
-from tests.slack import workspace
-from tests.slack_acting import BOB, ONCALL, theatre
+from tests.slack.acting_team import BOB, ONCALL, acting_team
+from tests.slack.workspace import workspace
 
 pytestmark = pytest.mark.benchmark
 CLICKS = 200
@@ -25,8 +25,8 @@ def p99(seconds: list[float]) -> float:
 async def test_click_opens_its_dialog_within_300_ms(
     tmp_path: Path, record_property: Callable[[str, object], None]
 ) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it:
-        offer = await it.proposed("node-1")
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        offer = await team.proposed("node-1")
         took = []
         for _ in range(CLICKS):
             began = time.perf_counter()
@@ -40,12 +40,12 @@ async def test_click_opens_its_dialog_within_300_ms(
 
 
 async def test_fifty_clicks_at_once_open_their_dialogs_within_300_ms(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
         crowd = [User(f"U0CROWD{n:03}", f"person-{n}", f"Person {n}") for n in range(50)]
         for user in crowd:
             slack.state.add_user(user)
             slack.state.set_member(ONCALL, user.id, member=True)
-        offer = await it.proposed("node-1")
+        offer = await team.proposed("node-1")
 
         async def click(user: User) -> float:
             began = time.perf_counter()
@@ -61,14 +61,14 @@ async def test_fifty_clicks_at_once_open_their_dialogs_within_300_ms(tmp_path: P
 
 
 async def test_first_word_of_a_decision_comes_within_300_ms(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it:
-        it.run_plans = False
-        offer = await it.proposed("node-1")
-        view = await it.dialog("bob", offer)
-        it.world.looking.clear()
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        team.run_plans = False
+        offer = await team.proposed("node-1")
+        view = await team.dialog("bob", offer)
+        team.world.looking.clear()
         began = time.perf_counter()
         await slack.submit("bob", view, {"reason": "it leaks"})
-        await it.card(f"checking… <@{BOB}> said yes")
+        await team.card(f"checking… <@{BOB}> said yes")
         took = time.perf_counter() - began
-        it.world.looking.set()
+        team.world.looking.set()
         print(f"submission to “checking…”: {took * 1e3:.1f} ms")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.conftest import missing
 from tests.contract.ways import SimulatedNode, Way, local, over_ssh
-from tests.sshd import SSHD, Sshd
+from tests.nodes.sshd import SSHD, Sshd
 
 
 @pytest.fixture(scope="module")

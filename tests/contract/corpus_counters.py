@@ -10,7 +10,7 @@ from bot.probes.reclaim import ReclaimReading
 from bot.probes.softirq import SoftirqReading
 from bot.probes.throttling import ThrottlingReading
 from tests.contract.corpus import Refused, Row, from_zero
-from tests.recorded import twice
+from tests.readings.recorded import twice
 
 # softnet_stat: core -> (processed, dropped, time_squeeze)
 SOFTNET: dict[str, Any] = {

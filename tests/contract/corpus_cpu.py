@@ -5,7 +5,7 @@ from typing import Any
 from bot.domain.command import Outputs
 from bot.probes.cpu import CpuReading
 from tests.contract.corpus import Refused, Row, from_zero
-from tests.recorded import once
+from tests.readings.recorded import once
 
 SINCE_BOOT, ONE = Refused("average since boot"), Refused("one sample, which may be")
 

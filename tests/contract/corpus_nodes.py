@@ -14,7 +14,7 @@ from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import NicReading
 from bot.probes.units import UnitsReading
 from tests.contract.corpus import Refused, Row, text_of
-from tests.recorded import once, run, twice
+from tests.readings.recorded import once, run, twice
 
 
 def awk(program: str, text: str, **variables: str) -> str:

@@ -17,7 +17,7 @@ from bot.domain.errors import Conflict
 from bot.domain.events import AlertJoined, Cancelled
 from bot.domain.house_events import HOUSE, WishRefused
 from bot.ledger import Database, Ledger
-from tests.incidents import BEGAN_AT
+from tests.record.incidents import BEGAN_AT
 
 SHARED = "shared0000"
 

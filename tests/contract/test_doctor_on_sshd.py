@@ -12,7 +12,7 @@ from bot.probes import PROBES
 from bot.response.privilege import acting_lines, reading_lines
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
-from tests.sshd import IS_ROOT, Sshd
+from tests.nodes.sshd import IS_ROOT, Sshd
 
 pytestmark = [
     pytest.mark.real_sshd,

@@ -19,8 +19,8 @@ from bot.domain.events import GIVE_UP, GO_ON
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.ledger import Database, Leases, Ledger, audit
-from tests.scheduled_stage import ENDINGS, POLICY, SETTLED, Stage
-from tests.schedules import World
+from tests.schedules.stage import ENDINGS, POLICY, SETTLED, Stage
+from tests.schedules.world import World
 
 SCHEDULES = int(os.environ.get("ZOMBIE_SCHEDULES", "2000"))
 PARTS = 10

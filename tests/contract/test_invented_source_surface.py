@@ -32,8 +32,8 @@ from bot.sources.source import Body, Source, Told
 from bot.surfaces import PEOPLE, SURFACES
 from bot.surfaces.member import Looks, SurfaceMember
 from bot.surfaces.view.view import is_alarm
-from tests.slack import workspace
-from tests.slack_service import Readings, card_saying, serving
+from tests.slack.service import Readings, card_saying, serving
+from tests.slack.workspace import workspace
 
 NODE, TOKEN = "node-1", "the siren's own token"
 BODY = b'{"siren": "wails", "node": "node-1"}'

@@ -14,7 +14,7 @@ from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, 
 from bot.domain.plan import Plan
 from bot.domain.post import Post
 from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
-from tests.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
+from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 
 SILENT = timedelta(seconds=10)
 SOON = timedelta(seconds=1)

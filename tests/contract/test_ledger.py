@@ -25,7 +25,7 @@ from bot.domain.incident import Incident
 from bot.domain.plan import Step
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger, on_threads
-from tests.incidents import (
+from tests.record.incidents import (
     ALERT,
     APPROVER,
     ASKER,

@@ -17,7 +17,7 @@ from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, 
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.plan import Plan
 from bot.ledger import Database, Ledger, audit
-from tests.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
+from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 
 FIRST = StepStarted(1)
 

@@ -15,7 +15,7 @@ from bot.domain.entry import NOTHING_BEFORE, chained
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.transitions import State
 from bot.ledger import Audit, Database, Ledger, audit, exported
-from tests.incidents import ASKER, WAYS, by_whom
+from tests.record.incidents import ASKER, WAYS, by_whom
 
 FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")
 OPEN, ENDED, DECLINED = "open000000", "ended00000", "declined00"

@@ -20,7 +20,7 @@ from bot.domain.post import Post
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger, Outbox, audit, is_there
 from bot.ledger.migrations import VERSION, migrate
-from tests.incidents import ASKER, OPENING, VERDICT, VERIFIED
+from tests.record.incidents import ASKER, OPENING, VERDICT, VERIFIED
 
 VERSION_1 = Path(__file__).with_name("ledger-v1.sql")  # as the first version wrote it; it never changes
 

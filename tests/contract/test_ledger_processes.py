@@ -21,7 +21,7 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, WishRefused
 from bot.ledger import Database, Ledger, audit
 from tests.contract.ledger_writer import SHARED, write
-from tests.incidents import ASKER, OPENING
+from tests.record.incidents import ASKER, OPENING
 
 ROOT = Path(__file__).parents[2]
 EACH = 40

@@ -17,7 +17,7 @@ from bot.probes.cpu import PROBE as CPU
 from bot.probes.cpu import CpuReading
 from bot.probes.processes import PROBE as PROCESSES
 from bot.probes.processes import ProcessesReading
-from tests.recorded import read_this_machine, run
+from tests.readings.recorded import read_this_machine, run
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="probes read Linux")
 

@@ -11,7 +11,7 @@ from bot.domain.command import Command, Looks
 from bot.domain.errors import ConnectionLost, ShellStalled, Unreachable
 from tests.conftest import missing
 from tests.contract.ways import over_ssh, peak_kib, promised, reset_peak, short
-from tests.sshd import IS_ROOT, SSHD, Sshd
+from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
 
 pytestmark = [
     pytest.mark.real_sshd,

@@ -15,9 +15,9 @@ from bot.actions import ACTIONS
 from bot.domain.duration import parse_duration
 from bot.domain.transitions import State
 from bot.surfaces.metrics import STEP_OUTCOMES, Metrics
-from tests.dashboards import DASHBOARD, DOCS, RULES, of_dashboard, of_rules
-from tests.exporters import COMMON, KNOWN, ON_REQUEST
-from tests.promql import selectors
+from tests.monitoring.dashboards import DASHBOARD, DOCS, RULES, of_dashboard, of_rules
+from tests.monitoring.exporters import COMMON, KNOWN, ON_REQUEST
+from tests.monitoring.promql import selectors
 
 OURS = set(Metrics("1", ACTIONS).names)
 PROCESS = {"process_resident_memory_bytes", "process_cpu_seconds_total", "process_open_fds"}

@@ -12,7 +12,7 @@ import pytest
 from bot.domain.errors import PagerDutyRefused, PagerDutyUnavailable, SettingsError
 from bot.domain.pagerduty import Raised
 from bot.sources.pagerduty_http import Access, PagerDutyHttp, Patience
-from tests.pagerduty import Naps, access, account, client, now
+from tests.alerts.pagerduty import Naps, access, account, client, now
 
 SECRET = "u+hunter2hunter2hunter"
 

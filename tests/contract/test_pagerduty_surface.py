@@ -13,10 +13,10 @@ from bot.domain.alert import Alert
 from bot.domain.transitions import State
 from bot.ledger import Database
 from bot.surfaces.pagerduty import PARTS
-from tests.page_notes import Log, surface
-from tests.pagerduty import account
-from tests.pages import of_page
-from tests.slack import SteppedClock
+from tests.alerts.page_notes import Log, surface
+from tests.alerts.pagerduty import account
+from tests.alerts.pages import of_page
+from tests.slack.workspace import SteppedClock
 
 
 @pytest.fixture

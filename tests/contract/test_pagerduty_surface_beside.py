@@ -12,10 +12,10 @@ import pytest
 
 from bot.domain.transitions import State
 from bot.ledger import Database
-from tests.page_notes import Log, surface
-from tests.pagerduty import account
-from tests.pages import not_fixed, of_page
-from tests.slack import SteppedClock
+from tests.alerts.page_notes import Log, surface
+from tests.alerts.pagerduty import account
+from tests.alerts.pages import not_fixed, of_page
+from tests.slack.workspace import SteppedClock
 
 
 @pytest.fixture

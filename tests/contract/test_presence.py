@@ -14,7 +14,7 @@ import pytest
 from bot.domain.events import AlertReceived
 from bot.ledger import Database, Leases, Ledger
 from bot.ledger.presence import Presence
-from tests.incidents import ALERT, ASKER
+from tests.record.incidents import ALERT, ASKER
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]

@@ -19,8 +19,8 @@ from bot.domain.command import Completed, Looks, Outputs
 from bot.domain.probe import Probe, Unread
 from bot.domain.safe_text import decode
 from bot.probes import PROBES
-from tests.mutation import HOSTILE, mutated
-from tests.recorded import CAPTURES, plain, recorded
+from tests.readings.mutation import HOSTILE, mutated
+from tests.readings.recorded import CAPTURES, plain, recorded
 
 ROOT = Path(__file__).parents[2]
 MODULES = sorted(path.stem for path in (ROOT / "bot" / "probes").glob("*.py") if path.stem != "__init__")

@@ -21,9 +21,9 @@ from bot.domain.verdict import Evidence, Verdict
 from bot.response.diagnosis.past import with_past
 from bot.sources.prometheus import AT_ONCE, PrometheusPast, _instance, _names, _series
 from bot.sources.prometheus_questions import QUESTIONS
-from tests.exporters import KNOWN
-from tests.prometheus import Prometheus, simulated
-from tests.promql import selectors
+from tests.monitoring.exporters import KNOWN
+from tests.monitoring.prometheus import Prometheus, simulated
+from tests.monitoring.promql import selectors
 from tests.unit.surfaces.verdicts import FOUNDING
 
 NODE = Node("node-1", "10.0.0.7", labels={"instance_id": "i-0abc"})

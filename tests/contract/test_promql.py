@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.promql import NotPromql, Selector, selectors
+from tests.monitoring.promql import NotPromql, Selector, selectors
 
 
 @pytest.mark.parametrize(

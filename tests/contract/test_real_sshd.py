@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import missing
-from tests.sshd import IS_ROOT, Sshd, is_alive
+from tests.nodes.sshd import IS_ROOT, Sshd, is_alive
 from tests.waiting import until
 
 pytestmark = pytest.mark.real_sshd

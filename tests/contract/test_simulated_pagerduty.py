@@ -16,8 +16,8 @@ from aiohttp import ClientSession, CookieJar, web
 from bot.demo.pagerduty.page import Suggestion
 from bot.demo.pagerduty.server import PagerDuty
 from bot.demo.pagerduty.webhooks import Persistence
-from tests.pagerduty import account, client
-from tests.slack import SteppedClock
+from tests.alerts.pagerduty import account, client
+from tests.slack.workspace import SteppedClock
 
 SOON = Persistence(timedelta(seconds=2), tuple(timedelta(seconds=0.01) for _ in range(4)))
 VERSION = "application/vnd.pagerduty+json;version=2"

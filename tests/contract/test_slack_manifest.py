@@ -12,8 +12,8 @@ import yaml
 
 from bot.demo.slack.access import LEAST_SCOPES, WANTED
 from bot.demo.slack.composer import COMMANDS
-from tests.slack import workspace
-from tests.slack_service import Readings, card_saying, reply_saying, serving
+from tests.slack.service import Readings, card_saying, reply_saying, serving
+from tests.slack.workspace import workspace
 
 ROOT = Path(__file__).parents[2]
 MANIFEST: dict[str, Any] = yaml.safe_load((ROOT / "docs" / "slack-manifest.yaml").read_text())

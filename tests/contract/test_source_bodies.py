@@ -14,10 +14,8 @@ from bot.domain.alarm import Happening
 from bot.domain.errors import MalformedDelivery
 from bot.sources.grafana import GrafanaSettings, GrafanaWebhook
 from bot.sources.pagerduty import signals_of
-from tests.alarms import BEGAN_AT, SECRET, group_alert, group_body, page_alert, page_event, raw
-from tests.conftest import missing
-from tests.contract.corpus import CORPUS
-from tests.source_edge import (
+from tests.alerts.bodies import BEGAN_AT, SECRET, group_alert, group_body, page_alert, page_event, raw
+from tests.alerts.source_edge import (
     ALERTMANAGER,
     BATCH,
     MEMBERS,
@@ -28,6 +26,8 @@ from tests.source_edge import (
     members,
     over,
 )
+from tests.conftest import missing
+from tests.contract.corpus import CORPUS
 
 ANYTHING: tuple[Any, ...] = (None, 7, [], {}, "x")
 MALFORMED = (

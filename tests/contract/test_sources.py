@@ -10,8 +10,8 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.domain.alarm import Happening
-from tests.alarms import page_event, raw
-from tests.source_edge import PAGERDUTY, SIGNED, Edge, Member, edge, members, over
+from tests.alerts.bodies import page_event, raw
+from tests.alerts.source_edge import PAGERDUTY, SIGNED, Edge, Member, edge, members, over
 
 
 @members

@@ -10,7 +10,7 @@ from bot.causes import CAUSES
 from bot.commands import COMMANDS
 from bot.inventory import KINDS
 from bot.sources import SOURCES
-from tests.source_edge import MEMBERS
+from tests.alerts.source_edge import MEMBERS
 
 BOT = Path(__file__).parents[2] / "bot"
 ONLY_TO_UNDO = {"restore_unit"}  # no playbook asks for it: it is what undoing consists of

@@ -7,7 +7,7 @@ from bot.domain.post import Post
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger, Outbox
 from bot.ledger.tallies import Tallies
-from tests.incidents import WAYS, by_whom
+from tests.record.incidents import WAYS, by_whom
 
 CAUSE = "leaked-memory-cgroups"
 

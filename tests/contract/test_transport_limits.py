@@ -21,7 +21,7 @@ from tests.contract.ways import (
     sh,
     short,
 )
-from tests.sshd import IS_ROOT, Sshd
+from tests.nodes.sshd import IS_ROOT, Sshd
 
 # --- when
 

@@ -18,7 +18,7 @@ from tests.contract.ways import (
     over_ssh,
     sh,
 )
-from tests.sshd import IS_ROOT, Sshd
+from tests.nodes.sshd import IS_ROOT, Sshd
 
 # --- what comes back
 

@@ -25,7 +25,7 @@ from bot.domain.node import Node
 from bot.transport.local import LocalTransport
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
-from tests.sshd import Sshd
+from tests.nodes.sshd import Sshd
 
 DEADLINE = timedelta(seconds=15)
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 import pytest
 
 from tests.conftest import missing
-from tests.sshd import SSHD, Sshd
+from tests.nodes.sshd import SSHD, Sshd
 
 
 @pytest.fixture(scope="module")

@@ -22,7 +22,7 @@ from bot.domain.node import Node
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
 from tests.contract.ways import nonce, promised
-from tests.sshd import Sshd
+from tests.nodes.sshd import Sshd
 
 DEADLINE = timedelta(seconds=3)
 HELLO = Command("hello", ("echo", "hello"))

@@ -20,11 +20,11 @@ from bot.domain.fold import fold
 from bot.domain.incident import IncidentSummary
 from bot.ledger import Database, Ledger, audit
 from bot.ledger.inbox import Inbox
-from tests.alarms import SECRET, page_event, raw, signature
-from tests.crew import Runner, until
-from tests.postgresql import Postgresql
-from tests.slack import workspace
-from tests.slack_service import cards
+from tests.alerts.bodies import SECRET, page_event, raw, signature
+from tests.record.postgresql import Postgresql
+from tests.slack.replicas import Runner, until
+from tests.slack.service import cards
+from tests.slack.workspace import workspace
 
 pytestmark = pytest.mark.slow
 PAGES, REPEATED = 400, 100
@@ -38,7 +38,7 @@ alerts_channel = "C0ALERTS01"
 
 async def joins(folder: Path, environment: Mapping[str, str]) -> Runner:
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "tests.alert_runner", str(folder)),
+        *(sys.executable, "-P", "-m", "tests.alerts.serve_process", str(folder)),
         cwd=Path(__file__).parents[2],
         env={**os.environ, **environment, "PYTHONPATH": str(Path(__file__).parents[2])},
         stdout=asyncio.subprocess.DEVNULL,

@@ -15,9 +15,9 @@ from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
-from tests.alarms import SECRET, group_alert, group_body, page_event, raw, signature
-from tests.slack import workspace
-from tests.slack_service import Bot, Readings, cards, eventually, serving
+from tests.alerts.bodies import SECRET, group_alert, group_body, page_event, raw, signature
+from tests.slack.service import Bot, Readings, cards, eventually, serving
+from tests.slack.workspace import workspace
 
 ALERTS = "alerts"
 TOML = """
@@ -83,92 +83,92 @@ async def outside(folder: Path, readings: Readings | None = None, toml: str = TO
 
 
 async def test_page_gives_a_card_with_the_verdict(tmp_path: Path) -> None:
-    async with outside(tmp_path) as it:
-        assert await it.page("E1", title="node-3: core 39 pinned") == 202
-        card = await it.card("node-3", "CRITICAL", "leaked-memory-cgroups")
+    async with outside(tmp_path) as edge:
+        assert await edge.page("E1", title="node-3: core 39 pinned") == 202
+        card = await edge.card("node-3", "CRITICAL", "leaked-memory-cgroups")
         assert "pagerduty Q1: node-3: core 39 pinned (Batch nodes)" in card.text
-        await it.slack.until(lambda: it.slack.thread(card)[1:], what="the details")
-        await eventually(it.bot.incidents, {"node-3": "triaged"})
-        assert len(cards(it.slack, ALERTS)) == 1
+        await edge.slack.until(lambda: edge.slack.thread(card)[1:], what="the details")
+        await eventually(edge.bot.incidents, {"node-3": "triaged"})
+        assert len(cards(edge.slack, ALERTS)) == 1
 
 
 async def test_many_nodes_of_one_alert_make_one_card_with_a_table(tmp_path: Path) -> None:
-    async with outside(tmp_path) as it:
-        assert await it.group(*(group_alert(f"node-{number}:9100") for number in range(1, 51)), truncated=3) == 202
-        card = await it.card("50 nodes", "50 critical")
+    async with outside(tmp_path) as edge:
+        assert await edge.group(*(group_alert(f"node-{number}:9100") for number in range(1, 51)), truncated=3) == 202
+        card = await edge.card("50 nodes", "50 critical")
         assert "3 more alerts were left out by alertmanager" in card.text
-        await eventually(it.states, {"triaged": 50})
-        assert len(cards(it.slack, ALERTS)) == 1
+        await eventually(edge.states, {"triaged": 50})
+        assert len(cards(edge.slack, ALERTS)) == 1
 
 
 async def test_second_page_joins_the_card_and_only_the_last_end_closes_it(tmp_path: Path) -> None:
     readings = Readings()
-    async with outside(tmp_path, readings) as it:
-        await it.page("E1", title="node-3: core 39 pinned")
-        await it.card("CRITICAL")
-        await eventually(it.states, {"triaged": 1})
-        await it.page("E2", "Q2", title="node-3: core 12 pinned")
-        await it.card("pagerduty Q1", "pagerduty Q2")
-        await it.page("E3", kind="incident.resolved")
-        await it.page("E4", "Q2", kind="incident.resolved")
-        card = await it.card("Resolved: node-3")
+    async with outside(tmp_path, readings) as edge:
+        await edge.page("E1", title="node-3: core 39 pinned")
+        await edge.card("CRITICAL")
+        await eventually(edge.states, {"triaged": 1})
+        await edge.page("E2", "Q2", title="node-3: core 12 pinned")
+        await edge.card("pagerduty Q1", "pagerduty Q2")
+        await edge.page("E3", kind="incident.resolved")
+        await edge.page("E4", "Q2", kind="incident.resolved")
+        card = await edge.card("Resolved: node-3")
         assert "leaked-memory-cgroups" in card.text
-        assert (len(cards(it.slack, ALERTS)), readings.asked["node-3"]) == (1, 1)
+        assert (len(cards(edge.slack, ALERTS)), readings.asked["node-3"]) == (1, 1)
 
 
 async def test_alert_that_comes_back_reopens_its_card(tmp_path: Path) -> None:
     readings = Readings()
-    async with outside(tmp_path, readings) as it:
-        await it.page("E1", title="node-3: core 39 pinned")
-        first = await it.card("CRITICAL")
-        await eventually(it.states, {"triaged": 1})
-        await it.page("E2", kind="incident.resolved")
-        await it.card("Resolved: node-3")
-        await it.page("E3", kind="incident.reopened", title="node-3: core 39 pinned")
-        again = await it.card("Reopened: node-3: CRITICAL")
-        assert (again.ts, len(cards(it.slack, ALERTS)), readings.asked["node-3"]) == (first.ts, 1, 2)
+    async with outside(tmp_path, readings) as edge:
+        await edge.page("E1", title="node-3: core 39 pinned")
+        first = await edge.card("CRITICAL")
+        await eventually(edge.states, {"triaged": 1})
+        await edge.page("E2", kind="incident.resolved")
+        await edge.card("Resolved: node-3")
+        await edge.page("E3", kind="incident.reopened", title="node-3: core 39 pinned")
+        again = await edge.card("Reopened: node-3: CRITICAL")
+        assert (again.ts, len(cards(edge.slack, ALERTS)), readings.asked["node-3"]) == (first.ts, 1, 2)
 
         def told() -> list[Message]:
-            return [one for one in it.slack.thread(again)[1:] if one.is_broadcast]
+            return [one for one in edge.slack.thread(again)[1:] if one.is_broadcast]
 
-        (back,) = await it.slack.until(told, what="the channel to be told that it is back")
+        (back,) = await edge.slack.until(told, what="the channel to be told that it is back")
         assert back.text.startswith("Reopened: node-3: CRITICAL")
 
 
 async def test_card_asks_which_node_is_meant_and_reads_the_one_that_is_picked(tmp_path: Path) -> None:
-    async with outside(tmp_path) as it:
-        await it.page("E1", title="something is slow")
-        card = await it.card("names no node of the inventory")
+    async with outside(tmp_path) as edge:
+        await edge.page("E1", title="something is slow")
+        card = await edge.card("names no node of the inventory")
         assert "pick_node" in str(card.blocks)
-        await it.slack.click("alice", card, "pick_node", "node-7")
-        await it.card("node-7: CRITICAL")
-        await eventually(it.bot.incidents, {"node-7": "triaged"})
-        assert len(cards(it.slack, ALERTS)) == 1
+        await edge.slack.click("alice", card, "pick_node", "node-7")
+        await edge.card("node-7: CRITICAL")
+        await eventually(edge.bot.incidents, {"node-7": "triaged"})
+        assert len(cards(edge.slack, ALERTS)) == 1
 
 
 async def test_redelivered_and_unheard_of_events_lead_to_nothing(tmp_path: Path) -> None:
     readings = Readings()
-    async with outside(tmp_path, readings) as it:
+    async with outside(tmp_path, readings) as edge:
         for _ in range(5):
-            assert await it.page("E1", title="node-3: core 39 pinned") == 202
-        assert await it.page("E2", kind="incident.annotated", title="our own note") == 202
-        assert await it.page("E3", kind="incident.unsupported") == 202
-        await it.card("CRITICAL")
-        await eventually(it.states, {"triaged": 1})
-        assert (len(cards(it.slack, ALERTS)), readings.asked["node-3"]) == (1, 1)
+            assert await edge.page("E1", title="node-3: core 39 pinned") == 202
+        assert await edge.page("E2", kind="incident.annotated", title="our own note") == 202
+        assert await edge.page("E3", kind="incident.unsupported") == 202
+        await edge.card("CRITICAL")
+        await eventually(edge.states, {"triaged": 1})
+        assert (len(cards(edge.slack, ALERTS)), readings.asked["node-3"]) == (1, 1)
 
 
 async def test_storm_has_one_message_and_offers_nothing(tmp_path: Path) -> None:
     toml = TOML + '[storm]\nalerts = 3\nwindow = "10m"\n'
-    async with outside(tmp_path, toml=toml) as it:
+    async with outside(tmp_path, toml=toml) as edge:
         for number in range(1, 13):
-            await it.page(f"E{number}", f"Q{number}", title=f"node-{number}: core pinned")
-        card = await it.card("Alert storm: 9 alerts on 9 nodes", "leaked-memory-cgroups (9)")
+            await edge.page(f"E{number}", f"Q{number}", title=f"node-{number}: core pinned")
+        card = await edge.card("Alert storm: 9 alerts on 9 nodes", "leaked-memory-cgroups (9)")
         assert "More than 3 alerts came within 10m" in card.text
-        await eventually(it.states, {"triaged": 12})
-        shown = cards(it.slack, ALERTS)
+        await eventually(edge.states, {"triaged": 12})
+        shown = cards(edge.slack, ALERTS)
         assert (len(shown), sum(one.text.startswith("Alert storm:") for one in shown)) == (4, 1)
-        await eventually(it.open, 0)
+        await eventually(edge.open, 0)
         why = "More than 3 alerts came within 10m: while that lasts nodes are read, and nothing is offered."
-        withheld = [one.withheld.because for one in await it.incidents() if one.storm and one.withheld is not None]
+        withheld = [one.withheld.because for one in await edge.incidents() if one.storm and one.withheld is not None]
         assert withheld == [why] * 9

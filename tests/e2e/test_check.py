@@ -16,7 +16,7 @@ from jsonschema import Draft202012Validator
 
 from bot.surfaces.document import SCHEMA_FILE
 from tests.conftest import missing
-from tests.sshd import SSHD, Sshd
+from tests.nodes.sshd import SSHD, Sshd
 from tests.waiting import until
 
 pytestmark = pytest.mark.real_sshd

@@ -46,9 +46,9 @@ from bot.response.responder import Responder
 from bot.response.stepping import Stepping
 from bot.settings import Settings
 from bot.sources import settings_of
-from tests.acting import POLICY, Site, site
 from tests.directories import Always, Shelf
-from tests.sshd import Sshd
+from tests.nodes.acting_fleet import POLICY, Site, site
+from tests.nodes.sshd import Sshd
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow

@@ -22,9 +22,9 @@ from bot.domain.examined import Examined, Mark, all_well
 from bot.ledger import Database
 from bot.ledger.migrations import VERSION
 from bot.surfaces.slack.examination import SCOPES
-from tests.pagerduty import account
-from tests.slack_service import Readings, serving
-from tests.surroundings import POLICY, Surroundings, surroundings
+from tests.alerts.pagerduty import account
+from tests.slack.service import Readings, serving
+from tests.slack.surroundings import POLICY, Surroundings, surroundings
 
 ROOT = Path(__file__).parents[2]
 

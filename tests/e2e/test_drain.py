@@ -16,7 +16,7 @@ from bot.demo.cluster.pod import Budget, DemoPod
 from bot.demo.cluster.server import ClusterServer
 from bot.demo.fleet_founding import HIDDEN
 from bot.demo.machine.proc_files import identity
-from tests.acting import POLICY, Site, site
+from tests.nodes.acting_fleet import POLICY, Site, site
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow

@@ -16,7 +16,7 @@ from bot.domain.errors import (
     MissingFile,
 )
 from tests.e2e.reaching import fails, keygen, node_of, read, run
-from tests.sshd import IS_ROOT, SSHD, Sshd
+from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
 
 pytestmark = [
     pytest.mark.real_sshd,

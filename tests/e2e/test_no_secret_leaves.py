@@ -22,9 +22,9 @@ from bot.probes.processes import ProcessesReading
 from bot.response.diagnosis.triage import without_secrets
 from bot.surfaces.document import document
 from bot.surfaces.text import verdict_text
-from tests.secrets import seeded
-from tests.slack import workspace
-from tests.slack_service import CHANNEL, Readings, card_saying, serving
+from tests.readings.secrets import seeded
+from tests.slack.service import CHANNEL, Readings, card_saying, serving
+from tests.slack.workspace import workspace
 from tests.unit.surfaces.verdicts import FOUNDING
 
 CORPUS = seeded(7)

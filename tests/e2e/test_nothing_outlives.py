@@ -14,7 +14,7 @@ import pytest
 
 from tests.contract.ways import files_of, promised
 from tests.e2e import doors
-from tests.sshd import IS_ROOT, SSHD, Sshd
+from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
 from tests.waiting import until
 
 ROOT = Path(__file__).parents[2]

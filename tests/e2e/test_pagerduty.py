@@ -18,9 +18,9 @@ from bot.demo.slack.people import ALERTS, ALICE, TEAM_ID
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.fold import fold
 from bot.domain.verdict import Verdict
-from tests.pagerduty import account
-from tests.slack import workspace
-from tests.slack_service import Bot, Readings, card_saying, cards, serving
+from tests.alerts.pagerduty import account
+from tests.slack.service import Bot, Readings, card_saying, cards, serving
+from tests.slack.workspace import workspace
 from tests.unit.surfaces.verdicts import FOUNDING
 
 SECRET = "whsec-of-these-tests"

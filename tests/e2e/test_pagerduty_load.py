@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from bot.demo.pagerduty.webhooks import Persistence
+from tests.alerts.pagerduty import account
 from tests.e2e.test_alert_load import joins
-from tests.pagerduty import account
-from tests.postgresql import Postgresql
-from tests.slack import workspace
+from tests.record.postgresql import Postgresql
+from tests.slack.workspace import workspace
 
 pytestmark = pytest.mark.slow
 PAGES = 100

@@ -20,10 +20,10 @@ from bot.demo.pagerduty.webhooks import Persistence
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import ALERTS, BOT_USER
 from bot.demo.slack.server import SlackWorkspace
-from tests.acting import Site, site
+from tests.alerts.pagerduty import account
 from tests.e2e.test_slack_check import Bot
-from tests.pagerduty import account
-from tests.slack import workspace
+from tests.nodes.acting_fleet import Site, site
+from tests.slack.workspace import workspace
 
 pytestmark = pytest.mark.slow
 SECRET = "whsec-of-these-tests"

@@ -15,7 +15,7 @@ import pytest
 from bot.demo.faults import Fault
 from bot.demo.fleet_founding import AUTO_RESTART, HIDDEN
 from bot.demo.machine import changes
-from tests.acting import POLICY, ROOT, site
+from tests.nodes.acting_fleet import POLICY, ROOT, site
 from tests.waiting import until
 
 pytestmark = pytest.mark.slow

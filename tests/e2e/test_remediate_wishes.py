@@ -8,7 +8,7 @@ import pytest
 
 from bot.demo.faults import Fault
 from bot.demo.fleet_founding import AUTO_RESTART, HIDDEN
-from tests.acting import POLICY, Ended, Site, site
+from tests.nodes.acting_fleet import POLICY, Ended, Site, site
 
 pytestmark = pytest.mark.slow
 

@@ -12,8 +12,8 @@ from bot.demo.slack.people import User, UserGroup
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
 from bot.domain.events import Approved
-from tests.slack import workspace
-from tests.slack_acting import ALICE, BOB, GUEST, ONCALL, theatre
+from tests.slack.acting_team import ALICE, BOB, GUEST, ONCALL, acting_team
+from tests.slack.workspace import workspace
 
 
 def invited(slack: SlackWorkspace, number: int) -> list[User]:
@@ -27,40 +27,40 @@ def invited(slack: SlackWorkspace, number: int) -> list[User]:
 
 
 async def test_second_person_approves_and_the_card_follows_to_the_cure(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it:
-        offer = await it.proposed("node-1")
-        view = await it.dialog("bob", offer)
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        offer = await team.proposed("node-1")
+        view = await team.dialog("bob", offer)
         assert (view.callback_id, view.fields["title"]["text"]) == ("reason", "Approve")
         shown = str(view.blocks)
         assert "node-1" in shown
         assert "sudo -n systemctl disable --now -- ecs.service" in shown
         assert "everything that runs on the node ends" in shown
-        it.world.looking.clear()
+        team.world.looking.clear()
         sent = await slack.submit("bob", view, {"reason": "core 39 is gone"})
         assert sent.view is None, "the dialog has closed"
-        await it.card(f"checking… <@{BOB}> said yes")
-        it.world.looking.set()
-        card = await it.card("Resolved: node-1")
+        await team.card(f"checking… <@{BOB}> said yes")
+        team.world.looking.set()
+        card = await team.card("Resolved: node-1")
         assert card.ts == offer.ts
         assert "leaked-memory-cgroups" in card.text
         assert f"Approved by <@{BOB}>" in card.text
         assert "core 39 is gone" in card.text
-        assert sum(it.stage.nodes["node-1"].reboots.values()) == 1
-        assert await it.refusals() == []
+        assert sum(team.stage.nodes["node-1"].reboots.values()) == 1
+        assert await team.refusals() == []
         thread = await slack.until(lambda: slack.thread(card)[1:], what="before and after")
         assert "before and after" in thread[0].text
         assert not thread[0].is_broadcast
-        await it.idle()
-        heads = [entry.hash[:12] for entry in await it.ledger.read("house")]
+        await team.idle()
+        heads = [entry.hash[:12] for entry in await team.ledger.read("house")]
         assert any(f"record {head}" in json.dumps(card.blocks) for head in heads), "the record's end stands on it"
 
 
 async def test_node_that_is_not_cured_is_told_to_the_channel_once(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path, endings="swallowed") as it:
-        await it.decides("bob", await it.proposed("node-1"))
-        card = await it.card("Escalated: node-1")
-        await it.idle()
-        await it.shown((await it.ledger.incidents())[0].id)
+    async with workspace() as slack, acting_team(slack, tmp_path, endings="swallowed") as team:
+        await team.decides("bob", await team.proposed("node-1"))
+        card = await team.card("Escalated: node-1")
+        await team.idle()
+        await team.shown((await team.ledger.incidents())[0].id)
         told = [one for one in slack.thread(card)[1:] if one.is_broadcast]
         assert len(told) == 1
         assert "acted, but not fixed" in told[0].text
@@ -68,202 +68,202 @@ async def test_node_that_is_not_cured_is_told_to_the_channel_once(tmp_path: Path
 
 
 async def test_undo_proposes_a_plan_that_another_person_approves(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it:
-        card = await it.card_of(await it.proposed("node-1"), "Resolved: node-1", by="bob")
-        await it.decides("bob", card, "undo", "ecs is needed after all")
-        offer = await it.offering("bring back ecs.service")
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        card = await team.card_of(await team.proposed("node-1"), "Resolved: node-1", by="bob")
+        await team.decides("bob", card, "undo", "ecs is needed after all")
+        offer = await team.offering("bring back ecs.service")
         assert offer.ts != card.ts
         assert offer.thread_ts is None
-        view = await it.dialog("bob", offer)
+        view = await team.dialog("bob", offer)
         assert "SelfApproval" in str(view.blocks), "who asks for an undo does not approve it"
         await slack.close("bob", view)
-        await it.decides("alice", offer, reason="yes")
-        await it.card("Resolved: node-1: undo of incident")
-        assert it.stage.nodes["node-1"].active
+        await team.decides("alice", offer, reason="yes")
+        await team.card("Resolved: node-1: undo of incident")
+        assert team.stage.nodes["node-1"].active
 
 
 async def test_second_click_hears_who_was_first_and_nobody_is_mentioned(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it:
-        it.run_plans = False
-        offer = await it.proposed("node-1", asked_by=GUEST)
-        views = {user: await it.dialog(user, offer) for user in ("alice", "bob")}
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        team.run_plans = False
+        offer = await team.proposed("node-1", asked_by=GUEST)
+        views = {user: await team.dialog(user, offer) for user in ("alice", "bob")}
         for user, view in views.items():
             await slack.submit(user, view, {"reason": f"{user} says so"})
-            await it.idle()
-        told = await it.told("bob", "AlreadyDecided: alice approved it at")
+            await team.idle()
+        told = await team.told("bob", "AlreadyDecided: alice approved it at")
         assert "alice says so" in told.text
         assert mentions(told) == []
-        incident = await it.find((await it.ledger.incidents())[0].id)
+        incident = await team.find((await team.ledger.incidents())[0].id)
         assert incident.approval is not None
         assert incident.approval.by.endswith(ALICE)
-        assert await it.refusals() == [(BOB, "AlreadyDecided")]
+        assert await team.refusals() == [(BOB, "AlreadyDecided")]
 
 
 async def test_fifty_at_once_have_the_node_looked_at_once_and_one_decides(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it:
-        it.run_plans = False
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        team.run_plans = False
         crowd = invited(slack, 50)
-        offer = await it.proposed("node-1")
-        views = {user.id: await it.dialog(user.id, offer) for user in crowd}
+        offer = await team.proposed("node-1")
+        views = {user.id: await team.dialog(user.id, offer) for user in crowd}
         sent = [slack.submit(user, view, {"reason": f"{user}"}) for user, view in views.items()]
         await asyncio.gather(*sent)
-        await it.idle()
-        incident = await it.find((await it.ledger.incidents())[0].id)
-        entries = await it.ledger.read(incident.id)
+        await team.idle()
+        incident = await team.find((await team.ledger.incidents())[0].id)
+        entries = await team.ledger.read(incident.id)
         assert sum(isinstance(entry.event, Approved) for entry in entries) == 1
-        refused = await it.refusals()
+        refused = await team.refusals()
         assert len(refused) == 49
         assert {name for _, name in refused} == {"AlreadyDecided"}
-        assert it.looks == 1
+        assert team.looks == 1
         assert incident.approval is not None
         first = slack.state.user(incident.approval.by.rpartition("/")[2])
         for user in crowd:
             if user.id != first.id:
-                await it.told(user.id, f"AlreadyDecided: {first.name} approved it")
+                await team.told(user.id, f"AlreadyDecided: {first.name} approved it")
 
 
 async def test_fifty_over_two_bots_are_one_decision_and_each_of_the_others_hears_of_it(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it, theatre(slack, tmp_path) as other:
-        it.run_plans = other.run_plans = False
+    async with workspace() as slack, acting_team(slack, tmp_path) as team, acting_team(slack, tmp_path) as other:
+        team.run_plans = other.run_plans = False
         crowd = invited(slack, 50)
-        offer = await it.proposed("node-1")
-        views = {user.id: await it.dialog(user.id, offer) for user in crowd}
+        offer = await team.proposed("node-1")
+        views = {user.id: await team.dialog(user.id, offer) for user in crowd}
         await asyncio.gather(*(slack.submit(user, view, {"reason": user}) for user, view in views.items()))
-        await it.idle()
+        await team.idle()
         await other.idle()
-        incident = await it.find((await it.ledger.incidents())[0].id)
-        assert sum(isinstance(entry.event, Approved) for entry in await it.ledger.read(incident.id)) == 1
-        assert it.looks + other.looks <= 2, "once a bot at most"
-        assert [name for _, name in await it.refusals()] == ["AlreadyDecided"] * 49
+        incident = await team.find((await team.ledger.incidents())[0].id)
+        assert sum(isinstance(entry.event, Approved) for entry in await team.ledger.read(incident.id)) == 1
+        assert team.looks + other.looks <= 2, "once a bot at most"
+        assert [name for _, name in await team.refusals()] == ["AlreadyDecided"] * 49
         assert incident.approval is not None
         first = slack.state.user(incident.approval.by.rpartition("/")[2])
         for user in crowd:
             if user.id != first.id:
-                await it.told(user.id, f"AlreadyDecided: {first.name} approved it")
+                await team.told(user.id, f"AlreadyDecided: {first.name} approved it")
 
 
 async def test_same_envelope_twice_is_one_decision_and_one_answer(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it:
-        it.run_plans = False
-        offer = await it.proposed("node-1", asked_by=BOB)
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        team.run_plans = False
+        offer = await team.proposed("node-1", asked_by=BOB)
         slack.faults.duplicates = 1
-        view = await it.dialog("bob", offer)
+        view = await team.dialog("bob", offer)
         assert len(slack.asked("views.open")) == 1
         slack.faults.duplicates = 1
         await slack.submit("bob", view, {"reason": "twice"})
-        await it.told("bob", "SelfApproval")
-        await it.idle()
-        assert await it.refusals() == [(BOB, "SelfApproval")]
+        await team.told("bob", "SelfApproval")
+        await team.idle()
+        assert await team.refusals() == [(BOB, "SelfApproval")]
         assert len([one for one in slack.messages(ONCALL, "bob") if "SelfApproval" in one.text]) == 1
 
 
 async def test_opening_a_dialog_locks_nothing_and_whoever_asked_may_decline(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it:
-        offer = await it.proposed("node-1")
-        await it.dialog("bob", offer)
-        await it.decides("alice", offer, "decline", "the job has to finish")
-        card = await it.card("Declined: node-1")
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        offer = await team.proposed("node-1")
+        await team.dialog("bob", offer)
+        await team.decides("alice", offer, "decline", "the job has to finish")
+        card = await team.card("Declined: node-1")
         assert f"Declined by <@{ALICE}>" in card.text
         assert '"approve"' not in json.dumps(card.blocks)
 
 
 async def test_button_of_several_covers_those_still_proposed(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it:
-        it.run_plans = False
-        await it.proposed("node-1", "node-2", "node-3")
-        offer = await it.card("3 nodes: 3 critical; 3 wait for approval")
-        view = await it.dialog("bob", offer)
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        team.run_plans = False
+        await team.proposed("node-1", "node-2", "node-3")
+        offer = await team.card("3 nodes: 3 critical; 3 wait for approval")
+        view = await team.dialog("bob", offer)
         assert all(f"node-{n}" in str(view.blocks) for n in (1, 2, 3))
-        it.stage.nodes["node-2"].boot += 1
+        team.stage.nodes["node-2"].boot += 1
         await slack.submit("bob", view, {"reason": "all three leak"})
-        told = await it.told("bob", "node-2: StateChanged")
+        told = await team.told("bob", "node-2: StateChanged")
         assert "node-1" not in told.text
-        await it.card("3 nodes: 3 critical; 2 approved, 1 cancelled")
+        await team.card("3 nodes: 3 critical; 2 approved, 1 cancelled")
 
 
 async def test_plan_that_waits_says_for_what_and_ends_when_nobody_decides(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it:
-        offer = await it.proposed("node-1")
-        view = await it.dialog("bob", offer)
-        it.world.later = timedelta(minutes=16)
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        offer = await team.proposed("node-1")
+        view = await team.dialog("bob", offer)
+        team.world.later = timedelta(minutes=16)
         await slack.submit("bob", view, {"reason": "too late"})
-        await it.told("bob", "ApprovalExpired")
-        assert "Expired: node-1" in (await it.card("Expired: node-1")).text
+        await team.told("bob", "ApprovalExpired")
+        assert "Expired: node-1" in (await team.card("Expired: node-1")).text
 
 
 async def test_card_of_before_a_restart_works(tmp_path: Path) -> None:
     async with workspace() as slack:
-        async with theatre(slack, tmp_path) as it:
-            offer = await it.proposed("node-1")
-            view = await it.dialog("bob", offer)
-        async with theatre(slack, tmp_path) as it:
-            it.run_plans = False
+        async with acting_team(slack, tmp_path) as team:
+            offer = await team.proposed("node-1")
+            view = await team.dialog("bob", offer)
+        async with acting_team(slack, tmp_path) as team:
+            team.run_plans = False
             await slack.submit("bob", view, {"reason": "opened before, sent after"})
-            card = await it.card("Approved by")
+            card = await team.card("Approved by")
             assert card.ts == offer.ts
             again = copy.deepcopy(next(one.payload for one in slack.office.delivered if "actions" in one.payload))
             again["actions"][0]["action_ts"] = "1.0"
             await slack.office.interaction(again)
-            await it.told("bob", "AlreadyDecided: bob approved it")
+            await team.told("bob", "AlreadyDecided: bob approved it")
 
 
 async def test_question_is_answered_by_a_button_with_a_reason(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path, endings="other-key") as it:
-        await it.decides("bob", await it.proposed("node-1"))
-        asked = await it.card("A question: ")
-        view = await it.dialog("bob", asked, "answer-1")
+    async with workspace() as slack, acting_team(slack, tmp_path, endings="other-key") as team:
+        await team.decides("bob", await team.proposed("node-1"))
+        asked = await team.card("A question: ")
+        view = await team.dialog("bob", asked, "answer-1")
         assert "Your answer: give up" in str(view.blocks)
         await slack.submit("bob", view, {"reason": "somebody replaced it"})
-        card = await it.card("Escalated: node-1")
+        card = await team.card("Escalated: node-1")
         assert "gave it up: somebody replaced it" in card.text
 
 
 async def test_slack_that_is_down_while_it_acts_shows_the_end_when_it_is_back(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it:
-        await it.decides("bob", await it.proposed("node-1"))
-        await it.card("Acting.")
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        await team.decides("bob", await team.proposed("node-1"))
+        await team.card("Acting.")
         for method in ("chat.update", "chat.postMessage"):
             slack.faults.status(method, 503, times=10_000)
-        await it.until_state("resolved")
+        await team.until_state("resolved")
         slack.faults.clear()
-        card = await it.card("Resolved: node-1")
+        card = await team.card("Resolved: node-1")
         await slack.until(lambda: slack.thread(card)[1:], what="before and after")
-        assert len(it.cards("node-1")) == 2, "the card and its table; nothing came twice"
+        assert len(team.cards("node-1")) == 2, "the card and its table; nothing came twice"
 
 
 async def test_two_who_have_to_say_yes_are_counted(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as it:
-        it.run_plans = False
-        it.needed = 2
-        offer = await it.proposed("node-1", asked_by=GUEST)
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        team.run_plans = False
+        team.needed = 2
+        offer = await team.proposed("node-1", asked_by=GUEST)
         assert "Needs 2 approvals" in offer.text
-        await it.decides("bob", offer)
-        await it.card("1 said yes so far: <@U0BOB00001>.")
-        await it.decides("bob", await it.offering("1 said yes"))
-        await it.told("bob", "NotEnoughApprovers")
-        await it.decides("alice", await it.offering("1 said yes"))
-        await it.card(f"Approved by <@{ALICE}>")
+        await team.decides("bob", offer)
+        await team.card("1 said yes so far: <@U0BOB00001>.")
+        await team.decides("bob", await team.offering("1 said yes"))
+        await team.told("bob", "NotEnoughApprovers")
+        await team.decides("alice", await team.offering("1 said yes"))
+        await team.card(f"Approved by <@{ALICE}>")
 
 
 async def test_restart_says_nothing_again_and_puts_right_what_it_broke_off(tmp_path: Path) -> None:
     async with workspace() as slack:
-        async with theatre(slack, tmp_path) as it:
-            offer = await it.proposed("node-1")
-            await it.proposed("node-2", key="cmd-2")
-            await it.poster.drain(5)
-            it.world.looking.clear()
-            await it.decides("bob", offer)
-            await it.card(f"checking… <@{BOB}> said yes")
-            for task in set(it.tasks):  # it is killed while the node is looked at again
+        async with acting_team(slack, tmp_path) as team:
+            offer = await team.proposed("node-1")
+            await team.proposed("node-2", key="cmd-2")
+            await team.poster.drain(5)
+            team.world.looking.clear()
+            await team.decides("bob", offer)
+            await team.card(f"checking… <@{BOB}> said yes")
+            for task in set(team.tasks):  # it is killed while the node is looked at again
                 task.cancel()
-            it.slack.faults.status("chat.update", 503, times=10_000)
+            team.slack.faults.status("chat.update", 503, times=10_000)
         slack.faults.clear()
         edited = len(slack.asked("chat.update"))
-        async with theatre(slack, tmp_path) as it:
-            for one in await it.ledger.incidents():
-                await it.shown(one.id)
-            card = await it.offering("node-1")
+        async with acting_team(slack, tmp_path) as team:
+            for one in await team.ledger.incidents():
+                await team.shown(one.id)
+            card = await team.offering("node-1")
             assert "checking" not in card.text
-            await it.poster.drain(5)
+            await team.poster.drain(5)
             edits = [each.arguments["ts"] for each in slack.asked("chat.update")[edited:]]
             assert edits == [offer.ts], "node-2 is shown as it stands already"

@@ -14,8 +14,8 @@ from bot.demo.slack.people import ALICE
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
 from bot.domain.verdict import Verdict
-from tests.slack import workspace
-from tests.slack_service import Readings, card_saying, cards, eventually, reply_saying, serving
+from tests.slack.service import Readings, card_saying, cards, eventually, reply_saying, serving
+from tests.slack.workspace import workspace
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE
 
 

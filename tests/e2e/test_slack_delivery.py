@@ -15,8 +15,8 @@ from bot.demo.slack.delivery import Patience
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.errors import MissingFile, SettingsError
 from bot.domain.verdict import Verdict
-from tests.slack import workspace
-from tests.slack_service import QUICK, Bot, Readings, built, card_saying, cards, eventually, reply_saying, serving
+from tests.slack.service import QUICK, Bot, Readings, built, card_saying, cards, eventually, reply_saying, serving
+from tests.slack.workspace import workspace
 from tests.unit.surfaces.verdicts import FOUNDING
 
 CHECK = "/zombie check node-1"

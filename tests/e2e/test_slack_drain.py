@@ -11,7 +11,7 @@ from bot.demo.cluster.pod import Budget
 from bot.demo.slack.server import SlackWorkspace
 from tests.e2e.test_drain import KUBERNETES, NAME, cluster, worker
 from tests.e2e.test_slack_story import LONG, POLICY, card, serving
-from tests.slack import workspace
+from tests.slack.workspace import workspace
 
 pytestmark = pytest.mark.slow
 

@@ -13,8 +13,8 @@ import pytest
 from bot.demo.slack.delivery import Delivered
 from bot.demo.slack.people import User
 from bot.demo.slack.server import SlackWorkspace
-from tests.slack import workspace
-from tests.slack_acting import BOB, ONCALL, Theatre, theatre
+from tests.slack.acting_team import BOB, ONCALL, ActingTeam, acting_team
+from tests.slack.workspace import workspace
 
 CAROL = User("U0CAROL001", "carol", "Carol Ito")
 
@@ -28,16 +28,16 @@ async def slack() -> AsyncIterator[SlackWorkspace]:
 
 
 @pytest.fixture
-async def it(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[Theatre]:
-    async with theatre(slack, tmp_path) as it:
-        it.run_plans = False
-        yield it
+async def team(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[ActingTeam]:
+    async with acting_team(slack, tmp_path) as team:
+        team.run_plans = False
+        yield team
 
 
-async def clicked(slack: SlackWorkspace, it: Theatre, **changes: Any) -> dict[str, Any]:
+async def clicked(slack: SlackWorkspace, team: ActingTeam, **changes: Any) -> dict[str, Any]:
     """Return a click's payload with something changed in it, never delivered before."""
-    offer = await it.proposed("node-1")
-    view = await it.dialog("bob", offer)
+    offer = await team.proposed("node-1")
+    view = await team.dialog("bob", offer)
     await slack.close("bob", view)
     payload = copy.deepcopy(next(one.payload for one in slack.office.delivered if "actions" in one.payload))
     payload["actions"][0]["action_ts"] = "1234.5678"
@@ -96,15 +96,15 @@ FORGED: dict[str, tuple[dict[str, Any], str, str]] = {
 
 
 @pytest.mark.parametrize("what", FORGED)
-async def test_click_that_is_not_what_it_says_opens_nothing(slack: SlackWorkspace, it: Theatre, what: str) -> None:
+async def test_click_that_is_not_what_it_says_opens_nothing(slack: SlackWorkspace, team: ActingTeam, what: str) -> None:
     changes, name, sentence = FORGED[what]
-    payload = await clicked(slack, it, **copy.deepcopy(changes))
+    payload = await clicked(slack, team, **copy.deepcopy(changes))
     await slack.office.interaction(payload)
-    told = await it.told("bob", name, payload["channel"]["id"])
+    told = await team.told("bob", name, payload["channel"]["id"])
     assert told.text == f"{name}: {sentence}"
     assert slack.modal("bob") is None
-    await it.decided_nothing()
-    assert [refusal for _, refusal in await it.refusals()] == [name]
+    await team.decided_nothing()
+    assert [refusal for _, refusal in await team.refusals()] == [name]
 
 
 def sealed(payload: dict[str, Any], old: str, new: str) -> dict[str, Any]:
@@ -125,10 +125,10 @@ def sealed(payload: dict[str, Any], old: str, new: str) -> dict[str, Any]:
     ids=["wish", "user in it", "empty", "no seal", "another seal", "sent by another"],
 )
 async def test_dialog_that_was_changed_is_refused(
-    slack: SlackWorkspace, it: Theatre, change_it: Callable[[dict[str, Any]], dict[str, Any]]
+    slack: SlackWorkspace, team: ActingTeam, change_it: Callable[[dict[str, Any]], dict[str, Any]]
 ) -> None:
-    offer = await it.proposed("node-1")
-    view = await it.dialog("bob", offer)
+    offer = await team.proposed("node-1")
+    view = await team.dialog("bob", offer)
     person = slack.state.user("bob")
     filled = replace(view, values={"reason": {"reason": {"type": "plain_text_input", "value": "yes"}}})
     payload: dict[str, Any] = {
@@ -146,13 +146,13 @@ async def test_dialog_that_was_changed_is_refused(
     delivered: Delivered = await slack.office.interaction(change_it(copy.deepcopy(payload)))
     says = "PlanChanged: What this dialog carried was changed on the way, so nothing was decided. Click again."
     assert delivered.answer == {"response_action": "errors", "errors": {"reason": says}}
-    await it.decided_nothing()
-    assert [refusal for _, refusal in await it.refusals()] == ["PlanChanged"]
+    await team.decided_nothing()
+    assert [refusal for _, refusal in await team.refusals()] == ["PlanChanged"]
 
 
-async def test_reason_of_blanks_is_refused_in_the_dialog(slack: SlackWorkspace, it: Theatre) -> None:
-    view = await it.dialog("bob", await it.proposed("node-1"))
+async def test_reason_of_blanks_is_refused_in_the_dialog(slack: SlackWorkspace, team: ActingTeam) -> None:
+    view = await team.dialog("bob", await team.proposed("node-1"))
     sent = await slack.submit("bob", view, {"reason": "   \n "})
     assert sent.errors == {"reason": "ReasonMissing: A decision needs a reason: it goes on record."}
     assert slack.modal("bob") is not None
-    await it.decided_nothing()
+    await team.decided_nothing()

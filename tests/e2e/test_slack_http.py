@@ -14,8 +14,8 @@ import pytest
 
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.signed_http import sign
-from tests.slack import now, workspace
-from tests.slack_service import Bot, Readings, card_saying, cards, eventually, reply_saying, serving
+from tests.slack.service import Bot, Readings, card_saying, cards, eventually, reply_saying, serving
+from tests.slack.workspace import now, workspace
 
 JSON = {"Content-Type": "application/json"}
 CHECK = "/zombie check node-1"

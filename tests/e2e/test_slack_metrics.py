@@ -9,8 +9,8 @@ import httpx
 import pytest
 
 from bot.demo.slack.server import SlackWorkspace
-from tests.slack import workspace
-from tests.slack_service import CHANNEL, Bot, Readings, card_saying, eventually, serving
+from tests.slack.service import CHANNEL, Bot, Readings, card_saying, eventually, serving
+from tests.slack.workspace import workspace
 
 
 @pytest.fixture

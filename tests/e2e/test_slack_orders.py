@@ -13,8 +13,8 @@ from bot.demo.slack.people import User
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
 from bot.demo.slack.view import View
-from tests.slack import workspace
-from tests.slack_acting import ALICE, BOB, ONCALL, Theatre, theatre
+from tests.slack.acting_team import ALICE, BOB, ONCALL, ActingTeam, acting_team
+from tests.slack.workspace import workspace
 
 CAROL = User("U0CAROL001", "carol", "Carol Ito")
 
@@ -28,96 +28,96 @@ async def slack() -> AsyncIterator[SlackWorkspace]:
 
 
 @pytest.fixture
-async def it(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[Theatre]:
-    async with theatre(slack, tmp_path) as it:
-        it.run_plans = False
-        yield it
+async def team(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[ActingTeam]:
+    async with acting_team(slack, tmp_path) as team:
+        team.run_plans = False
+        yield team
 
 
-async def only(it: Theatre) -> str:
+async def only(team: ActingTeam) -> str:
     """The id of the one incident."""
-    (one,) = await it.ledger.incidents()
+    (one,) = await team.ledger.incidents()
     return str(one.id)
 
 
-async def test_status_lists_what_is_open_and_the_brake(slack: SlackWorkspace, it: Theatre) -> None:
+async def test_status_lists_what_is_open_and_the_brake(slack: SlackWorkspace, team: ActingTeam) -> None:
     await slack.say("carol", "oncall-gpu", "/zombie status")
-    assert (await it.told("carol", "Nothing is open.")).text.endswith("The brake is off.")
-    await it.proposed("node-1")
+    assert (await team.told("carol", "Nothing is open.")).text.endswith("The brake is off.")
+    await team.proposed("node-1")
     await slack.say("carol", "oncall-gpu", "/zombie brake on a rollout")
-    await it.told("carol", "NotAnApprover")
+    await team.told("carol", "NotAnApprover")
     await slack.say("bob", "oncall-gpu", "/zombie brake on a rollout")
-    await it.told("bob", "The brake is on: nothing new begins.")
+    await team.told("bob", "The brake is on: nothing new begins.")
     await slack.say("carol", "oncall-gpu", "/zombie status")
-    told = await it.told("carol", "1 open incidents.")
-    assert f"node-1: proposed, leaked-memory-cgroups — {await only(it)}" in told.text
+    told = await team.told("carol", "1 open incidents.")
+    assert f"node-1: proposed, leaked-memory-cgroups — {await only(team)}" in told.text
     assert "The brake is on: bob pulled it at" in told.text
     assert mentions(told) == []
     await slack.say("bob", "oncall-gpu", "/zombie brake off rollout is over")
-    await it.told("bob", "The brake is off.")
-    assert await it.ledger.braked() is None
+    await team.told("bob", "The brake is off.")
+    assert await team.ledger.braked() is None
 
 
-async def test_cancel_is_for_whoever_asked_and_approvers(slack: SlackWorkspace, it: Theatre) -> None:
-    await it.proposed("node-1")
-    incident = await only(it)
+async def test_cancel_is_for_whoever_asked_and_approvers(slack: SlackWorkspace, team: ActingTeam) -> None:
+    await team.proposed("node-1")
+    incident = await only(team)
     await slack.say("carol", "oncall-gpu", f"/zombie cancel {incident} no")
-    await it.told("carol", "NotAnApprover")
+    await team.told("carol", "NotAnApprover")
     await slack.say("alice", "oncall-gpu", f"/zombie cancel {incident} asked for the wrong node")
-    assert (await it.told("alice", "is cancelled")).text == f"Incident {incident} is cancelled."
-    card = await it.card("Cancelled: node-1")
+    assert (await team.told("alice", "is cancelled")).text == f"Incident {incident} is cancelled."
+    card = await team.card("Cancelled: node-1")
     assert "asked for the wrong node" in card.text
     assert '"approve"' not in json.dumps(card.blocks)
     await slack.say("alice", "oncall-gpu", f"/zombie cancel {incident}")
-    await it.told("alice", "AlreadyDecided")
+    await team.told("alice", "AlreadyDecided")
     await slack.say("alice", "oncall-gpu", "/zombie cancel nosuchone")
-    assert "UnknownIncident: There is no incident 'nosuchone'." in (await it.told("alice", "UnknownIncident")).text
-    await it.idle()
-    assert await it.refusals() == [
+    assert "UnknownIncident: There is no incident 'nosuchone'." in (await team.told("alice", "UnknownIncident")).text
+    await team.idle()
+    assert await team.refusals() == [
         (CAROL.id, "NotAnApprover"), (ALICE, "AlreadyDecided"), (ALICE, "UnknownIncident")
     ]  # fmt: skip
 
 
-async def test_undo_by_command_proposes(slack: SlackWorkspace, it: Theatre) -> None:
-    it.run_plans = True
-    await it.card_of(await it.proposed("node-1"), "Resolved: node-1", by="bob")
-    incident = await only(it)
+async def test_undo_by_command_proposes(slack: SlackWorkspace, team: ActingTeam) -> None:
+    team.run_plans = True
+    await team.card_of(await team.proposed("node-1"), "Resolved: node-1", by="bob")
+    incident = await only(team)
     await slack.say("bob", "oncall-gpu", f"/zombie undo {incident} we need it")
-    await it.told("bob", "somebody else has to approve it.")
-    offer = await it.offering("bring back ecs.service")
+    await team.told("bob", "somebody else has to approve it.")
+    offer = await team.offering("bring back ecs.service")
     assert f"undo of incident {incident}" in offer.text
 
 
-async def test_policy_says_why_and_why_not(slack: SlackWorkspace, it: Theatre) -> None:
-    await it.proposed("node-1")
+async def test_policy_says_why_and_why_not(slack: SlackWorkspace, team: ActingTeam) -> None:
+    await team.proposed("node-1")
     await slack.say("carol", "oncall-gpu", "/zombie policy @bob approve node-1")
-    assert "Yes: bob may approve on node-1 now." in (await it.told("carol", "may approve on node-1 now")).text
+    assert "Yes: bob may approve on node-1 now." in (await team.told("carol", "may approve on node-1 now")).text
     await slack.say("carol", "oncall-gpu", "/zombie policy @alice approve node-1")
-    assert "SelfApproval" in (await it.told("carol", "no, SelfApproval")).text
+    assert "SelfApproval" in (await team.told("carol", "no, SelfApproval")).text
     await slack.say("carol", "oncall-gpu", "/zombie policy @gina approve node-1")
-    assert (await it.told("carol", "No: NotAnApprover: gina is a guest")).only_for == CAROL.id
+    assert (await team.told("carol", "No: NotAnApprover: gina is a guest")).only_for == CAROL.id
     await slack.say("carol", "oncall-gpu", "/zombie policy nobody-knows-me reboot node-1")
-    await it.told("carol", "I cannot tell who “nobody-knows-me” is.")
+    await team.told("carol", "I cannot tell who “nobody-knows-me” is.")
     await slack.say("carol", "oncall-gpu", f"/zombie policy {BOB} reboot node-77")
-    assert await it.refusals() == []
+    assert await team.refusals() == []
 
 
-async def test_mention_in_a_thread_orders_too(slack: SlackWorkspace, it: Theatre) -> None:
-    offer = await it.proposed("node-1")
+async def test_mention_in_a_thread_orders_too(slack: SlackWorkspace, team: ActingTeam) -> None:
+    offer = await team.proposed("node-1")
     await slack.say("alice", "oncall-gpu", "@zombie policy @bob approve node-1", thread_ts=offer.ts)
-    told = await it.told("alice", "may approve on node-1 now")
+    told = await team.told("alice", "may approve on node-1 now")
     assert told.thread_ts == offer.ts
 
 
-async def test_person_of_another_workspace_orders_nothing(slack: SlackWorkspace, it: Theatre) -> None:
-    await it.proposed("node-1")
+async def test_person_of_another_workspace_orders_nothing(slack: SlackWorkspace, team: ActingTeam) -> None:
+    await team.proposed("node-1")
     slack.state.add_user(replace(CAROL, is_stranger=True))
-    for text in (f"cancel {await only(it)}", "brake on"):
+    for text in (f"cancel {await only(team)}", "brake on"):
         await slack.say("carol", "oncall-gpu", f"/zombie {text}")
-    await it.told("carol", "NotAnApprover: carol is from another organisation")
-    await it.idle()
-    assert await it.ledger.braked() is None
-    assert [name for _, name in await it.refusals()] == ["NotAnApprover", "NotAnApprover"]
+    await team.told("carol", "NotAnApprover: carol is from another organisation")
+    await team.idle()
+    assert await team.ledger.braked() is None
+    assert [name for _, name in await team.refusals()] == ["NotAnApprover", "NotAnApprover"]
 
 
 # --- the App Home
@@ -132,9 +132,9 @@ async def home(slack: SlackWorkspace, user: str, words: str) -> View:
 
 
 async def test_home_shows_my_pending_approvals_and_they_can_be_decided_there(
-    slack: SlackWorkspace, it: Theatre
+    slack: SlackWorkspace, team: ActingTeam
 ) -> None:
-    await it.proposed("node-1")
+    await team.proposed("node-1")
     assert "Nothing waits for your decision." in json.dumps((await home(slack, "alice", "Waiting for you")).blocks)
     carols = await home(slack, "carol", "Waiting")
     assert "You cannot decide anything here. NotAnApprover" in json.dumps(carols.blocks)
@@ -142,28 +142,28 @@ async def test_home_shows_my_pending_approvals_and_they_can_be_decided_there(
     await slack.click_in_view("bob", view, "approve")
     dialog = await slack.until(lambda: slack.modal("bob"), what="the dialog")
     await slack.submit("bob", dialog, {"reason": "from home"})
-    await it.card("from home")
+    await team.card("from home")
     await slack.until(
         lambda: (view := slack.home("bob")) and "approved, leaked" in json.dumps(view.blocks), what="it runs, at home"
     )
 
 
-async def test_refusal_of_a_click_at_home_comes_as_a_direct_message(slack: SlackWorkspace, it: Theatre) -> None:
+async def test_refusal_of_a_click_at_home_comes_as_a_direct_message(slack: SlackWorkspace, team: ActingTeam) -> None:
     view = await home(slack, "carol", "Pull the brake")
     await slack.click_in_view("carol", view, "brake")
     dialog = await slack.until(lambda: slack.modal("carol"), what="the dialog")
     await slack.submit("carol", dialog, {"reason": "stop"})
     direct = slack.state.direct("carol").id
-    await it.told("carol", "NotAnApprover", direct)
-    assert await it.ledger.braked() is None
+    await team.told("carol", "NotAnApprover", direct)
+    assert await team.ledger.braked() is None
 
 
-async def test_brake_is_pulled_and_released_at_home(slack: SlackWorkspace, it: Theatre) -> None:
+async def test_brake_is_pulled_and_released_at_home(slack: SlackWorkspace, team: ActingTeam) -> None:
     for button, words in (("Pull the brake", "The brake is on"), ("Release the brake", "The brake is off.")):
         view = await home(slack, "bob", button)
         await slack.click_in_view("bob", view, "brake")
         dialog = await slack.until(lambda: slack.modal("bob"), what="the dialog")
         await slack.submit("bob", dialog, {"reason": "a rollout"})
         await home(slack, "bob", words)
-    await it.idle()
-    assert [entry.kind for entry in await it.ledger.read("house")] == ["BrakePulled", "BrakeReleased"]
+    await team.idle()
+    assert [entry.kind for entry in await team.ledger.read("house")] == ["BrakePulled", "BrakeReleased"]

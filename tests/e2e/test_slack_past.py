@@ -9,9 +9,9 @@ import pytest
 
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.errors import SettingsError
-from tests.prometheus import simulated
-from tests.slack import workspace
-from tests.slack_service import CHANNEL, Readings, card_saying, eventually, serving
+from tests.monitoring.prometheus import simulated
+from tests.slack.service import CHANNEL, Readings, card_saying, eventually, serving
+from tests.slack.workspace import workspace
 
 HELD = "before the alert: core 39 was in the kernel for 97% of two minutes"
 

@@ -9,8 +9,8 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from pathlib import Path
 
-from tests.slack import workspace
-from tests.slack_service import QUICK, Readings, cards, eventually, serving
+from tests.slack.service import QUICK, Readings, cards, eventually, serving
+from tests.slack.workspace import workspace
 
 FASTER = 5  # the workspace's time and the bot's spans; what Slack counts in a minute is counted in twelve seconds
 BEGAN = time.monotonic()

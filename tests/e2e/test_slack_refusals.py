@@ -12,8 +12,8 @@ import pytest
 from bot.demo.slack.people import User
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.house_events import HOUSE, BrakePulled
-from tests.slack import workspace
-from tests.slack_acting import ALICE, BOB, GUEST, ONCALL, Theatre, people, theatre
+from tests.slack.acting_team import ALICE, BOB, GUEST, ONCALL, ActingTeam, acting_team, people
+from tests.slack.workspace import workspace
 
 CAROL = User("U0CAROL001", "carol", "Carol Ito")
 
@@ -27,10 +27,10 @@ async def slack() -> AsyncIterator[SlackWorkspace]:
 
 
 @pytest.fixture
-async def it(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[Theatre]:
-    async with theatre(slack, tmp_path) as it:
-        it.run_plans = False
-        yield it
+async def team(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[ActingTeam]:
+    async with acting_team(slack, tmp_path) as team:
+        team.run_plans = False
+        yield team
 
 
 WHO: dict[str, tuple[str, Callable[[SlackWorkspace], None], str, str]] = {
@@ -84,35 +84,35 @@ def change(slack: SlackWorkspace, user: str, **changes: Any) -> None:
 
 
 @pytest.mark.parametrize("who", WHO)
-async def test_who_may_not_is_told_so_in_private(slack: SlackWorkspace, it: Theatre, who: str) -> None:
+async def test_who_may_not_is_told_so_in_private(slack: SlackWorkspace, team: ActingTeam, who: str) -> None:
     user, become, name, sentence = WHO[who]
-    offer = await it.proposed("node-1")
-    view = await it.dialog(user, offer)
+    offer = await team.proposed("node-1")
+    view = await team.dialog(user, offer)
     become(slack)
     await slack.submit(user, view, {"reason": "let me"})
-    told = await it.told(user, name)
+    told = await team.told(user, name)
     assert told.text == f"{name}: {sentence}"
-    await it.decided_nothing()
-    assert await it.refusals() == [(user, name)]
+    await team.decided_nothing()
+    assert await team.refusals() == [(user, name)]
 
 
-async def test_card_does_not_say_that_whoever_asked_said_yes(slack: SlackWorkspace, it: Theatre) -> None:
-    offer = await it.proposed("node-1")
-    await slack.submit("alice", await it.dialog("alice", offer), {"reason": "let me"})
-    await it.told("alice", "SelfApproval")
-    await it.decided_nothing()
+async def test_card_does_not_say_that_whoever_asked_said_yes(slack: SlackWorkspace, team: ActingTeam) -> None:
+    offer = await team.proposed("node-1")
+    await slack.submit("alice", await team.dialog("alice", offer), {"reason": "let me"})
+    await team.told("alice", "SelfApproval")
+    await team.decided_nothing()
     assert not [one for one in slack.asked("chat.update") if "checking…" in str(one)]
 
 
-async def test_member_of_another_workspace_is_told_so_at_the_click(slack: SlackWorkspace, it: Theatre) -> None:
-    offer = await it.proposed("node-1")
+async def test_member_of_another_workspace_is_told_so_at_the_click(slack: SlackWorkspace, team: ActingTeam) -> None:
+    offer = await team.proposed("node-1")
     change(slack, BOB, team_id="T0OTHER001")
     await slack.click("bob", offer, "approve")
-    told = await it.told("bob", "NotAnApprover")
+    told = await team.told("bob", "NotAnApprover")
     assert told.text == ("NotAnApprover: That came from another workspace than the one that this bot is installed in.")
     assert slack.modal("bob") is None
-    await it.decided_nothing()
-    assert await it.refusals() == [(BOB, "NotAnApprover")]
+    await team.decided_nothing()
+    assert await team.refusals() == [(BOB, "NotAnApprover")]
 
 
 UNREAD = {
@@ -124,89 +124,91 @@ UNREAD = {
 
 
 @pytest.mark.parametrize("why", UNREAD)
-async def test_group_that_cannot_be_asked_lets_nobody_in(slack: SlackWorkspace, it: Theatre, why: str) -> None:
-    view = await it.dialog("bob", await it.proposed("node-1"))
+async def test_group_that_cannot_be_asked_lets_nobody_in(slack: SlackWorkspace, team: ActingTeam, why: str) -> None:
+    view = await team.dialog("bob", await team.proposed("node-1"))
     UNREAD[why](slack)
     await slack.submit("bob", view, {"reason": "yes"})
-    told = await it.told("bob", "CannotTell")
+    told = await team.told("bob", "CannotTell")
     assert told.text.startswith("CannotTell: Whether you may approve cannot be told. ")
     assert "S0SRE00001" in told.text
-    await it.decided_nothing()
-    assert await it.refusals() == [(BOB, "CannotTell")]
+    await team.decided_nothing()
+    assert await team.refusals() == [(BOB, "CannotTell")]
 
 
-async def test_person_who_cannot_be_asked_about_is_not_let_in(slack: SlackWorkspace, it: Theatre) -> None:
-    view = await it.dialog("bob", await it.proposed("node-1"))
+async def test_person_who_cannot_be_asked_about_is_not_let_in(slack: SlackWorkspace, team: ActingTeam) -> None:
+    view = await team.dialog("bob", await team.proposed("node-1"))
     slack.faults.error("users.info", "user_not_found")
     await slack.submit("bob", view, {"reason": "yes"})
-    told = await it.told("bob", "CannotTell")
+    told = await team.told("bob", "CannotTell")
     assert told.text == "CannotTell: Slack did not say who you are (user_not_found). Try again."
-    await it.decided_nothing()
+    await team.decided_nothing()
 
 
-async def test_somebody_who_left_the_group_since_the_click_is_out(slack: SlackWorkspace, it: Theatre) -> None:
-    view = await it.dialog("bob", await it.proposed("node-1"))
+async def test_somebody_who_left_the_group_since_the_click_is_out(slack: SlackWorkspace, team: ActingTeam) -> None:
+    view = await team.dialog("bob", await team.proposed("node-1"))
     group = slack.state.groups["S0SRE00001"]
     slack.state.groups["S0SRE00001"] = replace(group, members=(ALICE,))
     await slack.submit("bob", view, {"reason": "yes"})
-    await it.told("bob", "NotAnApprover")
-    await it.decided_nothing()
+    await team.told("bob", "NotAnApprover")
+    await team.decided_nothing()
 
 
 async def test_list_of_ids_serves_a_workspace_without_groups(slack: SlackWorkspace, tmp_path: Path) -> None:
     policy = people(approvers=frozenset((f"slack:{CAROL.id}",)), approver_groups=frozenset())
-    async with theatre(slack, tmp_path, policy=policy) as it:
-        it.run_plans = False
-        await it.decides(CAROL.id, await it.proposed("node-1"))
-        await it.card(f"Approved by <@{CAROL.id}>")
+    async with acting_team(slack, tmp_path, policy=policy) as team:
+        team.run_plans = False
+        await team.decides(CAROL.id, await team.proposed("node-1"))
+        await team.card(f"Approved by <@{CAROL.id}>")
         assert slack.asked("usergroups.users.list") == []
 
 
-async def test_dialog_that_slack_does_not_open_is_said(slack: SlackWorkspace, it: Theatre) -> None:
-    offer = await it.proposed("node-1")
+async def test_dialog_that_slack_does_not_open_is_said(slack: SlackWorkspace, team: ActingTeam) -> None:
+    offer = await team.proposed("node-1")
     slack.triggers.are_dead = True
     await slack.click("bob", offer, "approve")
-    told = await it.told("bob", "CannotTell")
+    told = await team.told("bob", "CannotTell")
     assert told.text == "CannotTell: Slack did not open the dialog (expired_trigger_id). Click again."
 
 
-async def test_record_that_is_gone_decides_nothing(slack: SlackWorkspace, it: Theatre) -> None:
-    offer = await it.proposed("node-1")
-    view = await it.dialog("bob", offer)
-    it.ledger.is_gone = True
+async def test_record_that_is_gone_decides_nothing(slack: SlackWorkspace, team: ActingTeam) -> None:
+    offer = await team.proposed("node-1")
+    view = await team.dialog("bob", offer)
+    team.ledger.is_gone = True
     await slack.submit("bob", view, {"reason": "yes"})
     sentence = "CannotTell: The ledger cannot be read or written now, so nothing was decided. Try again."
-    assert (await it.told("bob", "CannotTell")).text == sentence
+    assert (await team.told("bob", "CannotTell")).text == sentence
     await slack.click("bob", offer, "approve")
-    it.ledger.is_gone = False
-    await it.decided_nothing()
+    team.ledger.is_gone = False
+    await team.decided_nothing()
 
 
-async def test_brake_refuses_and_the_plan_waits_on(slack: SlackWorkspace, it: Theatre) -> None:
-    offer = await it.proposed("node-1")
-    await it.ledger.append(HOUSE, None, BrakePulled("a rollout"), f"slack:T0DEMO0001/{ALICE}")
-    view = await it.dialog("bob", offer)
+async def test_brake_refuses_and_the_plan_waits_on(slack: SlackWorkspace, team: ActingTeam) -> None:
+    offer = await team.proposed("node-1")
+    await team.ledger.append(HOUSE, None, BrakePulled("a rollout"), f"slack:T0DEMO0001/{ALICE}")
+    view = await team.dialog("bob", offer)
     assert "As it stands, this will be refused. Braked" in str(view.blocks)
     await slack.submit("bob", view, {"reason": "now"})
-    told = await it.told("bob", "Braked")
+    told = await team.told("bob", "Braked")
     assert told.text.startswith("Braked: alice pulled the brake at ")
     assert "a rollout" in told.text
-    await it.decided_nothing()
+    await team.decided_nothing()
 
 
-async def test_node_that_changed_ends_it_with_the_difference(slack: SlackWorkspace, it: Theatre) -> None:
-    offer = await it.proposed("node-1")
-    it.stage.nodes["node-1"].boot += 1
-    await it.decides("bob", offer)
-    await it.told("bob", "StateChanged: Looked at again, the node is not as it was: boot_id:")
-    card = await it.card("Cancelled: node-1")
+async def test_node_that_changed_ends_it_with_the_difference(slack: SlackWorkspace, team: ActingTeam) -> None:
+    offer = await team.proposed("node-1")
+    team.stage.nodes["node-1"].boot += 1
+    await team.decides("bob", offer)
+    await team.told("bob", "StateChanged: Looked at again, the node is not as it was: boot_id:")
+    card = await team.card("Cancelled: node-1")
     assert "boot_id: 00000000" in card.text
 
 
-async def test_answer_of_a_minute_ago_serves_where_slack_is_asked_too_often(slack: SlackWorkspace, it: Theatre) -> None:
-    await it.decides("bob", await it.proposed("node-1"))
-    await it.card("Approved by")
-    offer = await it.proposed("node-2", key="cmd-2")
+async def test_answer_of_a_minute_ago_serves_where_slack_is_asked_too_often(
+    slack: SlackWorkspace, team: ActingTeam
+) -> None:
+    await team.decides("bob", await team.proposed("node-1"))
+    await team.card("Approved by")
+    offer = await team.proposed("node-2", key="cmd-2")
     slack.faults.rate_limit("usergroups.users.list")
-    await it.decides("bob", offer)
-    await slack.until(lambda: len(it.cards("Approved by")) == 2, what="both approved")
+    await team.decides("bob", offer)
+    await slack.until(lambda: len(team.cards("Approved by")) == 2, what="both approved")

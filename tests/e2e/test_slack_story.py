@@ -14,9 +14,9 @@ from bot.demo.fleet_founding import AUTO_RESTART, HIDDEN
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER
 from bot.demo.slack.server import SlackWorkspace
-from tests.acting import Site, site
 from tests.e2e.test_slack_check import Bot
-from tests.slack import workspace
+from tests.nodes.acting_fleet import Site, site
+from tests.slack.workspace import workspace
 
 pytestmark = pytest.mark.slow
 POLICY = """

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from bot.demo.slack.server import SlackWorkspace
-from tests.slack import workspace
-from tests.slack_service import Readings, cards, eventually, serving
+from tests.slack.service import Readings, cards, eventually, serving
+from tests.slack.workspace import workspace
 
 NODES = 12
 

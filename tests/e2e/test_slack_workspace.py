@@ -13,7 +13,7 @@ from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetry
 
 from bot.demo.slack.delivery import Patience
 from bot.demo.slack.server import SlackWorkspace
-from tests.slack import bolt, client, workspace
+from tests.slack.workspace import bolt, client, workspace
 
 SHORT = timedelta(milliseconds=300)
 

@@ -19,7 +19,7 @@ from bot.domain.errors import (
 from bot.domain.node import Node
 from tests.e2e import doors
 from tests.e2e.reaching import fails, read
-from tests.sshd import SSHD, Sshd
+from tests.nodes.sshd import SSHD, Sshd
 
 pytestmark = [
     pytest.mark.real_sshd,

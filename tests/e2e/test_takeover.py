@@ -14,8 +14,8 @@ from bot.demo.fleet import FLEET
 from bot.demo.fleet_founding import HIDDEN
 from bot.demo.machine.state import Line
 from bot.ledger import Database, audit
-from tests.crew import Crew, Runner, crew, until
-from tests.postgresql import Postgresql
+from tests.record.postgresql import Postgresql
+from tests.slack.replicas import Replicas, Runner, replicas, until
 
 pytestmark = pytest.mark.slow
 APPROVED = 4  # entries, up to the decision
@@ -35,22 +35,22 @@ def place(kind: str, folder: Path, request: pytest.FixtureRequest) -> str:
     return server.new_database()
 
 
-async def opened_and_approved(crew: Crew) -> str:
-    incident = (await crew.here.opened("node"))["node"]
-    await until(lambda: crew.owner(incident), "somebody to see to it")
-    await crew.approve(incident)
+async def opened_and_approved(replicas: Replicas) -> str:
+    incident = (await replicas.here.opened("node"))["node"]
+    await until(lambda: replicas.owner(incident), "somebody to see to it")
+    await replicas.approve(incident)
     return incident
 
 
-def boundaries(crew: Crew, incident: str) -> int:
+def boundaries(replicas: Replicas, incident: str) -> int:
     """How many entries there are, without further attempts: of those a step has three, and then a person is asked."""
-    return sum(1 for entry in crew.story(incident) if entry.body.get("attempt", 1) == 1)
+    return sum(1 for entry in replicas.story(incident) if entry.body.get("attempt", 1) == 1)
 
 
-def ended_well(crew: Crew, incident: str, url: str) -> None:
-    told = crew.incident(incident)
-    assert told.state == "resolved", crew.kinds(incident)
-    assert crew.here.machine("node").reboots == 1
+def ended_well(replicas: Replicas, incident: str, url: str) -> None:
+    told = replicas.incident(incident)
+    assert told.state == "resolved", replicas.kinds(incident)
+    assert replicas.here.machine("node").reboots == 1
     with Database.open(url) as database:
         assert audit(database).broken == ()
 
@@ -60,7 +60,7 @@ async def test_owner_killed_after_every_entry_is_followed_by_another(
     tmp_path: Path, request: pytest.FixtureRequest, kind: str, case: str, fewest: int
 ) -> None:
     database_url = place(kind, tmp_path, request)
-    async with crew(tmp_path, database_url, {"node": (CASES[case], None)}) as here:
+    async with replicas(tmp_path, database_url, {"node": (CASES[case], None)}) as here:
         await asyncio.gather(*(here.joins() for _ in range(AT_ONCE)))
         incident = await opened_and_approved(here)
         length, took, joining = APPROVED, list[float](), list[asyncio.Task[Runner]]()
@@ -90,7 +90,7 @@ async def test_owner_that_is_stopped_is_taken_over_and_does_nothing_twice_when_i
     tmp_path: Path, postgresql: Postgresql
 ) -> None:
     database_url = postgresql.new_database()
-    async with crew(tmp_path, database_url, {"node": (CASES["stuck"], None)}) as here:
+    async with replicas(tmp_path, database_url, {"node": (CASES["stuck"], None)}) as here:
         await asyncio.gather(here.joins(), here.joins())
         incident = await opened_and_approved(here)
         await until(lambda: "StepStarted" in here.kinds(incident), "the reboot to begin")
@@ -110,7 +110,7 @@ async def test_told_to_stop_while_it_acts_it_ends_well_and_a_new_one_goes_on_wit
     tmp_path: Path,
 ) -> None:
     url = f"sqlite:///{tmp_path / 'zombie.db'}"
-    async with crew(tmp_path, url, {"node": (CASES["stuck"], None)}) as here:
+    async with replicas(tmp_path, url, {"node": (CASES["stuck"], None)}) as here:
         first = await here.joins()
         incident = await opened_and_approved(here)
         await until(lambda: here.kinds(incident)[-1] == "StepStarted", "a step to begin")
@@ -131,7 +131,7 @@ async def test_terminal_that_carries_it_out_beside_a_serving_bot_sees_it_through
     tmp_path: Path,
 ) -> None:
     url = f"sqlite:///{tmp_path / 'zombie.db'}"
-    async with crew(tmp_path, url, {"node": (CASES["stuck"], None)}) as here:
+    async with replicas(tmp_path, url, {"node": (CASES["stuck"], None)}) as here:
         serving = await here.joins()
         incident = (await here.here.opened("node"))["node"]
         await until(lambda: here.owner(incident) is serving, "the bot to see to it")

@@ -12,8 +12,8 @@ from typing import Any
 
 import bot
 from tests.e2e.test_alerts import outside
-from tests.slack import workspace
-from tests.slack_acting import BOB, theatre
+from tests.slack.acting_team import BOB, acting_team
+from tests.slack.workspace import workspace
 
 PROGRAM = Path(bot.__file__).parent
 NOT_COUNTED = {"demo", "lab"}  # the simulated workspace runs in this process, too
@@ -63,7 +63,7 @@ async def test_an_alert_passes_few_files(tmp_path: Path) -> None:
 
 
 async def test_a_yes_passes_few_files(tmp_path: Path) -> None:
-    async with workspace() as slack, theatre(slack, tmp_path) as here:
+    async with workspace() as slack, acting_team(slack, tmp_path) as here:
         offer = await here.proposed("node-1")
         with walk() as walked:
             await here.decides(BOB, offer)

@@ -13,7 +13,7 @@ from typing import Any
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOB, BOT_USER
 from bot.demo.slack.server import SlackWorkspace
-from tests.acting import ROOT
+from tests.nodes.acting_fleet import ROOT
 
 CHANNEL = "oncall-gpu"
 LONG, SOON = timedelta(minutes=10), timedelta(seconds=40)

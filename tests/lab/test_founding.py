@@ -15,7 +15,7 @@ import pytest
 from bot.demo.slack.people import BOB
 from tests.lab import counter, figure, oncall
 from tests.lab.bench import Bench, booted, dying, leaks
-from tests.slack import workspace
+from tests.slack.workspace import workspace
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow, pytest.mark.founding]
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from bot.app.journal import LONGEST, Journal
-from tests.secrets import Seeded, seeded
+from tests.readings.secrets import Seeded, seeded
 
 
 def line(stream: io.StringIO) -> dict[str, Any]:

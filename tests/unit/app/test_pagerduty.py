@@ -22,8 +22,8 @@ from bot.sources import settings_of
 from bot.sources.pagerduty_http import Access
 from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.surfaces.pagerduty import PARTS
-from tests.pagerduty import QUICK, account
-from tests.pages import of_page
+from tests.alerts.pagerduty import QUICK, account
+from tests.alerts.pages import of_page
 
 
 def settings(folder: Path, toml: str = "", **environment: str) -> Settings:

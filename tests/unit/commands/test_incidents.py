@@ -17,7 +17,7 @@ from bot.domain.events import Escalated
 from bot.domain.fold import fold
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger
-from tests.incidents import ASKER, VERDICT, WAYS, by_whom
+from tests.record.incidents import ASKER, VERDICT, WAYS, by_whom
 
 ID = "7k3m9x2qpv"
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from bot.__main__ import main
-from tests.alarms import group_alert, group_body, page_alert, page_event, raw
+from tests.alerts.bodies import group_alert, group_body, page_alert, page_event, raw
 
 INVENTORY = """
 [nodes.node-1]

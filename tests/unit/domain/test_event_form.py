@@ -16,7 +16,7 @@ from bot.domain.events import AlertReceived, Triaged
 from bot.domain.json_form import MOST_LINES, MOST_TEXT
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Evidence, Verdict
-from tests.incidents import BEGAN_AT, HOUSE_EVENTS, INCIDENT_EVENTS, PLAN, TRIAGED, VERDICT
+from tests.record.incidents import BEGAN_AT, HOUSE_EVENTS, INCIDENT_EVENTS, PLAN, TRIAGED, VERDICT
 from tests.unit.surfaces import verdicts
 
 

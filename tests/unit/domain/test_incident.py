@@ -31,7 +31,7 @@ from bot.domain.fold import after, fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence
-from tests.incidents import (
+from tests.record.incidents import (
     ALERT,
     APPROVED,
     APPROVER,

@@ -29,7 +29,7 @@ from bot.domain.fold import after, fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import TRANSITIONS, State
 from bot.domain.verdict import Confidence
-from tests.incidents import (
+from tests.record.incidents import (
     APPROVER,
     ASKER,
     HEALTHY,

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.domain.redaction import redacted, redacted_text
-from tests.secrets import Seeded, seeded
+from tests.readings.secrets import Seeded, seeded
 
 # Put together here, so that no line of this file looks like a leaked secret to a scanner.
 AWS_ID = "AKIA" + "IOSFODNN7EXAMPLE"

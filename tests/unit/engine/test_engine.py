@@ -12,7 +12,7 @@ import pytest
 
 from bot.domain.contracts import Again
 from bot.engine import ADVANCED_AT_ONCE, BEAT_EVERY, CLAIM_EVERY, TICK, Engine
-from tests.runner import FOREVER, HandedLeases, Runner, World, never, settled
+from tests.record.engine_runner import FOREVER, HandedLeases, Runner, World, never, settled
 
 
 @pytest.fixture

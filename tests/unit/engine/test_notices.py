@@ -7,7 +7,7 @@ from typing import Any
 
 from bot.domain.contracts import Again
 from bot.engine import Engine, NoticeBoard
-from tests.runner import HandedLeases, World, never, settled
+from tests.record.engine_runner import HandedLeases, World, never, settled
 
 
 async def test_what_is_told_reaches_the_engine_and_what_it_waits_for_is_known() -> None:

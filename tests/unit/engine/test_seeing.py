@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from bot.engine import BEAT_EVERY, TICK, Engine
-from tests.runner import HandedLeases, Runner, World, never, settled
+from tests.record.engine_runner import HandedLeases, Runner, World, never, settled
 
 
 @pytest.fixture

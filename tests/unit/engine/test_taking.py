@@ -8,7 +8,7 @@ from typing import Any
 
 from bot.domain.contracts import Again
 from bot.engine import CLAIM_EVERY, TICK, Engine
-from tests.runner import FOREVER, HandedLeases, World, never, settled
+from tests.record.engine_runner import FOREVER, HandedLeases, World, never, settled
 
 
 class SlowLeases(HandedLeases):

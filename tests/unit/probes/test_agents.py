@@ -10,7 +10,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.known_agents import KNOWN_AGENTS
 from bot.domain.protected import KUBELET_UNITS, is_protected
 from bot.probes.agents import CONFIGS, INIT_LOG, PROBE, Agent, AgentsReading, parse
-from tests.recorded import CAPTURES, recorded, run
+from tests.readings.recorded import CAPTURES, recorded, run
 
 ENABLED = "ecs.service enabled enabled\n"
 LOOPS = "ecs.service loaded activating auto-restart Amazon Elastic Container Service - container agent\n"

@@ -9,7 +9,7 @@ from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.cgroups import MOST_DIRECTORIES, PROBE, CgroupsReading, parse
 from bot.probes.formats.cgroup_look import END, unescaped
-from tests.recorded import CAPTURES, once, recorded, run, twice
+from tests.readings.recorded import CAPTURES, once, recorded, run, twice
 
 MOUNTS = """32 31 0:29 / /sys/fs/cgroup/cpu rw,relatime - cgroup cgroup rw,cpu
 35 31 0:32 / /sys/fs/cgroup/memory rw,relatime shared:9 - cgroup cgroup rw,memory

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.conntrack import ConntrackReading, parse
-from tests.mutation import mutated
-from tests.recorded import CAPTURES, recorded, run
+from tests.readings.mutation import mutated
+from tests.readings.recorded import CAPTURES, recorded, run
 
 FOLDER = "/proc/sys/net/netfilter/nf_conntrack_"
 THERE = "==> /proc/sys/net/core/somaxconn <==\n4096\n"

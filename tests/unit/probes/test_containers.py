@@ -10,7 +10,7 @@ from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.containers import EXITS_OVER, MOST_CONTAINERS, ContainersReading, parse
 from bot.probes.formats.container_lists import created_age, crictl_rows, ctr_rows
-from tests.recorded import CAPTURES, recorded, run
+from tests.readings.recorded import CAPTURES, recorded, run
 
 RECORDED = CAPTURES / "containers"
 NOW = 1740787200

@@ -10,8 +10,8 @@ from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.cpu import CpuReading, parse
 from bot.probes.formats.core_second import CoreSecond
-from tests.mutation import mutated
-from tests.recorded import CAPTURES, once, recorded, run
+from tests.readings.mutation import mutated
+from tests.readings.recorded import CAPTURES, once, recorded, run
 
 HEADER = "CPU    %usr   %nice    %sys %iowait    %irq   %soft  %steal  %guest  %gnice   %idle"
 

@@ -7,7 +7,7 @@ import pytest
 
 from bot.probes.cgroups import MOST_ASKED, PROBE, CgroupsReading, parse
 from bot.probes.formats.cgroup_look import END
-from tests.recorded import CAPTURES, once, recorded, twice
+from tests.readings.recorded import CAPTURES, once, recorded, twice
 from tests.unit.probes.test_cgroups import V2_STAT, v2
 from tests.unit.probes.test_fragments_on_made_trees import ask
 

@@ -10,7 +10,7 @@ from bot.domain.command import Command, Outputs
 from bot.probes import interrupts, throttling
 from bot.probes.interrupts import InterruptsReading
 from bot.probes.throttling import ThrottlingReading
-from tests.recorded import run
+from tests.readings.recorded import run
 
 pytestmark = pytest.mark.skipif(shutil.which("awk") is None, reason="awk is not installed")
 

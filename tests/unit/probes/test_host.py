@@ -5,7 +5,7 @@ import pytest
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead
 from bot.probes.host import HostReading, parse
-from tests.recorded import CAPTURES, recorded, run
+from tests.readings.recorded import CAPTURES, recorded, run
 
 SYNTHETIC = CAPTURES / "host" / "synthetic--ubuntu-20.04-ec2.out"
 

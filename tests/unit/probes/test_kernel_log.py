@@ -10,7 +10,7 @@ from bot.domain.errors import CannotRead
 from bot.probes.formats.kernel_line import KernelEvent, kernel_line
 from bot.probes.formats.kernel_line import KernelEventKind as Kind
 from bot.probes.kernel_log import FILTER, MOST_OF_A_SORT, PROBE, KernelLogReading, parse
-from tests.recorded import CAPTURES, once, recorded
+from tests.readings.recorded import CAPTURES, once, recorded
 
 RECORDED = CAPTURES / "kernel_log"
 AWKS = [name for name in ("awk", "mawk", "gawk", "original-awk") if shutil.which(name)]

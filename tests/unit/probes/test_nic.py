@@ -7,7 +7,7 @@ import pytest
 
 from bot.domain.errors import CannotRead
 from bot.probes.nic import ALLOWANCE_COUNTERS, COUNTERS, ENA_RESET_COUNTERS, END, Nic, NicReading, parse
-from tests.recorded import CAPTURES, once, recorded, twice
+from tests.readings.recorded import CAPTURES, once, recorded, twice
 from tests.unit.probes.ena_counters import GLOBAL_2_11, GLOBAL_IN_TREE, ethtool_s
 
 RECORDED = CAPTURES / "nic"

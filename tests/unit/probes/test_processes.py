@@ -5,8 +5,8 @@ from hypothesis import given, settings
 
 from bot.domain.errors import CannotRead
 from bot.probes.processes import ProcessesReading, parse
-from tests.mutation import HOSTILE, mutated
-from tests.recorded import CAPTURES, once, recorded
+from tests.readings.mutation import HOSTILE, mutated
+from tests.readings.recorded import CAPTURES, once, recorded
 
 
 def stat(pid: int, name: str, *, threads: int = 1, core: int = 0, policy: int = 0, flags: int = 4194304) -> str:

@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
 from bot.probes.reclaim import ReclaimReading, parse
-from tests.mutation import mutated
-from tests.recorded import CAPTURES, recorded, twice
+from tests.readings.mutation import mutated
+from tests.readings.recorded import CAPTURES, recorded, twice
 
 MEMINFO = "MemTotal:  4000 kB\nMemAvailable:  300 kB\nActive(anon): 7 kB\n"
 MEMINFO += "Percpu: 500 kB\nSUnreclaim: 700 kB\nHugePages_Total: 9\n"

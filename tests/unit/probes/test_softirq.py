@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
 from bot.probes.softirq import SoftirqReading, parse
-from tests.mutation import mutated
-from tests.recorded import CAPTURES, recorded, twice
+from tests.readings.mutation import mutated
+from tests.readings.recorded import CAPTURES, recorded, twice
 
 
 def answer(net_rx: str, softnet: str, online: str = "0-1", header: str = "CPU0 CPU1") -> str:

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from bot.domain.errors import CannotRead
 from bot.probes.throttling import ThrottlingReading, parse
-from tests.mutation import mutated
-from tests.recorded import CAPTURES, recorded, twice
+from tests.readings.mutation import mutated
+from tests.readings.recorded import CAPTURES, recorded, twice
 
 
 def group(path: str, *lines: str) -> str:

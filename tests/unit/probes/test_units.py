@@ -13,7 +13,7 @@ from bot.domain.errors import CannotRead
 from bot.probes.formats.systemctl import failed_units, shown_units
 from bot.probes.formats.systemd_span import systemd_span
 from bot.probes.units import PROBE, UnitsReading, parse
-from tests.recorded import CAPTURES, recorded, run
+from tests.readings.recorded import CAPTURES, recorded, run
 
 UNITS = CAPTURES / "units"
 ENDED = "-- status 0 --"

@@ -11,9 +11,9 @@ import pytest
 
 from bot.domain.errors import Refused
 from bot.ledger import Database, Ledger
-from tests.intake import Stage as IntakeStage
-from tests.scheduled_stage import POLICY, Stage
-from tests.schedules import World
+from tests.alerts.intake import Stage as IntakeStage
+from tests.schedules.stage import POLICY, Stage
+from tests.schedules.world import World
 
 
 class Quiet(World):

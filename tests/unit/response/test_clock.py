@@ -11,7 +11,7 @@ from bot.domain.events import Approved, Expired
 from bot.domain.incident import Incident
 from bot.response.responder import Responder
 from bot.response.timing import SteadyClock
-from tests.scheduled_stage import Stage
+from tests.schedules.stage import Stage
 from tests.unit.response.wishing import do, incident, run
 
 ANN = Approval("terminal:ann", "it leaks")

@@ -18,8 +18,8 @@ from bot.domain.node import Node
 from bot.response.reach import Reach
 from bot.response.remediation import Remediation
 from bot.response.stepping import Stepping
-from tests.scheduled_parts import Wire
-from tests.scheduled_stage import Stage
+from tests.schedules.parts import Wire
+from tests.schedules.stage import Stage
 from tests.unit.response.wishing import do, incident
 
 DISABLE, REBOOT, LOOK = "disable --now", "systemctl reboot", "boot_id"

@@ -12,7 +12,7 @@ from bot.domain.errors import CannotDrain, MissingRight, UnknownCluster
 from bot.domain.events import PlanProposed, PlanWithheld, Resolved, StepFailed
 from bot.domain.node import Node
 from bot.response.draining import Draining
-from tests.draining import LABELS, NAME, worker, yard
+from tests.nodes.draining import LABELS, NAME, worker, yard
 
 BARE = DemoPod("default", "debug", NAME)
 

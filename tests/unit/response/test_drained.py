@@ -15,7 +15,7 @@ from bot.domain.call import fits
 from bot.domain.events import Escalated, PlanProposed, Resolved, StepFailed, StepSkipped, StepVerified
 from bot.domain.plan import Step
 from bot.response.stepping import SILENT
-from tests.draining import NAME, STEPS, daemon, mirror, worker, yard
+from tests.nodes.draining import NAME, STEPS, daemon, mirror, worker, yard
 
 JOB = DemoPod("batch", "featurize-0", NAME, ("Job", "featurize"), {"batch.kubernetes.io/job-name": "featurize"},
               empty_dirs=("scratch",))  # fmt: skip

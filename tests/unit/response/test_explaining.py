@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from bot.domain.house_events import HOUSE, BrakePulled
-from tests.scheduled_stage import POLICY, Stage
+from tests.schedules.stage import POLICY, Stage
 from tests.unit.response.wishing import do, incident
 
 

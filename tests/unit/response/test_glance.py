@@ -26,7 +26,7 @@ from bot.response.glance import Glance, deciding
 from bot.response.reach import Reach, Seen
 from bot.response.second_look import Drifted, SecondLook
 from tests.directories import Always, Shelf
-from tests.incidents import BEGAN_AT, BOOT, NODE, OPENING, PLAN, TRIAGED, VERDICT, entries
+from tests.record.incidents import BEGAN_AT, BOOT, NODE, OPENING, PLAN, TRIAGED, VERDICT, entries
 
 HERE = Node(NODE, "10.0.0.7", 22)
 BOUND = {"address": "10.0.0.7:22", "host_key": "SHA256:k", "boot_id": BOOT, "machine_id": "m1", "playbook": "p 3"}

@@ -16,7 +16,7 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 from bot.response import guards
-from tests.incidents import ASKER, BEGAN_AT, NODE, PLAN, PROPOSED, TRIAGED, entries
+from tests.record.incidents import ASKER, BEGAN_AT, NODE, PLAN, PROPOSED, TRIAGED, entries
 
 POLICY = Policy(
     acting=True,

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from bot.domain.transitions import State
-from tests.alarms import BEGAN_AT, group_alert, page_alert
-from tests.intake import MINUTE, NODES, Stage, do, nodes
+from tests.alerts.bodies import BEGAN_AT, group_alert, page_alert
+from tests.alerts.intake import MINUTE, NODES, Stage, do, nodes
 
 
 def test_page_becomes_an_incident_of_the_node_that_its_alert_names(intake: Stage) -> None:

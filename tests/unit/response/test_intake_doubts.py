@@ -13,8 +13,8 @@ from bot.domain.errors import ImpossibleEvent, PagerDutyRefused, PagerDutyUnavai
 from bot.domain.events import AlertReceived
 from bot.domain.transitions import State
 from bot.response.intake import Intake, Rules
-from tests.alarms import BEGAN_AT, group_alert, page_alert
-from tests.intake import ALERTS, MINUTE, NODES, ROUTES, STALE_AFTER, Stage, do, nodes
+from tests.alerts.bodies import BEGAN_AT, group_alert, page_alert
+from tests.alerts.intake import ALERTS, MINUTE, NODES, ROUTES, STALE_AFTER, Stage, do, nodes
 
 
 @pytest.mark.parametrize(("details", "options"), [("shared", 3), ("nobody", 3)])

@@ -17,8 +17,8 @@ from bot.domain.plan import Step
 from bot.domain.policy import Policy
 from bot.response.reach import Reach, TooLate
 from bot.response.remediation import Remediation
-from tests.draining import NAME, worker, yard
-from tests.scheduled_stage import POLICY, Stage
+from tests.nodes.draining import NAME, worker, yard
+from tests.schedules.stage import POLICY, Stage
 from tests.unit.response.wishing import approve, do, incident, run
 
 MINUTE = timedelta(minutes=1)

@@ -17,7 +17,7 @@ from bot.response.diagnosis.diagnosis import LOOK_AGAIN, Diagnosis
 from bot.response.lifecycle import INTERRUPTED, Lifecycle
 from bot.response.record import Record
 from bot.response.remediation import Remediation
-from tests.incidents import HEALTHY, NODE, TRIAGED, entries
+from tests.record.incidents import HEALTHY, NODE, TRIAGED, entries
 
 RECEIVED = AlertReceived(Alert("pagerduty", "Q1"), NODE, "g1", "node-health")
 

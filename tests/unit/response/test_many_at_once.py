@@ -21,7 +21,7 @@ from bot.response.glance import Glance, Look
 from bot.response.reach import Seen
 from bot.response.record import Record
 from bot.response.responder import Responder
-from tests.scheduled_stage import POLICY, Stage
+from tests.schedules.stage import POLICY, Stage
 
 PEOPLE = tuple(f"p{number}" for number in range(50))
 

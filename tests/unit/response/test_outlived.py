@@ -15,7 +15,7 @@ from bot.domain.events import AlertReceived, Approved, Cancelled, Escalated, Exp
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from tests.directories import Nowhere
-from tests.scheduled_stage import POLICY, Stage
+from tests.schedules.stage import POLICY, Stage
 from tests.unit.response.wishing import ANN, ASKER, BOB, approve, do, incident, refusals, run
 
 MINUTE = timedelta(minutes=1)

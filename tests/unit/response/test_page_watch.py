@@ -21,8 +21,8 @@ from bot.ledger.cases import Cases
 from bot.ledger.inbox import Inbox
 from bot.response.page_watch import PageWatch
 from bot.sources.pagerduty import PagerDutyWebhook, alarm_of_page
-from tests.pagerduty import account, client
-from tests.slack import SteppedClock
+from tests.alerts.pagerduty import account, client
+from tests.slack.workspace import SteppedClock
 
 HOUR = timedelta(hours=1)
 

@@ -16,7 +16,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger, on_threads
 from bot.response.record import Opening, Record
-from tests.incidents import ASKER, NODE, OPENING, PROPOSED, TRIAGED, VERDICT
+from tests.record.incidents import ASKER, NODE, OPENING, PROPOSED, TRIAGED, VERDICT
 
 PLAYBOOK = Playbook("node-health", "Health", 3, (), (), ())
 WISH = Opening("terminal", "7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")

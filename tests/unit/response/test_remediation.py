@@ -16,8 +16,8 @@ from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
 from bot.ledger import Database, Ledger, audit
 from bot.response.recorded import undo_commands
-from tests.scheduled_stage import POLICY, Stage
-from tests.schedules import World
+from tests.schedules.stage import POLICY, Stage
+from tests.schedules.world import World
 
 
 @pytest.fixture

@@ -23,7 +23,7 @@ from bot.domain.verdict import Confidence, Status, Verdict
 from bot.probes.host import HostReading
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.reach import Reach
-from tests.scheduled_stage import PLAYBOOK, POLICY, Stage
+from tests.schedules.stage import PLAYBOOK, POLICY, Stage
 from tests.unit.response.conftest import Quiet
 
 ANN = Approval("terminal:ann", "it leaks")

@@ -11,8 +11,8 @@ import pytest
 from bot.demo.pagerduty.server import PagerDuty
 from bot.demo.pagerduty.webhooks import Subscription
 from bot.response.subscription_watch import SubscriptionWatch
-from tests.pagerduty import account, client
-from tests.slack import SteppedClock
+from tests.alerts.pagerduty import account, client
+from tests.slack.workspace import SteppedClock
 
 HOUR = timedelta(hours=1)
 NOWHERE = "http://127.0.0.1:9/pagerduty"

@@ -11,7 +11,7 @@ from bot.domain.command import Completed
 from bot.domain.contracts import Again
 from bot.domain.errors import ConnectionLost
 from bot.domain.node import Node
-from tests.scheduled_stage import Stage
+from tests.schedules.stage import Stage
 from tests.unit.response.wishing import approve, do
 
 SECRET = "k7Qw" * 6

@@ -20,8 +20,8 @@ from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.reach import Reach
-from tests.scheduled_parts import CountingNode
-from tests.scheduled_stage import PLAYBOOK, POLICY, Stage
+from tests.schedules.parts import CountingNode
+from tests.schedules.stage import PLAYBOOK, POLICY, Stage
 from tests.unit.response.wishing import do, incident, refusals
 
 ANN, ANN_IN_SLACK = Approval("terminal:ann", "it leaks"), Approval("slack:T1/U1", "it leaks")

@@ -15,7 +15,7 @@ from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Escalated, QuestionAnsw
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
 from bot.ledger import audit
-from tests.scheduled_stage import POLICY, Stage
+from tests.schedules.stage import POLICY, Stage
 from tests.unit.response.wishing import ANN, ASKER, BOB, STRANGER, approve, do, incident, refusals, run
 
 # --- calling off

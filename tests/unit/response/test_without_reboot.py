@@ -15,7 +15,7 @@ from bot.domain.probe import Snapshot
 from bot.library.remedies import remedy_fault
 from bot.probes.host import HostReading
 from bot.response.diagnosis.planning import with_plan
-from tests.incidents import BEGAN_AT, BOOT, NODE, VERDICT
+from tests.record.incidents import BEGAN_AT, BOOT, NODE, VERDICT
 
 HOST = HostReading("5.4.0", BOOT, timedelta(days=9))
 SICK = replace(VERDICT, plan=None, snapshot=Snapshot(NODE, BEGAN_AT, timedelta(seconds=5), {"host": HOST}))

@@ -9,7 +9,7 @@ from bot.domain.events import Approved
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
-from tests.scheduled_stage import Stage
+from tests.schedules.stage import Stage
 from tests.unit.response.conftest import Quiet
 
 ANN, BOB = Approval("terminal:ann", "it leaks"), Approval("terminal:bob", "it leaks")

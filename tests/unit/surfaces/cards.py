@@ -16,7 +16,7 @@ from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message, without_blocks
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
-from tests.incidents import entries
+from tests.record.incidents import entries
 from tests.unit.surfaces.test_slack_card import strings, taken_by_slack
 
 POLICY = Policy(

@@ -8,7 +8,7 @@ import yaml
 from bot.domain.examined import Examined, Mark, all_well
 from bot.surfaces.examined import examination_document, examination_text
 from bot.surfaces.slack.examination import SCOPES
-from tests.secrets import seeded
+from tests.readings.secrets import seeded
 
 ROOT = Path(__file__).parents[3]
 FOUND = (

@@ -12,7 +12,7 @@ from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.surfaces.pagerduty_note import LIMIT, facts, mark, not_fixed, note_text, pages_of, without_head
-from tests.pages import judged, of_page
+from tests.alerts.pages import judged, of_page
 from tests.unit.surfaces.cards import CONTEXT
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, arbitrary
 

@@ -22,8 +22,8 @@ from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import FIRST_WORDS, escaped
 from bot.surfaces.slack.thread import replies
-from tests import incidents
-from tests.incidents import OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
+from tests.record import incidents
+from tests.record.incidents import OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
 from tests.unit.surfaces.cards import CONTEXT, actions, buttons, part, shown, told, words
 from tests.unit.surfaces.test_slack_card import taken_by_slack
 

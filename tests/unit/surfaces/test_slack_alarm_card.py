@@ -21,8 +21,8 @@ from bot.surfaces.slack.spots import spot_of
 from bot.surfaces.slack.storm_board import storm_card
 from bot.surfaces.view.context import Underway, ViewContext
 from bot.surfaces.view.view import group_view
-from tests.incidents import BEGAN_AT, HEALTHY, NODE, entries, entry
-from tests.pages import of_page
+from tests.alerts.pages import of_page
+from tests.record.incidents import BEGAN_AT, HEALTHY, NODE, entries, entry
 
 ALERT = Alert("pagerduty", "Q1", text="core <!channel> pinned")
 RECEIVED = AlertReceived(ALERT, NODE, "g1", "node-health", channel="C1")

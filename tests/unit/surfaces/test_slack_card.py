@@ -20,7 +20,7 @@ from bot.surfaces.slack.thread import details
 from bot.surfaces.view.context import Underway, ViewContext
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 from bot.surfaces.view.view import group_view
-from tests.incidents import OPENING, entries
+from tests.record.incidents import OPENING, entries
 from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, arbitrary
 
 

@@ -18,7 +18,7 @@ from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.view.plan_words import BY_NAME
-from tests.incidents import HEALTHY, NODE, entries
+from tests.record.incidents import HEALTHY, NODE, entries
 
 RECEIVED = AlertReceived(Alert("alertmanager", "g", text="pinned"), NODE, "g1", "node-health", channel="C1")
 ASKED = Alert("slack", "C1/-/x", "slack:T1/U1")

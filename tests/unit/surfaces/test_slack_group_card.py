@@ -26,7 +26,7 @@ from bot.surfaces.slack.dialog import covered, reason_dialog
 from bot.surfaces.slack.message import without_blocks
 from bot.surfaces.slack.thread import replies
 from bot.surfaces.view.view import IncidentView, incident_view
-from tests.incidents import APPROVED, OPENING, PLAN, PROPOSED, TRIAGED, VERDICT, WAYS, entries
+from tests.record.incidents import APPROVED, OPENING, PLAN, PROPOSED, TRIAGED, VERDICT, WAYS, entries
 from tests.unit.surfaces.cards import CONTEXT, buttons, told, words
 from tests.unit.surfaces.test_slack_card import marked_up, strings, taken_by_slack
 from tests.unit.surfaces.verdicts import HOSTILE

@@ -18,7 +18,7 @@ from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.rate_limiter import SUMMARY
-from tests.slack_service import QUICK
+from tests.slack.service import QUICK
 
 APART = 0.2
 

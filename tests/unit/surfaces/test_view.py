@@ -26,7 +26,7 @@ from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.sentence import plain
 from bot.surfaces.view.severity import NEEDS_PERSON_FIRST, WORST_FIRST
 from bot.surfaces.view.view import GroupView, IncidentView, group_view, incident_view
-from tests.incidents import OPENING, QUESTION, STARTED, STEPS, TRIAGED, VERDICT, WAYS, WITHOUT_NODE, entries
+from tests.record.incidents import OPENING, QUESTION, STARTED, STEPS, TRIAGED, VERDICT, WAYS, WITHOUT_NODE, entries
 from tests.unit.surfaces.cards import CONTEXT, WORDS, buttons, told, words
 
 PLAN_WORDS = "disable ecs.service, then reboot"

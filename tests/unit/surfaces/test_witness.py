@@ -10,7 +10,7 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.surfaces.witness import REMEMBERED, Witness
-from tests.incidents import BEGAN_AT, NODE, WAYS, entries
+from tests.record.incidents import BEGAN_AT, NODE, WAYS, entries
 
 LONG_AGO = BEGAN_AT - timedelta(days=1)
 

@@ -9,7 +9,7 @@ import pytest
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import as_typed, mentions
-from tests.slack import workspace
+from tests.slack.workspace import workspace
 
 
 @pytest.fixture

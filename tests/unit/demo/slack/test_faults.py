@@ -10,7 +10,7 @@ import pytest
 from slack_sdk.errors import SlackApiError
 
 from bot.demo.slack.rate_limits import RateLimits
-from tests.slack import SteppedClock, client, workspace
+from tests.slack.workspace import SteppedClock, client, workspace
 
 
 async def test_given_error_for_the_next_calls_of_one_method() -> None:

@@ -12,7 +12,7 @@ from bot.demo.slack.message import Message
 from bot.demo.slack.methods_views import make_view
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.view import View
-from tests.slack import workspace
+from tests.slack.workspace import workspace
 
 ALERTS = "C0ALERTS01"
 ALICE = "U0ALICE001"

@@ -8,7 +8,7 @@ import pytest
 from aiohttp import ClientSession, CookieJar, WSServerHandshakeError
 
 from bot.demo.slack.server import SlackWorkspace
-from tests.slack import workspace
+from tests.slack.workspace import workspace
 
 
 class Browser:

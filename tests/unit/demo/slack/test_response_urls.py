@@ -12,7 +12,7 @@ from aiohttp import ClientSession
 
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
-from tests.slack import SteppedClock, client, workspace
+from tests.slack.workspace import SteppedClock, client, workspace
 
 
 class Answer:

@@ -14,7 +14,7 @@ from slack_sdk.signature import SignatureVerifier
 
 from bot.demo.slack.delivery import Patience
 from bot.demo.slack.server import SlackWorkspace
-from tests.slack import workspace
+from tests.slack.workspace import workspace
 
 SOON = Patience(timedelta(milliseconds=200), (timedelta(0),))
 

@@ -12,7 +12,7 @@ from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, WSServerH
 
 from bot.demo.slack.delivery import Patience
 from bot.demo.slack.server import SlackWorkspace
-from tests.slack import client, workspace
+from tests.slack.workspace import client, workspace
 
 SOON = Patience(timedelta(milliseconds=100), (timedelta(0), timedelta(0)))
 

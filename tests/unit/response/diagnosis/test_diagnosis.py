@@ -22,7 +22,7 @@ from bot.response.diagnosis.progress import Underway
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler
 from bot.response.record import Opening, Record
-from tests.incidents import BEGAN_AT, HEALTHY, NODE, entries
+from tests.record.incidents import BEGAN_AT, HEALTHY, NODE, entries
 
 PLAYBOOK = Playbook("node-health", "", 3, (), (), ())
 RECEIVED = AlertReceived(Alert("alertmanager", "g", text="pinned"), NODE, "g1", "node-health", channel="C1")

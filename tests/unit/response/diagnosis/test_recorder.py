@@ -22,8 +22,8 @@ from bot.response.alarm_book import incident_id
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.recorder import OVER_BY_NOW, VerdictRecorder
 from bot.response.record import Opening, unheard
-from tests.incidents import ASKER, BEGAN_AT, HEALTHY, NODE, PLAN, VERDICT
-from tests.intake import Stage, do
+from tests.alerts.intake import Stage, do
+from tests.record.incidents import ASKER, BEGAN_AT, HEALTHY, NODE, PLAN, VERDICT
 
 PLAYBOOK = Playbook("node-health", "", 3, (), (), ())
 ALERT = Alert("pagerduty", "Q1", text="core pinned")

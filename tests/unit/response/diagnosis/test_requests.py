@@ -17,7 +17,7 @@ from bot.ledger import Database, Leases, Ledger, on_threads
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.record import Opening, Record
-from tests.incidents import ASKER, BEGAN_AT, NODE
+from tests.record.incidents import ASKER, BEGAN_AT, NODE
 
 WISH = Opening("slack", "C1/-/7k3m9x2qpv", ASKER, f"check {NODE}", "node-health")
 

@@ -18,7 +18,7 @@ from bot.demo.fleet import Fleet, Member, running
 from bot.demo.machine.power import ActingMachine
 from bot.demo.machine.state import State
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 POLICY = """
 [check]
 samples = 1

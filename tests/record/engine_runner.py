@@ -13,7 +13,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.transitions import State
 from bot.engine import Engine
-from tests.incidents import ALERT
+from tests.record.incidents import ALERT
 
 NOW = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 FOREVER = Again(timedelta(days=1))

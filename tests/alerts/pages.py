@@ -11,7 +11,7 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
-from tests.incidents import NODE, TRIAGED, WAYS, entries
+from tests.record.incidents import NODE, TRIAGED, WAYS, entries
 
 GROUP = "g7k3m9x2qp"
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import yaml
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 RULES = DOCS / "alert-rules.yaml"
 DASHBOARD = DOCS / "grafana-dashboard.json"
 

@@ -23,8 +23,8 @@ from bot.sources.pagerduty_examination import PagerDutyExamination
 from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.sources.source import ServingBot
 from bot.surfaces.slack.examination import SCOPES
-from tests.pagerduty import QUICK
-from tests.slack import workspace
+from tests.alerts.pagerduty import QUICK
+from tests.slack.workspace import workspace
 
 NODES = [Member(replace(AUTO_RESTART, name="sick"), "", "gpu"), Member(replace(BUSY, name="busy"), "", "gpu")]
 POLICY = f"""

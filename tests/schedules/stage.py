@@ -25,8 +25,8 @@ from bot.response.record import Record
 from bot.response.remediation import Remediation
 from bot.response.responder import Responder
 from bot.response.stepping import Stepping
-from tests.scheduled_parts import CountingNode, Recorder, Wire
-from tests.schedules import World
+from tests.schedules.parts import CountingNode, Recorder, Wire
+from tests.schedules.world import World
 
 PLAYBOOK = Playbook("node-health", "Health", 1, (), (), ())
 ENDINGS = ("cured", "cured", "swallowed", "enabled-again", "gone", "other-key", "other-machine", "rebooted-by-others")

@@ -1,8 +1,8 @@
 """Captures: what a probe's commands printed on some machine, in one file a person can read, beside what it means.
 
 `tests/captures/PROBE/DISTRO--CASE.out` holds a heading `%% COMMAND LOOK key=value …` before each output;
-`DISTRO--CASE.json` is the reading it must become. `python -m tests.recorded PROBE DISTRO--CASE [SAMPLES]` records
-this machine. A file called `synthetic--…` was written by hand.
+`DISTRO--CASE.json` is the reading it must become. `python -m tests.readings.recorded PROBE DISTRO--CASE [SAMPLES]`
+records this machine. A file called `synthetic--…` was written by hand.
 """
 
 import json
@@ -21,7 +21,7 @@ from bot.domain.probe import Probe
 from bot.domain.safe_text import decode
 from bot.probes import PROBES
 
-CAPTURES = Path(__file__).parent / "captures"
+CAPTURES = Path(__file__).parents[1] / "captures"
 _HEADING = re.compile(r"%% (\S+) ([01])((?: \w+=\S+)*)\n")
 
 

@@ -22,7 +22,7 @@ from bot.sources.pagerduty import PagerDutyWebhook
 from bot.sources.source import Webhook
 from bot.surfaces.hooks import Hooks
 from bot.surfaces.web import WebEdge
-from tests.alarms import BEGAN_AT, SECRET, group_alert, group_body, page_event, raw, signature
+from tests.alerts.bodies import BEGAN_AT, SECRET, group_alert, group_body, page_event, raw, signature
 
 BATCH = raw(group_body([group_alert("node-1:9100"), group_alert("node-2:9100", "resolved")]))
 

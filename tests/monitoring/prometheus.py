@@ -15,8 +15,8 @@ from typing import Any
 
 from aiohttp import web
 
-from tests.exporters import KNOWN
-from tests.promql import NotPromql, selectors
+from tests.monitoring.exporters import KNOWN
+from tests.monitoring.promql import NotPromql, selectors
 
 Curve = Callable[[float], float]  # from seconds before the end to the value
 

@@ -23,7 +23,7 @@ from bot.response.intake import Intake, Rules
 from bot.response.routing import Route, Routes
 from bot.sources.alertmanager import AlertmanagerWebhook
 from bot.sources.pagerduty import PagerDutyWebhook, signals_of
-from tests.alarms import BEGAN_AT, group_body, page_alert, page_event, raw
+from tests.alerts.bodies import BEGAN_AT, group_body, page_alert, page_event, raw
 
 NODES = tuple(Node(f"node-{number}", f"10.0.0.{number}", labels={"hostname": "shared"}) for number in (1, 2, 3))
 MINUTE = timedelta(minutes=1)

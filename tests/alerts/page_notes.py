@@ -11,8 +11,8 @@ from typing import Any
 from bot.demo.pagerduty.server import PagerDuty
 from bot.ledger import Database, Ledger, Outbox, on_threads
 from bot.surfaces.pagerduty import PARTS, PagerDutySurface
-from tests.pagerduty import Naps, client
-from tests.slack import SteppedClock
+from tests.alerts.pagerduty import Naps, client
+from tests.slack.workspace import SteppedClock
 
 
 class Log(list[tuple[str, dict[str, Any]]]):

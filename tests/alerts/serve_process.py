@@ -1,6 +1,6 @@
 """A `zombie serve` whose readings take a moment and need no node: each that ends writes a line into a shared file.
 
-Run as `python -m tests.alert_runner FOLDER`, with the environment of `serve`.
+Run as `python -m tests.alerts.serve_process FOLDER`, with the environment of `serve`.
 """
 
 from __future__ import annotations

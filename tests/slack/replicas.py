@@ -26,8 +26,8 @@ from bot.inventory import Inventory
 from bot.ledger import Database, Ledger, on_threads
 from bot.settings import Settings
 from bot.sources import settings_of
-from tests.acting import POLICY, Site, site
-from tests.slack import workspace
+from tests.nodes.acting_fleet import POLICY, Site, site
+from tests.slack.workspace import workspace
 
 ACTING = POLICY.replace("[policy]", "[policy]\nacting = true")
 
@@ -71,7 +71,7 @@ class Runner:
         return status
 
 
-class Crew:
+class Replicas:
     """The runners, and their ledger."""
 
     def __init__(self, here: Site, url: str) -> None:
@@ -138,9 +138,9 @@ async def until(question: Callable[[], Any], what: str, within: float = 30.0) ->
 
 
 @asynccontextmanager
-async def crew(
+async def replicas(
     folder: Path, url: str, nodes: Mapping[str, tuple[State, Fault | None]], policy: str = ACTING
-) -> AsyncIterator[Crew]:
+) -> AsyncIterator[Replicas]:
     """Such a crew, without anybody yet, for the length of a block."""
     async with workspace() as slack, site(folder, nodes, policy) as here:
         here.environ = {
@@ -151,7 +151,7 @@ async def crew(
             "SLACK_APP_TOKEN": slack.app_token,
             "SLACK_API_URL": slack.api_url,
         }
-        made = Crew(here, url)
+        made = Replicas(here, url)
         try:
             yield made
         finally:

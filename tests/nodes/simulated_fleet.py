@@ -15,7 +15,7 @@ from pathlib import Path
 
 from bot.demo.fleet import alike, running
 
-ROOT = Path(__file__).parents[1]
+ROOT = Path(__file__).parents[2]
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class FleetProcess:
     def __init__(self, count: int, folder: Path) -> None:
         self.inventory = folder / "inventory.toml"
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "tests.simulated_fleet", str(count), str(folder)],
+            [sys.executable, "-P", "-m", "tests.nodes.simulated_fleet", str(count), str(folder)],
             cwd=ROOT,
             env={"PYTHONPATH": str(ROOT), "PYTHONWARNINGS": "ignore"},
             stdin=subprocess.PIPE,

@@ -43,10 +43,10 @@ from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
 from bot.surfaces.slack.tokens import SlackTokens
-from tests.scheduled_parts import CountingNode, Wire
-from tests.scheduled_stage import PLAYBOOK, Stage
-from tests.slack_acting_parts import FastWorld, Gone
-from tests.slack_service import QUICK
+from tests.schedules.parts import CountingNode, Wire
+from tests.schedules.stage import PLAYBOOK, Stage
+from tests.slack.acting_parts import FastWorld, Gone
+from tests.slack.service import QUICK
 
 ALICE, BOB, GUEST = "U0ALICE001", "U0BOB00001", "U0GUEST001"
 ONCALL = "C0ONCALL01"
@@ -62,7 +62,7 @@ GROUPED = Policy(
 
 
 @dataclass
-class Theatre:
+class ActingTeam:
     """Everything that acts, in one workspace; `run_plans` carries out what is approved."""
 
     slack: SlackWorkspace
@@ -217,9 +217,9 @@ class Theatre:
 
 
 @asynccontextmanager
-async def theatre(
+async def acting_team(
     slack: SlackWorkspace, folder: Path, *, policy: Policy = GROUPED, nodes: int = 3, endings: str = "cured"
-) -> AsyncIterator[Theatre]:
+) -> AsyncIterator[ActingTeam]:
     """Put it together over a database in a folder, listening to the workspace, for the length of a block."""
     world: Any = FastWorld()
     log = io.StringIO()
@@ -236,7 +236,7 @@ async def theatre(
         book = Record(ledger)
 
         async def diagnose(node: Node, playbook: str) -> Verdict:
-            it.looks += 1
+            team.looks += 1
             return await stage.diagnose(node, playbook)
 
         responder = Responder(policy, book, ledger, reach, stage, diagnose, world.clock)
@@ -245,8 +245,8 @@ async def theatre(
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
         connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), journal.log, journal.logger("slack"))
         poster = Poster(connection.calls, outbox, QUICK, lambda: datetime.now(UTC), journal.log)
-        it = Theatre(slack, world, stage, ledger, poster, responder, remediation, log)
-        it.acting = slack_acting(
+        team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log)
+        team.acting = slack_acting(
             connection,
             poster,
             outbox,
@@ -255,21 +255,21 @@ async def theatre(
             responder,
             QUICK,
             journal.log,
-            it,  # type: ignore[arg-type]
-            it,
-            it,
+            team,  # type: ignore[arg-type]
+            team,
+            team,
             nodes=nodes,
         )
-        listen(connection.app, it, it.acting.home, it.acting.clicks)
+        listen(connection.app, team, team.acting.home, team.acting.clicks)
         assert await connection.start() == ""
         try:
-            yield it
+            yield team
         finally:
             world.looking.set()
             await connection.stop_listening()
-            for task in set(it.tasks):
+            for task in set(team.tasks):
                 task.cancel()
-            await asyncio.gather(*it.tasks, return_exceptions=True)
+            await asyncio.gather(*team.tasks, return_exceptions=True)
             await poster.drain(5)
             await connection.stop()
 

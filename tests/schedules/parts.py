@@ -20,7 +20,7 @@ from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.incident import Changes, IncidentSummary
 from bot.domain.node import Node
 from bot.ledger import Ledger
-from tests.schedules import BEGAN_AT, World
+from tests.schedules.world import BEGAN_AT, World
 
 FENCE = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S+) && exec sudo -n systemctl reboot')
 

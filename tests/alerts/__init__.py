@@ -1,0 +1,1 @@
+"""Alerts for tests: bodies as sources send them, an intake, a simulated PagerDuty."""

@@ -1,0 +1,1 @@
+"""Prometheus and what asks it, for tests of metrics, rules and dashboards."""

@@ -1,0 +1,1 @@
+"""Recorded outputs of probes, and texts that were valid once."""

@@ -1,0 +1,1 @@
+"""Incidents, databases and engines for tests of the record."""

@@ -1,0 +1,1 @@
+"""The simulated Slack workspace in tests, and the bot in it."""
