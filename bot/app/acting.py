@@ -24,16 +24,16 @@ from bot.domain.protected import is_protected
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.library import Library
-from bot.response.cluster import ClusterReach
+from bot.response.decision.recheck import Recheck
+from bot.response.decision.responder import Responder
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.diagnosis.triage import Triage
-from bot.response.glance import Glance
-from bot.response.privilege import rights_as_root
-from bot.response.reach import Reach
+from bot.response.execution.cluster import ClusterReach
+from bot.response.execution.node_access import NodeAccess
+from bot.response.execution.privilege import rights_as_root
+from bot.response.execution.remediation import Remediation
+from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import Record
-from bot.response.remediation import Remediation
-from bot.response.responder import Responder
-from bot.response.stepping import Stepping
 from bot.response.timing import SteadyClock
 from bot.settings import Settings
 
@@ -81,10 +81,10 @@ def acting(
     transport = ssh_transport(environment)
     login = acting_login(settings, environment) if policy.acting else {}
     cluster, drains = cluster_reach(settings, environment), draining(settings)
-    reach = Reach(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster, drains)
+    reach = NodeAccess(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster, drains)
     book = Record(ledger)
     playbooks, triage = Playbooks(library(settings.playbooks), settings.playbook), _triage(settings, transport)
-    glance = Glance(
+    glance = Recheck(
         reach,
         (replace(triage, sampling=SHORT_LOOK), triage),
         playbooks,
@@ -95,7 +95,7 @@ def acting(
 
     proposer = Proposer(policy, reach, ledger, known, str(login.get("user", "")))
 
-    stepping = Stepping(policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name())
+    stepping = StepExecutor(policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name())
     return Acting(
         policy,
         proposer,

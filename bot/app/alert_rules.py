@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from bot.domain.alarm import Alarm, Signal
-from bot.domain.alarm_contracts import Brakes
+from bot.domain.alarm import AlertGroup, SourceAlert
+from bot.domain.alarm_contracts import StormLimits
 from bot.domain.node import Node
 from bot.library import Library
-from bot.response.intake import Rules
-from bot.response.naming import Named, Names, Places
-from bot.response.routing import Route, Routes
+from bot.response.intake.intake import Rules
+from bot.response.intake.naming import Named, Names, Places
+from bot.response.intake.routing import Route, Routes
 from bot.settings import Settings
 from bot.settings.tables import RouteSettings
 from bot.sources import SOURCES
@@ -32,7 +32,7 @@ def rules_of(settings: Settings, playbooks: Library, sources: Iterable[Source] =
     routes = _routes(settings)
     for name in routes.playbooks():
         playbooks.get(name)
-    brakes = Brakes(settings.policy.cooldown, settings.storm.alerts, settings.storm.window)
+    brakes = StormLimits(settings.policy.cooldown, settings.storm.alerts, settings.storm.window)
     named = {source.name: source.names_in(settings.of(source.settings)) for source in sources}
     places = {name: Places.of(paths, patterns) for name, (paths, patterns) in named.items()}
     return Rules(routes, brakes, settings.policy.stale_after, places)
@@ -48,7 +48,9 @@ def _routes(settings: Settings) -> Routes:
     return Routes(routes, Route(0, {}, playbook, channel, RouteSettings().mode))
 
 
-def explained(alarm: Alarm, signals: Sequence[Signal], rules: Rules, nodes: Iterable[Node]) -> tuple[Named, Route]:
+def explained(
+    alarm: AlertGroup, signals: Sequence[SourceAlert], rules: Rules, nodes: Iterable[Node]
+) -> tuple[Named, Route]:
     """Return which nodes an alarm would be about, and which route it would take."""
     firing = [signal for signal in signals if signal.firing]
     named = Names(nodes).found(alarm, firing, rules.places.get(alarm.source, Places()))

@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from bot.app.alert_rules import channel_of, webhooks
-from bot.app.books import Books
 from bot.app.pagerduty import PagerDutyParts, asker_of
 from bot.app.parts import now
+from bot.app.stores import Stores
 from bot.domain.contracts import Log
 from bot.domain.engine_contracts import Notices
 from bot.domain.errors import InventoryError
 from bot.domain.incident import Incident
 from bot.inventory import Inventory
-from bot.response.alarm_book import AlarmBook
-from bot.response.intake import Intake, Rules
+from bot.response.intake.alert_recorder import AlertRecorder
+from bot.response.intake.intake import Intake, Rules
 from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
@@ -31,7 +31,7 @@ class Alerts:
 
     posts: list[tuple[str, Handler]]
     intake: Intake
-    book: AlarmBook
+    book: AlertRecorder
     known: Inventory
     notices: Notices
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
@@ -63,7 +63,7 @@ class Alerts:
 def alerts(
     settings: Settings,
     known: Inventory,
-    books: Books,
+    books: Stores,
     rules: Rules,
     notices: Notices,
     arrivals: asyncio.Event,
@@ -79,7 +79,7 @@ def alerts(
     Shape: `arrivals` is set when something new was kept. `pagerduty` and `people` say more of a page, where there are
     such.
     """
-    book = AlarmBook(books.ledger, books.cases)
+    book = AlertRecorder(books.ledger, books.cases)
     intake = Intake(
         books.inbox,
         books.cases,

@@ -10,12 +10,12 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.actions import ACTIONS
-from bot.app.books import books
 from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check
 from bot.app.demo_pagerduty import demo_pagerduty, environment_of
 from bot.app.journal import Journal
 from bot.app.parts import inventory, library, now, ssh_transport
 from bot.app.service import Service
+from bot.app.stores import books
 from bot.app.watching import shown_progress, terminal_width
 from bot.demo.fleet import CLUSTER_SETTINGS
 from bot.demo.session import DemoTools, run_demo

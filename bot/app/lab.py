@@ -11,7 +11,7 @@ from bot.app.acting import acting_rights
 from bot.app.parts import sudoers
 from bot.lab.lab import SETTINGS, Lab
 from bot.lab.recipe import Recipe
-from bot.response.privilege import acting_text
+from bot.response.execution.privilege import acting_text
 from bot.settings import Settings
 from bot.settings.tables import ActSettings
 

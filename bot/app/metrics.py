@@ -8,9 +8,9 @@ from typing import Protocol, TypeAlias
 
 from bot import __version__
 from bot.actions import ACTIONS
-from bot.app.books import Books
 from bot.app.journal import Journal
 from bot.app.parts import now
+from bot.app.stores import Stores
 from bot.domain.errors import LedgerError
 from bot.ledger.tallies import Tallies, Tally
 from bot.response.diagnosis.progress import Readings
@@ -97,7 +97,7 @@ class Metering:
             return None
 
 
-def metering(settings: Settings, journal: Journal, books: Books) -> Metering:
+def metering(settings: Settings, journal: Journal, books: Stores) -> Metering:
     """Return it for a bot that keeps those books."""
     tallies = Tallies(books.database)
 

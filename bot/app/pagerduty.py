@@ -10,18 +10,18 @@ from datetime import datetime, timedelta
 from typing import TypeAlias
 
 from bot.actions import ACTIONS
-from bot.app.books import Books
 from bot.app.parts import now
 from bot.app.policing import rules_of_acting
+from bot.app.stores import Stores
 from bot.domain import alarm_contracts, contracts
-from bot.domain.alarm import Raiser, Signal
+from bot.domain.alarm import Reporter, SourceAlert
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
 from bot.domain.safe_text import one_line
 from bot.ledger import Outbox, on_threads
-from bot.response.intake import PersonOf
-from bot.response.page_watch import PageWatch
-from bot.response.subscription_watch import SubscriptionWatch, Tell
+from bot.response.intake.intake import PersonOf
+from bot.response.intake.page_watch import PageWatch
+from bot.response.intake.subscription_watch import SubscriptionWatch, Tell
 from bot.settings import Settings
 from bot.sources.pagerduty import alarm_of_page, signals_of
 from bot.sources.pagerduty_client import PagerDutyClient
@@ -105,7 +105,7 @@ class PagerDutyParts:
         except PagerDutyFailed as error:
             return str(error)
 
-    async def signals(self, case: str) -> tuple[Signal, ...] | None:
+    async def signals(self, case: str) -> tuple[SourceAlert, ...] | None:
         """Return what a page is about: its alerts, and its custom fields; None where the bot raised it itself.
 
         Raises: PagerDutyUnavailable, PagerDutyRefused.
@@ -121,7 +121,7 @@ class PagerDutyParts:
             try:
                 values = {name: value for name, value in (await self.client.custom_fields(case)).items() if value}
                 if values:
-                    found = (*found, Signal("custom_fields", body={"custom_fields": values}))
+                    found = (*found, SourceAlert("custom_fields", body={"custom_fields": values}))
             except PagerDutyRefused as error:
                 self._fields_known = error.status not in (402, 403, 404)  # the account, or the token, has none
             except PagerDutyUnavailable:
@@ -152,7 +152,7 @@ def pagerduty_parts(
     tell: Tell,
     *,
     inbox: alarm_contracts.Inbox | None = None,
-    cases: alarm_contracts.Cases | None = None,
+    cases: alarm_contracts.DedupStore | None = None,
     arrivals: asyncio.Event | None = None,
     patience: Patience | None = None,
 ) -> PagerDutyParts | None:
@@ -198,7 +198,7 @@ def pagerduty_parts(
 
 def serving_pagerduty(
     settings: Settings,
-    books: Books,
+    books: Stores,
     poster: Poster,
     log: Log,
     arrivals: asyncio.Event,
@@ -229,7 +229,7 @@ def serving_pagerduty(
 def asker_of(parts: PagerDutyParts | None, people: People) -> PersonOf:
     """Return what tells who in Slack raised a page by hand: the one with the same e-mail address."""
 
-    async def person_of(raiser: Raiser) -> str:
+    async def person_of(raiser: Reporter) -> str:
         email = raiser.email or (await parts.client.email_of(raiser.id) if parts is not None else "")
         return await people.of_email(email) if email else ""
 

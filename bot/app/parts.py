@@ -104,7 +104,7 @@ def this_machine() -> Node:
 
 def sudoers(user: str, extra: Sequence[Path] = ()) -> str:
     """Return the sudoers lines that reading by every playbook needs."""
-    from bot.response.privilege import reading_lines
+    from bot.response.execution.privilege import reading_lines
 
     probes = [probe for playbook in library(extra).playbooks for probe in playbook.probes]
     return reading_lines(user, probes)

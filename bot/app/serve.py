@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from bot.app.books import Books, books
 from bot.app.journal import Journal
 from bot.app.service import Service
+from bot.app.stores import Stores, books
 from bot.inventory import Inventory
 from bot.settings import Settings
 from bot.surfaces.slack.tokens import SlackTokens
@@ -29,7 +29,7 @@ async def _run(
     settings: Settings,
     known: Inventory,
     tokens: SlackTokens,
-    kept: Books,
+    kept: Stores,
     environment: Mapping[str, str],
     journal: Journal,
 ) -> None:

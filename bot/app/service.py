@@ -11,14 +11,14 @@ from bot.actions import ACTIONS
 from bot.app.acting import acting
 from bot.app.alert_rules import channel_of, rules_of
 from bot.app.alerts import alerts
-from bot.app.books import Books
 from bot.app.journal import Journal
+from bot.app.metric_history import informed
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
 from bot.app.parts import now
-from bot.app.past import informed
 from bot.app.policing import note_policy
 from bot.app.slack_acting import slack_acting
+from bot.app.stores import Stores
 from bot.domain.engine_contracts import Surface
 from bot.domain.errors import LedgerError
 from bot.engine import Engine, NoticeBoard
@@ -27,7 +27,7 @@ from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.diagnosis.scheduler import CheckScheduler, Diagnose
-from bot.response.intake import stormy
+from bot.response.intake.intake import stormy
 from bot.response.lifecycle import Lifecycle
 from bot.response.record import Record
 from bot.settings import Settings
@@ -38,8 +38,8 @@ from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.check_cards import CheckCards
+from bot.surfaces.slack.command_handler import CommandHandler
 from bot.surfaces.slack.connection import SlackConnection
-from bot.surfaces.slack.desk import CommandHandler
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.poster import Poster
@@ -63,7 +63,7 @@ class Service:
         settings: Settings,
         known: Inventory,
         tokens: SlackTokens,
-        books: Books,
+        books: Stores,
         environment: Mapping[str, str],
         journal: Journal,
         *,

@@ -9,8 +9,8 @@ from bot.app.pagerduty import PagerDutyParts
 from bot.domain.contracts import ActingLedger, Log, Outbox
 from bot.domain.engine_contracts import Notices
 from bot.domain.policy import Policy
+from bot.response.decision.responder import Responder
 from bot.response.diagnosis.progress import Readings
-from bot.response.responder import Responder
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.command_replies import CommandReplies

@@ -12,9 +12,9 @@ from bot.commands import options
 from bot.domain.errors import MalformedDelivery, UsageError
 
 if TYPE_CHECKING:
-    from bot.domain.alarm import Alarm
-    from bot.response.naming import Named
-    from bot.response.routing import Route
+    from bot.domain.alarm import AlertGroup
+    from bot.response.intake.naming import Named
+    from bot.response.intake.routing import Route
 
 _LIMIT_BYTES = 8 * 1024 * 1024
 _ABOUT = """FILE is what a source sends: a PagerDuty event, {"event": …}, or the body of Alertmanager's or Grafana's
@@ -79,7 +79,7 @@ def _raw(file: str) -> bytes:
     return raw
 
 
-def _document(alarm: Alarm, named: Named, route: Route) -> dict[str, Any]:
+def _document(alarm: AlertGroup, named: Named, route: Route) -> dict[str, Any]:
     return {
         "alert": {
             "source": alarm.source,
@@ -102,7 +102,7 @@ def _document(alarm: Alarm, named: Named, route: Route) -> dict[str, Any]:
     }
 
 
-def _text(alarm: Alarm, named: Named, route: Route) -> str:
+def _text(alarm: AlertGroup, named: Named, route: Route) -> str:
     lines = [f"alert   {alarm.source} {alarm.case}, {alarm.happening.value}: {alarm.title or 'without a title'}"]
     lines.append(f"nodes   {', '.join(named.nodes) or 'none: the card would ask which is meant'}")
     lines += [

@@ -30,7 +30,7 @@ def run(arguments: argparse.Namespace) -> int:
     settings = options.settings(arguments)
     print(app.sudoers(arguments.user, settings.playbooks), end="")
     from bot.app.acting import acting_rights
-    from bot.response.privilege import acting_text
+    from bot.response.execution.privilege import acting_text
 
     acts_as = settings.acting_login.user or arguments.user
     if lines := acting_text(acts_as, acting_rights(settings)):

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import asyncssh
 
-from bot.demo import fleet_founding, fleet_others
+from bot.demo import fleet_leaks, fleet_other_faults
 from bot.demo.cluster.cluster import Cluster, DemoNode
 from bot.demo.cluster.pod import Budget, DemoPod
 from bot.demo.cluster.server import ClusterServer
@@ -56,51 +56,51 @@ class Member:
 
 FLEET: tuple[Member, ...] = (
     Member(
-        fleet_founding.AUTO_RESTART,
+        fleet_leaks.AUTO_RESTART,
         "an unused agent that systemd keeps restarting; its dying cgroups hold a core",
         "gpu",
     ),
-    Member(fleet_founding.HIDDEN, "the same leak inside a unit that runs: only the containers show it", "gpu"),
-    Member(fleet_founding.STOPPED, "the same leak, stopped days ago; its dying cgroups are still there", "batch"),
-    Member(fleet_others.QUIET_ZOMBIES, "70,000 dying cgroups that do no harm: present, not proven", "web"),
-    Member(fleet_others.FAST_LEAK, "a leak that grows while you watch, on cgroup v2", "ci"),
-    Member(fleet_others.BUSY, "96 cores at 95 %, little memory left, and healthy", "gpu"),
-    Member(fleet_others.ALLOWANCE, "more traffic than the instance is allowed", "ingest"),
-    Member(fleet_others.IRQ_AFFINITY, "every network queue on core 0", "edge"),
-    Member(fleet_others.THROTTLED, "idle cores, and a pod that may not use them", "api"),
-    Member(fleet_others.CONNTRACK_FULL, "the connection tracking table is full", "nat"),
-    Member(fleet_others.IO_STALL, "everything waits for one disk", "kafka"),
-    Member(fleet_others.STEAL, "CPU time stolen by other guests; read without mpstat", "bastion"),
-    Member(fleet_others.BACKUP_FAILED, "a failed backup, which a reboot would not fix", "database"),
+    Member(fleet_leaks.HIDDEN, "the same leak inside a unit that runs: only the containers show it", "gpu"),
+    Member(fleet_leaks.STOPPED, "the same leak, stopped days ago; its dying cgroups are still there", "batch"),
+    Member(fleet_other_faults.QUIET_ZOMBIES, "70,000 dying cgroups that do no harm: present, not proven", "web"),
+    Member(fleet_other_faults.FAST_LEAK, "a leak that grows while you watch, on cgroup v2", "ci"),
+    Member(fleet_other_faults.BUSY, "96 cores at 95 %, little memory left, and healthy", "gpu"),
+    Member(fleet_other_faults.ALLOWANCE, "more traffic than the instance is allowed", "ingest"),
+    Member(fleet_other_faults.IRQ_AFFINITY, "every network queue on core 0", "edge"),
+    Member(fleet_other_faults.THROTTLED, "idle cores, and a pod that may not use them", "api"),
+    Member(fleet_other_faults.CONNTRACK_FULL, "the connection tracking table is full", "nat"),
+    Member(fleet_other_faults.IO_STALL, "everything waits for one disk", "kafka"),
+    Member(fleet_other_faults.STEAL, "CPU time stolen by other guests; read without mpstat", "bastion"),
+    Member(fleet_other_faults.BACKUP_FAILED, "a failed backup, which a reboot would not fix", "database"),
     Member(
-        fleet_founding.SWALLOWS_REBOOT,
+        fleet_leaks.SWALLOWS_REBOOT,
         "the same leak; the reboot is accepted and never happens",
         "gpu",
         Fault.SWALLOWS_REBOOT,
     ),
     Member(
-        fleet_founding.ENABLED_AT_BOOT,
+        fleet_leaks.ENABLED_AT_BOOT,
         "the same leak; the disabled unit is enabled again at boot",
         "gpu",
         Fault.ENABLED_AT_BOOT,
     ),
     Member(
-        fleet_founding.STAYS_DOWN, "the same leak; the node does not come back from its reboot", "gpu", Fault.STAYS_DOWN
+        fleet_leaks.STAYS_DOWN, "the same leak; the node does not come back from its reboot", "gpu", Fault.STAYS_DOWN
     ),
     Member(
-        fleet_founding.BOOTED_BY_SOMEBODY,
+        fleet_leaks.BOOTED_BY_SOMEBODY,
         "the same leak; a colleague reboots it before you can approve",
         "gpu",
         Fault.BOOTED_BY_SOMEBODY,
     ),
     Member(
-        fleet_founding.IN_CLUSTER,
+        fleet_leaks.IN_CLUSTER,
         "the same leak on a Kubernetes node: drained before its reboot, if the extra k8s is installed",
         "gpu",
         in_cluster=True,
     ),
-    Member(fleet_others.SILENT, "accepts the connection and then says nothing", "gpu", Fault.SILENT),
-    Member(fleet_others.REBUILT, "shows another host key than the known one", "web", Fault.OTHER_HOST_KEY),
+    Member(fleet_other_faults.SILENT, "accepts the connection and then says nothing", "gpu", Fault.SILENT),
+    Member(fleet_other_faults.REBUILT, "shows another host key than the known one", "web", Fault.OTHER_HOST_KEY),
 )
 
 

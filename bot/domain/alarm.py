@@ -20,7 +20,7 @@ class Happening(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Signal:
+class SourceAlert:
     """One of the things that a case is about: PagerDuty and Alertmanager call it an alert.
 
     Shape: `key` is the source's own name of it. `body` is JSON with its secrets taken out: node names may stand in any
@@ -35,7 +35,7 @@ class Signal:
 
 
 @dataclass(frozen=True, slots=True)
-class Raiser:
+class Reporter:
     """The person who raised a case by hand, as its source names them; `email` is empty where it does not say."""
 
     id: str
@@ -44,7 +44,7 @@ class Raiser:
 
 
 @dataclass(frozen=True, slots=True)
-class Alarm:
+class AlertGroup:
     """What one delivery tells of one case.
 
     Shape: `case` is the source's own name of the case, the same for whatever is told of it later. `labels` are what
@@ -58,27 +58,27 @@ class Alarm:
     happening: Happening
     title: str = ""
     occurred_at: datetime | None = None
-    signals: tuple[Signal, ...] = ()
+    signals: tuple[SourceAlert, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)
     body: Mapping[str, Any] = field(default_factory=dict)
     url: str = ""
     unseen: int = 0
     whole: bool = True
-    raised_by: Raiser | None = None
+    raised_by: Reporter | None = None
 
     @property
-    def firing(self) -> tuple[Signal, ...]:
+    def firing(self) -> tuple[SourceAlert, ...]:
         """The signals that are not over."""
         return tuple(one for one in self.signals if one.firing)
 
     @property
-    def over(self) -> tuple[Signal, ...]:
+    def over(self) -> tuple[SourceAlert, ...]:
         """The signals that are."""
         return tuple(one for one in self.signals if not one.firing)
 
     def label_sets(self) -> Iterator[Mapping[str, str]]:
         """Yield every set of labels that a route may match: each signal's with the case's, or the case's alone."""
-        yield from ({**one.labels, **self.labels} for one in self.firing or self.signals or (Signal(""),))
+        yield from ({**one.labels, **self.labels} for one in self.firing or self.signals or (SourceAlert(""),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ class Delivery:
 
     source: SourceKind
     id: str
-    alarm: Alarm | None
+    alarm: AlertGroup | None
     what: str = ""
 
     @property

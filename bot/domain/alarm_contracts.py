@@ -54,7 +54,7 @@ class Inbox(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Brakes:
+class StormLimits:
     """How alarms are kept from becoming a flood.
 
     Shape: within `cooldown` another case of the same nodes and signature joins the first one's card. More than
@@ -68,7 +68,7 @@ class Brakes:
     reopens_within: timedelta = timedelta(hours=24)
 
 
-class Turn(enum.StrEnum):
+class Recurrence(enum.StrEnum):
     """How a case that is told of stands to what was told before."""
 
     NEW = "new"
@@ -78,11 +78,11 @@ class Turn(enum.StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Course:
+class Correlation:
     """Where a case goes: its `group` of incidents, and the `storm` in which it came, if it came in one."""
 
     group: str
-    turn: Turn
+    turn: Recurrence
     storm: str = ""
 
 
@@ -106,13 +106,13 @@ class Storm:
     incidents: tuple[IncidentSummary, ...]
 
 
-class Cases(Protocol):
+class DedupStore(Protocol):
     """Which group of incidents each case of a source has; every verb is one transaction, so that two replicas agree.
 
     Raises: every verb raises LedgerUnavailable when the database cannot be asked.
     """
 
-    async def told(self, delivery: Delivery, key: str, group: str, brakes: Brakes) -> Course:
+    async def told(self, delivery: Delivery, key: str, group: str, brakes: StormLimits) -> Correlation:
         """Say that a case fires, and return where it goes; the same delivery again is told the same.
 
         Shape: `key` stands for its nodes and signature, empty where it may join no other; `group` is the one it has if
@@ -132,6 +132,6 @@ class Cases(Protocol):
         """Return the ids of a group's incidents, the oldest first."""
         ...
 
-    async def storm(self, name: str, brakes: Brakes) -> Storm:
+    async def storm(self, name: str, brakes: StormLimits) -> Storm:
         """Return what a storm has come to."""
         ...

@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # words of the record, which a check that keeps none need not
     from bot.domain.event_form import Event
     from bot.domain.events import IncidentEvent, StepStarted
     from bot.domain.incident import Changes, IncidentSummary
-    from bot.domain.post import DuePost, Place, Post
+    from bot.domain.post import DuePost, MessageRef, Post
 
 
 class Transport(Protocol):
@@ -270,7 +270,7 @@ class Outbox(Protocol):
         """Take the channel's next turn, `apart` from every other program's; return how long it is until then."""
         ...
 
-    async def place(self, incident: str, part: str) -> Place | None:
+    async def place(self, incident: str, part: str) -> MessageRef | None:
         """Return where a part stands, once any version of it was taken."""
         ...
 

@@ -31,7 +31,7 @@ from bot.domain.events import (
     ValidationStarted,
 )
 from bot.domain.incident import Decision, Incident, StepRecord
-from bot.domain.objections import objection
+from bot.domain.invariants import objection
 from bot.domain.transitions import AFTER_THE_END, BACK, TRANSITIONS, State, ends
 
 

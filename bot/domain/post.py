@@ -9,7 +9,7 @@ from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class MessageRef:
     """Where a post stands once it was taken: a channel and the time stamp by which the chat knows it."""
 
     channel: str
@@ -42,7 +42,7 @@ class DuePost:
     id: str
     post: Post
     kept_at: datetime
-    place: Place | None = None
-    thread: Place | None = None
+    place: MessageRef | None = None
+    thread: MessageRef | None = None
     attempts: int = 0
     error: str = ""

@@ -13,7 +13,7 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, exists, func, insert, select, update
 
 from bot.domain.entry import instant_of, instant_text, is_stream
-from bot.domain.post import DuePost, Place, Post
+from bot.domain.post import DuePost, MessageRef, Post
 from bot.domain.safe_text import one_line
 from bot.ledger.database import Database
 from bot.ledger.leases import Leases
@@ -127,7 +127,7 @@ class Outbox:
                 connection.execute(update(TURNS).where(TURNS.c.channel == channel).values(values))
         return at - now
 
-    def place(self, incident: str, part: str) -> Place | None:
+    def place(self, incident: str, part: str) -> MessageRef | None:
         """Return where a part was posted, None before its first delivery."""
         with self._database.reading() as connection:
             row = _row(connection, incident, part)
@@ -174,8 +174,8 @@ def _post(row: Row[Any]) -> DuePost:
     )
 
 
-def _place(channel: str | None, ts: str | None) -> Place | None:
-    return None if channel is None or ts is None else Place(channel, ts)
+def _place(channel: str | None, ts: str | None) -> MessageRef | None:
+    return None if channel is None or ts is None else MessageRef(channel, ts)
 
 
 def _id(incident: str, part: str, version: int) -> str:

@@ -11,8 +11,8 @@ from bot.domain.events import PlanWithheld
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.response.diagnosis.diagnosis import LOOK_AGAIN, Diagnosis, is_to_be_read
+from bot.response.execution.remediation import Remediation
 from bot.response.record import Record
-from bot.response.remediation import Remediation
 
 INTERRUPTED = "The bot was stopped before the plan was offered. Check the node again: /zombie check."
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bot.domain.alarm import Alarm, Delivery, Happening, Signal
+from bot.domain.alarm import AlertGroup, Delivery, Happening, SourceAlert
 from bot.domain.errors import MalformedDelivery
 from bot.domain.setting import secret
 from bot.sources.body import MOST_SIGNALS, TITLE, harmless, inner, instant, labels, read_body, table, text
@@ -73,7 +73,7 @@ def group_of(kind: str, told: Mapping[str, Any]) -> Delivery:
     told_by = "startsAt" if firing else "endsAt"
     instants = [at for row, _ in firing or pairs if (at := instant(row, told_by)) is not None]
     shared = labels(told, "commonLabels") | labels(told, "groupLabels")
-    alarm = Alarm(
+    alarm = AlertGroup(
         kind,
         case,
         Happening.FIRED if firing else Happening.RESOLVED,
@@ -99,11 +99,11 @@ def told_of_group(kind: str, body: Body) -> Told:
     return Told(delivery, delivery.alarm.signals if delivery.alarm is not None else ())
 
 
-def _signal(row: Mapping[str, Any]) -> Signal:
+def _signal(row: Mapping[str, Any]) -> SourceAlert:
     told = labels(row, "labels")
     notes = inner(row, "annotations")
     key = text(row, "fingerprint", 100) or _digest(*(f"{label}={value}" for label, value in sorted(told.items())))
-    return Signal(
+    return SourceAlert(
         key=key,
         firing=row.get("status") != "resolved",
         title=text(notes, "summary") or text(notes, "description") or told.get("alertname", ""),
@@ -112,7 +112,7 @@ def _signal(row: Mapping[str, Any]) -> Signal:
     )
 
 
-def _case(told: Mapping[str, Any], signals: tuple[Signal, ...]) -> str:
+def _case(told: Mapping[str, Any], signals: tuple[SourceAlert, ...]) -> str:
     """The group's own name, as far as it can be kept; the rest of a long one as its digest."""
     key = text(told, "groupKey", 100_000)
     if not key:
@@ -121,7 +121,7 @@ def _case(told: Mapping[str, Any], signals: tuple[Signal, ...]) -> str:
     return key if len(key) <= _LONGEST_CASE else f"{key[: _LONGEST_CASE - 20]}…{_digest(key)[:16]}"
 
 
-def _title(told: Mapping[str, Any], shared: Mapping[str, str], signals: tuple[Signal, ...]) -> str:
+def _title(told: Mapping[str, Any], shared: Mapping[str, str], signals: tuple[SourceAlert, ...]) -> str:
     notes = inner(told, "commonAnnotations")
     said = (text(told, "title"), text(notes, "summary"), text(notes, "description"), shared.get("alertname", ""))
     return next((one[:TITLE] for one in (*said, signals[0].title) if one), "")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bot.domain.alarm import Alarm, Delivery, Happening, Raiser, Signal
+from bot.domain.alarm import AlertGroup, Delivery, Happening, Reporter, SourceAlert
 from bot.domain.examined import Examined
 from bot.domain.pagerduty import OURS, PAGERDUTY
 from bot.sources.body import TITLE, harmless, inner, instant, labels, name, read_body, table, text
@@ -68,8 +68,8 @@ def is_ours(incident: Mapping[str, Any]) -> bool:
 
 
 def alarm_of(
-    incident: Mapping[str, Any], happening: Happening, occurred_at: datetime | None, raised_by: Raiser | None = None
-) -> Alarm:
+    incident: Mapping[str, Any], happening: Happening, occurred_at: datetime | None, raised_by: Reporter | None = None
+) -> AlertGroup:
     """Return the alarm that an incident of PagerDuty is, from a webhook or from its REST API alike.
 
     Raises: MalformedDelivery when it has no id.
@@ -82,7 +82,7 @@ def alarm_of(
         "priority": text(inner(incident, "priority"), "summary"),
         "team": ", ".join(text(one, "summary") for one in _tables(incident.get("teams"))),
     }
-    return Alarm(
+    return AlertGroup(
         PAGERDUTY,
         case=name(incident, "id", "event.data"),
         happening=happening,
@@ -96,7 +96,7 @@ def alarm_of(
     )
 
 
-def alarm_of_page(incident: Mapping[str, Any], happening: Happening, occurred_at: datetime | None) -> Alarm | None:
+def alarm_of_page(incident: Mapping[str, Any], happening: Happening, occurred_at: datetime | None) -> AlertGroup | None:
     """Return the alarm that an incident is as the REST API has it; None for one that the bot raised itself.
 
     Raises: MalformedDelivery when it has no id.
@@ -104,7 +104,7 @@ def alarm_of_page(incident: Mapping[str, Any], happening: Happening, occurred_at
     return None if is_ours(incident) else alarm_of(incident, happening, occurred_at)
 
 
-def signals_of(alerts: Iterable[Mapping[str, Any]]) -> tuple[Signal, ...]:
+def signals_of(alerts: Iterable[Mapping[str, Any]]) -> tuple[SourceAlert, ...]:
     """Return the alerts of an incident, as GET /incidents/{id}/alerts has them; the bot's own are left out.
 
     Shape: https://developer.pagerduty.com/api-reference (Alert): `body.details`, `body.cef_details`, `body.contexts`.
@@ -112,10 +112,10 @@ def signals_of(alerts: Iterable[Mapping[str, Any]]) -> tuple[Signal, ...]:
     return tuple(_signal(one) for one in alerts if not str(one.get("alert_key", "")).startswith(OURS))
 
 
-def _signal(alert: Mapping[str, Any]) -> Signal:
+def _signal(alert: Mapping[str, Any]) -> SourceAlert:
     body = inner(alert, "body")
     told = {"severity": text(alert, "severity"), "service": text(inner(alert, "service"), "summary")}
-    return Signal(
+    return SourceAlert(
         key=text(alert, "id"),
         firing=alert.get("status") != "resolved",
         title=text(alert, "summary", TITLE),
@@ -124,11 +124,11 @@ def _signal(alert: Mapping[str, Any]) -> Signal:
     )
 
 
-def _raiser(agent: Mapping[str, Any]) -> Raiser | None:
+def _raiser(agent: Mapping[str, Any]) -> Reporter | None:
     """A person, where one raised it; a service or an integration is none."""
     if text(agent, "type") not in ("user_reference", "user"):
         return None
-    return Raiser(text(agent, "id"), text(agent, "summary"), text(agent, "email"))
+    return Reporter(text(agent, "id"), text(agent, "summary"), text(agent, "email"))
 
 
 def _url(incident: Mapping[str, Any]) -> str:

@@ -20,8 +20,8 @@ import httpx
 from tenacity import AsyncRetrying, RetryError, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from bot.domain.errors import CannotRead
+from bot.domain.metric_history import PAST
 from bot.domain.node import Node
-from bot.domain.past import PAST
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
 from bot.sources.addresses import is_loopback

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
-from bot.domain.alarm import Delivery, Signal
+from bot.domain.alarm import Delivery, SourceAlert
 from bot.domain.examined import Examined
 
 Body: TypeAlias = Mapping[str, Any]  # a request's body, as `read_body` returns it
@@ -43,7 +43,7 @@ class Told:
     """What a file with a body tells: the delivery that it would be, and the signals that are in it."""
 
     delivery: Delivery
-    signals: tuple[Signal, ...] = ()
+    signals: tuple[SourceAlert, ...] = ()
 
 
 class ServingBot(Protocol):

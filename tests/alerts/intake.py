@@ -8,19 +8,19 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.domain.alarm import Raiser, Signal
-from bot.domain.alarm_contracts import Brakes
+from bot.domain.alarm import Reporter, SourceAlert
+from bot.domain.alarm_contracts import StormLimits
 from bot.domain.events import Triaged
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.transitions import State
 from bot.domain.verdict import Status, Verdict
 from bot.ledger import Database, Leases, Ledger, on_threads
-from bot.ledger.cases import Cases
+from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
-from bot.response.alarm_book import AlarmBook
-from bot.response.intake import Intake, Rules
-from bot.response.routing import Route, Routes
+from bot.response.intake.alert_recorder import AlertRecorder
+from bot.response.intake.intake import Intake, Rules
+from bot.response.intake.routing import Route, Routes
 from bot.sources.alertmanager import AlertmanagerWebhook
 from bot.sources.pagerduty import PagerDutyWebhook, signals_of
 from tests.alerts.bodies import BEGAN_AT, group_body, page_alert, page_event, raw
@@ -51,9 +51,9 @@ class Stage:
         self.leases = Leases(database, "one", time=self.clock)
         self.ledger = on_threads(Ledger(database, self.clock), threads)
         self.inbox = on_threads(Inbox(database, "one", time=self.clock), threads)
-        self.cases = on_threads(Cases(database, self.clock), threads)
-        self.book = AlarmBook(self.ledger, self.cases)
-        self.brakes = Brakes(storm_alerts=3)
+        self.cases = on_threads(DedupStore(database, self.clock), threads)
+        self.book = AlertRecorder(self.ledger, self.cases)
+        self.brakes = StormLimits(storm_alerts=3)
         self.intake = self.build()
 
     def build(self) -> Intake:
@@ -76,12 +76,12 @@ class Stage:
     def waits_for(self, incident_id: str, /) -> str:
         return ""
 
-    async def signals(self, case: str) -> tuple[Signal, ...] | None:
+    async def signals(self, case: str) -> tuple[SourceAlert, ...] | None:
         if self.refuses:
             raise self.refuses.pop(0)
         return signals_of(self.alerts.get(case, ALERTS))
 
-    async def person(self, raiser: Raiser) -> str:
+    async def person(self, raiser: Reporter) -> str:
         return self.people.get(raiser.id, "")
 
     async def page(self, event: str, page: str = "Q1", **more: Any) -> None:

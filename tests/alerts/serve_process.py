@@ -11,9 +11,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from bot.app.books import books
 from bot.app.journal import Journal
 from bot.app.service import Service
+from bot.app.stores import books
 from bot.domain.contracts import Concluded, Listener, ReadingStarted
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook

@@ -6,9 +6,9 @@ import sys
 from dataclasses import replace
 from pathlib import Path
 
-from bot.app.books import books
 from bot.app.journal import Journal
 from bot.app.service import Service
+from bot.app.stores import books
 from bot.domain.verdict import Verdict
 from bot.inventory import Inventory
 from bot.settings import Settings

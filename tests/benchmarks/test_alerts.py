@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.fleet_founding import AUTO_RESTART
+from bot.demo.fleet_leaks import AUTO_RESTART
 from tests.alerts.pagerduty import account
 from tests.e2e.test_pagerduty_story import LONG, SECRET, SETTINGS, SOON, World
 from tests.nodes.acting_fleet import site
@@ -24,7 +24,7 @@ async def world(folder: Path, nodes: int) -> AsyncIterator[World]:
     """A serving bot over so many sick nodes behind SSH."""
     fleet = {f"node-{number}": (AUTO_RESTART, None) for number in range(1, nodes + 1)}
     settings = SETTINGS.replace("samples = 1", "samples = 5")
-    async with workspace() as slack, account(persistence=SOON) as pagerduty, site(folder, fleet, settings) as here:
+    async with workspace() as slack, account(retry_policy=SOON) as pagerduty, site(folder, fleet, settings) as here:
         pagerduty.deliver_to("http://127.0.0.1:9/", SECRET)
         one = World(here, slack, pagerduty)
         try:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.fleet_founding import HIDDEN
+from bot.demo.fleet_leaks import HIDDEN
 from bot.domain.events import AlertReceived, PlanProposed, Triaged
 from bot.domain.plan import Plan
 from bot.ledger import Database, Ledger

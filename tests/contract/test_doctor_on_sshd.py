@@ -9,7 +9,7 @@ from bot.app.parts import nonce
 from bot.domain.examined import Examined, Mark
 from bot.domain.node import Node
 from bot.probes import PROBES
-from bot.response.privilege import acting_lines, reading_lines
+from bot.response.execution.privilege import acting_lines, reading_lines
 from bot.transport.ssh import SshTransport
 from bot.transport.ssh_options import Keyring
 from tests.nodes.sshd import IS_ROOT, Sshd

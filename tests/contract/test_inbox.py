@@ -8,15 +8,15 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.domain.alarm import Alarm, Delivery, Happening, Raiser, Signal
-from bot.domain.alarm_contracts import Brakes, Course, Turn
+from bot.domain.alarm import AlertGroup, Delivery, Happening, Reporter, SourceAlert
+from bot.domain.alarm_contracts import Correlation, Recurrence, StormLimits
 from bot.ledger import Database, Leases
-from bot.ledger.cases import Cases
+from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import KNOWN_FOR, Inbox
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
-BRAKES = Brakes(cooldown=30 * MINUTE, storm_alerts=3, storm_window=5 * MINUTE)
+BRAKES = StormLimits(cooldown=30 * MINUTE, storm_alerts=3, storm_window=5 * MINUTE)
 
 
 class Clock:
@@ -28,11 +28,11 @@ class Clock:
 
 
 def delivery(number: int, case: str = "", happening: Happening = Happening.FIRED, at: datetime = BEGAN_AT) -> Delivery:
-    signal = Signal(
+    signal = SourceAlert(
         "A1", labels={"severity": "critical"}, body={"details": {"host": "node-1\ud800\x00", "deep": [1, None]}}
     )
     # As PagerDuty: what its webhook says is not the whole of it.
-    alarm = Alarm(
+    alarm = AlertGroup(
         "pagerduty",
         case or f"Q{number}",
         happening,
@@ -40,7 +40,7 @@ def delivery(number: int, case: str = "", happening: Happening = Happening.FIRED
         at,
         (signal,),
         whole=False,
-        raised_by=Raiser("PX", "Ann"),
+        raised_by=Reporter("PX", "Ann"),
     )
     return Delivery("pagerduty", f"E{number}", alarm, "incident.triggered")
 
@@ -123,47 +123,53 @@ def test_ids_are_forgotten_after_some_days(database: Database, clock: Clock) -> 
 
 
 def test_same_nodes_and_signature_join_within_the_cooldown(database: Database, clock: Clock) -> None:
-    cases, calm = Cases(database, clock), replace(BRAKES, storm_alerts=20)
-    assert cases.told(delivery(1), "k", "g1", calm) == Course("g1", Turn.NEW)
-    assert cases.told(delivery(1), "k", "g1", calm) == Course("g1", Turn.NEW), "asked again after a crash"
+    cases, calm = DedupStore(database, clock), replace(BRAKES, storm_alerts=20)
+    assert cases.told(delivery(1), "k", "g1", calm) == Correlation("g1", Recurrence.NEW)
+    assert cases.told(delivery(1), "k", "g1", calm) == Correlation("g1", Recurrence.NEW), "asked again after a crash"
     clock.now += 29 * MINUTE
-    assert cases.told(delivery(2), "k", "g2", calm) == Course("g1", Turn.JOINS)
-    assert cases.told(delivery(3), "other", "g3", calm) == Course("g3", Turn.NEW)
+    assert cases.told(delivery(2), "k", "g2", calm) == Correlation("g1", Recurrence.JOINS)
+    assert cases.told(delivery(3), "other", "g3", calm) == Correlation("g3", Recurrence.NEW)
     clock.now += 2 * MINUTE
-    assert cases.told(delivery(4), "k", "g4", calm) == Course("g4", Turn.NEW), "joining must not lengthen it"
-    assert cases.told(delivery(5), "", "g5", calm) == Course("g5", Turn.NEW), "without a key it joins nothing"
+    assert cases.told(delivery(4), "k", "g4", calm) == Correlation("g4", Recurrence.NEW), "joining must not lengthen it"
+    assert cases.told(delivery(5), "", "g5", calm) == Correlation("g5", Recurrence.NEW), (
+        "without a key it joins nothing"
+    )
 
 
 def test_case_that_comes_back_keeps_its_group(database: Database, clock: Clock) -> None:
-    cases = Cases(database, clock)
+    cases = DedupStore(database, clock)
     cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
     clock.now += 2 * MINUTE
     assert cases.over(delivery(2, "Q", Happening.RESOLVED, clock.now)) == "g1"
     clock.now += timedelta(hours=2)
-    assert cases.told(delivery(3, "Q", Happening.REOPENED, clock.now), "k", "g2", BRAKES) == Course("g1", Turn.AGAIN)
+    assert cases.told(delivery(3, "Q", Happening.REOPENED, clock.now), "k", "g2", BRAKES) == Correlation(
+        "g1", Recurrence.AGAIN
+    )
     cases.over(delivery(4, "Q", Happening.RESOLVED, clock.now))
     clock.now += timedelta(days=2)
-    assert cases.told(delivery(5, "Q", at=clock.now), "k", "g5", BRAKES) == Course("g5", Turn.NEW)
+    assert cases.told(delivery(5, "Q", at=clock.now), "k", "g5", BRAKES) == Correlation("g5", Recurrence.NEW)
 
 
 def test_end_that_was_told_first_stands(database: Database, clock: Clock) -> None:
-    cases = Cases(database, clock)
+    cases = DedupStore(database, clock)
     assert cases.over(delivery(2, "Q", Happening.RESOLVED, BEGAN_AT + MINUTE)) == ""
-    assert cases.told(delivery(1, "Q"), "k", "g1", BRAKES).turn is Turn.OVER
-    assert cases.told(delivery(3, "Q", at=BEGAN_AT + 2 * MINUTE), "k", "g1", BRAKES) == Course("g1", Turn.NEW)
+    assert cases.told(delivery(1, "Q"), "k", "g1", BRAKES).turn is Recurrence.OVER
+    assert cases.told(delivery(3, "Q", at=BEGAN_AT + 2 * MINUTE), "k", "g1", BRAKES) == Correlation(
+        "g1", Recurrence.NEW
+    )
 
 
 def test_group_that_is_brought_whole_is_never_taken_for_late(database: Database, clock: Clock) -> None:
-    cases = Cases(database, clock)
+    cases = DedupStore(database, clock)
     end, late = delivery(2, "Q", Happening.RESOLVED, BEGAN_AT + MINUTE), delivery(1, "Q")
     assert late.alarm is not None
     cases.over(end)
     whole = replace(late, alarm=replace(late.alarm, whole=True))
-    assert cases.told(whole, "k", "g1", BRAKES) == Course("g1", Turn.NEW)
+    assert cases.told(whole, "k", "g1", BRAKES) == Correlation("g1", Recurrence.NEW)
 
 
 def test_more_cases_than_usual_are_a_storm(database: Database, clock: Clock) -> None:
-    cases = Cases(database, clock)
+    cases = DedupStore(database, clock)
     told = [cases.told(delivery(number), f"k{number}", f"g{number}", BRAKES) for number in range(5)]
     assert [course.storm for course in told] == ["", "", "", "storm-20261121-093000", "storm-20261121-093000"]
     storm = cases.storm("storm-20261121-093000", BRAKES)
@@ -174,7 +180,7 @@ def test_more_cases_than_usual_are_a_storm(database: Database, clock: Clock) -> 
 
 
 def test_open_cases_are_those_that_are_not_over(database: Database, clock: Clock) -> None:
-    cases = Cases(database, clock)
+    cases = DedupStore(database, clock)
     cases.told(delivery(1, "Q"), "k", "g1", BRAKES)
     cases.told(delivery(2, "R"), "l", "g2", BRAKES)
     cases.over(delivery(3, "R", Happening.RESOLVED))
@@ -184,4 +190,4 @@ def test_open_cases_are_those_that_are_not_over(database: Database, clock: Clock
 
 def test_delivery_without_a_case_is_no_case(database: Database, clock: Clock) -> None:
     with pytest.raises(ValueError, match="no case"):
-        Cases(database, clock).over(replace(delivery(1), alarm=None))
+        DedupStore(database, clock).over(replace(delivery(1), alarm=None))

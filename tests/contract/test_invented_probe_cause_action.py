@@ -30,10 +30,10 @@ from bot.inventory.inventory_file import InventoryFile
 from bot.inventory.kind import InventoryKind, Known
 from bot.library import Library
 from bot.probes import PROBES
+from bot.response.decision.explaining import Explaining
+from bot.response.diagnosis.draining import Draining
 from bot.response.diagnosis.triage import Triage
-from bot.response.draining import Draining
-from bot.response.explaining import Explaining
-from bot.response.privilege import acting_text, reading_lines, rights_as_root
+from bot.response.execution.privilege import acting_text, reading_lines, rights_as_root
 from bot.surfaces.document import SCHEMA_FILE, document
 from bot.surfaces.text import verdict_text
 

@@ -14,7 +14,7 @@ import pytest
 from bot.app.alert_rules import explained, rules_of
 from bot.app.doctor import Doctor
 from bot.app.parts import library
-from bot.domain.alarm import Alarm, Delivery, Happening, Signal
+from bot.domain.alarm import AlertGroup, Delivery, Happening, SourceAlert
 from bot.domain.alert import Alert
 from bot.domain.approval import Approval
 from bot.domain.errors import NotAnApprover, SettingsError
@@ -24,7 +24,7 @@ from bot.domain.policy import Policy
 from bot.domain.setting import option, secret
 from bot.domain.toml_table import TomlTable
 from bot.inventory import Inventory
-from bot.response import guards
+from bot.response.decision import guards
 from bot.settings import Settings, all_rows
 from bot.sources import SOURCES, settings_of, told_by
 from bot.sources.body import read_body
@@ -72,8 +72,8 @@ class SirenWebhook:
 
 
 def wailing(body: Body, room: str = "gpu") -> Told:
-    signal = Signal("s1", title=f"the siren wails at {body['node']}")
-    alarm = Alarm("siren", "S1", Happening.FIRED, signal.title, signals=(signal,), labels={"room": room})
+    signal = SourceAlert("s1", title=f"the siren wails at {body['node']}")
+    alarm = AlertGroup("siren", "S1", Happening.FIRED, signal.title, signals=(signal,), labels={"room": room})
     return Told(Delivery("siren", "D1", alarm), (signal,))
 
 

@@ -9,7 +9,7 @@ from itertools import pairwise
 
 import pytest
 
-from bot.domain.post import DuePost, Place, Post
+from bot.domain.post import DuePost, MessageRef, Post
 from bot.ledger import Database, Leases, Outbox, on_threads
 from bot.surfaces.pagerduty import PARTS
 
@@ -19,7 +19,7 @@ LEASE = timedelta(seconds=15)
 CARD = Post("7k3m9x2qpv", "card", "C1", {"text": "reading…", "blocks": [{"type": "header", "text": "\ud800\x00💥"}]})
 VERDICT = Post("7k3m9x2qpv", "card", "C1", {"text": "node-1: CRITICAL"})
 DETAILS = Post("7k3m9x2qpv", "details-1", "C1", {"text": "details"}, under="card")
-PLACE = Place("C1", "1700000000.000100")
+PLACE = MessageRef("C1", "1700000000.000100")
 
 
 @pytest.fixture

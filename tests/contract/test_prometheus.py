@@ -18,7 +18,7 @@ from bot.domain.errors import CannotRead
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Evidence, Verdict
-from bot.response.diagnosis.past import with_past
+from bot.response.diagnosis.metric_history import with_past
 from bot.sources.prometheus import AT_ONCE, PrometheusPast, _instance, _names, _series
 from bot.sources.prometheus_questions import QUESTIONS
 from tests.monitoring.exporters import KNOWN

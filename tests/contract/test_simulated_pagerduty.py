@@ -15,11 +15,11 @@ from aiohttp import ClientSession, CookieJar, web
 
 from bot.demo.pagerduty.page import Suggestion
 from bot.demo.pagerduty.server import PagerDuty
-from bot.demo.pagerduty.webhooks import Persistence
+from bot.demo.pagerduty.webhooks import RetryPolicy
 from tests.alerts.pagerduty import account, client
 from tests.slack.workspace import SteppedClock
 
-SOON = Persistence(timedelta(seconds=2), tuple(timedelta(seconds=0.01) for _ in range(4)))
+SOON = RetryPolicy(timedelta(seconds=2), tuple(timedelta(seconds=0.01) for _ in range(4)))
 VERSION = "application/vnd.pagerduty+json;version=2"
 
 
@@ -64,7 +64,7 @@ async def ask(pagerduty: PagerDuty, method: str, path: str, body: Any = None, **
 
 
 async def test_webhooks_are_signed_with_every_secret_over_their_raw_bytes() -> None:
-    async with account(persistence=SOON) as pagerduty, receiver() as bot:
+    async with account(retry_policy=SOON) as pagerduty, receiver() as bot:
         subscription = pagerduty.deliver_to(bot.url, "old")
         subscription.secrets.append("new")
         pagerduty.account.trigger("node is slow", {"host": "node-1"})
@@ -76,7 +76,7 @@ async def test_webhooks_are_signed_with_every_secret_over_their_raw_bytes() -> N
 
 
 async def test_failed_webhook_comes_again_under_the_same_id_and_holds_up_the_later_ones() -> None:
-    async with account(persistence=SOON) as pagerduty, receiver() as bot:
+    async with account(retry_policy=SOON) as pagerduty, receiver() as bot:
         pagerduty.deliver_to(bot.url, "s")
         bot.answers = [503, 429, 202]
         page = pagerduty.account.trigger("node is slow")
@@ -90,7 +90,7 @@ async def test_failed_webhook_comes_again_under_the_same_id_and_holds_up_the_lat
 
 async def test_three_drops_in_a_row_disable_the_subscription_for_a_day() -> None:
     clock = SteppedClock()
-    async with account(persistence=SOON, clock=clock) as pagerduty, receiver() as bot, client(pagerduty) as asking:
+    async with account(retry_policy=SOON, clock=clock) as pagerduty, receiver() as bot, client(pagerduty) as asking:
         subscription = pagerduty.deliver_to(bot.url, "s")
         bot.answers = [400, 202, 401, 400, 404]
         for number in range(6):
@@ -107,7 +107,7 @@ async def test_three_drops_in_a_row_disable_the_subscription_for_a_day() -> None
 
 
 async def test_nobody_there_is_tried_again_and_then_given_up() -> None:
-    async with account(persistence=SOON) as pagerduty:
+    async with account(retry_policy=SOON) as pagerduty:
         subscription = pagerduty.deliver_to("http://127.0.0.1:9/pagerduty", "s")
         for _ in range(3):
             pagerduty.account.trigger("node is slow")
@@ -117,7 +117,7 @@ async def test_nobody_there_is_tried_again_and_then_given_up() -> None:
 
 
 async def test_webhook_may_arrive_twice_and_a_note_comes_back() -> None:
-    async with account(persistence=SOON) as pagerduty, receiver() as bot, client(pagerduty) as asking:
+    async with account(retry_policy=SOON) as pagerduty, receiver() as bot, client(pagerduty) as asking:
         pagerduty.deliver_to(bot.url, "s")
         pagerduty.webhooks.duplicates = 1
         page = pagerduty.account.trigger("node is slow")
@@ -130,7 +130,7 @@ async def test_webhook_may_arrive_twice_and_a_note_comes_back() -> None:
 
 
 async def test_ping_comes_even_to_what_is_disabled() -> None:
-    async with account(persistence=SOON) as pagerduty, receiver() as bot, client(pagerduty) as asking:
+    async with account(retry_policy=SOON) as pagerduty, receiver() as bot, client(pagerduty) as asking:
         subscription = pagerduty.deliver_to(bot.url, "s")
         pagerduty.webhooks.disable(subscription)
         await asking.ping(subscription.id)

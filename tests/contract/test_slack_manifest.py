@@ -10,7 +10,7 @@ from typing import Any
 
 import yaml
 
-from bot.demo.slack.access import LEAST_SCOPES, WANTED
+from bot.demo.slack.access import DEFAULT_SCOPES, WANTED
 from bot.demo.slack.composer import COMMANDS
 from tests.slack.service import Readings, card_saying, reply_saying, serving
 from tests.slack.workspace import workspace
@@ -73,7 +73,7 @@ def test_scopes_are_those_that_the_calls_and_events_need_and_no_other() -> None:
     assert set(SCOPES) == {*NEEDS.values(), *HEARD.values(), "commands"} - {"", *OPTIONAL}
     assert all(scope in (ROOT / "docs" / "slack-manifest.yaml").read_text() for scope in OPTIONAL)
     assert sorted(SCOPES) == SCOPES
-    assert set(SCOPES) <= LEAST_SCOPES, "the simulated workspace grants no less"
+    assert set(SCOPES) <= DEFAULT_SCOPES, "the simulated workspace grants no less"
 
 
 def test_events_and_commands_are_those_that_are_listened_to() -> None:

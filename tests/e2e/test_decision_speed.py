@@ -19,7 +19,7 @@ from bot.app import inventory
 from bot.app.acting import SHORT_LOOK, acting
 from bot.app.parts import library, now, ssh_transport
 from bot.causes import CAUSES
-from bot.demo.fleet_founding import AUTO_RESTART, HIDDEN
+from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.domain.action import Action, Args, Facts, Proof
 from bot.domain.alert import BOT, Alert
 from bot.domain.approval import Approval
@@ -36,14 +36,14 @@ from bot.domain.policy import Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Finding, Status, Verdict
 from bot.ledger import Database, Ledger, on_threads
+from bot.response.decision.recheck import Recheck
+from bot.response.decision.responder import Responder
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.diagnosis.triage import Triage
-from bot.response.glance import Glance
-from bot.response.reach import Reach
+from bot.response.execution.node_access import NodeAccess
+from bot.response.execution.remediation import Remediation
+from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import Record
-from bot.response.remediation import Remediation
-from bot.response.responder import Responder
-from bot.response.stepping import Stepping
 from bot.settings import Settings
 from bot.sources import settings_of
 from tests.directories import Always, Shelf
@@ -166,9 +166,9 @@ async def test_real_sshd_hears_of_it_within_two_seconds_of_a_yes(sshd: Sshd, tmp
         for number in range(3):
             node = replace(here, name=f"real-{number}")  # the same plan is carried out on a node once a day
             mark = Mark(anybodys / f"mark-{number}")
-            reach = Reach(transport, mark.actions)
+            reach = NodeAccess(transport, mark.actions)
             triage = Triage(transport, mark.actions, now, Sampling(5))
-            glance = Glance(reach, (replace(triage, sampling=SHORT_LOOK), triage), Shelf(playbook))
+            glance = Recheck(reach, (replace(triage, sampling=SHORT_LOOK), triage), Shelf(playbook))
             verdict = await replace(triage, sampling=SHORT_LOOK).diagnose(node, playbook)
             proposed = await Proposer(policy, reach, ledger, Always(node)).event(verdict, playbook)
             assert proposed is not None
@@ -178,7 +178,7 @@ async def test_real_sshd_hears_of_it_within_two_seconds_of_a_yes(sshd: Sshd, tmp
                 await ledger.append(incident, seq, event, BOT)
             assert fold(await ledger.read(incident)).state == "proposed", proposed
             book = Record(ledger)
-            stepping = Stepping(policy, ledger, reach, Always(node), now, asyncio.sleep, "here")
+            stepping = StepExecutor(policy, ledger, reach, Always(node), now, asyncio.sleep, "here")
             diagnose = _never
             responder = Responder(policy, book, ledger, reach, Always(node), diagnose, now, glance)
             remediation = Remediation(book, stepping, Always(node), diagnose)

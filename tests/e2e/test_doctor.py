@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from bot.demo.machine.power import ActingMachine
-from bot.demo.slack.access import LEAST_SCOPES
+from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.people import BOT, GROUPS
 from bot.domain.examined import Examined, Mark, all_well
 from bot.ledger import Database
@@ -128,7 +128,7 @@ async def test_scopes_are_those_that_slack_reports(tmp_path: Path) -> None:
         assert found["approvers"].mark is Mark.WRONG
     other = tmp_path / "other"
     other.mkdir()
-    async with surroundings(other, LEAST_SCOPES) as here:
+    async with surroundings(other, DEFAULT_SCOPES) as here:
         more = (await here.examined())["Slack scopes"]
         assert (more.mark, more.seen) == (Mark.NOTE, "all that are needed, and others: files:write, im:history")
 

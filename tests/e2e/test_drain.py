@@ -14,7 +14,7 @@ import pytest
 from bot.demo.cluster.cluster import Cluster, DemoNode
 from bot.demo.cluster.pod import Budget, DemoPod
 from bot.demo.cluster.server import ClusterServer
-from bot.demo.fleet_founding import HIDDEN
+from bot.demo.fleet_leaks import HIDDEN
 from bot.demo.machine.proc_files import identity
 from tests.nodes.acting_fleet import POLICY, Site, site
 from tests.waiting import until

@@ -12,8 +12,8 @@ import pytest
 
 from bot.demo.pagerduty.account import Incident
 from bot.demo.pagerduty.server import PagerDuty
-from bot.demo.pagerduty.webhooks import Persistence
-from bot.demo.slack.access import LEAST_SCOPES
+from bot.demo.pagerduty.webhooks import RetryPolicy
+from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.people import ALERTS, ALICE, TEAM_ID
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.fold import fold
@@ -24,7 +24,7 @@ from tests.slack.workspace import workspace
 from tests.unit.surfaces.verdicts import FOUNDING
 
 SECRET = "whsec-of-these-tests"
-SOON = Persistence(timedelta(seconds=5), tuple(timedelta(seconds=0.05) for _ in range(20)))
+SOON = RetryPolicy(timedelta(seconds=5), tuple(timedelta(seconds=0.05) for _ in range(20)))
 TOML = f'[slack]\nalerts_channel = "{ALERTS.id}"\n[pagerduty]\nwatch_every = "100ms"\nrelist_every = "100ms"\n'
 LEAK = "leaked-memory-cgroups"
 
@@ -75,8 +75,8 @@ def without_plan(name: str) -> Verdict:
 @pytest.fixture
 async def stage(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Stage]:
     async with AsyncExitStack() as stack:
-        slack = await stack.enter_async_context(workspace(scopes=LEAST_SCOPES | getattr(request, "param", set())))
-        pagerduty = await stack.enter_async_context(account(persistence=SOON))
+        slack = await stack.enter_async_context(workspace(scopes=DEFAULT_SCOPES | getattr(request, "param", set())))
+        pagerduty = await stack.enter_async_context(account(retry_policy=SOON))
         yield Stage(slack, pagerduty, tmp_path)
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.demo.pagerduty.webhooks import Persistence
+from bot.demo.pagerduty.webhooks import RetryPolicy
 from tests.alerts.pagerduty import account
 from tests.e2e.test_alert_load import joins
 from tests.record.postgresql import Postgresql
@@ -19,7 +19,7 @@ PAGES = 100
 SECRET = "whsec-of-these-tests"
 LONG = timedelta(seconds=240)
 TOML = '[slack]\nalerts_channel = "C0ALERTS01"\n'
-SOON = Persistence(timedelta(seconds=5), tuple(timedelta(seconds=0.5) for _ in range(200)))
+SOON = RetryPolicy(timedelta(seconds=5), tuple(timedelta(seconds=0.5) for _ in range(200)))
 
 
 async def test_every_page_of_a_storm_has_one_note_though_a_program_is_killed(
@@ -29,7 +29,7 @@ async def test_every_page_of_a_storm_has_one_note_though_a_program_is_killed(
     (tmp_path / "nodes.toml").write_text(
         "".join(f'[nodes.node-{number}]\naddress = "127.0.0.1"\n' for number in range(PAGES))
     )
-    async with workspace() as slack, account(persistence=SOON) as pagerduty:
+    async with workspace() as slack, account(retry_policy=SOON) as pagerduty:
         environment = {
             "ZOMBIE_DATABASE_URL": postgresql.new_database(),
             "ZOMBIE_LISTEN": "127.0.0.1:0",

@@ -13,10 +13,10 @@ from pathlib import Path
 import pytest
 
 from bot.demo.faults import Fault
-from bot.demo.fleet_founding import AUTO_RESTART
+from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.pagerduty.account import Incident
 from bot.demo.pagerduty.server import PagerDuty
-from bot.demo.pagerduty.webhooks import Persistence
+from bot.demo.pagerduty.webhooks import RetryPolicy
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import ALERTS, BOT_USER
 from bot.demo.slack.server import SlackWorkspace
@@ -43,7 +43,7 @@ reboot_deadline = "5s"
 [pagerduty]
 relist_every = "1s"
 """
-SOON = Persistence(timedelta(seconds=5), tuple(timedelta(seconds=0.2) for _ in range(100)))
+SOON = RetryPolicy(timedelta(seconds=5), tuple(timedelta(seconds=0.2) for _ in range(100)))
 
 
 @dataclass
@@ -106,7 +106,7 @@ async def world(tmp_path: Path) -> AsyncIterator[World]:
     nodes = {"node-1": (AUTO_RESTART, None), "node-2": (AUTO_RESTART, Fault.SWALLOWS_REBOOT)}
     async with AsyncExitStack() as stack:
         slack = await stack.enter_async_context(workspace())
-        pagerduty = await stack.enter_async_context(account(persistence=SOON))
+        pagerduty = await stack.enter_async_context(account(retry_policy=SOON))
         here = await stack.enter_async_context(site(tmp_path, nodes, SETTINGS))
         pagerduty.deliver_to("http://127.0.0.1:9/", SECRET)
         one = World(here, slack, pagerduty)

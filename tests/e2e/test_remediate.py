@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from bot.demo.faults import Fault
-from bot.demo.fleet_founding import AUTO_RESTART, HIDDEN
+from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.machine import changes
 from tests.nodes.acting_fleet import POLICY, ROOT, site
 from tests.waiting import until

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from bot.demo.faults import Fault
-from bot.demo.fleet_founding import AUTO_RESTART, HIDDEN
+from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from tests.nodes.acting_fleet import POLICY, Ended, Site, site
 
 pytestmark = pytest.mark.slow

@@ -201,9 +201,9 @@ async def test_card_of_before_a_restart_works(tmp_path: Path) -> None:
             await slack.submit("bob", view, {"reason": "opened before, sent after"})
             card = await team.card("Approved by")
             assert card.ts == offer.ts
-            again = copy.deepcopy(next(one.payload for one in slack.office.delivered if "actions" in one.payload))
+            again = copy.deepcopy(next(one.payload for one in slack.dispatcher.delivered if "actions" in one.payload))
             again["actions"][0]["action_ts"] = "1.0"
-            await slack.office.interaction(again)
+            await slack.dispatcher.interaction(again)
             await team.told("bob", "AlreadyDecided: bob approved it")
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from bot.demo.slack.delivery import Patience
+from bot.demo.slack.delivery import DeliveryTimeouts
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.errors import MissingFile, SettingsError
 from bot.domain.verdict import Verdict
@@ -24,7 +24,7 @@ CHECK = "/zombie check node-1"
 
 @pytest.fixture
 async def slack() -> AsyncIterator[SlackWorkspace]:
-    async with workspace(patience=Patience(event_retries=(timedelta(0), timedelta(0)))) as slack:
+    async with workspace(patience=DeliveryTimeouts(event_retries=(timedelta(0), timedelta(0)))) as slack:
         yield slack
 
 
@@ -110,7 +110,7 @@ async def test_wish_that_is_told_again_after_a_restart_is_not_seen_to_again(
         await card_saying(slack, "CRITICAL")
     assert said.delivered is not None
     async with serving(slack, tmp_path, readings) as bot:
-        await slack.office.event(said.delivered.payload)
+        await slack.dispatcher.event(said.delivered.payload)
         await slack.say("alice", "oncall-gpu", "/zombie check node-2")
         await card_saying(slack, "node-2: CRITICAL")
         await eventually(bot.incidents, {"node-1": "triaged", "node-2": "triaged"})

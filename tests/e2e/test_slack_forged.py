@@ -39,7 +39,7 @@ async def clicked(slack: SlackWorkspace, team: ActingTeam, **changes: Any) -> di
     offer = await team.proposed("node-1")
     view = await team.dialog("bob", offer)
     await slack.close("bob", view)
-    payload = copy.deepcopy(next(one.payload for one in slack.office.delivered if "actions" in one.payload))
+    payload = copy.deepcopy(next(one.payload for one in slack.dispatcher.delivered if "actions" in one.payload))
     payload["actions"][0]["action_ts"] = "1234.5678"
     payload["trigger_id"] = slack.triggers.give(BOB)
     payload["actions"][0] |= changes.pop("action", {})
@@ -99,7 +99,7 @@ FORGED: dict[str, tuple[dict[str, Any], str, str]] = {
 async def test_click_that_is_not_what_it_says_opens_nothing(slack: SlackWorkspace, team: ActingTeam, what: str) -> None:
     changes, name, sentence = FORGED[what]
     payload = await clicked(slack, team, **copy.deepcopy(changes))
-    await slack.office.interaction(payload)
+    await slack.dispatcher.interaction(payload)
     told = await team.told("bob", name, payload["channel"]["id"])
     assert told.text == f"{name}: {sentence}"
     assert slack.modal("bob") is None
@@ -143,7 +143,7 @@ async def test_dialog_that_was_changed_is_refused(
         "view": filled.as_slack(),
         "response_urls": [],
     }
-    delivered: Delivered = await slack.office.interaction(change_it(copy.deepcopy(payload)))
+    delivered: Delivered = await slack.dispatcher.interaction(change_it(copy.deepcopy(payload)))
     says = "PlanChanged: What this dialog carried was changed on the way, so nothing was decided. Click again."
     assert delivered.answer == {"response_action": "errors", "errors": {"reason": says}}
     await team.decided_nothing()

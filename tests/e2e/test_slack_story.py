@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from bot.demo.faults import Fault
-from bot.demo.fleet_founding import AUTO_RESTART, HIDDEN
+from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER
 from bot.demo.slack.server import SlackWorkspace

@@ -11,7 +11,7 @@ import pytest
 from slack_bolt.app.async_app import AsyncApp
 from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
 
-from bot.demo.slack.delivery import Patience
+from bot.demo.slack.delivery import DeliveryTimeouts
 from bot.demo.slack.server import SlackWorkspace
 from tests.slack.workspace import bolt, client, workspace
 
@@ -175,7 +175,7 @@ async def test_rate_limit_is_honoured_by_the_sdk(slack: SlackWorkspace) -> None:
 
 
 async def test_unacknowledged_command_tells_the_person_and_is_not_tried_again() -> None:
-    async with workspace(patience=Patience(acknowledgement=SHORT)) as slack, bolt(slack) as app:
+    async with workspace(patience=DeliveryTimeouts(acknowledgement=SHORT)) as slack, bolt(slack) as app:
         never = asyncio.Event()
         heard = []
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from bot.demo.fleet import FLEET
-from bot.demo.fleet_founding import HIDDEN
+from bot.demo.fleet_leaks import HIDDEN
 from bot.demo.machine.state import Line
 from bot.ledger import Database, audit
 from tests.record.postgresql import Postgresql

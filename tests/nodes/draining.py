@@ -32,15 +32,15 @@ from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Database, Ledger, on_threads
 from bot.probes.host import HostReading
-from bot.response.cluster import ClusterReach
+from bot.response.decision.responder import Responder
+from bot.response.diagnosis.draining import Draining
 from bot.response.diagnosis.planning import with_plan
 from bot.response.diagnosis.proposal import Proposer
-from bot.response.draining import Draining
-from bot.response.reach import Reach
+from bot.response.execution.cluster import ClusterReach
+from bot.response.execution.node_access import NodeAccess
+from bot.response.execution.remediation import Remediation
+from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import Record
-from bot.response.remediation import Remediation
-from bot.response.responder import Responder
-from bot.response.stepping import Stepping
 from bot.transport.kubernetes import KubernetesApi
 from tests.directories import Always
 
@@ -138,9 +138,9 @@ class Yard:
         self.since["began"] += timedelta(seconds=seconds)
         await asyncio.sleep(0)
 
-    def reach(self) -> Reach:
+    def reach(self) -> NodeAccess:
         self.apis.append(KubernetesApi(self.kubeconfig))
-        return Reach(self.machine, ACTIONS, cluster=ClusterReach(self.apis[-1]), draining=self.draining)
+        return NodeAccess(self.machine, ACTIONS, cluster=ClusterReach(self.apis[-1]), draining=self.draining)
 
     def verdict(self) -> Verdict:
         host = HostReading("5.4.0", self.machine.boot_id(), timedelta(days=11))
@@ -179,7 +179,7 @@ class Yard:
     def runner(self) -> Remediation:
         """A program of its own, with nothing in its memory."""
         self.runners += 1
-        stepping = Stepping(
+        stepping = StepExecutor(
             POLICY, self.ledger, self.reach(), Always(self.node), lambda: self.now, self.sleep, f"r{self.runners}"
         )
         return Remediation(self.book, stepping, Always(self.node), self.diagnose)

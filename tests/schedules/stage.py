@@ -19,12 +19,12 @@ from bot.domain.playbook import Playbook
 from bot.domain.policy import Policy
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Leases, Ledger
-from bot.response.binding import binds
-from bot.response.reach import Reach, Seen
+from bot.response.decision.binding import binds
+from bot.response.decision.responder import Responder
+from bot.response.execution.node_access import NodeAccess, Seen
+from bot.response.execution.remediation import Remediation
+from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import Record
-from bot.response.remediation import Remediation
-from bot.response.responder import Responder
-from bot.response.stepping import Stepping
 from tests.schedules.parts import CountingNode, Recorder, Wire
 from tests.schedules.world import World
 
@@ -101,13 +101,15 @@ class Stage:
         return Record(self.recorder)
 
     def responder(self) -> Responder:
-        reach = Reach(self.wire, ACTIONS)
+        reach = NodeAccess(self.wire, ACTIONS)
         return Responder(self.policy, self.book, self.recorder, reach, self, self.diagnose, self.world.clock)
 
     def remediation(self) -> Remediation:
         self.runners += 1
-        world, reach = self.world, Reach(self.wire, ACTIONS)
-        stepping = Stepping(self.policy, self.recorder, reach, self, world.clock, world.sleep, f"runner-{self.runners}")
+        world, reach = self.world, NodeAccess(self.wire, ACTIONS)
+        stepping = StepExecutor(
+            self.policy, self.recorder, reach, self, world.clock, world.sleep, f"runner-{self.runners}"
+        )
         return Remediation(self.book, stepping, self, self.diagnose)
 
     def decided_by(self, incident: str, name: str) -> None:

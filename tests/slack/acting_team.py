@@ -29,13 +29,13 @@ from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
 from bot.ledger import Database, Ledger, Outbox, on_threads
-from bot.response.binding import binds
-from bot.response.figures import figures
-from bot.response.reach import Reach, Seen
+from bot.response.decision.binding import binds
+from bot.response.decision.responder import Responder
+from bot.response.diagnosis.figures import figures
+from bot.response.execution.node_access import NodeAccess, Seen
+from bot.response.execution.remediation import Remediation
+from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import Opening, Record
-from bot.response.remediation import Remediation
-from bot.response.responder import Responder
-from bot.response.stepping import Stepping
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.message import Message as Posted
@@ -232,7 +232,7 @@ async def acting_team(
         for machine in machines.values():
             machine.down_until = world.began_at
         stage = Stage(world, kept, policy, machines, Wire(world, machines, 0), ledger)
-        reach = Reach(stage.wire, ACTIONS)
+        reach = NodeAccess(stage.wire, ACTIONS)
         book = Record(ledger)
 
         async def diagnose(node: Node, playbook: str) -> Verdict:
@@ -240,7 +240,7 @@ async def acting_team(
             return await stage.diagnose(node, playbook)
 
         responder = Responder(policy, book, ledger, reach, stage, diagnose, world.clock)
-        stepping = Stepping(policy, ledger, reach, stage, world.clock, world.sleep, "runner-1")
+        stepping = StepExecutor(policy, ledger, reach, stage, world.clock, world.sleep, "runner-1")
         remediation = Remediation(book, stepping, stage, stage.diagnose)
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
         connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), journal.log, journal.logger("slack"))

@@ -15,9 +15,9 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any, TypeVar
 
-from bot.app.books import books
 from bot.app.journal import Journal
 from bot.app.service import Service
+from bot.app.stores import books
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.contracts import Concluded, Listener, ProbeAnswered, ReadingStarted

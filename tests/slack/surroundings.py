@@ -11,8 +11,8 @@ from pathlib import Path
 
 from bot.app.doctor import Doctor
 from bot.demo.fleet import Fleet, Member, running
-from bot.demo.fleet_founding import AUTO_RESTART
-from bot.demo.fleet_others import BUSY
+from bot.demo.fleet_leaks import AUTO_RESTART
+from bot.demo.fleet_other_faults import BUSY
 from bot.demo.slack.people import ALICE, GROUPS
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.examined import Examined

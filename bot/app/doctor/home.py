@@ -12,7 +12,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.examined import Examined, Mark
 from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
-from bot.ledger.examination import condition, where
+from bot.ledger.health import condition, where
 from bot.surfaces.member import SurfaceMember
 
 GIB, MIB = 1024**3, 1024**2

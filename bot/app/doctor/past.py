@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from datetime import datetime
 
-from bot.app.past import past_of
+from bot.app.metric_history import past_of
 from bot.domain.errors import CannotRead
 from bot.domain.examined import Examined, Mark
 from bot.domain.node import Node

@@ -13,8 +13,8 @@ from bot.demo.pagerduty.account import Account, Incident, RandomBytes
 from bot.demo.pagerduty.faults import Faults
 from bot.demo.pagerduty.page import Page
 from bot.demo.pagerduty.rest import LIMIT, RecordedCall, RestApi
-from bot.demo.pagerduty.webhooks import Persistence, Subscription, Webhooks
-from bot.demo.slack.names import Names
+from bot.demo.pagerduty.webhooks import RetryPolicy, Subscription, Webhooks
+from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.page_guard import PageGuard
 from bot.domain.contracts import Clock
 
@@ -34,12 +34,12 @@ class PagerDuty:
     """
 
     def __init__(
-        self, clock: Clock, random_bytes: RandomBytes, session: ClientSession, persistence: Persistence, limit: int
+        self, clock: Clock, random_bytes: RandomBytes, session: ClientSession, retry_policy: RetryPolicy, limit: int
     ) -> None:
         self.account = Account(clock, random_bytes)
-        self.webhooks = Webhooks(self.account, session, persistence)
+        self.webhooks = Webhooks(self.account, session, retry_policy)
         self.api_url = ""
-        self._guard = PageGuard(Names(clock, random_bytes))
+        self._guard = PageGuard(IdGenerator(clock, random_bytes))
         self.page = Page(self.account, self.webhooks, self._guard)
         self._rest = RestApi(self.account, self.webhooks, random_bytes, limit)
 
@@ -51,12 +51,12 @@ class PagerDuty:
         clock: Clock,
         random_bytes: RandomBytes,
         port: int = 0,
-        persistence: Persistence | None = None,
+        retry_policy: RetryPolicy | None = None,
         limit: int = LIMIT,
     ) -> AsyncIterator[PagerDuty]:
         """Serve an account on loopback for the length of a block; `limit` is the number of calls a minute."""
         async with ClientSession() as session:
-            pagerduty = cls(clock, random_bytes, session, persistence or Persistence(), limit)
+            pagerduty = cls(clock, random_bytes, session, retry_policy or RetryPolicy(), limit)
             app = web.Application(middlewares=[pagerduty._guard.check])
             app.router.add_routes([*pagerduty.page.routes(), *pagerduty._rest.routes()])
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)

@@ -34,7 +34,7 @@ EVENTS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Persistence:
+class RetryPolicy:
     """How long PagerDuty waits for an answer, and before each retry. After the last retry it gives up."""
 
     answer: timedelta = timedelta(seconds=5)
@@ -99,13 +99,13 @@ def sign(secrets: Iterable[str], body: bytes) -> str:
 class Webhooks:
     """Sends the account's events to the subscriptions."""
 
-    def __init__(self, account: Account, session: ClientSession, persistence: Persistence) -> None:
+    def __init__(self, account: Account, session: ClientSession, retry_policy: RetryPolicy) -> None:
         self.subscriptions: dict[str, Subscription] = {}
         self.brought: list[WebhookAttempt] = []
         self.duplicates = 0  # this many of the next webhooks are sent twice
         self._account = account
         self._session = session
-        self._persistence = persistence
+        self._persistence = retry_policy
         self._tasks: set[asyncio.Task[None]] = set()
         account.listeners.append(self._on_event)
 

@@ -9,10 +9,10 @@ import hmac
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from bot.demo.slack.names import Names
+from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.refusal import SlackRefused
 
-LEAST_SCOPES = frozenset(
+DEFAULT_SCOPES = frozenset(
     {"commands", "chat:write", "app_mentions:read", "files:write", "usergroups:read", "users:read", "im:history"}
 )
 APP_SCOPES = frozenset({"connections:write"})
@@ -51,10 +51,10 @@ class Access:
     app_token: str
     signing_secret: str
     verification_token: str
-    scopes: frozenset[str] = field(default=LEAST_SCOPES)
+    scopes: frozenset[str] = field(default=DEFAULT_SCOPES)
 
     @classmethod
-    def grant(cls, names: Names, scopes: Iterable[str] = LEAST_SCOPES) -> Access:
+    def grant(cls, names: IdGenerator, scopes: Iterable[str] = DEFAULT_SCOPES) -> Access:
         """Install the app: return new tokens, with these scopes for the bot."""
         return cls(
             bot_token=f"xoxb-{names.secret()}",

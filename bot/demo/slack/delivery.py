@@ -13,7 +13,7 @@ TOO_LATE = "operation_timeout"
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class DeliveryTimeouts:
     """How long Slack waits for an acknowledgement, and before each retry of an event."""
 
     acknowledgement: timedelta = timedelta(seconds=3)

@@ -7,7 +7,7 @@ from collections import deque
 from typing import Any
 
 from bot.demo.slack.changes import Changes
-from bot.demo.slack.delivery import TOO_LATE, Delivered, Patience, Way
+from bot.demo.slack.delivery import TOO_LATE, Delivered, DeliveryTimeouts, Way
 
 MOST_REMEMBERED = 20_000
 
@@ -15,7 +15,7 @@ MOST_REMEMBERED = 20_000
 class Dispatcher:
     """Delivers commands, interactions and events. `delivered` are the attempts so far."""
 
-    def __init__(self, way: Way, patience: Patience, changes: Changes) -> None:
+    def __init__(self, way: Way, patience: DeliveryTimeouts, changes: Changes) -> None:
         self.way = way
         self.delivered: deque[Delivered] = deque(maxlen=MOST_REMEMBERED)
         self._patience = patience

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 from aiohttp import web
 
-from bot.demo.slack.names import Names
+from bot.demo.slack.ids import IdGenerator
 
 PAGE_PATHS = ("/page/", "/static/", "/archives/")
 POLICY = "; ".join(
@@ -44,7 +44,7 @@ Next = Callable[[web.Request], Awaitable[web.StreamResponse]]
 class PageGuard:
     """Admits requests with this run's token or cookie, sent to loopback names."""
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: IdGenerator) -> None:
         self.token = names.secret(24)
         self._session = names.secret(24)
         self._hosts: frozenset[str] = frozenset()

@@ -12,8 +12,8 @@ from typing import Any
 
 from bot.demo.slack.access import Access
 from bot.demo.slack.block_parts import Block
+from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.message import Message
-from bot.demo.slack.names import Names
 from bot.demo.slack.people import APP_ID, BOT_USER, TEAM_DOMAIN, TEAM_ID, Channel, User
 from bot.demo.slack.view import View
 
@@ -29,7 +29,7 @@ class Payloads:
     """Makes payloads, with the old verification token that Slack still sends."""
 
     access: Access
-    names: Names
+    names: IdGenerator
 
     def _interaction(self, kind: str, user: User) -> dict[str, Any]:
         return {

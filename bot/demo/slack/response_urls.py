@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
+from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.message import Message
-from bot.demo.slack.names import Names
 from bot.demo.slack.people import BOT_USER, TEAM_ID
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.validation import check_message
@@ -35,7 +35,7 @@ class _ResponseUrl:
 class ResponseUrls:
     """The recent response URLs."""
 
-    def __init__(self, clock: Clock, names: Names, workspace: Workspace) -> None:
+    def __init__(self, clock: Clock, names: IdGenerator, workspace: Workspace) -> None:
         self.origin = ""
         self._clock = clock
         self._names = names

@@ -9,14 +9,14 @@ from typing import Any, TypeVar
 
 from aiohttp import ClientSession, web
 
-from bot.demo.slack.access import LEAST_SCOPES, Access
+from bot.demo.slack.access import DEFAULT_SCOPES, Access
 from bot.demo.slack.composer import COMMANDS, Composer, Said, SlashCommand
-from bot.demo.slack.delivery import Delivered, Patience
+from bot.demo.slack.delivery import Delivered, DeliveryTimeouts
 from bot.demo.slack.dispatcher import Dispatcher
 from bot.demo.slack.faults import RESPONSE_URL, Faults
+from bot.demo.slack.ids import IdGenerator, RandomBytes
 from bot.demo.slack.interactions import Interactions, Submitted
 from bot.demo.slack.message import Message
-from bot.demo.slack.names import Names, RandomBytes
 from bot.demo.slack.page import Page
 from bot.demo.slack.page_guard import PageGuard
 from bot.demo.slack.payloads import Payloads
@@ -51,17 +51,17 @@ class SlackWorkspace:
         session: ClientSession,
         scopes: Iterable[str],
         commands: tuple[SlashCommand, ...],
-        patience: Patience,
+        patience: DeliveryTimeouts,
         exact_limits: bool,
     ) -> None:
-        names = Names(clock, random_bytes)
+        names = IdGenerator(clock, random_bytes)
         self.state = Workspace(names)
         self.faults = Faults()
         self.limits = RateLimits(clock, are_exact=exact_limits)
         self.triggers = Triggers(clock, names)
         self.access = Access.grant(names, scopes)
         self.sockets = SocketMode(names, self.faults, self.state.changes, patience)
-        self.office = Dispatcher(self.sockets, patience, self.state.changes)
+        self.dispatcher = Dispatcher(self.sockets, patience, self.state.changes)
         self.origin = ""
         self._clock, self._names, self._session, self._patience = clock, names, session, patience
         self._urls = ResponseUrls(clock, names, self.state)
@@ -71,9 +71,9 @@ class SlackWorkspace:
         )
         payloads = Payloads(self.access, names)
         self._composer = Composer(
-            self.state, self.office, payloads, self.access, self.triggers, self._urls, clock, commands
+            self.state, self.dispatcher, payloads, self.access, self.triggers, self._urls, clock, commands
         )
-        self._interactions = Interactions(self.state, self.office, payloads, self.triggers, self._urls, clock)
+        self._interactions = Interactions(self.state, self.dispatcher, payloads, self.triggers, self._urls, clock)
         self._guard = PageGuard(names)
         self.page = Page(self.state, self._composer, self._interactions, self._guard)
 
@@ -85,9 +85,9 @@ class SlackWorkspace:
         clock: Clock,
         random_bytes: RandomBytes,
         port: int = 0,
-        scopes: Iterable[str] = LEAST_SCOPES,
+        scopes: Iterable[str] = DEFAULT_SCOPES,
         commands: tuple[SlashCommand, ...] = COMMANDS,
-        patience: Patience | None = None,
+        patience: DeliveryTimeouts | None = None,
         exact_limits: bool = False,
     ) -> AsyncIterator[SlackWorkspace]:
         """Serve a workspace on loopback for the length of a block; port 0 lets the kernel choose.
@@ -95,7 +95,7 @@ class SlackWorkspace:
         `scopes` are the bot's, `commands` its manifest's slash commands; `exact_limits` switches Slack's limits on.
         """
         async with ClientSession() as session:
-            slack = cls(clock, random_bytes, session, scopes, commands, patience or Patience(), exact_limits)
+            slack = cls(clock, random_bytes, session, scopes, commands, patience or DeliveryTimeouts(), exact_limits)
             app = web.Application(middlewares=[slack._guard.check], client_max_size=MOST_BYTES + 1_000_000)
             app.router.add_routes([*slack._api.routes(), *slack.page.routes(), *slack._routes()])
             runner = web.AppRunner(app, access_log=None, shutdown_timeout=1.0)
@@ -106,7 +106,7 @@ class SlackWorkspace:
                 yield slack
             finally:
                 slack._api.closing.set()
-                await slack.office.close()
+                await slack.dispatcher.close()
                 await slack.sockets.close()
                 await slack.page.close()
                 await runner.cleanup()
@@ -163,7 +163,7 @@ class SlackWorkspace:
     def deliver_to(self, url: str) -> SignedHttp:
         """Deliver by signed HTTP to this address from now on, instead of Socket Mode."""
         way = SignedHttp(url, self.signing_secret, self._clock, self._names, self.faults, self._patience, self._session)
-        self.office.way = way
+        self.dispatcher.way = way
         return way
 
     # --- what people do

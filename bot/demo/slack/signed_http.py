@@ -16,9 +16,9 @@ from urllib.parse import urlencode
 from aiohttp import ClientError, ClientSession, ClientTimeout
 
 from bot.demo.slack.arguments import FORM, JSON
-from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, Kind, Patience
+from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, DeliveryTimeouts, Kind
 from bot.demo.slack.faults import Faults
-from bot.demo.slack.names import Names
+from bot.demo.slack.ids import IdGenerator
 from bot.domain.contracts import Clock
 
 
@@ -36,9 +36,9 @@ class SignedHttp:
         url: str,
         secret: str,
         clock: Clock,
-        names: Names,
+        names: IdGenerator,
         faults: Faults,
-        patience: Patience,
+        patience: DeliveryTimeouts,
         session: ClientSession,
     ) -> None:
         self.url = url

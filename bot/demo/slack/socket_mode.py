@@ -14,9 +14,9 @@ from typing import Any
 from aiohttp import WSMsgType, web
 
 from bot.demo.slack.changes import Changes
-from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, Kind, Patience
+from bot.demo.slack.delivery import NOBODY, TOO_LATE, Delivered, DeliveryTimeouts, Kind
 from bot.demo.slack.faults import Faults
-from bot.demo.slack.names import Names
+from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.people import APP_ID
 
 MOST_CONNECTIONS = 10
@@ -33,7 +33,7 @@ class _Connection:
 class SocketMode:
     """The app's connections. Each envelope goes to one of them, round-robin."""
 
-    def __init__(self, names: Names, faults: Faults, changes: Changes, patience: Patience) -> None:
+    def __init__(self, names: IdGenerator, faults: Faults, changes: Changes, patience: DeliveryTimeouts) -> None:
         self.origin = ""
         self.patience = patience
         self._names = names

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.demo.slack.names import Names
+from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.refusal import SlackRefused
 from bot.domain.contracts import Clock
 
@@ -26,7 +26,7 @@ class _Trigger:
 class Triggers:
     """The recent trigger ids."""
 
-    def __init__(self, clock: Clock, names: Names) -> None:
+    def __init__(self, clock: Clock, names: IdGenerator) -> None:
         self._clock = clock
         self._names = names
         self._given: dict[str, _Trigger] = {}

@@ -8,8 +8,8 @@ from __future__ import annotations
 import mimetypes
 from dataclasses import dataclass, replace
 
+from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.message import File
-from bot.demo.slack.names import Names
 from bot.demo.slack.refusal import SlackRefused
 from bot.domain.contracts import Clock
 
@@ -28,7 +28,7 @@ class _Upload:
 class Uploads:
     """The uploads that are not completed."""
 
-    def __init__(self, clock: Clock, names: Names) -> None:
+    def __init__(self, clock: Clock, names: IdGenerator) -> None:
         self._clock = clock
         self._names = names
         self._by_ticket: dict[str, _Upload] = {}

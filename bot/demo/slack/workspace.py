@@ -8,8 +8,8 @@ from typing import Any
 
 from bot.demo.slack.block_parts import as_kept
 from bot.demo.slack.changes import Change, Changes
+from bot.demo.slack.ids import IdGenerator
 from bot.demo.slack.message import File, Message
-from bot.demo.slack.names import Names
 from bot.demo.slack.people import BOT, CHANNELS, GROUPS, USERS, Channel, User, UserGroup
 from bot.demo.slack.view import View
 
@@ -20,7 +20,7 @@ class Workspace:
     Permissions are checked by the Web API and by the interactions, not here.
     """
 
-    def __init__(self, names: Names) -> None:
+    def __init__(self, names: IdGenerator) -> None:
         self.names = names
         self.changes = Changes()
         self.users: dict[str, User] = {user.id: user for user in USERS}

@@ -13,7 +13,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot
 from bot.domain.protected import is_protected
 from bot.domain.verdict import Verdict
-from bot.response.draining import Draining
+from bot.response.diagnosis.draining import Draining
 
 _NONE = Draining()
 

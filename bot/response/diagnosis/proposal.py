@@ -23,12 +23,12 @@ from bot.domain.policy import SAME_AGAIN, Policy
 from bot.domain.probe import Unread
 from bot.domain.verdict import Confidence, Verdict
 from bot.probes.host import HostReading
-from bot.response.binding import binds
-from bot.response.cluster import KUBERNETES
-from bot.response.figures import figures
-from bot.response.guards import is_strange, may_be_stopped, units_of
-from bot.response.privilege import acting_lines
-from bot.response.reach import Reach
+from bot.response.decision.binding import binds
+from bot.response.decision.guards import is_strange, may_be_stopped, units_of
+from bot.response.diagnosis.figures import figures
+from bot.response.execution.cluster import KUBERNETES
+from bot.response.execution.node_access import NodeAccess
+from bot.response.execution.privilege import acting_lines
 
 ACTING_IS_OFF = "This bot shows what would help and does not act."
 
@@ -37,7 +37,7 @@ class Proposer:
     """Decides what becomes of a plan; it looks at the node and changes nothing there."""
 
     def __init__(
-        self, policy: Policy, reach: Reach, ledger: ActingLedger, nodes: NodeDirectory, user: str = ""
+        self, policy: Policy, reach: NodeAccess, ledger: ActingLedger, nodes: NodeDirectory, user: str = ""
     ) -> None:
         """`user` is the login that would act, for the sudoers lines that it lacks."""
         self._policy = policy

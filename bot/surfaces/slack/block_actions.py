@@ -14,7 +14,7 @@ from bot.domain.errors import AlreadyDecided, Braked, CannotTell, NothingPropose
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.response import guards
+from bot.response.decision import guards
 from bot.surfaces.slack.buttons import BRAKE
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import covered, reason_dialog

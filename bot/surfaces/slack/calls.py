@@ -17,7 +17,7 @@ from slack_sdk.errors import SlackApiError
 from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.contracts import Seconds
-from bot.domain.post import Place
+from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.message import Message
 
@@ -60,7 +60,7 @@ class Timing:
 class Delivered:
     """Slack has the message; `place` is where, None where only one person sees it."""
 
-    place: Place | None = None
+    place: MessageRef | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +120,7 @@ class Calls:
         )
         return await self._made(call)
 
-    async def edit(self, place: Place, message: Message) -> Outcome:
+    async def edit(self, place: MessageRef, message: Message) -> Outcome:
         """Replace the text and the blocks of a posted message."""
         body = {"blocks": [], **_body(message)}  # an empty list removes the old blocks
         return await self._made(self._client.chat_update(channel=place.channel, ts=place.ts, link_names=False, **body))
@@ -153,7 +153,7 @@ class Calls:
         # ValueError: a 200 without JSON, from a proxy between us and Slack.
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return RetryLater(one_line(repr(error)))
-        return Delivered(Place(str(answer["channel"]), str(answer["ts"])) if answer.get("ts") else None)
+        return Delivered(MessageRef(str(answer["channel"]), str(answer["ts"])) if answer.get("ts") else None)
 
 
 def error_name(error: SlackApiError) -> str:

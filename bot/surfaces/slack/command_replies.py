@@ -9,7 +9,7 @@ from bot.domain.errors import Refused, UnknownIncident
 from bot.domain.house_events import BrakePulled
 from bot.domain.incident import IncidentSummary
 from bot.domain.safe_text import one_line
-from bot.response.guards import is_named
+from bot.response.decision.guards import is_named
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.member import ids_of

@@ -25,7 +25,7 @@ from bot.domain.house_events import HOUSE, WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
-from bot.response.responder import Responder
+from bot.response.decision.responder import Responder
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral, refusal_words
 from bot.surfaces.slack.people import People, Person

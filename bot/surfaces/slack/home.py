@@ -13,7 +13,7 @@ from bot.domain.errors import LedgerError, Refused, UnknownIncident
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.response import guards
+from bot.response.decision import guards
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.buttons import BRAKE, button, choice_blocks
 from bot.surfaces.slack.context import SlackContext

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from bot.domain.contracts import Seconds
-from bot.domain.post import DuePost, Place, Post
+from bot.domain.post import DuePost, MessageRef, Post
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.rate_limiter import FIRST, LAST, VERDICT
 
@@ -54,7 +54,7 @@ class Part:
     say: Say
     under: str = ""  # the name of the part in whose thread it belongs
     above: Part | None = None  # that part, while it is remembered
-    place: Place | None = None
+    place: MessageRef | None = None
     version: int = 0
     sent: int = 0
     pending: PendingDelivery | None = None

@@ -14,7 +14,7 @@ from datetime import timedelta
 
 from bot.domain.contracts import Clock, Log, Outbox
 from bot.domain.errors import LedgerError
-from bot.domain.post import Place
+from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import Calls, Delivered, MessageGone, NoAccess, Outcome, Rejected, RetryLater, Timing
 from bot.surfaces.slack.message import Message, for_one_person, without_blocks
@@ -83,7 +83,7 @@ class Poster:
         part.settled.set()
         return True
 
-    async def place(self, card: str) -> Place | None:
+    async def place(self, card: str) -> MessageRef | None:
         """Return where a card stands; waits for one that is being posted at this moment.
 
         Raises: LedgerError when the outbox is needed and cannot be read.
@@ -233,13 +233,15 @@ class Poster:
 
     # --- what came of it
 
-    async def _delivered(self, part: Part, version: int, pending: PendingDelivery | None, place: Place | None) -> None:
+    async def _delivered(
+        self, part: Part, version: int, pending: PendingDelivery | None, place: MessageRef | None
+    ) -> None:
         part.sent, part.edited_at, part.was_gone = version, self._timing.clock(), False
         part.place = place or part.place
         self._settle(part)
         await self._ended(part, pending, place, "answered in private")
 
-    async def _ended(self, part: Part, pending: PendingDelivery | None, place: Place | None, because: str) -> None:
+    async def _ended(self, part: Part, pending: PendingDelivery | None, place: MessageRef | None, because: str) -> None:
         """Note the end of a delivery in the outbox; until then it stays pending, for a restart would send it again."""
         if pending is not None and pending.post_id:
             try:

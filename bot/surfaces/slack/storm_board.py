@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from bot.domain.alarm_contracts import Brakes, Cases, Storm
+from bot.domain.alarm_contracts import DedupStore, Storm, StormLimits
 from bot.domain.contracts import Leases, Log
 from bot.domain.errors import LedgerError
 from bot.domain.incident import IncidentSummary
@@ -33,8 +33,8 @@ class StormBoard:
 
     def __init__(
         self,
-        cases: Cases,
-        brakes: Brakes,
+        cases: DedupStore,
+        brakes: StormLimits,
         leases: Leases,
         poster: Poster,
         channel: str,

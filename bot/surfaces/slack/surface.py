@@ -18,16 +18,16 @@ from bot.domain.errors import LedgerError, UnknownIncident
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident, newest
 from bot.domain.policy import Policy
-from bot.domain.post import Place
+from bot.domain.post import MessageRef
 from bot.domain.transitions import State
+from bot.response.execution.recorded import undoable
 from bot.response.record import Record
-from bot.response.recorded import undoable
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.message_targets import spot_of
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.rate_limiter import FIRST
-from bot.surfaces.slack.spots import spot_of
 from bot.surfaces.slack.thread import replies
 from bot.surfaces.view.choices import group_of
 from bot.surfaces.view.context import ViewContext
@@ -124,7 +124,7 @@ class SlackSurface:
                 found.append(await self._book.find(incident_id))
         return newest(found)
 
-    async def place(self, name: str) -> Place | None:
+    async def place(self, name: str) -> MessageRef | None:
         """Return where a card stands. Raises: LedgerError when the outbox cannot be asked."""
         return await self._poster.place(name)
 

@@ -16,7 +16,7 @@ from bot.domain.approval import Approval
 from bot.domain.errors import LedgerError, NothingProposed, PlanChanged, ReasonMissing, Refused, UnknownIncident
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
-from bot.response import guards
+from bot.response.decision import guards
 from bot.surfaces.slack.buttons import BRAKE
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import LONGEST_REASON, REASON

@@ -14,7 +14,7 @@ from bot.app.pagerduty import OUTBOX_LEASE, PagerDutyParts, pagerduty_parts
 from bot.demo.pagerduty.server import PagerDuty
 from bot.domain.errors import SettingsError
 from bot.ledger import Database, Ledger, Outbox, on_threads
-from bot.ledger.cases import Cases
+from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
 from bot.response.record import unheard
 from bot.settings import Settings
@@ -57,7 +57,7 @@ async def parts(pagerduty: PagerDuty, folder: Path, toml: str = "") -> AsyncIter
             lambda *_, **__: None,
             tell,
             inbox=on_threads(inbox, threads),
-            cases=on_threads(Cases(database), threads),
+            cases=on_threads(DedupStore(database), threads),
             patience=QUICK,
         )
         assert made is not None

@@ -9,7 +9,7 @@ from bot.domain.approval import Approval
 from bot.domain.errors import Refused
 from bot.domain.events import Approved, Expired
 from bot.domain.incident import Incident
-from bot.response.responder import Responder
+from bot.response.decision.responder import Responder
 from bot.response.timing import SteadyClock
 from tests.schedules.stage import Stage
 from tests.unit.response.wishing import do, incident, run

@@ -15,9 +15,9 @@ from bot.domain.errors import ConnectionLost, ConnectionRefused
 from bot.domain.events import Approved, Escalated
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.response.reach import Reach
-from bot.response.remediation import Remediation
-from bot.response.stepping import Stepping
+from bot.response.execution.node_access import NodeAccess
+from bot.response.execution.remediation import Remediation
+from bot.response.execution.step_executor import StepExecutor
 from tests.schedules.parts import Wire
 from tests.schedules.stage import Stage
 from tests.unit.response.wishing import do, incident
@@ -77,8 +77,8 @@ def ended(stage: Stage, cut: Cut) -> tuple[Incident, CutWire]:
     assert found.proposal is not None
     stage.ledger.append("one", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
     wire, world = CutWire(stage.wire, cut), stage.world
-    reach = Reach(wire, ACTIONS)
-    stepping = Stepping(stage.policy, stage.recorder, reach, stage, world.clock, world.sleep, "r")
+    reach = NodeAccess(wire, ACTIONS)
+    stepping = StepExecutor(stage.policy, stage.recorder, reach, stage, world.clock, world.sleep, "r")
     remediation = Remediation(stage.book, stepping, stage, stage.diagnose)
     for _ in range(2000):
         again = do(stage, remediation.advance("one"))

@@ -14,7 +14,7 @@ from bot.demo.cluster.pod import Budget, DemoPod
 from bot.domain.call import fits
 from bot.domain.events import Escalated, PlanProposed, Resolved, StepFailed, StepSkipped, StepVerified
 from bot.domain.plan import Step
-from bot.response.stepping import SILENT
+from bot.response.execution.step_executor import SILENT
 from tests.nodes.draining import NAME, STEPS, daemon, mirror, worker, yard
 
 JOB = DemoPod("batch", "featurize-0", NAME, ("Job", "featurize"), {"batch.kubernetes.io/job-name": "featurize"},

@@ -21,10 +21,10 @@ from bot.domain.plan import Step
 from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Probe, Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
+from bot.response.decision.preflight import Drifted, Preflight
+from bot.response.decision.recheck import Recheck, deciding
 from bot.response.diagnosis.triage import Triage
-from bot.response.glance import Glance, deciding
-from bot.response.reach import Reach, Seen
-from bot.response.second_look import Drifted, SecondLook
+from bot.response.execution.node_access import NodeAccess, Seen
 from tests.directories import Always, Shelf
 from tests.record.incidents import BEGAN_AT, BOOT, NODE, OPENING, PLAN, TRIAGED, VERDICT, entries
 
@@ -78,14 +78,14 @@ class Asked:
         return replace(self.verdict, snapshot=Snapshot(node.name, BEGAN_AT, timedelta(seconds=1), readings))
 
 
-def looking(*triages: Asked, playbook: Playbook | None = None) -> SecondLook:
-    reach = Reach(Wire(), ACTIONS)
+def looking(*triages: Asked, playbook: Playbook | None = None) -> Preflight:
+    reach = NodeAccess(Wire(), ACTIONS)
     found = playbook or Playbook("p", "", 3, (), (), ())
 
     async def never(node: Node, name: str) -> Verdict:
         raise AssertionError("it is read by the glance")
 
-    return SecondLook(reach, Always(HERE), never, Glance(reach, cast("list[Triage]", triages), Shelf(found)))
+    return Preflight(reach, Always(HERE), never, Recheck(reach, cast("list[Triage]", triages), Shelf(found)))
 
 
 async def test_second_that_shows_the_same_is_enough() -> None:
@@ -160,7 +160,7 @@ def _cause() -> Any:
 
 
 async def test_what_was_seen_a_moment_ago_is_begun_from_once() -> None:
-    reach = Reach(Wire(), ACTIONS)
+    reach = NodeAccess(Wire(), ACTIONS)
     seen = Seen(BOOT, "m1", "SHA256:k", ({},))
     reach.remember("one", seen)
     assert reach.recall("two") is None
@@ -169,7 +169,7 @@ async def test_what_was_seen_a_moment_ago_is_begun_from_once() -> None:
 
 
 async def test_what_was_seen_too_long_ago_is_looked_at_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    reach, loop = Reach(Wire(), ACTIONS), asyncio.get_running_loop()
+    reach, loop = NodeAccess(Wire(), ACTIONS), asyncio.get_running_loop()
     reach.remember("one", Seen(BOOT, "m1", "SHA256:k", ({},)))
     now = loop.time()
     monkeypatch.setattr(loop, "time", lambda: now + 3.1)
@@ -179,5 +179,5 @@ async def test_what_was_seen_too_long_ago_is_looked_at_again(monkeypatch: pytest
 async def test_first_step_that_is_no_command_is_not_asked_on_the_node() -> None:
     plan = replace(PLAN, steps=(Step("drain", {"node": "n", "of_cluster": "c", "within": "10m"}), *PLAN.steps))
     assert ACTIONS["drain"].by_calls is not None
-    reach = Reach(Wire(), ACTIONS)
+    reach = NodeAccess(Wire(), ACTIONS)
     assert [reach.by_calls(step) for step in plan.steps] == [True, False, False]

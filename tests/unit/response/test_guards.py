@@ -15,7 +15,7 @@ from bot.domain.events import AlertReceived, Approved, Expired, PlanProposed
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
-from bot.response import guards
+from bot.response.decision import guards
 from tests.record.incidents import ASKER, BEGAN_AT, NODE, PLAN, PROPOSED, TRIAGED, entries
 
 POLICY = Policy(

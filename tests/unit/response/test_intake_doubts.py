@@ -8,11 +8,11 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.alarm_contracts import Brakes
+from bot.domain.alarm_contracts import StormLimits
 from bot.domain.errors import ImpossibleEvent, PagerDutyRefused, PagerDutyUnavailable, UnknownIncident
 from bot.domain.events import AlertReceived
 from bot.domain.transitions import State
-from bot.response.intake import Intake, Rules
+from bot.response.intake.intake import Intake, Rules
 from tests.alerts.bodies import BEGAN_AT, group_alert, page_alert
 from tests.alerts.intake import ALERTS, MINUTE, NODES, ROUTES, STALE_AFTER, Stage, do, nodes
 
@@ -143,7 +143,7 @@ def test_pages_that_the_bot_raised_itself_start_nothing(intake: Stage) -> None:
             return None
 
         intake.intake = Intake(
-            intake.inbox, intake.cases, intake.book, Rules(ROUTES, Brakes(), STALE_AFTER), NODES, intake,
+            intake.inbox, intake.cases, intake.book, Rules(ROUTES, StormLimits(), STALE_AFTER), NODES, intake,
             asyncio.Event(), intake.clock, lambda event, **fields: None, signals_of=ours,
         )  # fmt: skip
         await intake.page("E1")

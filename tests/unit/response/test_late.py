@@ -15,8 +15,8 @@ from bot.domain.claim import Claim
 from bot.domain.events import Escalated, StepStarted
 from bot.domain.plan import Step
 from bot.domain.policy import Policy
-from bot.response.reach import Reach, TooLate
-from bot.response.remediation import Remediation
+from bot.response.execution.node_access import NodeAccess, TooLate
+from bot.response.execution.remediation import Remediation
 from tests.nodes.draining import NAME, worker, yard
 from tests.schedules.stage import POLICY, Stage
 from tests.unit.response.wishing import approve, do, incident, run
@@ -91,7 +91,7 @@ async def test_second_command_of_a_step_is_not_sent_late_either(stage: Stage) ->
 
     async def sent() -> None:
         with pytest.raises(TooLate):
-            await Reach(stage.wire, ACTIONS).run(stage.find("n1"), step, in_time=lambda: bool(left) and left.pop())
+            await NodeAccess(stage.wire, ACTIONS).run(stage.find("n1"), step, in_time=lambda: bool(left) and left.pop())
 
     do(stage, sent())
     assert (node.enabled, node.active) == (True, False)

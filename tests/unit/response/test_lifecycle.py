@@ -14,9 +14,9 @@ from bot.domain.events import AlertReceived, PlanWithheld, Triaged
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.response.diagnosis.diagnosis import LOOK_AGAIN, Diagnosis
+from bot.response.execution.remediation import Remediation
 from bot.response.lifecycle import INTERRUPTED, Lifecycle
 from bot.response.record import Record
-from bot.response.remediation import Remediation
 from tests.record.incidents import HEALTHY, NODE, TRIAGED, entries
 
 RECEIVED = AlertReceived(Alert("pagerduty", "Q1"), NODE, "g1", "node-health")

@@ -17,10 +17,10 @@ from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.ledger import on_threads
-from bot.response.glance import Glance, Look
-from bot.response.reach import Seen
+from bot.response.decision.recheck import Recheck, RecheckResult
+from bot.response.decision.responder import Responder
+from bot.response.execution.node_access import Seen
 from bot.response.record import Record
-from bot.response.responder import Responder
 from tests.schedules.stage import POLICY, Stage
 
 PEOPLE = tuple(f"p{number}" for number in range(50))
@@ -33,11 +33,11 @@ class Counted:
     stage: Stage
     looks_taken: Counter[str] = field(default_factory=Counter)
 
-    async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[Look, None]:
+    async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
         self.looks_taken[incident.id] += 1
         await asyncio.sleep(0)
         boot_id = self.stage.nodes["n1"].boot_id
-        yield Look(self.stage.verdict("n1"), Seen(boot_id, "m" * 31 + "1", "SHA256:as-ever"), ())
+        yield RecheckResult(self.stage.verdict("n1"), Seen(boot_id, "m" * 31 + "1", "SHA256:as-ever"), ())
 
 
 @asynccontextmanager
@@ -51,7 +51,7 @@ async def responders(stage: Stage, count: int) -> AsyncIterator[tuple[list[Respo
     with ThreadPoolExecutor(1) as threads:
         ledger = on_threads(stage.ledger, threads)
         made = [
-            replace(stage.responder(), book=Record(ledger), ledger=ledger, glance=cast("Glance", counted))
+            replace(stage.responder(), book=Record(ledger), ledger=ledger, glance=cast("Recheck", counted))
             for _ in range(count)
         ]
         for one in made:  # a program's own turns

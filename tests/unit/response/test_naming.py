@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from bot.domain.alarm import Alarm, Happening, Signal
+from bot.domain.alarm import AlertGroup, Happening, SourceAlert
 from bot.domain.node import Node
-from bot.response.naming import Named, Names, Places
+from bot.response.intake.naming import Named, Names, Places
 
 NODES = (
     Node(
@@ -25,13 +25,13 @@ NODES = (
     *(Node(f"behind-{number}", "10.0.0.9", port=number) for number in (1, 2)),
     Node("here", "127.0.0.1"),
 )
-ALARM = Alarm("pagerduty", "Q1", Happening.FIRED, "core pinned")
+ALARM = AlertGroup("pagerduty", "Q1", Happening.FIRED, "core pinned")
 ANYWHERE = Places()
 
 
 def named(body: Any, title: str = "", places: Places = ANYWHERE) -> Named:
     alarm = replace(ALARM, title=title)
-    return Names(NODES).found(alarm, (Signal("A1", body=body),), places)
+    return Names(NODES).found(alarm, (SourceAlert("A1", body=body),), places)
 
 
 @pytest.mark.parametrize(

@@ -14,12 +14,12 @@ import pytest
 from bot.demo.pagerduty.account import Incident
 from bot.demo.pagerduty.server import PagerDuty
 from bot.domain.alarm import Delivery, Happening
-from bot.domain.alarm_contracts import Brakes
+from bot.domain.alarm_contracts import StormLimits
 from bot.domain.errors import PagerDutyUnavailable
 from bot.ledger import Database, on_threads
-from bot.ledger.cases import Cases
+from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import Inbox
-from bot.response.page_watch import PageWatch
+from bot.response.intake.page_watch import PageWatch
 from bot.sources.pagerduty import PagerDutyWebhook, alarm_of_page
 from tests.alerts.pagerduty import account, client
 from tests.slack.workspace import SteppedClock
@@ -30,7 +30,9 @@ HOUR = timedelta(hours=1)
 class Bench:
     """A watch over a PagerDuty, with an inbox and cases of its own, at a clock that stands still."""
 
-    def __init__(self, pagerduty: PagerDuty, watch: PageWatch, inbox: Inbox, cases: Cases, clock: SteppedClock) -> None:
+    def __init__(
+        self, pagerduty: PagerDuty, watch: PageWatch, inbox: Inbox, cases: DedupStore, clock: SteppedClock
+    ) -> None:
         self.pagerduty = pagerduty
         self.watch = watch
         self.inbox = inbox
@@ -45,7 +47,7 @@ class Bench:
             if one.alarm.happening is Happening.RESOLVED:
                 self.cases.over(one)
             else:
-                self.cases.told(one, "", f"g-{one.alarm.case.lower()}", Brakes())
+                self.cases.told(one, "", f"g-{one.alarm.case.lower()}", StormLimits())
             self.inbox.done(one)
         return found
 
@@ -68,7 +70,7 @@ async def bench(tmp_path: Path) -> AsyncIterator[Bench]:
         async with AsyncExitStack() as stack:
             pagerduty = await stack.enter_async_context(account(clock=clock))
             asking = await stack.enter_async_context(client(pagerduty))
-            inbox, cases = Inbox(database, "one", time=clock), Cases(database, time=clock)
+            inbox, cases = Inbox(database, "one", time=clock), DedupStore(database, time=clock)
             watch = PageWatch(
                 asking,
                 on_threads(inbox, threads),

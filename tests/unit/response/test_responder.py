@@ -22,7 +22,7 @@ from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Status, Verdict
 from bot.probes.host import HostReading
 from bot.response.diagnosis.proposal import Proposer
-from bot.response.reach import Reach
+from bot.response.execution.node_access import NodeAccess
 from tests.schedules.stage import PLAYBOOK, POLICY, Stage
 from tests.unit.response.conftest import Quiet
 
@@ -142,7 +142,7 @@ def offered(stage: Stage, policy: Policy = POLICY, **more: Any) -> Any:
     verdict: Verdict = replace(
         stage.verdict("n1"), snapshot=Snapshot("n1", world.now, timedelta(seconds=5), {"host": host}), **more
     )
-    proposer = Proposer(policy, Reach(stage.wire, ACTIONS), stage.recorder, stage)
+    proposer = Proposer(policy, NodeAccess(stage.wire, ACTIONS), stage.recorder, stage)
     return world.do(proposer.event(verdict, PLAYBOOK))
 
 

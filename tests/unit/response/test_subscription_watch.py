@@ -10,7 +10,7 @@ import pytest
 
 from bot.demo.pagerduty.server import PagerDuty
 from bot.demo.pagerduty.webhooks import Subscription
-from bot.response.subscription_watch import SubscriptionWatch
+from bot.response.intake.subscription_watch import SubscriptionWatch
 from tests.alerts.pagerduty import account, client
 from tests.slack.workspace import SteppedClock
 

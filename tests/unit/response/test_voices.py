@@ -19,7 +19,7 @@ from bot.domain.policy import Policy
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
 from bot.response.diagnosis.proposal import Proposer
-from bot.response.reach import Reach
+from bot.response.execution.node_access import NodeAccess
 from tests.schedules.parts import CountingNode
 from tests.schedules.stage import PLAYBOOK, POLICY, Stage
 from tests.unit.response.wishing import do, incident, refusals
@@ -46,7 +46,7 @@ def offered(stage: Stage, policy: Policy, opened: dict[str, Alert], group: str =
     snapshot = Snapshot(first, stage.world.now, timedelta(seconds=5), {"host": host})
     verdict = replace(stage.verdict(first), snapshot=snapshot)
     stage.ledger.append(f"of-{first}", 1, Triaged(replace(verdict, snapshot=None), PLAYBOOK.name, 1), BOT)
-    proposer = Proposer(policy, Reach(stage.wire, ACTIONS), stage.recorder, stage)
+    proposer = Proposer(policy, NodeAccess(stage.wire, ACTIONS), stage.recorder, stage)
     event = do(stage, proposer.event(verdict, PLAYBOOK, fold(stage.ledger.read(f"of-{first}"))))
     stage.ledger.append(f"of-{first}", 2, event, BOT)
     return event

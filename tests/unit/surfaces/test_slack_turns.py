@@ -11,7 +11,7 @@ from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
-from bot.domain.post import Place
+from bot.domain.post import MessageRef
 from bot.ledger import Database, Outbox, on_threads
 from bot.surfaces.slack.calls import Calls, Delivered
 from bot.surfaces.slack.message import Message
@@ -31,7 +31,7 @@ class Posted:
 
     async def post(self, channel: str, *_: Any) -> Delivered:
         self.at.append(time.monotonic())
-        return Delivered(Place(channel, f"1700000000.{len(self.at):06}"))
+        return Delivered(MessageRef(channel, f"1700000000.{len(self.at):06}"))
 
 
 async def posted(folder: Path, target: MessageTarget, apart: float) -> list[float]:

@@ -8,7 +8,7 @@ from datetime import timedelta
 import pytest
 
 from bot.demo.faults import Fault
-from bot.demo.fleet_founding import AUTO_RESTART, HIDDEN
+from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.machine import changes, systemd
 from bot.demo.machine.power import ActingMachine
 from bot.demo.machine.state import State

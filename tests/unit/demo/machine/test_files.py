@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from bot.demo.fleet_founding import AUTO_RESTART
-from bot.demo.fleet_others import FAST_LEAK, QUIET_ZOMBIES
+from bot.demo.fleet_leaks import AUTO_RESTART
+from bot.demo.fleet_other_faults import FAST_LEAK, QUIET_ZOMBIES
 from bot.demo.images import UBUNTU_24
 from bot.demo.machine import network, proc_files, processes
 from bot.demo.machine.files import UNREADABLE, Files

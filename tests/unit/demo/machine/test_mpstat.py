@@ -3,7 +3,7 @@
 import json
 from dataclasses import replace
 
-from bot.demo.fleet_founding import AUTO_RESTART
+from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.machine import mpstat
 from bot.demo.machine.state import State
 from tests.unit.demo.machine.moments import moment

@@ -1,6 +1,6 @@
 """ENA's counters and log lines are those of the driver's version, and agree with each other."""
 
-from bot.demo.fleet_founding import AUTO_RESTART
+from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.demo.machine import kernel_log, nic_counters
 from bot.demo.machine.state import Nic, Resets
 from tests.unit.demo.machine.moments import moment

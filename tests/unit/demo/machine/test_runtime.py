@@ -1,6 +1,6 @@
 """Containers of simulated nodes are replaced as their loops say."""
 
-from bot.demo.fleet_founding import HIDDEN
+from bot.demo.fleet_leaks import HIDDEN
 from bot.demo.machine import runtime
 from tests.unit.demo.machine.moments import moment
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from bot.demo.fleet_founding import AUTO_RESTART, HIDDEN, STOPPED
+from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN, STOPPED
 from bot.demo.machine import systemd
 from bot.demo.machine.state import State, Unit
 from tests.unit.demo.machine.moments import moment

@@ -38,7 +38,7 @@ class Room:
 
     def __init__(self, slack: SlackWorkspace) -> None:
         self.slack, self.app = slack, AppAtHand()
-        slack.office.way = self.app
+        slack.dispatcher.way = self.app
 
     def card(self, *elements: dict[str, Any], only_for: str | None = None) -> Message:
         blocks = [{"type": "actions", "block_id": "deeds", "elements": list(elements)}]

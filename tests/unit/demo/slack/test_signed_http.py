@@ -12,11 +12,11 @@ import pytest
 from aiohttp import web
 from slack_sdk.signature import SignatureVerifier
 
-from bot.demo.slack.delivery import Patience
+from bot.demo.slack.delivery import DeliveryTimeouts
 from bot.demo.slack.server import SlackWorkspace
 from tests.slack.workspace import workspace
 
-SOON = Patience(timedelta(milliseconds=200), (timedelta(0),))
+SOON = DeliveryTimeouts(timedelta(milliseconds=200), (timedelta(0),))
 
 
 class App:

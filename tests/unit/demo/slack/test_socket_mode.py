@@ -10,11 +10,11 @@ from typing import Any
 import pytest
 from aiohttp import ClientSession, ClientWebSocketResponse, WSMsgType, WSServerHandshakeError
 
-from bot.demo.slack.delivery import Patience
+from bot.demo.slack.delivery import DeliveryTimeouts
 from bot.demo.slack.server import SlackWorkspace
 from tests.slack.workspace import client, workspace
 
-SOON = Patience(timedelta(milliseconds=100), (timedelta(0), timedelta(0)))
+SOON = DeliveryTimeouts(timedelta(milliseconds=100), (timedelta(0), timedelta(0)))
 
 
 class Wire:
@@ -95,7 +95,9 @@ async def test_acknowledged_event_does_not_come_again(wire: Wire) -> None:
     await socket.receive_json()
     again = await socket.receive_json()
     await socket.send_json({"envelope_id": again["envelope_id"]})
-    await wire.slack.until(lambda: [each.failure for each in wire.slack.office.delivered] == ["operation_timeout", ""])
+    await wire.slack.until(
+        lambda: [each.failure for each in wire.slack.dispatcher.delivered] == ["operation_timeout", ""]
+    )
 
 
 async def test_rubbish_from_the_app_hurts_nobody(wire: Wire) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.domain.alarm import Alarm, Signal
+from bot.domain.alarm import AlertGroup, SourceAlert
 from bot.domain.node import Node
 
 # Labels of the inventory that hold other names of a node.
@@ -70,7 +70,7 @@ class Names:
         # An address is a name only where it is one node's: many may be behind one, and this machine is nobody.
         return frozenset(alike or (at if len(at) == 1 and not _LOOPBACK.match(word) else ()))
 
-    def found(self, alarm: Alarm, signals: Sequence[Signal], places: Places) -> Named:
+    def found(self, alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) -> Named:
         """Return the nodes that an alarm and these signals of it name."""
         nodes: dict[str, None] = {}
         shared: dict[str, frozenset[str]] = {}
@@ -84,7 +84,7 @@ class Names:
         return Named(tuple(nodes), open_ones)
 
 
-def _words(alarm: Alarm, signals: Sequence[Signal], places: Places) -> Iterator[str]:
+def _words(alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) -> Iterator[str]:
     for text in _texts(alarm, signals, places.paths):
         if not places.patterns:
             yield from (found.group() for found in _WORD.finditer(text))
@@ -95,7 +95,7 @@ def _words(alarm: Alarm, signals: Sequence[Signal], places: Places) -> Iterator[
                     yield name
 
 
-def _texts(alarm: Alarm, signals: Sequence[Signal], paths: Sequence[Sequence[str]]) -> Iterator[str]:
+def _texts(alarm: AlertGroup, signals: Sequence[SourceAlert], paths: Sequence[Sequence[str]]) -> Iterator[str]:
     """Every text that is searched, the case's own first, as far as there is room."""
     told: list[Mapping[str, Any]] = [{"title": alarm.title, "labels": alarm.labels, **alarm.body}]
     told += [{"title": one.title, "labels": one.labels, **one.body} for one in signals]

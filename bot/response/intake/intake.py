@@ -15,8 +15,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeAlias
 
-from bot.domain.alarm import Alarm, Delivery, Happening, Raiser, Signal
-from bot.domain.alarm_contracts import Brakes, Cases, Course, Inbox, KeptDelivery, Turn
+from bot.domain.alarm import AlertGroup, Delivery, Happening, Reporter, SourceAlert
+from bot.domain.alarm_contracts import Correlation, DedupStore, Inbox, KeptDelivery, Recurrence, StormLimits
 from bot.domain.alert import Alert, is_who
 from bot.domain.contracts import Clock, Log
 from bot.domain.duration import written
@@ -24,9 +24,9 @@ from bot.domain.engine_contracts import Notices
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyUnavailable
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
-from bot.response.alarm_book import MOST_OPTIONS, AlarmBook, Heading, group_name
-from bot.response.naming import Named, Names, Places
-from bot.response.routing import Route, Routes
+from bot.response.intake.alert_recorder import MOST_OPTIONS, AlertRecorder, IncidentSeed, group_name
+from bot.response.intake.naming import Named, Names, Places
+from bot.response.intake.routing import Route, Routes
 
 AT_ONCE = 16
 LOOK_SECONDS = 1.0
@@ -35,8 +35,8 @@ ASKED_FOR = timedelta(minutes=15)  # how long the signals of a case are asked fo
 GIVEN_UP_AFTER = 40  # attempts, of which most are half a minute apart
 
 # The signals of a case, by its id; None where it is one that the bot itself raised.
-SignalsOf: TypeAlias = Callable[[str], Awaitable[tuple[Signal, ...] | None]]
-PersonOf: TypeAlias = Callable[[Raiser], Awaitable[str]]  # as the record writes people; empty where nobody knows them
+SignalsOf: TypeAlias = Callable[[str], Awaitable[tuple[SourceAlert, ...] | None]]
+PersonOf: TypeAlias = Callable[[Reporter], Awaitable[str]]  # as the record writes people; empty where nobody knows them
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Rules:
     """What the settings say of alarms."""
 
     routes: Routes
-    brakes: Brakes
+    brakes: StormLimits
     stale_after: timedelta
     places: Mapping[str, Places] = field(default_factory=dict)  # by source; everywhere where there are none
 
@@ -59,8 +59,8 @@ class Intake:
     def __init__(
         self,
         inbox: Inbox,
-        cases: Cases,
-        book: AlarmBook,
+        cases: DedupStore,
+        book: AlertRecorder,
         rules: Rules,
         nodes: Sequence[Node],
         notices: Notices,
@@ -183,7 +183,7 @@ class Intake:
             return
         await self._fires(kept.delivery, alarm, signals)
 
-    async def _signals(self, kept: KeptDelivery, alarm: Alarm) -> tuple[Signal, ...] | None:
+    async def _signals(self, kept: KeptDelivery, alarm: AlertGroup) -> tuple[SourceAlert, ...] | None:
         if alarm.whole or self._signals_of is None:
             return alarm.signals
         try:
@@ -195,13 +195,13 @@ class Intake:
             self._log("signals_unread", source=alarm.source, id=alarm.case, error=one_line(str(error)))
         return ()
 
-    async def _fires(self, delivery: Delivery, alarm: Alarm, signals: tuple[Signal, ...]) -> None:
+    async def _fires(self, delivery: Delivery, alarm: AlertGroup, signals: tuple[SourceAlert, ...]) -> None:
         named = self._found(alarm, tuple(one for one in signals if one.firing) or signals)
         route = self._rules.routes.of_alarm(replace(alarm, signals=signals))
         key = signature(alarm, route, named)
         group = group_name(alarm.source, alarm.case, delivery.id)
         course = await self._cases.told(delivery, key, group, self._rules.brakes)
-        if course.turn is Turn.OVER:
+        if course.turn is Recurrence.OVER:
             self._log("alarm_was_over", source=alarm.source, id=alarm.case)
             return
         heading = await self._heading(delivery, alarm, route, course)
@@ -223,13 +223,13 @@ class Intake:
         )
         self._notices.changed(course.group)
 
-    async def _heading(self, delivery: Delivery, alarm: Alarm, route: Route, course: Course) -> Heading:
+    async def _heading(self, delivery: Delivery, alarm: AlertGroup, route: Route, course: Correlation) -> IncidentSeed:
         asked_by = await self._asker(alarm.source, alarm.raised_by) if alarm.raised_by is not None else ""
         alert = Alert(alarm.source, alarm.case, asked_by, said(alarm))
         why = route.withheld or self._stale(alarm) or (stormy(self._rules.brakes) if course.storm else "")
-        return Heading(alert, course.group, route.playbook, route.channel, delivery.id, why, course.storm)
+        return IncidentSeed(alert, course.group, route.playbook, route.channel, delivery.id, why, course.storm)
 
-    async def _asker(self, source: str, raiser: Raiser) -> str:
+    async def _asker(self, source: str, raiser: Reporter) -> str:
         """Who raised it by hand, as the record writes people."""
         if self._person_of is not None:
             try:
@@ -240,7 +240,7 @@ class Intake:
         who = f"{source}:{raiser.id}"
         return who if is_who(who) else f"{source}:somebody"
 
-    def _stale(self, alarm: Alarm) -> str:
+    def _stale(self, alarm: AlertGroup) -> str:
         late = self._now() - alarm.occurred_at if alarm.occurred_at is not None else timedelta(0)
         if late <= self._rules.stale_after:
             return ""
@@ -250,7 +250,7 @@ class Intake:
             "nodes are read, and nothing is offered."
         )
 
-    def _found(self, alarm: Alarm, signals: Sequence[Signal]) -> Named:
+    def _found(self, alarm: AlertGroup, signals: Sequence[SourceAlert]) -> Named:
         if self._names is None:
             self._names = Names(self._nodes)
         return self._names.found(alarm, signals, self._rules.places.get(alarm.source, Places()))
@@ -266,7 +266,7 @@ class Intake:
         return f"The alert names no node of the inventory. Which is meant?{more}", names
 
 
-def stormy(brakes: Brakes) -> str:
+def stormy(brakes: StormLimits) -> str:
     """Return why nothing is offered in a storm."""
     return (
         f"More than {brakes.storm_alerts} alerts came within {written(brakes.storm_window)}: "
@@ -274,7 +274,7 @@ def stormy(brakes: Brakes) -> str:
     )
 
 
-def said(alarm: Alarm) -> str:
+def said(alarm: AlertGroup) -> str:
     """Return what an alarm says, in a sentence or two."""
     words = [one_line(alarm.title, 300) or "An alert without a title"]
     if service := alarm.labels.get("service"):
@@ -284,7 +284,7 @@ def said(alarm: Alarm) -> str:
     return " ".join([*words, alarm.url]).strip()
 
 
-def signature(alarm: Alarm, route: Route, named: Named) -> str:
+def signature(alarm: AlertGroup, route: Route, named: Named) -> str:
     """Return what stands for an alarm's nodes and what it says of them; empty where nobody knows whom it is about."""
     if not named.nodes or named.ambiguous:
         return ""

@@ -14,7 +14,7 @@ from bot.domain.policy import Policy
 from bot.domain.probe import Unread
 from bot.domain.redaction import redacted
 from bot.domain.verdict import Verdict
-from bot.response.reach import Seen
+from bot.response.execution.node_access import Seen
 
 
 def binds(verdict: Verdict, node: Node, seen: Seen, playbook: Playbook, policy: Policy) -> Mapping[str, str]:

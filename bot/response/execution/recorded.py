@@ -9,7 +9,7 @@ from bot.domain.events import StepVerified
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.plan import Step
 from bot.domain.verdict import Evidence
-from bot.response.stopping import plan_of
+from bot.response.execution.stopping import plan_of
 
 _TOLD = 12  # facts in the sentence; all of them stand in the lines
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.app.parts import runner_name
-from bot.domain.alarm_contracts import Cases, Inbox
+from bot.domain.alarm_contracts import DedupStore, Inbox
 from bot.domain.contracts import ActingLedger, Leases, Outbox
 from bot.ledger import Database, Ledger, on_threads
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
-from bot.ledger.cases import Cases as BlockingCases
+from bot.ledger.dedup_store import DedupStore as BlockingCases
 from bot.ledger.inbox import Inbox as BlockingInbox
 from bot.surfaces import SURFACES
 from bot.surfaces.pagerduty import PARTS
@@ -27,7 +27,7 @@ PAGES_LENT_FOR = timedelta(seconds=60)  # longer than one post to PagerDuty may 
 
 
 @dataclass(frozen=True, slots=True)
-class Books:
+class Stores:
     """The ledger and what stands beside it.
 
     Shape: `runner` is this program's name among all that share the database; `pages` is the outbox of what goes to
@@ -39,14 +39,14 @@ class Books:
     outbox: Outbox
     leases: Leases
     inbox: Inbox
-    cases: Cases
+    cases: DedupStore
     pages: Outbox
     database: Database
     threads: ThreadPoolExecutor
 
 
 @contextlib.contextmanager
-def books(database_url: str) -> Iterator[Books]:
+def books(database_url: str) -> Iterator[Stores]:
     """Open them for the length of a block.
 
     Raises: SettingsError, LedgerUnavailable.
@@ -58,7 +58,7 @@ def books(database_url: str) -> Iterator[Books]:
         ThreadPoolExecutor(DOORS, "inbox") as doors,
     ):
         leases = BlockingLeases(database, runner, presence=database.presence(runner))
-        yield Books(
+        yield Stores(
             runner,
             on_threads(Ledger(database), threads),
             on_threads(BlockingOutbox(database, leases=leases, of_others=PARTS_OF_OTHERS), threads),

@@ -11,7 +11,7 @@ from bot.domain.errors import LedgerError, NotAnApprover
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, WishRefused
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
-from bot.response import guards
+from bot.response.decision import guards
 
 NO_REASON = "no reason given"
 

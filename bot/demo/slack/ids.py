@@ -17,7 +17,7 @@ RandomBytes: TypeAlias = Callable[[int], bytes]
 MICROSECOND = timedelta(microseconds=1)
 
 
-class Names:
+class IdGenerator:
     """Makes unique ids."""
 
     def __init__(self, clock: Clock, random_bytes: RandomBytes) -> None:

@@ -14,7 +14,7 @@ from bot.domain.batch import root_ways
 from bot.domain.errors import UsageError
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
-from bot.response.cluster import KUBERNETES
+from bot.response.execution.cluster import KUBERNETES
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z")
 _MEANINGFUL = re.compile(r"([\\,:=#!*?\[\]\"'()])")

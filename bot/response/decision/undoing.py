@@ -31,12 +31,12 @@ from bot.domain.plan import Plan, Step
 from bot.domain.policy import SAME_AGAIN, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence, Status, Verdict
-from bot.response import guards
-from bot.response.binding import another_machine, bindings
-from bot.response.privilege import acting_lines
-from bot.response.reach import Reach
+from bot.response.decision import guards
+from bot.response.decision.binding import another_machine, bindings
+from bot.response.execution.node_access import NodeAccess
+from bot.response.execution.privilege import acting_lines
+from bot.response.execution.recorded import recorded
 from bot.response.record import Record
-from bot.response.recorded import recorded
 
 _TIMES = 20  # how often one incident may be asked to be undone, by people who then thought better of it
 
@@ -57,7 +57,7 @@ class Undoing:
     policy: Policy
     book: Record
     ledger: ActingLedger
-    reach: Reach
+    reach: NodeAccess
     nodes: NodeDirectory
 
     async def propose(self, incident: Incident, approval: Approval) -> Incident:

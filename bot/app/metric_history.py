@@ -10,7 +10,7 @@ from bot.app.parts import now
 from bot.domain.errors import SettingsError
 from bot.domain.node import Node
 from bot.inventory import Inventory
-from bot.response.diagnosis.past import with_past
+from bot.response.diagnosis.metric_history import with_past
 from bot.response.diagnosis.scheduler import Diagnose
 from bot.settings import Settings
 

@@ -21,13 +21,13 @@ from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.probe import Probe
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.triage import Triage
-from bot.response.reach import IDENTITY, Reach, Seen, asking, identity, lacking_of
+from bot.response.execution.node_access import IDENTITY, NodeAccess, Seen, asking, identity, lacking_of
 
 _IDENTITY, _FIRST, _RIGHT = "identity", "first step", "right"  # beside the probes' names
 
 
 @dataclass(frozen=True, slots=True)
-class Look:
+class RecheckResult:
     """What one look saw; `lacking` are the rights that the login does not have."""
 
     verdict: Verdict
@@ -36,14 +36,14 @@ class Look:
 
 
 @dataclass(frozen=True, slots=True)
-class Glance:
+class Recheck:
     """Looks at nodes once more; `triages` are short ones and at last the whole, `playbooks` finds one by its name."""
 
-    reach: Reach
+    reach: NodeAccess
     triages: Sequence[Triage]
     playbooks: Playbooks
 
-    async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[Look, None]:
+    async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
         """Yield what is seen, at first shortly, then over the whole window; whoever is satisfied stops.
 
         Raises: PlanChanged when the playbook is another by now; Unreachable or CannotRead when it cannot be told.
@@ -62,7 +62,7 @@ class Glance:
             yield await self._look(triage, node, deciding(playbook, incident.verdict), steps)
         yield await self._look(self.triages[-1], node, playbook, steps)
 
-    async def _look(self, triage: Triage, node: Node, playbook: Playbook, steps: Sequence[Step]) -> Look:
+    async def _look(self, triage: Triage, node: Node, playbook: Playbook, steps: Sequence[Step]) -> RecheckResult:
         together = self.reach.acts_as_it_looks(node) and not any(self.reach.by_calls(step) for step in steps)
         rights = self.reach.rights(steps) if together else ()
         first = None if self.reach.by_calls(steps[0]) else steps[0]
@@ -74,7 +74,7 @@ class Glance:
         verdict, lacking = await asyncio.gather(reading, self.reach.lacking(node, () if together else steps))
         if verdict.status is Status.UNREACHABLE or verdict.snapshot is None:
             seen = await self.reach.look(node)  # says why by its kind: another host key is more than a lost connection
-            return Look(verdict, seen, ())
+            return RecheckResult(verdict, seen, ())
         told = verdict.snapshot.readings
         if together:
             lacking = lacking_of(node, rights, [_told(told, f"{_RIGHT} {n}") for n in range(len(rights))])
@@ -82,7 +82,7 @@ class Glance:
         facts: tuple[Facts, ...] = ()
         if first is not None:
             facts = (self.reach.actions[first.action].facts(first.args, _told(told, _FIRST)),)
-        return Look(verdict, Seen(boot_id, machine_id, self.reach.host_key(node), facts), lacking)
+        return RecheckResult(verdict, Seen(boot_id, machine_id, self.reach.host_key(node), facts), lacking)
 
 
 def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:

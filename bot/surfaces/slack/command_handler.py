@@ -12,6 +12,7 @@ from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.member import SLACK
+from bot.surfaces.slack.message_targets import request_id
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.requests import (
     CheckRequest,
@@ -24,7 +25,6 @@ from bot.surfaces.slack.requests import (
     parse,
     unknown_words,
 )
-from bot.surfaces.slack.spots import request_id
 
 REQUESTS_REMEMBERED = 1000
 

@@ -14,13 +14,13 @@ from bot.domain.incident import Incident
 from bot.domain.probe import Unread
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.probes.cgroups import CgroupsReading
-from bot.response.binding import another_machine
-from bot.response.figures import compared, figures
-from bot.response.guards import units_of
-from bot.response.reach import Reach, Seen
-from bot.response.recorded import proved, recorded
-from bot.response.second_look import Diagnose
-from bot.response.stopping import asked
+from bot.response.decision.binding import another_machine
+from bot.response.decision.guards import units_of
+from bot.response.decision.preflight import Diagnose
+from bot.response.diagnosis.figures import compared, figures
+from bot.response.execution.node_access import NodeAccess, Seen
+from bot.response.execution.recorded import proved, recorded
+from bot.response.execution.stopping import asked
 
 MOST_BETWEEN = timedelta(seconds=60)
 SAMPLES_A_WINDOW = 5
@@ -33,7 +33,7 @@ async def next_sample(
     incident: Incident,
     now: datetime,
     nodes: NodeDirectory,
-    reach: Reach,
+    reach: NodeAccess,
     diagnose: Diagnose,
 ) -> tuple[timedelta, IncidentEvent | None]:
     """Return the next event of an incident that is watched, or how long until there is one."""
@@ -56,7 +56,7 @@ async def next_sample(
 
 
 async def _sample(
-    incident: Incident, nodes: NodeDirectory, reach: Reach, diagnose: Diagnose
+    incident: Incident, nodes: NodeDirectory, reach: NodeAccess, diagnose: Diagnose
 ) -> SampleTaken | QuestionAsked:
     assert incident.proposal is not None
     plan = incident.proposal.plan
@@ -87,7 +87,7 @@ def _sampled(against: list[str], says: str, lines: tuple[str, ...] = ()) -> Samp
     return SampleTaken(not against, said or (Evidence("figures", "verdict", says, lines),))
 
 
-def _undone(incident: Incident, reach: Reach, seen: Seen) -> list[str]:
+def _undone(incident: Incident, reach: NodeAccess, seen: Seen) -> list[str]:
     """Steps whose effect is not there any more."""
     assert incident.proposal is not None
     against = []

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from bot.domain.alarm import Alarm
+from bot.domain.alarm import AlertGroup
 from bot.domain.safe_text import one_line
 
 READ_ONLY = "read-only"
@@ -57,7 +57,7 @@ class Routes:
     routes: tuple[Route, ...]
     otherwise: Route
 
-    def of_alarm(self, alarm: Alarm) -> Route:
+    def of_alarm(self, alarm: AlertGroup) -> Route:
         """Return the first route that fits one of the alarm's signals."""
         return self.of_labels([{**labels, "source": alarm.source} for labels in alarm.label_sets()])
 

@@ -11,8 +11,8 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any, TypeAlias
 
-from bot.domain.alarm import Alarm, Delivery, Happening
-from bot.domain.alarm_contracts import Cases, Inbox
+from bot.domain.alarm import AlertGroup, Delivery, Happening
+from bot.domain.alarm_contracts import DedupStore, Inbox
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import MalformedDelivery, PagerDutyRefused
 from bot.domain.pagerduty import PAGERDUTY, Page, PageReader
@@ -22,7 +22,7 @@ LONGEST = timedelta(hours=24)  # how far back is looked, however long nothing wa
 MARGIN = timedelta(minutes=5)  # clocks differ, and a page is there before its case
 SINGLE = 20  # pages that a look asks for one by one, the longest unasked first
 
-AlarmOf: TypeAlias = Callable[[Mapping[str, Any], Happening, datetime | None], Alarm | None]
+AlarmOf: TypeAlias = Callable[[Mapping[str, Any], Happening, datetime | None], AlertGroup | None]
 
 
 class PageWatch:
@@ -36,7 +36,7 @@ class PageWatch:
         self,
         pages: PageReader,
         inbox: Inbox,
-        cases: Cases,
+        cases: DedupStore,
         alarm_of: AlarmOf,
         now: Clock,
         log: Log,

@@ -17,12 +17,12 @@ from bot.domain.events import Cancelled, Escalated, Expired, IncidentEvent, Step
 from bot.domain.incident import Incident
 from bot.domain.redaction import redacted_text
 from bot.domain.transitions import State
+from bot.response.decision.responder import Diagnose
+from bot.response.execution.step_executor import Outcome, StepExecutor
+from bot.response.execution.stopping import plan_of, rest_of, stopped
+from bot.response.execution.validation import next_sample
 from bot.response.record import Record
-from bot.response.responder import Diagnose
-from bot.response.stepping import Outcome, Stepping
-from bot.response.stopping import plan_of, rest_of, stopped
 from bot.response.timing import now_of
-from bot.response.validation import next_sample
 
 _OUT_OF_BAND = "Look at it out of band: the console, or the cloud's own reboot."
 
@@ -32,7 +32,7 @@ class Remediation:
     """Runs approved plans; everything from outside is handed in. `validation` takes the place of the policy's."""
 
     book: Record
-    stepping: Stepping
+    stepping: StepExecutor
     nodes: NodeDirectory
     diagnose: Diagnose
     validation: timedelta | None = None

@@ -22,7 +22,7 @@ from bot.domain.errors import (
 from bot.domain.incident import Incident
 from bot.domain.policy import SAME_AGAIN, Policy
 from bot.domain.safe_text import one_line
-from bot.response import guards
+from bot.response.decision import guards
 from bot.response.record import Record
 from bot.response.timing import now_of
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from bot.domain.contracts import Clock, Listener
 from bot.domain.errors import CannotRead
+from bot.domain.metric_history import PAST, Past
 from bot.domain.node import Node
-from bot.domain.past import PAST, Past
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Unread
 from bot.domain.verdict import Evidence, Verdict

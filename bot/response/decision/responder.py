@@ -42,15 +42,15 @@ from bot.domain.house_events import HOUSE, WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import SAME_AGAIN, Policy
 from bot.domain.safe_text import one_line
-from bot.response import guards
-from bot.response.braking import moved
-from bot.response.explaining import Explaining
-from bot.response.glance import Glance
-from bot.response.reach import Reach
+from bot.response.decision import guards
+from bot.response.decision.braking import moved
+from bot.response.decision.explaining import Explaining
+from bot.response.decision.preflight import Diagnose, Drifted, Preflight
+from bot.response.decision.recheck import Recheck
+from bot.response.decision.undoing import Undoing
+from bot.response.execution.node_access import NodeAccess
 from bot.response.record import Record
-from bot.response.second_look import Diagnose, Drifted, SecondLook
 from bot.response.timing import now_of
-from bot.response.undoing import Undoing
 
 __all__ = ["Diagnose", "Responder"]
 _TRIES = 3  # on Conflict: read again, fold, decide again
@@ -64,11 +64,11 @@ class Responder:
     policy: Policy
     book: Record
     ledger: ActingLedger
-    reach: Reach
+    reach: NodeAccess
     nodes: NodeDirectory
     diagnose: Diagnose
     clock: Clock
-    glance: Glance | None = None
+    glance: Recheck | None = None
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def decide(self, incident_id: str, approval: Approval) -> Incident:
@@ -225,7 +225,7 @@ class Responder:
         Raises: StateChanged, AlreadyCured, MissingRight or CannotTell.
         """
         try:
-            seen = await SecondLook(self.reach, self.nodes, self.diagnose, self.glance).at(incident)
+            seen = await Preflight(self.reach, self.nodes, self.diagnose, self.glance).at(incident)
         except Drifted as found:
             cured = found.kind is AlreadyCured
             what = "there is nothing left to cure" if cured else "the node is not as it was"

@@ -7,8 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, exists, func, insert, select, update
 
-from bot.domain.alarm import Alarm, Delivery
-from bot.domain.alarm_contracts import Brakes, Course, OpenCase, Storm, Turn
+from bot.domain.alarm import AlertGroup, Delivery
+from bot.domain.alarm_contracts import Correlation, OpenCase, Recurrence, Storm, StormLimits
 from bot.domain.alert import SourceKind
 from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
@@ -18,7 +18,7 @@ from bot.ledger.tables import CASES, INCIDENTS
 
 _FIRES = ""  # the value of `over_at` while a case is open
 _NOWHERE = ""  # the group of a case whose end arrived before its beginning
-_BEGINNINGS = (Turn.NEW.value, Turn.AGAIN.value)
+_BEGINNINGS = (Recurrence.NEW.value, Recurrence.AGAIN.value)
 
 _OF = (CASES.c.source == bindparam("of_source"), CASES.c.name == bindparam("of_name"))
 _ROW = select(CASES).where(*_OF)
@@ -56,7 +56,7 @@ _OF_STORM = (
 )
 
 
-class Cases:
+class DedupStore:
     """The store of the cases. Each method is a blocking transaction; the contract says what it guarantees.
 
     Shape: `time` replaces the database's clock in tests.
@@ -66,7 +66,7 @@ class Cases:
         self._database = database
         self._time = time
 
-    def told(self, delivery: Delivery, key: str, group: str, brakes: Brakes) -> Course:
+    def told(self, delivery: Delivery, key: str, group: str, brakes: StormLimits) -> Correlation:
         """Record that a case fires, and return where it goes. A repeated delivery gets the same answer."""
         alarm = _alarm(delivery)
         with self._database.writing() as connection:
@@ -74,11 +74,11 @@ class Cases:
             row = connection.execute(_ROW, _named(alarm)).one_or_none()
             if row is not None:
                 if row.delivery == delivery.id:
-                    return Course(row.group, Turn(row.turn), row.storm)
+                    return Correlation(row.group, Recurrence(row.turn), row.storm)
                 if row.over_at == _FIRES:
-                    return Course(row.group, Turn.AGAIN, row.storm)
+                    return Correlation(row.group, Recurrence.AGAIN, row.storm)
                 if _is_late(alarm, instant_of(row.over_at)):
-                    return Course(row.group, Turn.OVER)
+                    return Correlation(row.group, Recurrence.OVER)
             course = self._course(connection, row, key, group, brakes, now)
             storm = self._storm(connection, brakes, now)
             values = {
@@ -91,7 +91,7 @@ class Cases:
                 "storm": storm,
             }
             _write(connection, alarm, values, is_there=row is not None)
-            return Course(course.group, course.turn, storm)
+            return Correlation(course.group, course.turn, storm)
 
     def over(self, delivery: Delivery) -> str:
         """Record that a case is over, and return its group; empty if it has none."""
@@ -103,7 +103,7 @@ class Cases:
             if row is not None:
                 connection.execute(_UPDATE, _named(alarm) | {"over_at": over_at})
                 return str(row.group)
-            values = {"key": "", "group": _NOWHERE, "turn": Turn.OVER.value, "delivery": delivery.id}
+            values = {"key": "", "group": _NOWHERE, "turn": Recurrence.OVER.value, "delivery": delivery.id}
             values |= {"opened_at": instant_text(now - timedelta(days=1)), "over_at": over_at, "storm": ""}
             _write(connection, alarm, values, is_there=False)
             return _NOWHERE
@@ -119,7 +119,7 @@ class Cases:
         with self._database.reading() as connection:
             return tuple(connection.execute(_INCIDENTS, {"of_group": group}).scalars())
 
-    def storm(self, name: str, brakes: Brakes) -> Storm:
+    def storm(self, name: str, brakes: StormLimits) -> Storm:
         """Return the state of a storm."""
         with self._database.reading() as connection:
             since = instant_text(self._now(connection) - brakes.storm_window)
@@ -128,18 +128,18 @@ class Cases:
             return Storm(name, is_on, cases, tuple(map(summary_of, connection.execute(_OF_STORM, {"of_storm": name}))))
 
     def _course(
-        self, connection: Connection, row: Row[Any] | None, key: str, group: str, brakes: Brakes, now: datetime
-    ) -> Course:
+        self, connection: Connection, row: Row[Any] | None, key: str, group: str, brakes: StormLimits, now: datetime
+    ) -> Correlation:
         if row is not None and row.group != _NOWHERE and instant_of(row.over_at) > now - brakes.reopens_within:
-            return Course(row.group, Turn.AGAIN)
+            return Correlation(row.group, Recurrence.AGAIN)
         sibling = connection.execute(_SIBLING, {"of_key": key}).one_or_none() if key else None
         if sibling is not None:
             is_busy = connection.execute(_BUSY, {"of_group": sibling.group}).scalar_one()
             if is_busy or instant_of(sibling.opened_at) > now - brakes.cooldown:
-                return Course(sibling.group, Turn.JOINS)
-        return Course(group, Turn.NEW)
+                return Correlation(sibling.group, Recurrence.JOINS)
+        return Correlation(group, Recurrence.NEW)
 
-    def _storm(self, connection: Connection, brakes: Brakes, now: datetime) -> str:
+    def _storm(self, connection: Connection, brakes: StormLimits, now: datetime) -> str:
         """The storm that a new case belongs to, empty if there is none. A storm is named after its start time."""
         since = {"since": instant_text(now - brakes.storm_window)}
         if connection.execute(_LATELY, since).scalar_one() < brakes.storm_alerts:
@@ -150,22 +150,22 @@ class Cases:
         return self._time() if self._time is not None else instant_of(self._database.now(connection))
 
 
-def _alarm(delivery: Delivery) -> Alarm:
+def _alarm(delivery: Delivery) -> AlertGroup:
     if delivery.alarm is None:
         raise ValueError(f"{delivery.id} has no case")
     return delivery.alarm
 
 
-def _is_late(alarm: Alarm, over_at: datetime) -> bool:
+def _is_late(alarm: AlertGroup, over_at: datetime) -> bool:
     """True for a beginning that arrives after its end. Sources of whole groups deliver them in order."""
     return not alarm.whole and alarm.occurred_at is not None and alarm.occurred_at < over_at
 
 
-def _named(alarm: Alarm) -> dict[str, Any]:
+def _named(alarm: AlertGroup) -> dict[str, Any]:
     return {"of_source": alarm.source, "of_name": alarm.case}
 
 
-def _write(connection: Connection, alarm: Alarm, values: dict[str, Any], *, is_there: bool) -> None:
+def _write(connection: Connection, alarm: AlertGroup, values: dict[str, Any], *, is_there: bool) -> None:
     if is_there:
         connection.execute(_UPDATE, _named(alarm) | values)
     else:

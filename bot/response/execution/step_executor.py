@@ -41,11 +41,11 @@ from bot.domain.node import Node
 from bot.domain.plan import Step
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
-from bot.response import guards
-from bot.response.binding import another_boot, another_machine
-from bot.response.reach import Reach, Seen, TooLate
-from bot.response.recorded import as_evidence, earlier, facts_of, recorded
-from bot.response.stopping import asked, expired, plan_of, rest_of, stopped
+from bot.response.decision import guards
+from bot.response.decision.binding import another_boot, another_machine
+from bot.response.execution.node_access import NodeAccess, Seen, TooLate
+from bot.response.execution.recorded import as_evidence, earlier, facts_of, recorded
+from bot.response.execution.stopping import asked, expired, plan_of, rest_of, stopped
 from bot.response.timing import POLL, lives_since, lives_until, now_of, pause_of
 
 SILENT = timedelta(seconds=10)  # a runner that was not heard of for so long is taken for dead
@@ -60,7 +60,7 @@ Outcome: TypeAlias = Again | IncidentEvent
 
 
 @dataclass(slots=True)
-class Stepping:
+class StepExecutor:
     """Begins and ends steps. `runner` names this program among others that share the ledger.
 
     Shape: `_ran` are the attempts whose command this program sent, or may have: None while its end was not heard, a
@@ -69,7 +69,7 @@ class Stepping:
 
     policy: Policy
     ledger: ActingLedger
-    reach: Reach
+    reach: NodeAccess
     nodes: NodeDirectory
     clock: Clock
     sleep: Sleep

@@ -22,11 +22,11 @@ from bot.domain.errors import (
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
-from bot.response.binding import another_boot, another_machine, drift
-from bot.response.glance import Glance, Look
-from bot.response.privilege import login_that_lacks
-from bot.response.reach import Reach, Seen
-from bot.response.undoing import moved
+from bot.response.decision.binding import another_boot, another_machine, drift
+from bot.response.decision.recheck import Recheck, RecheckResult
+from bot.response.decision.undoing import moved
+from bot.response.execution.node_access import NodeAccess, Seen
+from bot.response.execution.privilege import login_that_lacks
 
 Diagnose: TypeAlias = Callable[[Node, str], Awaitable[Verdict]]  # a node by a playbook's name
 _AGAIN = "Try again, or check it anew."
@@ -42,13 +42,13 @@ class Drifted(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class SecondLook:
+class Preflight:
     """Reads again what decides; without a `glance` all is read again, thing by thing."""
 
-    reach: Reach
+    reach: NodeAccess
     nodes: NodeDirectory
     diagnose: Diagnose
-    glance: Glance | None = None
+    glance: Recheck | None = None
 
     async def at(self, incident: Incident) -> Seen:
         """Look, and return what was seen when everything is as it was.
@@ -72,7 +72,7 @@ class SecondLook:
             seen = await self.reach.look(node, plan.steps)
             other = (*_others(incident, node, seen), *moved(incident, seen.facts))
             return _judged(node, replace(seen, facts=()), other, lacking, StateChanged)
-        look: Look | None = None
+        look: RecheckResult | None = None
         others: tuple[str, ...] = ()
         differences: tuple[str, ...] = ()
         async with aclosing(self._looks(incident, node)) as looks:
@@ -86,7 +86,7 @@ class SecondLook:
         await self.reach.affected(plan.steps, seen)
         return seen
 
-    async def _looks(self, incident: Incident, node: Node) -> AsyncGenerator[Look, None]:
+    async def _looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
         if self.glance is not None:
             async with aclosing(self.glance.looks(incident, node)) as looks:
                 async for look in looks:
@@ -95,10 +95,10 @@ class SecondLook:
         assert incident.proposal is not None
         now = await self.diagnose(node, incident.playbook)
         seen = await self.reach.look(node)
-        yield Look(now, seen, await self.reach.lacking(node, incident.proposal.plan.steps))
+        yield RecheckResult(now, seen, await self.reach.lacking(node, incident.proposal.plan.steps))
 
 
-def _drift(incident: Incident, look: Look) -> tuple[str, ...]:
+def _drift(incident: Incident, look: RecheckResult) -> tuple[str, ...]:
     """How the node differs from what was proposed.
 
     Raises: CannotTell when nobody could talk to it.

@@ -17,8 +17,8 @@ from bot.domain.contracts import ActingTransport
 from bot.domain.errors import CannotDrain, CannotRead
 from bot.domain.node import Node
 from bot.domain.plan import Step
-from bot.response.cluster import ClusterReach, TooLate
-from bot.response.draining import Draining
+from bot.response.diagnosis.draining import Draining
+from bot.response.execution.cluster import ClusterReach, TooLate
 
 _BOOT_ID, _MACHINE_ID = "/proc/sys/kernel/random/boot_id", "/etc/machine-id"
 IDENTITY = Command("identity", ("tail", "-v", "-n", "+1", _BOOT_ID, _MACHINE_ID), output_limit_bytes=4096)
@@ -27,7 +27,7 @@ _NOWHERE = Draining()
 _A_MOMENT = timedelta(seconds=3)
 _BEYOND_LIMIT = timedelta(seconds=10)  # connecting and logging in, before a command's own limit begins
 
-__all__ = ["IDENTITY", "Reach", "Seen", "TooLate", "asking", "identity", "lacking_of"]
+__all__ = ["IDENTITY", "NodeAccess", "Seen", "TooLate", "asking", "identity", "lacking_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class Seen:
     facts: tuple[Facts, ...] = ()
 
 
-class Reach:
+class NodeAccess:
     """The way to a node for looking and for acting; `acting` is the same node by the login that may act."""
 
     def __init__(

@@ -6,7 +6,7 @@ import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from bot.domain.alarm_contracts import Cases
+from bot.domain.alarm_contracts import DedupStore
 from bot.domain.alert import BOT, Alert, SourceKind
 from bot.domain.contracts import Ledger
 from bot.domain.errors import Conflict, ImpossibleEvent, UnknownIncident
@@ -29,7 +29,7 @@ _UNDECIDED = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class IncidentSeed:
     """What the incidents of one alarm begin with; `turn` tells its return from its beginning."""
 
     alert: Alert
@@ -54,13 +54,13 @@ class Heading:
         )
 
 
-class AlarmBook:
+class AlertRecorder:
     """Writes alarms into the ledger. Everything is looked at before it is done, for it may have been done before.
 
     Raises: every verb raises LedgerUnavailable when the ledger cannot be asked.
     """
 
-    def __init__(self, ledger: Ledger, cases: Cases) -> None:
+    def __init__(self, ledger: Ledger, cases: DedupStore) -> None:
         self._ledger = ledger
         self._cases = cases
 
@@ -68,7 +68,7 @@ class AlarmBook:
         """Return a group's incidents, of several of one node the newest."""
         return newest([fold(await self._ledger.read(one)) for one in await self._cases.incidents_of(name)])
 
-    async def fires(self, heading: Heading, nodes: Sequence[str]) -> None:
+    async def fires(self, heading: IncidentSeed, nodes: Sequence[str]) -> None:
         """Have each node be an incident of the alarm: a new one, one that it joins, or one that comes back."""
         known = {one.node: one for one in await self.group(heading.group)}
         for node in nodes:
@@ -84,7 +84,7 @@ class AlarmBook:
             if nodes and asking.state is State.UNKNOWN:
                 await self._tell(asking, Cancelled("The alert names its node by now."), BOT)
 
-    async def asks(self, heading: Heading, question: str, options: Iterable[str]) -> None:
+    async def asks(self, heading: IncidentSeed, question: str, options: Iterable[str]) -> None:
         """Have a person say which node is meant."""
         name = incident_id(heading.group, "?")
         received = heading.received("")
