@@ -156,4 +156,4 @@ def _check_names(stream: str, by: str) -> None:
     if not is_stream(stream):
         raise ValueError(f"{stream!r} cannot name a stream")
     if not is_who(by):
-        raise ValueError(f"{by!r} cannot stand for whoever made an entry")
+        raise ValueError(f"{by!r} cannot be the author of an entry")

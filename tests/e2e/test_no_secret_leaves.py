@@ -87,10 +87,10 @@ async def test_check_in_a_terminal_prints_none() -> None:
         parallel = 2
         playbook = None
 
-        def triage(self, heard: object) -> Talkative:
+        def triage(self) -> Talkative:
             return self
 
-        async def diagnose(self, node: Node, playbook: object) -> Verdict:
+        async def diagnose(self, node: Node, playbook: object, heard: object = None) -> Verdict:
             return told_by_a_talkative_node(node.name)
 
     shown: list[Verdict] = []
