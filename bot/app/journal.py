@@ -23,7 +23,7 @@ class Journal:
 
     def __init__(self, stream: TextIO = sys.stderr, secrets: Iterable[str] = ()) -> None:
         self._stream = stream
-        self._secrets = tuple(one for one in secrets if len(one) >= SHORTEST_SECRET)
+        self._secrets = tuple(secret for secret in secrets if len(secret) >= SHORTEST_SECRET)
         self._listeners: list[Callable[[str, Mapping[str, Any]], None]] = []
 
     def listen(self, listener: Callable[[str, Mapping[str, Any]], None]) -> None:

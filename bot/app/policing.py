@@ -28,7 +28,7 @@ def policy_of(settings: Settings, known: Inventory) -> Policy:
     """
     policy = rules_of_acting(settings, len(known.nodes))
     host = urlsplit(settings.slack.api_url).hostname or ""
-    is_slack = host in SLACK_HOSTS or host.endswith(tuple(f".{one}" for one in SLACK_HOSTS))
+    is_slack = host in SLACK_HOSTS or host.endswith(tuple(f".{known_host}" for known_host in SLACK_HOSTS))
     is_written = settings.policy.acting is True
     is_ours = bool(known.nodes) and all(SIMULATED & node.labels.keys() for node in known.nodes)
     return policy if is_slack or is_written or is_ours else replace(policy, acting=False)

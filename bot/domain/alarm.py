@@ -69,16 +69,16 @@ class AlertGroup:
     @property
     def firing(self) -> tuple[SourceAlert, ...]:
         """The signals that are not over."""
-        return tuple(one for one in self.signals if one.firing)
+        return tuple(signal for signal in self.signals if signal.firing)
 
     @property
     def over(self) -> tuple[SourceAlert, ...]:
         """The signals that are."""
-        return tuple(one for one in self.signals if not one.firing)
+        return tuple(signal for signal in self.signals if not signal.firing)
 
     def label_sets(self) -> Iterator[Mapping[str, str]]:
         """Yield every set of labels that a route may match: each signal's with the case's, or the case's alone."""
-        yield from ({**one.labels, **self.labels} for one in self.firing or self.signals or (SourceAlert(""),))
+        yield from ({**signal.labels, **self.labels} for signal in self.firing or self.signals or (SourceAlert(""),))
 
 
 @dataclass(frozen=True, slots=True)

@@ -78,8 +78,8 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
     ]
     suspected = [open_ for open_ in undecided if open_.suspected and _worst(open_.cause, playbook) > found]
     if missing or suspected:
-        decisive = [f"{one.probe} was not read ({one.reason})" for one in missing]
-        decisive += [f"{one.cause} cannot be told: {one.because}" for one in suspected]
+        decisive = [f"{reading.probe} was not read ({reading.reason})" for reading in missing]
+        decisive += [f"{weighing.cause} cannot be told: {weighing.because}" for weighing in suspected]
         return replace(
             verdict,
             status=Status.UNKNOWN,
@@ -88,7 +88,7 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
             try_next="Reading " + ", ".join(dict.fromkeys(_deciding(missing, suspected))) + " would decide it.",
         )
     if not findings:
-        names = ", ".join(one.probe for one in unread)
+        names = ", ".join(reading.probe for reading in unread)
         return replace(verdict, summary=f"Healthy as far as read; unread: {names}" if unread else "Healthy")
     first = findings[0]
     open_before = _open_before(first, playbook, undecided) if first.remedy else ()
@@ -148,20 +148,20 @@ def _evidence(findings: Sequence[Finding]) -> tuple[Evidence, ...]:
     """Every finding's evidence, but none that only shows the same lines again, nor a symptom that a cause has shown."""
     kept: list[Evidence] = []
     shown: set[str] = set()
-    told = {one.probe for finding in findings if finding.cause is not None for one in finding.evidence}
+    told = {evidence.probe for finding in findings if finding.cause is not None for evidence in finding.evidence}
     for finding in findings:
-        for one in finding.evidence:
-            if finding.cause is None and told.issuperset(one.probe.split(", ")):
+        for evidence in finding.evidence:
+            if finding.cause is None and told.issuperset(evidence.probe.split(", ")):
                 continue
-            if one.source and shown.issuperset(one.source):
+            if evidence.source and shown.issuperset(evidence.source):
                 continue
-            shown.update(one.source)
-            kept.append(one)
+            shown.update(evidence.source)
+            kept.append(evidence)
     return tuple(kept)
 
 
 def _deciding(missing: Sequence[Unread], suspected: Sequence[Undecided]) -> list[str]:
-    return [one.probe for one in missing] + [f"what {one.cause} hangs on" for one in suspected]
+    return [reading.probe for reading in missing] + [f"what {weighing.cause} hangs on" for weighing in suspected]
 
 
 def _suspects(findings: Sequence[Finding]) -> tuple[str, ...]:

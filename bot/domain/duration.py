@@ -69,8 +69,8 @@ def parse_day_span(written: str) -> tuple[int, int]:
     >>> parse_day_span("22:00-06:30")
     (1320, 390)
     """
-    hours = [one.strip().split(":") for one in written.split("-")]
-    if len(hours) != 2 or any(len(one) != 2 or not all(part.isdigit() for part in one) for one in hours):
+    hours = [end.strip().split(":") for end in written.split("-")]
+    if len(hours) != 2 or any(len(end) != 2 or not all(part.isdigit() for part in end) for end in hours):
         raise ValueError('a span is written like "22:00-06:00"')
     (begin_hour, begin), (end_hour, end) = ((int(hour), int(minute)) for hour, minute in hours)
     if not (begin_hour < 24 and end_hour < 24 and begin < 60 and end < 60):

@@ -33,4 +33,4 @@ def all_well(examined: Iterable[Examined]) -> bool:
     >>> all_well([Examined("disk", Mark.OK, "12 GB free"), Examined("PagerDuty", Mark.NOT_SET, "no token")])
     True
     """
-    return all(one.mark is not Mark.WRONG for one in examined)
+    return all(found.mark is not Mark.WRONG for found in examined)

@@ -132,7 +132,7 @@ class Incident:
     @property
     def is_over(self) -> bool:
         """True once every source says that its alert is over."""
-        return all(f"{one.kind}:{one.id}" in self.cleared for one in self.alerts)
+        return all(f"{alert.kind}:{alert.id}" in self.cleared for alert in self.alerts)
 
     @property
     def verdict(self) -> Verdict | None:
@@ -175,8 +175,8 @@ class Incident:
 def newest(group: Iterable[Incident]) -> tuple[Incident, ...]:
     """Return a group's incidents in their order, of several of one node only the one that was opened last."""
     found: dict[str, Incident] = {}
-    for one in group:
-        earlier = found.get(one.node or one.id)
-        if earlier is None or (one.opened_at >= earlier.opened_at and earlier.reopens != one.id):
-            found[one.node or one.id] = one
+    for incident in group:
+        earlier = found.get(incident.node or incident.id)
+        if earlier is None or (incident.opened_at >= earlier.opened_at and earlier.reopens != incident.id):
+            found[incident.node or incident.id] = incident
     return tuple(found.values())

@@ -79,7 +79,7 @@ def _about_decision(incident: Incident, event: Endorsed | Approved | Declined, b
         return "another plan was meant"
     if by == BOT:
         return "only a person says yes"
-    if by in {one.by for one in incident.endorsements}:
+    if by in {endorsement.by for endorsement in incident.endorsements}:
         return f"{by} has said yes already"
     is_last = len(incident.endorsements) + 1 >= proposal.approvals_needed
     if isinstance(event, Approved) and not is_last:

@@ -48,12 +48,12 @@ def plain(value: Any) -> Any:
         record = {_key(field, value): plain(getattr(value, field.name)) for field in _fields(type(value))}
         return record | {"digest": value.digest} if isinstance(value, Plan) else record
     if isinstance(value, Mapping):
-        return {str(key): plain(one) for key, one in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, Sequence):
         more = len(value) - MOST_LINES
         if more > 0 and isinstance(value[0], str):
-            return [*(plain(one) for one in value[:MOST_LINES]), f"… and {more} more"]
-        return [plain(one) for one in value]
+            return [*(plain(item) for item in value[:MOST_LINES]), f"… and {more} more"]
+        return [plain(item) for item in value]
     return value
 
 
@@ -82,17 +82,19 @@ def _reader(hint: Any) -> Reader:
     if hint is Any:
         return lambda value, where: value
     if origin in (Union, types.UnionType):
-        (other,) = (one for one in get_args(hint) if one is not types.NoneType)
+        (other,) = (get_arg for get_arg in get_args(hint) if get_arg is not types.NoneType)
         inner = _reader(other)
         return lambda value, where: None if value is None else inner(value, where)
     if origin is tuple:
         one_of = _reader(get_args(hint)[0])
         return lambda value, where: tuple(
-            [one_of(one, f"{where}[{at}]") for at, one in enumerate(_of(list, value, where))]
+            [one_of(item, f"{where}[{at}]") for at, item in enumerate(_of(list, value, where))]
         )
     if origin is not None and issubclass(origin, Mapping):
         named = _reader(get_args(hint)[1])
-        return lambda value, where: {key: named(one, f"{where}.{key}") for key, one in _of(dict, value, where).items()}
+        return lambda value, where: {
+            key: named(item, f"{where}.{key}") for key, item in _of(dict, value, where).items()
+        }
     if is_dataclass(hint):
         return functools.partial(_record, hint)
     if hint in (str, int, float, bool):

@@ -48,7 +48,7 @@ def redacted(value: Any) -> Any:
     if isinstance(value, Mapping):
         told = next((value[key] for key in ("name", "key") if isinstance(value.get(key), str)), "")
         hidden = {"value"} if SECRET_NAME.match(told) else set()  # as Kubernetes lists a container's environment
-        return {redacted_text(name): _named(name, one, name in hidden) for name, one in value.items()}
+        return {redacted_text(name): _named(name, item, name in hidden) for name, item in value.items()}
     if isinstance(value, Sequence):
         return _listed(value)
     return value
@@ -59,7 +59,7 @@ def _named(name: str, value: Any, is_secret: bool) -> Any:
         if isinstance(value, str) and value:
             return MARK
         if isinstance(value, Sequence):
-            return [MARK if isinstance(one, str) and one else redacted(one) for one in value]
+            return [MARK if isinstance(item, str) and item else redacted(item) for item in value]
     return redacted(value)
 
 

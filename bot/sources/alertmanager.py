@@ -61,7 +61,7 @@ def group_of(kind: str, told: Mapping[str, Any]) -> Delivery:
     alerts = told.get("alerts")
     if not isinstance(alerts, list):
         raise MalformedDelivery("alerts is not a list.")
-    rows = [table(one, f"alerts[{at}]") for at, one in enumerate(alerts[:MOST_SIGNALS])]
+    rows = [table(alert, f"alerts[{at}]") for at, alert in enumerate(alerts[:MOST_SIGNALS])]
     if not rows:
         return Delivery(kind, _digest(kind, "empty", str(told.get("groupKey", ""))), None, "no alerts")
     signals = tuple(_signal(row) for row in rows)
@@ -116,7 +116,7 @@ def _case(told: Mapping[str, Any], signals: tuple[SourceAlert, ...]) -> str:
     """The group's own name, as far as it can be kept; the rest of a long one as its digest."""
     key = text(told, "groupKey", 100_000)
     if not key:
-        shared = sorted(labels(told, "groupLabels").items()) or [("alert", one.key) for one in signals[:1]]
+        shared = sorted(labels(told, "groupLabels").items()) or [("alert", signal.key) for signal in signals[:1]]
         key = "{" + ", ".join(f'{label}="{value}"' for label, value in shared) + "}"
     return key if len(key) <= _LONGEST_CASE else f"{key[: _LONGEST_CASE - 20]}…{_digest(key)[:16]}"
 
@@ -124,7 +124,7 @@ def _case(told: Mapping[str, Any], signals: tuple[SourceAlert, ...]) -> str:
 def _title(told: Mapping[str, Any], shared: Mapping[str, str], signals: tuple[SourceAlert, ...]) -> str:
     notes = inner(told, "commonAnnotations")
     said = (text(told, "title"), text(notes, "summary"), text(notes, "description"), shared.get("alertname", ""))
-    return next((one[:TITLE] for one in (*said, signals[0].title) if one), "")
+    return next((title[:TITLE] for title in (*said, signals[0].title) if title), "")
 
 
 def _url(url: str) -> str:

@@ -92,9 +92,9 @@ def _safe(value: Any) -> Any:
     if isinstance(value, str):
         return safe(value)
     if isinstance(value, dict):
-        return {safe(key): _safe(one) for key, one in value.items()}
+        return {safe(key): _safe(item) for key, item in value.items()}
     if isinstance(value, list):
-        return [_safe(one) for one in value]
+        return [_safe(item) for item in value]
     return value
 
 
@@ -102,10 +102,10 @@ def _bounded(told: Any) -> None:
     level: list[Any] = [told]
     for _ in range(DEEPEST):
         level = [
-            one
+            item
             for value in level
-            for one in (value.values() if isinstance(value, dict) else value)
-            if isinstance(one, dict | list)
+            for item in (value.values() if isinstance(value, dict) else value)
+            if isinstance(item, dict | list)
         ]
         if not level:
             return

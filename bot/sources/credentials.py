@@ -17,7 +17,7 @@ def signed(secret: str, body: bytes) -> str:
 def any_alike(given: Sequence[str], expected: Sequence[str]) -> bool:
     """True when one of the given texts is one of those expected; each pair is compared, however early one fits."""
     found = False
-    for one in given[:MOST_SIGNATURES]:
+    for signature in given[:MOST_SIGNATURES]:
         for other in expected:
-            found |= hmac.compare_digest(one.encode(errors="replace"), other.encode())
+            found |= hmac.compare_digest(signature.encode(errors="replace"), other.encode())
     return found

@@ -35,7 +35,7 @@ class PagerDutyWebhook:
 
     def is_genuine(self, headers: Mapping[str, str], body: bytes, now: datetime) -> bool:
         """True when one of the signatures is by one of our secrets."""
-        given = [one.strip() for one in headers.get("x-pagerduty-signature", "").split(",")]
+        given = [signature.strip() for signature in headers.get("x-pagerduty-signature", "").split(",")]
         return any_alike(given, [f"v1={signed(secret, body)}" for secret in self._secrets])
 
     def delivery(self, headers: Mapping[str, str], body: bytes) -> Delivery:
@@ -80,7 +80,7 @@ def alarm_of(
         "service_id": text(inner(incident, "service"), "id"),
         "urgency": text(incident, "urgency"),
         "priority": text(inner(incident, "priority"), "summary"),
-        "team": ", ".join(text(one, "summary") for one in _tables(incident.get("teams"))),
+        "team": ", ".join(text(table, "summary") for table in _tables(incident.get("teams"))),
     }
     return AlertGroup(
         PAGERDUTY,
@@ -109,7 +109,7 @@ def signals_of(alerts: Iterable[Mapping[str, Any]]) -> tuple[SourceAlert, ...]:
 
     Shape: https://developer.pagerduty.com/api-reference (Alert): `body.details`, `body.cef_details`, `body.contexts`.
     """
-    return tuple(_signal(one) for one in alerts if not str(one.get("alert_key", "")).startswith(OURS))
+    return tuple(_signal(alert) for alert in alerts if not str(alert.get("alert_key", "")).startswith(OURS))
 
 
 def _signal(alert: Mapping[str, Any]) -> SourceAlert:
@@ -137,7 +137,7 @@ def _url(incident: Mapping[str, Any]) -> str:
 
 
 def _tables(value: Any) -> list[Mapping[str, Any]]:
-    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
 
 
 def _told(body: Body) -> Told:

@@ -47,12 +47,12 @@ class PagerDutyClient:
         query: dict[str, Any] = {"since": since.astimezone(UTC).isoformat(), "sort_by": "created_at:asc"}
         if only_open:
             query["statuses[]"] = ["triggered", "acknowledged"]
-        return tuple([_page(one) async for one in self._all("/incidents", "incidents", query)])
+        return tuple([_page(page) async for page in self._all("/incidents", "incidents", query)])
 
     async def alerts_of(self, page_id: str) -> tuple[Mapping[str, Any], ...]:
         """Return every alert of a page, the oldest first; see `PageReader.alerts_of`."""
         path = f"/incidents/{_in_path(page_id)}/alerts"
-        alerts = [dict(one) async for one in self._all(path, "alerts", {"sort_by": "created_at:asc"})]
+        alerts = [dict(alert) async for alert in self._all(path, "alerts", {"sort_by": "created_at:asc"})]
         for alert in alerts:
             entry = alert.get("first_trigger_log_entry")
             if _says_nothing(alert) and isinstance(entry, Mapping) and isinstance(entry.get("id"), str):
@@ -68,7 +68,7 @@ class PagerDutyClient:
         """Return a page's custom fields by name."""
         answer = await self._http.ask("GET", f"/incidents/{_in_path(page_id)}/custom_fields/values")
         rows = _rows(answer, "custom_fields")
-        return {one["name"]: one.get("value") for one in rows if isinstance(one.get("name"), str)}
+        return {row["name"]: row.get("value") for row in rows if isinstance(row.get("name"), str)}
 
     async def email_of(self, user_id: str) -> str:
         """Return a person's e-mail address."""
@@ -80,8 +80,8 @@ class PagerDutyClient:
         """Return a page's notes, the oldest first."""
         rows = _rows(await self._http.ask("GET", f"/incidents/{_in_path(page_id)}/notes"), "notes")
         oldest_first = rows[::-1]  # as PagerDuty lists them, those of one second included
-        oldest_first.sort(key=lambda one: _instant(one.get("created_at")) or datetime.max.replace(tzinfo=UTC))
-        return tuple(_note(one) for one in oldest_first)
+        oldest_first.sort(key=lambda note: _instant(note.get("created_at")) or datetime.max.replace(tzinfo=UTC))
+        return tuple(_note(note) for note in oldest_first)
 
     async def add_note(self, page_id: str, content: str) -> Note:
         """Add a note; see `PageWriter.add_note`."""
@@ -114,7 +114,10 @@ class PagerDutyClient:
     async def subscriptions(self) -> tuple[Subscription, ...]:
         """Return the account's webhook subscriptions."""
         return tuple(
-            [_subscription(one) async for one in self._all("/webhook_subscriptions", "webhook_subscriptions", {})]
+            [
+                _subscription(subscription)
+                async for subscription in self._all("/webhook_subscriptions", "webhook_subscriptions", {})
+            ]
         )
 
     async def enable(self, subscription_id: str) -> Subscription:
@@ -123,11 +126,11 @@ class PagerDutyClient:
         answer = await self._http.ask("POST", f"{path}/enable")
         if not isinstance(answer, Mapping):  # done, and nothing said of it
             answer = await self._http.ask("GET", path)
-        one = _subscription(_one(answer, "webhook_subscription"))
-        if not one.is_active:  # that undoes PagerDuty's doing alone
+        subscription = _subscription(_one(answer, "webhook_subscription"))
+        if not subscription.is_active:  # that undoes PagerDuty's doing alone
             answer = await self._http.ask("PUT", path, body={"webhook_subscription": {"active": True}})
-            one = _subscription(_one(answer, "webhook_subscription"))
-        return one
+            subscription = _subscription(_one(answer, "webhook_subscription"))
+        return subscription
 
     async def ping(self, subscription_id: str) -> None:
         """Have PagerDuty send a test event."""
@@ -166,10 +169,10 @@ def _rows(answer: Any, name: str) -> list[Mapping[str, Any]]:
 
 
 def _one(answer: Any, name: str) -> Mapping[str, Any]:
-    one = answer.get(name) if isinstance(answer, Mapping) else None
-    if not isinstance(one, Mapping):
+    entity = answer.get(name) if isinstance(answer, Mapping) else None
+    if not isinstance(entity, Mapping):
         raise PagerDutyUnavailable(f"PagerDuty's answer holds no {name}.")
-    return one
+    return entity
 
 
 def _page(body: Mapping[str, Any]) -> Page:
@@ -190,7 +193,7 @@ def _subscription(body: Mapping[str, Any]) -> Subscription:
         url=str(method.get("url") or ""),
         is_active=body.get("active") is not False,
         is_suspended=method.get("temporarily_disabled") is True,
-        events=tuple(str(one) for one in events) if isinstance(events, list) else (),
+        events=tuple(str(event) for event in events) if isinstance(events, list) else (),
     )
 
 

@@ -78,7 +78,7 @@ class PagerDutyExamination:
             seen = "PAGERDUTY_WEBHOOK_SECRETS is not set, so /pagerduty is not there, and nothing is brought"
             return (Examined(name, Mark.NOT_SET, seen, "Set it, or [pagerduty] poll = true."),)
         wanted = self._settings.subscription
-        found = [one for one in known if one.id == wanted or not wanted]
+        found = [subscription for subscription in known if subscription.id == wanted or not wanted]
         if len(found) != 1:
             seen = f"{len(known)} webhook subscriptions, and not one is ours" if known else "no webhook subscription"
             hint = (
@@ -108,7 +108,7 @@ class PagerDutyExamination:
                 while not more:
                     await asyncio.sleep(0.2)
                     now = await counted(self._bot)
-                    more = {one: count for one, count in now.items() if count > before.get(one, 0.0)}
+                    more = {outcome: count for outcome, count in now.items() if count > before.get(outcome, 0.0)}
         except (TimeoutError, OSError):
             seen = f"a ping was sent, and nothing came to the bot here within {self._ping_seconds:g} s"
             return Examined(name, Mark.WRONG, seen, f"Does {ours.url} lead to this bot (TLS, firewall, path)?")

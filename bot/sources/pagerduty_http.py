@@ -241,7 +241,10 @@ def _said(content: bytes) -> str:
     try:
         error = json.loads(content)["error"]
         more = error.get("errors") or []
-        parts = [str(error.get("message", "")), *(str(one) for one in (more if isinstance(more, list) else [more]))]
+        parts = [
+            str(error.get("message", "")),
+            *(str(detail) for detail in (more if isinstance(more, list) else [more])),
+        ]
         return one_line("; ".join(part for part in parts if part), 200)
     except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return ""

@@ -55,7 +55,7 @@ class PrometheusPast:
     ) -> None:
         self._limit = limit_seconds
         self._nodes = tuple(nodes)
-        self._named = Counter(name for one in self._nodes for name in _names(one))
+        self._named = Counter(name for node in self._nodes for name in _names(node))
         self._url = f"{base_url.rstrip('/')}/api/v1/query_range"
         # A proxy of the environment leads away from here.
         is_here = is_loopback(urlsplit(base_url).hostname or "")
@@ -79,11 +79,13 @@ class PrometheusPast:
         instance = _instance([name for name in _names(node) if self._named[name] <= 1])
         try:
             async with asyncio.timeout(self._limit):
-                asked = [self._ask(one.query(instance), until) for one in QUESTIONS]
+                asked = [self._ask(question.query(instance), until) for question in QUESTIONS]
                 answers = await asyncio.gather(*asked, return_exceptions=True)
         except TimeoutError as no:
             raise CannotRead(f"Prometheus did not answer within {self._limit:g} s") from no
-        found = {one: series for one, series in zip(QUESTIONS, answers, strict=True) if isinstance(series, tuple)}
+        found = {
+            question: series for question, series in zip(QUESTIONS, answers, strict=True) if isinstance(series, tuple)
+        }
         if any(found.values()):  # what one question failed of is no reason to keep the others' answers back
             return told(found, until, PAST)
         for failure in answers:
@@ -151,10 +153,10 @@ def _series(body: bytes) -> tuple[Series, ...]:
         data = json.loads(body)["data"]
         if data["resultType"] != "matrix":
             raise CannotRead("Prometheus answers with something else than a range")
-        found = tuple(Series(_labels(one["metric"]), _points(one["values"])) for one in data["result"])
+        found = tuple(Series(_labels(row["metric"]), _points(row["values"])) for row in data["result"])
     except (ValueError, KeyError, TypeError, AttributeError, IndexError, RecursionError, OverflowError) as no:
         raise CannotRead("Prometheus answers with something that is no answer") from no
-    return tuple(one for one in found if one.points)
+    return tuple(line for line in found if line.points)
 
 
 def _labels(metric: dict[str, Any]) -> dict[str, str]:

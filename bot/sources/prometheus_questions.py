@@ -71,11 +71,11 @@ def told(answers: Mapping[Question, Sequence[Series]], until: datetime, probe: s
 
 
 def _core(series: Sequence[Series]) -> tuple[str, bool]:
-    one, at, share = _highest(series)
+    highest, at, share = _highest(series)
     held = sum(value >= HELD for each in series for _, value in each.points)
     if share < HELD:
         return f"no core above {share:.0%} in the kernel", False
-    core = one.labels.get("cpu", "?")
+    core = highest.labels.get("cpu", "?")
     often = f"; a core above {HELD:.0%} in {held} of {_looks(series)} looks"
     return f"core {core} was in the kernel for {min(share, 1.0):.0%} of two minutes at {_clock(at)}{often}", True
 
@@ -88,7 +88,7 @@ def _drops(series: Sequence[Series]) -> tuple[str, bool]:
 
 
 def _cgroups(series: Sequence[Series]) -> tuple[str, bool]:
-    points = sorted(max(series, key=lambda one: len(one.points)).points)
+    points = sorted(max(series, key=lambda line: len(line.points)).points)
     (began, first), (ended, last) = points[0], points[-1]
     if max(first, last) < GAP:
         return f"{last:,.0f} memory cgroups beyond the living", False
@@ -97,20 +97,20 @@ def _cgroups(series: Sequence[Series]) -> tuple[str, bool]:
 
 
 def _quota(series: Sequence[Series]) -> tuple[str, bool]:
-    one, at, share = _highest(series)
+    highest, at, share = _highest(series)
     if share < THROTTLED:
         return "no container throttled much", False
-    names = (one.labels.get(label, "") for label in ("namespace", "pod", "container"))
+    names = (highest.labels.get(label, "") for label in ("namespace", "pod", "container"))
     who = "/".join(name for name in names if name) or "a container"
     return f"{who} was throttled in {min(share, 1.0):.0%} of its periods at {_clock(at)}", True
 
 
 def _highest(series: Sequence[Series]) -> tuple[Series, float, float]:
-    return max(((one, at, value) for one in series for at, value in one.points), key=lambda found: found[2])
+    return max(((sery, at, value) for sery in series for at, value in sery.points), key=lambda found: found[2])
 
 
 def _looks(series: Sequence[Series]) -> int:
-    return len({at for one in series for at, _ in one.points})
+    return len({at for sery in series for at, _ in sery.points})
 
 
 def _clock(seconds: float) -> str:

@@ -77,7 +77,7 @@ class Doctor:
             *self._of_nodes(),
         ]
         found = await asyncio.gather(*(self._bounded(name, look) for name, look in looks))
-        return tuple(one for several in found for one in several)
+        return tuple(examined for several in found for examined in several)
 
     async def _bounded(self, name: str, look: Look) -> Sequence[Examined]:
         try:
@@ -136,5 +136,5 @@ class Doctor:
         return [*looks, *((f"node {node.name}", of(node)) for node in self._nodes)]
 
 
-async def _told(one: Examined) -> Sequence[Examined]:
-    return (one,)
+async def _told(examined: Examined) -> Sequence[Examined]:
+    return (examined,)

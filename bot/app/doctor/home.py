@@ -25,7 +25,7 @@ async def record(url: str, now: Callable[[], datetime]) -> tuple[Examined, ...]:
     path = where(url)
     if path is not None and not path.exists():
         seen = f"{path} is not there yet; it is made at the first start"
-        folder = next(one for one in (path.parent, *path.parents) if one.exists())
+        folder = next(candidate for candidate in (path.parent, *path.parents) if candidate.exists())
         if not os.access(folder, os.W_OK):
             hint = "Give it to whoever runs the bot, or set ZOMBIE_STATE_DIR."
             return (Examined("database", Mark.WRONG, f"{folder} cannot be written", hint),)
@@ -66,7 +66,7 @@ async def disk(url: str) -> tuple[Examined, ...]:
     path = where(url)
     if path is None:
         return (Examined("disk", Mark.NOT_SET, "the record is kept elsewhere"),)
-    folder = next(one for one in (path.parent, *path.parents) if one.exists())
+    folder = next(candidate for candidate in (path.parent, *path.parents) if candidate.exists())
     free = shutil.disk_usage(folder).free
     mark = Mark.WRONG if free < TOO_LITTLE else Mark.NOTE if free < LITTLE else Mark.OK
     to_do = "" if mark is Mark.OK else "Make room: without it nothing can be put on record, and nothing is done."

@@ -52,7 +52,7 @@ class NodeExamination:
         if self.acts:
             acts = [("sudo", "-n", *argv) for argv in self.acts]
             examinations.append(self._login(replace(node, **self.acting), "node, acting", acts, Mark.WRONG))
-        return tuple(one for found in await asyncio.gather(*examinations) for one in found)
+        return tuple(examined for found in await asyncio.gather(*examinations) for examined in found)
 
     async def _login(
         self, node: Node, word: str, rights: Sequence[Sequence[str]], lacking: Mark

@@ -69,14 +69,14 @@ def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:
         found.append("plan: none is offered any more")
     elif now.plan.digest != plan.digest:
         found.append(f"plan: {_said(plan)} → {_said(now.plan)}")
-    found += [f"{one.probe}: {one.reason}" for one in _newly_unread(before, now)]
+    found += [f"{reading.probe}: {reading.reason}" for reading in _newly_unread(before, now)]
     return tuple(found)
 
 
 def _newly_unread(before: Verdict, now: Verdict) -> list[Unread]:
     """What the evidence hung on and is not read any more."""
-    known, told = {one.probe for one in before.unread}, {one.probe for one in before.evidence}
-    return [one for one in now.unread if one.probe in told and one.probe not in known]
+    known, told = {reading.probe for reading in before.unread}, {reading.probe for reading in before.evidence}
+    return [reading for reading in now.unread if reading.probe in told and reading.probe not in known]
 
 
 def _said(plan: Plan) -> str:

@@ -51,9 +51,12 @@ class Explaining:
             told = await self._told(approval, verb, action, node)
         except InventoryError as no:
             return (f"No: {no.sentence}",)
-        against = [one for one in told if isinstance(one, Refused)]
+        against = [answer for answer in told if isinstance(answer, Refused)]
         first = f"No: {who} may not {what}{where} now." if against else f"Yes: {who} may {what}{where} now."
-        return (first, *(f"no, {one.name}: {one}" if isinstance(one, Refused) else f"yes: {one}" for one in told))
+        return (
+            first,
+            *(f"no, {answer.name}: {answer}" if isinstance(answer, Refused) else f"yes: {answer}" for answer in told),
+        )
 
     async def _told(self, approval: Approval, verb: str, action: str, node: str) -> list[str | Refused]:
         if verb in ("brake", "release"):
@@ -115,11 +118,11 @@ class Explaining:
 
     async def _incident(self, node: str, verb: str) -> Incident | None:
         """The newest incident of a node that the verb could be about."""
-        for one in await self.ledger.incidents(only_open=verb != "undo"):
-            if one.node != node:
+        for summary in await self.ledger.incidents(only_open=verb != "undo"):
+            if summary.node != node:
                 continue
             try:
-                incident = await self.book.find(one.id)
+                incident = await self.book.find(summary.id)
             except (ImpossibleEvent, UnreadableEntry, UnknownIncident):
                 continue
             if verb != "undo" or (incident.ended and incident.steps):

@@ -91,7 +91,10 @@ def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:
     Shape: what its evidence was read by, what its cause looks at, what the playbook must read, and the host, whose boot
     stands in a reboot's command. Every cause is weighed still, and those whose probes were not asked stay undecided.
     """
-    needed = {name for one in verdict.evidence for name in one.probe.split(", ")} | {"host", *playbook.must_read}
+    needed = {name for evidence in verdict.evidence for name in evidence.probe.split(", ")} | {
+        "host",
+        *playbook.must_read,
+    }
     needed |= {name for used in playbook.causes if used.cause.name == verdict.cause for name in used.cause.probes}
     return replace(playbook, probes=tuple(probe for probe in playbook.probes if probe.name in needed))
 

@@ -66,7 +66,7 @@ class Undoing:
         Raises: Refused, by its name, when there is nothing to take back, or the node is not as it was left.
         """
         done = self._done(incident)
-        steps = tuple(step for one in reversed(done) for step in one.inverse)
+        steps = tuple(step for act in reversed(done) for step in act.inverse)
         plan = Plan(incident.node, steps)
         guards.may_be_stopped(self.policy, guards.units_of(plan))
         again = await self.ledger.tried(plan.remedy, SAME_AGAIN)
@@ -75,7 +75,7 @@ class Undoing:
         try:
             node = self.nodes.find(incident.node)
             lacking = await self.reach.lacking(node, steps)
-            seen = await self.reach.look(node, [*(one.step for one in done), *steps])
+            seen = await self.reach.look(node, [*(act.step for act in done), *steps])
         except HostKeyRejected as no:
             raise StateChanged(f"Another machine answers: {no.sentence}") from no
         except (Unreachable, CannotRead, InventoryError) as no:
@@ -83,15 +83,15 @@ class Undoing:
         assert incident.proposal is not None
         if others := another_machine(incident.proposal.binds, node, seen):
             raise StateChanged(f"Another machine answers: {'; '.join(others)}")
-        for one, facts in zip(done, seen.facts, strict=False):
-            action = self.reach.actions[one.step.action]
-            if action.judge(one.step.args, one.before, facts) is not Proof.PROVEN:
+        for act, facts in zip(done, seen.facts, strict=False):
+            action = self.reach.actions[act.step.action]
+            if action.judge(act.step.args, act.before, facts) is not Proof.PROVEN:
                 left = f"It is not as incident {incident.id} left it: {_told(facts)}"
                 raise StateChanged(left, "Look at it by hand.")
         if lacking:
             lines = "; ".join(acting_lines(node.user or "zombie", lacking))
             raise MissingRight(f"The login on {node.name} may not run what undoing needs.", f"sudoers: {lines}")
-        undone = [one.step for one in done]
+        undone = [act.step for act in done]
         begun = zip(incident.steps, incident.proposal.plan.steps, strict=False)
         kept = [step.action for record, step in begun if record.started is not None and step not in undone]
         evidence = tuple(_seen(step, facts) for step, facts in zip(steps, seen.facts[len(done) :], strict=True))
@@ -102,7 +102,7 @@ class Undoing:
         version = incident.triage.playbook_version if incident.triage is not None else 0
         binds = bindings(verdict, node, seen, f"{incident.playbook} {version}", self.policy)
         needed = self.policy.approvals_needed(1, strange=False)
-        as_left = {"as left": "; ".join(one.says for one in evidence)}
+        as_left = {"as left": "; ".join(seen.says for seen in evidence)}
         proposal = PlanProposed.of(plan, binds, needed, as_left)
         return await self._opened(incident, approval, Triaged(verdict, incident.playbook, version), proposal)
 
@@ -151,11 +151,11 @@ def moved(incident: Incident, facts: Sequence[Facts]) -> tuple[str, ...]:
     """Return how what an undo would change differs from what stood there when it was proposed."""
     assert incident.proposal is not None
     assert incident.verdict is not None
-    now = [_seen(step, one) for step, one in zip(incident.proposal.plan.steps, facts, strict=True)]
+    now = [_seen(step, facts) for step, facts in zip(incident.proposal.plan.steps, facts, strict=True)]
     return tuple(
-        f"{was.says} → {one.says}"
-        for was, one in zip(incident.verdict.evidence, now, strict=True)
-        if was.source != one.source
+        f"{was.says} → {seen.says}"
+        for was, seen in zip(incident.verdict.evidence, now, strict=True)
+        if was.source != seen.source
     )
 
 

@@ -82,7 +82,7 @@ class NodeAccess:
     def remember(self, incident: str, seen: Seen) -> None:
         """Keep for a moment what was seen of a node and its first step, so that what begins at once need not look."""
         now = asyncio.get_running_loop().time()
-        self._lately = {one: told for one, told in self._lately.items() if now - told[0] < _A_MOMENT.total_seconds()}
+        self._lately = {node: told for node, told in self._lately.items() if now - told[0] < _A_MOMENT.total_seconds()}
         self._lately[incident] = (now, seen)
 
     def recall(self, incident: str) -> Seen | None:

@@ -56,4 +56,4 @@ def undoable(incident: Incident, actions: Mapping[str, Action]) -> bool:
 
 def facts_of(evidence: tuple[Evidence, ...]) -> Facts:
     """Return the facts that a step's evidence holds."""
-    return dict(line.split("=", 1) for one in evidence[:1] for line in one.source if "=" in line)
+    return dict(line.split("=", 1) for seen in evidence[:1] for line in seen.source if "=" in line)

@@ -41,7 +41,7 @@ async def next_sample(
     assert incident.validation_ends_at is not None
     window, ends_at = incident.validation.window, incident.validation_ends_at
     last = incident.samples[-1] if incident.samples else None
-    if last is not None and any(one.finding == REFUTED for one in last.seen):
+    if last is not None and any(seen.finding == REFUTED for seen in last.seen):
         return timedelta(0), Escalated(f"The cure does not hold: {_said(last)}.", _TRY_NEXT)
     if last is not None and last.holds and incident.updated_at >= ends_at:
         return timedelta(0), _resolved(incident)
@@ -83,7 +83,7 @@ async def _sample(
 
 
 def _sampled(against: list[str], says: str, lines: tuple[str, ...] = ()) -> SampleTaken:
-    said = tuple(Evidence(REFUTED, "look", one) for one in against)
+    said = tuple(Evidence(REFUTED, "look", line) for line in against)
     return SampleTaken(not against, said or (Evidence("figures", "verdict", says, lines),))
 
 
@@ -124,13 +124,13 @@ def _back(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -
 
 
 def _said(sample: SampleTaken) -> str:
-    return "; ".join(one.says.rstrip(".") for one in sample.seen)
+    return "; ".join(seen.says.rstrip(".") for seen in sample.seen)
 
 
 def _resolved(incident: Incident) -> Resolved:
     assert incident.proposal is not None
     assert incident.validation is not None
-    lines = [line for one in incident.samples[-1].seen for line in one.source if "=" in line]
+    lines = [line for seen in incident.samples[-1].seen for line in seen.source if "=" in line]
     after = dict(line.split("=", 1) for line in lines)
     held = sum(sample.holds for sample in incident.samples)
     is_so = "as it was before" if incident.undoes else "cured"

@@ -66,11 +66,11 @@ class AlertRecorder:
 
     async def group(self, name: str) -> tuple[Incident, ...]:
         """Return a group's incidents, of several of one node the newest."""
-        return newest([fold(await self._ledger.read(one)) for one in await self._cases.incidents_of(name)])
+        return newest([fold(await self._ledger.read(name)) for name in await self._cases.incidents_of(name)])
 
     async def fires(self, heading: IncidentSeed, nodes: Sequence[str]) -> None:
         """Have each node be an incident of the alarm: a new one, one that it joins, or one that comes back."""
-        known = {one.node: one for one in await self.group(heading.group)}
+        known = {incident.node: incident for incident in await self.group(heading.group)}
         for node in nodes:
             incident = known.get(node)
             if incident is None:
@@ -80,7 +80,7 @@ class AlertRecorder:
                 await self._open(again, replace(heading.received(node), reopens=incident.id))
             elif not _has(incident, heading.alert):
                 await self._tell(incident, AlertJoined(heading.alert), _who(heading.alert))
-        for asking in (one for one in known.values() if not one.node and _has(one, heading.alert)):
+        for asking in (incident for incident in known.values() if not incident.node and _has(incident, heading.alert)):
             if nodes and asking.state is State.UNKNOWN:
                 await self._tell(asking, Cancelled("The alert names its node by now."), BOT)
 
@@ -101,7 +101,7 @@ class AlertRecorder:
         """Note that a case is over, for all of its group or for these nodes, and end what nobody has decided."""
         chosen = None if nodes is None else frozenset(nodes)
         for incident in await self.group(group):
-            theirs = any((one.kind, one.id) == (source, case) for one in incident.alerts)
+            theirs = any((alert.kind, alert.id) == (source, case) for alert in incident.alerts)
             if not theirs or (chosen is not None and incident.node not in chosen):
                 continue
             if f"{source}:{case}" not in incident.cleared:
@@ -154,7 +154,7 @@ def group_name(source: SourceKind, case: str, delivery: str) -> str:
 
 
 def _has(incident: Incident, alert: Alert) -> bool:
-    return any((one.kind, one.id) == (alert.kind, alert.id) for one in incident.alerts)
+    return any((earlier.kind, earlier.id) == (alert.kind, alert.id) for earlier in incident.alerts)
 
 
 def _is_said(incident: Incident, event: IncidentEvent) -> bool:

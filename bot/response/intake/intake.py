@@ -108,9 +108,9 @@ class Intake:
                 self._log("ledger_unavailable", error=sentence)
             self._unavailable = sentence
             return 0
-        for one in kept:
-            name = one.delivery.key
-            task = asyncio.create_task(self._one(one), name=f"delivery {name}")
+        for waiting in kept:
+            name = waiting.delivery.key
+            task = asyncio.create_task(self._one(waiting), name=f"delivery {name}")
             self._underway[name] = task
             task.add_done_callback(lambda _, name=name: self._ended(name))  # type: ignore[misc]
         return len(kept)
@@ -196,7 +196,7 @@ class Intake:
         return ()
 
     async def _fires(self, delivery: Delivery, alarm: AlertGroup, signals: tuple[SourceAlert, ...]) -> None:
-        named = self._found(alarm, tuple(one for one in signals if one.firing) or signals)
+        named = self._found(alarm, tuple(signal for signal in signals if signal.firing) or signals)
         route = self._rules.routes.of_alarm(replace(alarm, signals=signals))
         key = signature(alarm, route, named)
         group = group_name(alarm.source, alarm.case, delivery.id)
@@ -208,7 +208,7 @@ class Intake:
         await self._book.fires(heading, named.nodes)
         if named.ambiguous or not named.nodes:
             await self._book.asks(heading, *self._question(named))
-        if over := [one for one in signals if not one.firing]:
+        if over := [signal for signal in signals if not signal.firing]:
             gone = set(self._found(replace(alarm, title="", body={}, labels={}), over).nodes) - set(named.nodes)
             await self._book.clears(course.group, alarm.source, alarm.case, gone)
         self._log(
@@ -261,7 +261,7 @@ class Intake:
             return f"{values} stands for several nodes. Which is meant?", tuple(
                 node for meant in named.ambiguous.values() for node in meant
             )
-        names = tuple(one.name for one in self._nodes)
+        names = tuple(node.name for node in self._nodes)
         more = f" (The menu has {MOST_OPTIONS} of {len(names)}.)" if len(names) > MOST_OPTIONS else ""
         return f"The alert names no node of the inventory. Which is meant?{more}", names
 

@@ -98,10 +98,10 @@ def _words(alarm: AlertGroup, signals: Sequence[SourceAlert], places: Places) ->
 def _texts(alarm: AlertGroup, signals: Sequence[SourceAlert], paths: Sequence[Sequence[str]]) -> Iterator[str]:
     """Every text that is searched, the case's own first, as far as there is room."""
     told: list[Mapping[str, Any]] = [{"title": alarm.title, "labels": alarm.labels, **alarm.body}]
-    told += [{"title": one.title, "labels": one.labels, **one.body} for one in signals]
+    told += [{"title": signal.title, "labels": signal.labels, **signal.body} for signal in signals]
     room = MOST_TEXT
-    for one in told:
-        chosen = [value for path in paths for value in _at(one, path)] if paths else [one]
+    for body in told:
+        chosen = [value for path in paths for value in _at(body, path)] if paths else [body]
         for value in chosen:
             for text in _inside(value, 0):
                 yield text[:room]
@@ -115,13 +115,13 @@ def _at(value: Any, path: Sequence[str]) -> Iterator[Any]:
     if isinstance(value, str) and path:
         value = _opened(value)
     if isinstance(value, list):
-        for one in value:
-            yield from _at(one, path)
+        for item in value:
+            yield from _at(item, path)
     elif not path:
         yield value
     elif isinstance(value, Mapping):
-        for one in value.values() if path[0] == "*" else [value[path[0]]] if path[0] in value else []:
-            yield from _at(one, path[1:])
+        for item in value.values() if path[0] == "*" else [value[path[0]]] if path[0] in value else []:
+            yield from _at(item, path[1:])
 
 
 def _inside(value: Any, depth: int) -> Iterator[str]:
@@ -132,12 +132,12 @@ def _inside(value: Any, depth: int) -> Iterator[str]:
         if value.lstrip()[:1] in _JSON_BEGINS and (told := _opened(value)) is not None and told != value:
             yield from _inside(told, depth + 1)  # whose escapes may stand in the middle of a name
     elif isinstance(value, Mapping):
-        for key, one in value.items():
+        for key, item in value.items():
             yield str(key)
-            yield from _inside(one, depth + 1)
+            yield from _inside(item, depth + 1)
     elif isinstance(value, list | tuple):
-        for one in value:
-            yield from _inside(one, depth + 1)
+        for item in value:
+            yield from _inside(item, depth + 1)
 
 
 def _opened(text: str) -> Any:

@@ -72,7 +72,9 @@ class PageWatch:
         Raises: PagerDutyUnavailable, PagerDutyRefused; LedgerError when it cannot be kept.
         """
         now = self._now()
-        open_cases = {one.case: one.opened_at for one in await self._cases.open_cases(PAGERDUTY, now - LONGEST)}
+        open_cases = {
+            open_case.case: open_case.opened_at for open_case in await self._cases.open_cases(PAGERDUTY, now - LONGEST)
+        }
         since = min((*open_cases.values(), *([unheard_since] if unheard_since is not None else [])), default=None)
         if since is None:
             self._seen.clear()
@@ -162,7 +164,7 @@ def _counts(page: Page) -> str:
 
 
 def _counted(alerts: Sequence[Mapping[str, Any]]) -> str:
-    over = sum(1 for one in alerts if one.get("status") == "resolved")
+    over = sum(1 for alert in alerts if alert.get("status") == "resolved")
     return f"{len(alerts)}-{len(alerts) - over}-{over}"
 
 

@@ -81,13 +81,13 @@ class SubscriptionWatch:
     def _chosen(self, known: tuple[Subscription, ...]) -> tuple[Subscription | None, str]:
         """The subscription that is meant, and what is wrong with it."""
         if self._wanted:
-            found = next((one for one in known if one.id == self._wanted), None)
+            found = next((subscription for subscription in known if subscription.id == self._wanted), None)
             if found is None:
                 return None, f"PagerDuty has no webhook subscription {one_line(self._wanted, 40)}."
         elif len(known) == 1:
             found = known[0]
         elif known:
-            names = one_line(", ".join(one.id for one in known), 120)
+            names = one_line(", ".join(subscription.id for subscription in known), 120)
             return None, f"PagerDuty has several webhook subscriptions ([pagerduty] subscription names ours): {names}."
         else:
             return None, "PagerDuty has no webhook subscription, so it brings nothing."

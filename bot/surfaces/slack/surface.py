@@ -77,7 +77,7 @@ class SlackSurface:
             return
         group = newest(group)
         name = group_of(group[0])
-        as_of = max(one.updated_at for one in group)
+        as_of = max(incident.updated_at for incident in group)
         async with self._alone(name):
             if as_of < self._as_of.get(name, as_of):
                 return  # something newer was shown while this waited
@@ -91,7 +91,9 @@ class SlackSurface:
                 await self._reply(name, spot, group)
                 return
             stands = await self._poster.adopt(name, spot)
-            if stands and all(one.state in PROGRESS for one in group):  # each step as it happens, if there is room
+            if stands and all(
+                incident.state in PROGRESS for incident in group
+            ):  # each step as it happens, if there is room
                 self._poster.show(name, spot, lambda: message)
             else:
                 await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
@@ -102,7 +104,7 @@ class SlackSurface:
     @contextlib.asynccontextmanager
     async def checking(self, group: Sequence[Incident], by: str) -> AsyncIterator[None]:
         """Have the card say, for the length of a block, that this person said yes and the nodes are looked at again."""
-        ours = [one.id for one in group if one.id not in self._checking]
+        ours = [incident.id for incident in group if incident.id not in self._checking]
         self._checking |= dict.fromkeys(ours, by)
         try:
             await self._progress(group)
@@ -157,19 +159,19 @@ class SlackSurface:
     async def _telling(self, name: str, group: Sequence[Incident]) -> ViewContext:
         if name not in self._heads and _ended(group):
             self._heads[name] = (await self._ledger.head(HOUSE)).hash[:HEAD]
-        waits = {one.id: self._notices.waits_for(one.id) for one in group if _may_be_held_up(one)}
+        waits = {incident.id: self._notices.waits_for(incident.id) for incident in group if _may_be_held_up(incident)}
         return ViewContext(
             self._policy,
             self.words,
             self._heads.get(name, ""),
             self._of(group, self._checking),
             waits,
-            frozenset(one.id for one in group if one.ended and undoable(one, self._actions)),
+            frozenset(incident.id for incident in group if incident.ended and undoable(incident, self._actions)),
         )
 
     @staticmethod
     def _of(group: Sequence[Incident], told: Mapping[str, str]) -> dict[str, str]:
-        return {one.id: told[one.id] for one in group if one.id in told}
+        return {incident.id: told[incident.id] for incident in group if incident.id in told}
 
     async def _reply(self, name: str, spot: MessageTarget, group: Sequence[Incident]) -> None:
         for incident in group:
@@ -198,7 +200,7 @@ class SlackSurface:
     async def _alone(self, name: str) -> AsyncIterator[None]:
         """Let one wording of a card be made at a time, in the order in which they were asked for."""
         if len(self._locks) > REMEMBERED:
-            self._locks = {one: lock for one, lock in self._locks.items() if lock.locked()}
+            self._locks = {card: lock for card, lock in self._locks.items() if lock.locked()}
         async with self._locks.setdefault(name, asyncio.Lock()):
             yield
 
@@ -222,7 +224,7 @@ def _may_be_held_up(incident: Incident) -> bool:
 
 
 def _ended(group: Sequence[Incident]) -> bool:
-    return all(one.ended for one in group)
+    return all(incident.ended for incident in group)
 
 
 def _wording(message: Message) -> str:
