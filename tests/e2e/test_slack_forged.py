@@ -34,7 +34,7 @@ async def team(slack: SlackWorkspace, tmp_path: Path) -> AsyncIterator[ActingTea
         yield team
 
 
-async def clicked(slack: SlackWorkspace, team: ActingTeam, **changes: Any) -> dict[str, Any]:
+async def clicked(slack: SlackWorkspace, team: ActingTeam, /, **changes: Any) -> dict[str, Any]:
     """Return a click's payload with something changed in it, never delivered before."""
     offer = await team.proposed("node-1")
     view = await team.dialog("bob", offer)
