@@ -22,6 +22,7 @@ from bot.probes.reclaim import ReclaimReading
 # Until 5.8 each read of v1 memory.numa_stat summed per-CPU counters over the whole tree, dying cgroups included.
 CHEAP_WALK_SINCE = (5, 8)
 _LOCKUPS = (KernelEventKind.SOFT_LOCKUP, KernelEventKind.HARD_LOCKUP, KernelEventKind.RCU_STALL)
+_ONE_EPISODE = 180.0  # seconds: lines closer than that tell of one stall
 _BYSTANDERS = ("swapper", "ksoftirqd", "migration", "watchdog")  # what a stall names when it says who waited
 
 
@@ -161,7 +162,7 @@ def _resets(
         says += f"; not laid to the dying cgroups: {walk.says}, and no call trace names the walk"
         return Evidence("nic-starved", probe, says, source)
     is_now = any(_is_of_now(snapshot, event, tuning) for event in starved.events)
-    if not (is_now or starved.rose or _may_hold_now(held)):
+    if not (is_now or starved.rose or _may_hold_now(held) or _recurs(snapshot, starved.events, tuning)):
         last = f"the last of it was {_recent.ago(snapshot, starved.events[-1])}, " if starved.events else ""
         says += f"; {last}too long ago, or at an unknown time, to be harm of now"
         return Evidence("nic-starved-earlier", probe, says, source)
@@ -177,6 +178,16 @@ def _resets(
         Confidence.CONFIRMED if sure else Confidence.LIKELY,
         Evidence("nic-starved", probe, says, source),
     )
+
+
+def _recurs(snapshot: Snapshot, events: tuple[KernelEvent, ...], tuning: Tuning) -> bool:
+    """True where it came back often enough to have a rhythm, and the next time is not long overdue."""
+    ages = sorted(age.total_seconds() for event in events if (age := _recent.age(snapshot, event)) is not None)
+    episodes = [age for at, age in enumerate(ages) if at == 0 or age - ages[at - 1] > _ONE_EPISODE]
+    if len(episodes) < tuning["recurs_few"]:
+        return False
+    between = (episodes[-1] - episodes[0]) / (len(episodes) - 1)
+    return episodes[0] <= 2 * between
 
 
 def _may_hold_now(held: HeldCores) -> bool:

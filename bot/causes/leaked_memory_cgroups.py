@@ -242,6 +242,7 @@ CAUSE = Cause(
         "walk_seconds_per_10000",
         "walk_seconds_few",
         "harm_minutes",
+        "recurs_few",
         "grown_a_day",
         "ids_live_many",
         "recent_hours",

@@ -22,7 +22,7 @@ APPROVED = 4  # entries, up to the decision
 WATCHED = 9  # entries, up to the beginning of the watch
 AT_ONCE = 3
 _WORKS = next(member.state for member in FLEET if member.name.startswith("train-gpu"))
-_STUCK = Line(_WORKS.uptime - 300.0, "watchdog: BUG: soft lockup - CPU#7 stuck for 22s! [java:4242]", 0, every=30.0)
+_STUCK = Line(_WORKS.uptime - 300.0, "watchdog: BUG: soft lockup - CPU#7 stuck for 22s! [java:4242]", 0, every=200.0)
 # The founding case, whose disabled unit is watched for fifteen seconds; and one whose plan is the reboot alone.
 CASES = {"founding": HIDDEN, "stuck": replace(_WORKS, log=(*_WORKS.log, _STUCK))}
 

@@ -133,6 +133,12 @@ def test_starvation_of_this_morning_is_told_and_earns_no_reboot() -> None:
     assert "too long ago, or at an unknown time, to be harm of now" in "".join(
         evidence.says for evidence in finding.evidence
     )
+    twice = leak(b.log(*b.starved(timedelta(hours=8)), *b.starved(timedelta(hours=5))))
+    assert steps(twice) == DISABLED
+    recurring = [event for hours in (11, 8, 5) for event in b.starved(timedelta(hours=hours))]
+    assert steps(leak(b.log(*recurring))) == CURED, "every three hours, and the next is not overdue by two turns"
+    ceased = [event for hours in (20, 18, 16) for event in b.starved(timedelta(hours=hours))]
+    assert steps(leak(b.log(*ceased))) == DISABLED, "every two hours, and none for sixteen"
     held_now = leak(b.log(*b.starved(timedelta(hours=5))), *WALKED)
     assert (held_now.confidence, steps(held_now)) == (Confidence.CONFIRMED, CURED)
     among_others = leak(
