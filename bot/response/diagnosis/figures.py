@@ -38,10 +38,12 @@ def _of(snapshot: Snapshot, units: tuple[str, ...]) -> dict[str, str]:
     for unit in units:
         found = None if isinstance(listed, Unread) else next((u for u in listed.services if u.name == unit), None)
         told[unit] = (
-            UNREAD if isinstance(listed, Unread)
-            else f"{found.active} ({found.sub}), {found.enabled or 'no unit file'}" if found is not None
+            UNREAD
+            if isinstance(listed, Unread)
+            else f"{found.active} ({found.sub}), {found.enabled or 'no unit file'}"
+            if found is not None
             else "at rest"
-        )  # fmt: skip
+        )
     host = snapshot.get(HostReading)
     told["boot"] = UNREAD if isinstance(host, Unread) else host.boot_id
     return told
