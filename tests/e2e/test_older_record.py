@@ -21,7 +21,8 @@ async def test_incidents_of_an_older_program_go_on(tmp_path: Path) -> None:
         async def still_open() -> list[str]:
             return sorted(f"{line.node} {line.state}" for line in await bot.ledger.incidents(only_open=True))
 
-        await eventually(still_open, [], within=30)
+        none: list[str] = []
+        await eventually(still_open, none, within=30)
         ended = Counter(line.state.value for line in await bot.ledger.incidents())
         kinds = {line.node: line.state.value for line in await bot.ledger.incidents()}
     assert kinds["node-left"] == "triaged", "its verdict stood, and what became of its plan is said"
