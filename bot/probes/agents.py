@@ -66,7 +66,7 @@ class AgentsReading:
 ECS = "ecs"
 CONFIGS = ("/etc/ecs/ecs.config", "/var/lib/ecs/ecs.config")
 INIT_LOG, AGENT_LOG = "/var/log/ecs/ecs-init.log", "/var/log/ecs/ecs-agent.log"
-COUNTED = "failed runs"  # in the whole log; of its lines only the newest leave the node
+COUNTED = "/failed-runs"  # in the whole log; of its lines only the newest leave the node
 
 _NO_SYSTEMD, _ACTIVE, _END = "no /run/systemd/system", "-- active --", "-- end --"
 _NAMES = " ".join([*(unit for agent in KNOWN_AGENTS for unit in agent.units), *KUBELET_UNITS])

@@ -116,6 +116,16 @@ def test_fragment_sends_the_clusters_name_and_no_password(tmp_path: Path) -> Non
     assert done.stdout.endswith("-- end --\n")
 
 
+def test_failed_runs_are_counted_in_the_whole_log_and_few_of_its_lines_leave_the_node(tmp_path: Path) -> None:
+    log = tmp_path / "ecs-init.log"
+    log.write_text("2026-11-21T10:00:11Z [INFO] Agent exited with code 1\n" * 4_000 + "x Agent exited with code 0\n")
+    said = PROBE.commands[1].argv[2].replace(INIT_LOG, str(log))
+    done = subprocess.run(["sh", "-c", said], capture_output=True, text=True, timeout=30, check=True)
+    assert done.stdout.count("Agent exited with code") <= 300
+    (agent,) = read(done.stdout.replace(str(log), INIT_LOG)).agents
+    assert agent.log_exits == 4_000
+
+
 def test_table_of_agents_names_each_unit_once() -> None:
     units = [unit for agent in KNOWN_AGENTS for unit in agent.units] + list(KUBELET_UNITS)
     assert len(units) == len(set(units))
