@@ -8,6 +8,7 @@ from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_protected
 from bot.probes.agents import Agent, AgentsReading
+from bot.probes.host import HostReading
 from bot.probes.units import Unit, UnitsReading
 
 # UnitFileStates that have no [Install] links to take away, or whose links are not what starts them.
@@ -44,8 +45,13 @@ def unit_state_of(snapshot: Snapshot, name: str, unit: Unit | None = None, agent
         needed_because=(agent.because or "it is in use") if agent and agent.used else "",
         unused_because=(agent.because or "nobody uses it") if agent and agent.used is False else "",
         triggered_by=unit.triggered_by if unit else (),
-        use_unread=agents.reason if isinstance(agents, Unread) else "",
+        use_unread=_not_read(agents, snapshot.get(HostReading)),
     )
+
+
+def _not_read(*readings: object) -> str:
+    """Why it is not known whether a unit is needed, or by its uptime runs well; empty where both were read."""
+    return "; ".join(f"{reading.probe}: {reading.reason}" for reading in readings if isinstance(reading, Unread))
 
 
 def keep_from_starting(unit: UnitState) -> tuple[tuple[Step, ...], str]:
