@@ -71,7 +71,7 @@ def test_no_reboot_without_a_verdict_that_is_critical_and_sure(readings: dict[st
 # --- readings that are missing
 
 
-@settings(max_examples=400, deadline=None, derandomize=True)  # the same nodes each run; raise the number to look further
+@settings(max_examples=400, deadline=None, derandomize=True)  # the same nodes each run; more by hand
 @given(readings=st.one_of(nodes, LEAKING), probe=st.sampled_from(sorted(PROBES)))
 def test_reading_less_never_makes_healthy_of_unknown_and_never_adds_a_plan(
     readings: dict[str, Any], probe: str
