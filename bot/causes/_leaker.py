@@ -241,7 +241,7 @@ def _pace(dying: int, uptime: timedelta, unit: Unit | None, stopped: bool, tunin
 def _when_stopped(unit: Unit | None, churn: Churn, uptime: timedelta | None) -> str:
     if unit is not None and unit.state_changed_usec:
         after = timedelta(microseconds=unit.state_changed_usec)
-        return _loops.when_stopped(Loop(unit, LoopState.STOPPED, 0, 0, "", after), uptime)
+        return _loops.when_stopped(Loop(unit, LoopState.STOPPED, 0, "", after), uptime)
     return f"stopped at {churn.log_last_at}" if churn.log_last_at else "has stopped, when is not told"
 
 

@@ -37,14 +37,12 @@ class LoopState(enum.StrEnum):
 class Loop:
     """One service and its turns.
 
-    Shape: `turns` as counted; `turns_scaled` the same where systemd counts, and the journal's pace over the whole
-    uptime where only the journal tells. `stopped_after` is since boot.
+    Shape: `turns` as counted. `stopped_after` is since boot.
     """
 
     unit: Unit
     state: LoopState
     turns: int
-    turns_scaled: int
     counted_by: str
     stopped_after: timedelta | None = None
 
@@ -87,14 +85,14 @@ def _loop(unit: Unit, uptime: timedelta | None, many: float) -> Loop | None:
     stopped_after = _stopped_after(unit)
     turns, scaled, counted_by = _turns(unit, stopped_after or uptime)
     if unit.between_tries or restarted_by_systemd(unit):
-        return Loop(unit, LoopState.NOW, turns, scaled, counted_by)
+        return Loop(unit, LoopState.NOW, turns, counted_by)
     if turns < many:
         return None
     active = unit.active_later or unit.active
     if active in ("failed", "inactive"):
-        return Loop(unit, LoopState.STOPPED, turns, scaled, counted_by, stopped_after)
+        return Loop(unit, LoopState.STOPPED, turns, counted_by, stopped_after)
     state = LoopState.STEADY if _is_steady(unit, uptime, scaled) else LoopState.BY_HISTORY
-    return Loop(unit, state, turns, scaled, counted_by)
+    return Loop(unit, state, turns, counted_by)
 
 
 def _turns(unit: Unit, looped_for: timedelta | None) -> tuple[int, int, str]:
