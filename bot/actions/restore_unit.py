@@ -6,9 +6,8 @@ import shlex
 from collections.abc import Callable
 
 from bot.actions import unit_state
-from bot.domain.action import Action, Args, Facts, Proof, by_sudo
+from bot.domain.action import Action, Args, Facts, Proof, Step, by_sudo
 from bot.domain.command import Outputs
-from bot.domain.plan import Step
 
 NAME = "restore_unit"
 VERBS = ("enable", "unmask", "start")

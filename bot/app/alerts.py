@@ -1,25 +1,31 @@
-"""Alerts, put together: the sources that are set up, and what becomes of what they bring."""
+"""Alerts, put together: which sources are set up, where alerts go, and what limits a flood of them."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
-from bot.app.alert_rules import channel_of, webhooks
 from bot.app.pagerduty import PagerDutyParts, asker_of
 from bot.app.parts import now
 from bot.app.stores import Stores
+from bot.domain.alarm_contracts import StormLimits
+from bot.domain.alert import AlertGroup, SourceAlert
 from bot.domain.contracts import Log
 from bot.domain.engine_contracts import Notices
 from bot.domain.errors import InventoryError
 from bot.domain.incident import Incident
+from bot.domain.node import Node
 from bot.inventory import Inventory
+from bot.library import Library
 from bot.response.intake.alert_recorder import AlertRecorder
 from bot.response.intake.intake import Intake, Rules
+from bot.response.intake.naming import Named, Names, Places
+from bot.response.intake.routing import Route, Routes
 from bot.settings import Settings
+from bot.settings.tables import RouteSettings
 from bot.sources import SOURCES
-from bot.sources.source import Source
+from bot.sources.source import Source, Webhook
 from bot.surfaces.hooks import Counted, Hooks
 from bot.surfaces.slack.people import People
 from bot.surfaces.web import Handler
@@ -98,3 +104,47 @@ def alerts(
         log("alerts_unseen", because="[slack] alerts_channel is not set: what alerts lead to has no card in Slack")
     posts = Hooks(books.inbox, now, log, arrivals, counted).posts(found)
     return Alerts(posts, intake, book, known, notices)
+
+
+def webhooks(settings: Settings, sources: Iterable[Source] = SOURCES) -> tuple[Webhook, ...]:
+    """Return the webhooks of the sources that have a secret."""
+    made = (source.webhook(settings.of(source.settings)) for source in sources)
+    return tuple(webhook for webhook in made if webhook is not None)
+
+
+def rules_of(settings: Settings, playbooks: Library, sources: Iterable[Source] = SOURCES) -> Rules:
+    """Return what the settings say of alerts.
+
+    Raises: PlaybookError when a route starts a playbook that is not there.
+    """
+    routes = _routes(settings)
+    for name in routes.playbooks():
+        playbooks.get(name)
+    brakes = StormLimits(settings.policy.cooldown, settings.storm.alerts, settings.storm.window)
+    named = {source.name: source.names_in(settings.of(source.settings)) for source in sources}
+    places = {name: Places.of(paths, patterns) for name, (paths, patterns) in named.items()}
+    return Rules(routes, brakes, settings.policy.stale_after, places)
+
+
+def _routes(settings: Settings) -> Routes:
+    """The routes; what one leaves out is as everywhere else."""
+    playbook, channel = settings.playbook, settings.slack.alerts_channel
+    routes = tuple(
+        Route(number, route.match, route.playbook or playbook, route.channel or channel, route.mode)
+        for number, route in enumerate(settings.routes, 1)
+    )
+    return Routes(routes, Route(0, {}, playbook, channel, RouteSettings().mode))
+
+
+def explained(
+    alarm: AlertGroup, signals: Sequence[SourceAlert], rules: Rules, nodes: Iterable[Node]
+) -> tuple[Named, Route]:
+    """Return which nodes an alarm would be about, and which route it would take."""
+    firing = [signal for signal in signals if signal.firing]
+    named = Names(nodes).found(alarm, firing, rules.places.get(alarm.source, Places()))
+    return named, rules.routes.of_alarm(replace(alarm, signals=tuple(signals)))
+
+
+def channel_of(rules: Rules) -> str:
+    """Return the channel of what concerns all alerts: alerts_channel, else that of the first route that has one."""
+    return next((route.channel for route in (rules.routes.otherwise, *rules.routes.routes) if route.channel), "")

@@ -16,7 +16,7 @@ from bot.domain.errors import UsageError
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Status, Verdict
-from bot.response.diagnosis.draining import Draining
+from bot.response.diagnosis.planning import Draining
 from bot.response.diagnosis.triage import Triage, without_secrets
 
 # Beyond the window: connecting, logging in, and the slowest command's own limit.

@@ -11,7 +11,7 @@ from pathlib import Path
 from bot.domain.call import Answered, Call
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import SettingsError
-from bot.response.diagnosis.draining import Draining
+from bot.response.diagnosis.planning import Draining
 from bot.response.execution.cluster import ClusterReach
 from bot.settings import Settings
 

@@ -15,8 +15,7 @@ from bot.domain.errors import LedgerError
 from bot.ledger.tallies import Tallies, Tally
 from bot.response.diagnosis.progress import Readings
 from bot.settings import Settings
-from bot.surfaces.metrics import Metrics, Standing
-from bot.surfaces.scrape import Scrape
+from bot.surfaces.metrics import Metrics, Scrape, Standing
 from bot.surfaces.witness import Witness
 
 ReadTally: TypeAlias = Callable[[], Awaitable[Tally]]

@@ -14,7 +14,7 @@ from bot.app.parts import now
 from bot.app.policing import rules_of_acting
 from bot.app.stores import Stores
 from bot.domain import alarm_contracts, contracts
-from bot.domain.alarm import Reporter, SourceAlert
+from bot.domain.alert import Reporter, SourceAlert
 from bot.domain.contracts import Log
 from bot.domain.errors import LedgerError, PagerDutyFailed, PagerDutyRefused, PagerDutyUnavailable
 from bot.domain.safe_text import one_line

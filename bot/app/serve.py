@@ -10,7 +10,7 @@ from bot.app.service import Service
 from bot.app.stores import Stores, books
 from bot.inventory import Inventory
 from bot.settings import Settings
-from bot.surfaces.slack.tokens import SlackTokens
+from bot.surfaces.slack.member import SlackTokens
 
 
 def serve(settings: Settings, known: Inventory, database_url: str, environment: Mapping[str, str]) -> int:

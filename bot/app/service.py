@@ -9,8 +9,7 @@ from typing import Any
 
 from bot.actions import ACTIONS
 from bot.app.acting import acting
-from bot.app.alert_rules import channel_of, rules_of
-from bot.app.alerts import alerts
+from bot.app.alerts import alerts, channel_of, rules_of
 from bot.app.journal import Journal
 from bot.app.metric_history import informed
 from bot.app.metrics import metering
@@ -35,16 +34,15 @@ from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
 from bot.surfaces.member import SurfaceMember
-from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.command_handler import CommandHandler
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.listeners import listen
+from bot.surfaces.slack.listeners import Background, listen
+from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
-from bot.surfaces.slack.tokens import SlackTokens
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.web import WebEdge
 

@@ -11,14 +11,13 @@ from bot.domain.engine_contracts import Notices
 from bot.domain.policy import Policy
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.progress import Readings
-from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.context import NodePicker, SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.home import HomeDesk
-from bot.surfaces.slack.listeners import InteractionHandler
+from bot.surfaces.slack.listeners import Background, InteractionHandler
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.surface import SlackSurface
 

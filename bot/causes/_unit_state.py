@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bot.domain.plan import Step
+from bot.domain.action import Step
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_protected
 from bot.probes.agents import Agent, AgentsReading

@@ -21,8 +21,8 @@ from bot.causes._held_cores import held_cores
 from bot.causes._leaker import Blame, Suspect, Suspects
 from bot.causes._starvation import starvation
 from bot.causes._unit_state import keep_from_starting
+from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
-from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cgroups import CgroupsReading

@@ -17,8 +17,8 @@ from datetime import timedelta
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
 from bot.causes._starvation import starvation
+from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
-from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading

@@ -13,8 +13,8 @@ from __future__ import annotations
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
 from bot.causes._held_cores import held_cores
+from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
-from bot.domain.plan import Step
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cgroups import CgroupsReading

@@ -8,14 +8,14 @@ import sys
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from bot.domain.approval import Approval
     from bot.domain.errors import Refused
+    from bot.domain.policy import Approval
 
 
 def approval(claimed: str | None, reason: str) -> Approval:
     """Return the approval under the claimed name, else under the login's. The login always goes on record."""
     from bot.commands import record
-    from bot.domain.approval import Approval
+    from bot.domain.policy import Approval
 
     login = record.terminal_user()
     by = f"terminal:{claimed}" if claimed else login

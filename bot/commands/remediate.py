@@ -13,9 +13,9 @@ from bot.domain.errors import AlreadyDecided, LedgerUnavailable, Refused, UsageE
 
 if TYPE_CHECKING:
     from bot.app.acting import Acting
-    from bot.domain.approval import Approval
     from bot.domain.contracts import ActingLedger
     from bot.domain.incident import Incident
+    from bot.domain.policy import Approval
 
 _EXIT_CODES = """exit status:
   0  the incident was resolved; or it was declined, cancelled or given up, as asked

@@ -12,7 +12,7 @@ from bot.commands import options
 from bot.domain.errors import MalformedDelivery, UsageError
 
 if TYPE_CHECKING:
-    from bot.domain.alarm import AlertGroup
+    from bot.domain.alert import AlertGroup
     from bot.response.intake.naming import Named
     from bot.response.intake.routing import Route
 
@@ -51,7 +51,7 @@ def run(arguments: argparse.Namespace) -> int:
     Raises: UsageError when the file is not an alert, or the settings cannot be used.
     """
     from bot import app
-    from bot.app.alert_rules import explained, rules_of
+    from bot.app.alerts import explained, rules_of
     from bot.sources import told_by
 
     settings = options.settings(arguments)

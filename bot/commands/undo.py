@@ -11,10 +11,10 @@ from bot.domain.errors import Refused
 
 if TYPE_CHECKING:
     from bot.app.acting import Acting
-    from bot.domain.approval import Approval
     from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
     from bot.domain.incident import Incident
+    from bot.domain.policy import Approval
 
 _EXIT_CODES = """exit status:
   0  an incident with the inverse plan is proposed; its id is printed

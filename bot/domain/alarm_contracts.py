@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from bot.domain.alarm import Delivery
-from bot.domain.alert import SourceKind
+from bot.domain.alert import Delivery, SourceKind
 from bot.domain.defaults import COOLDOWN, STORM_ALERTS, STORM_WINDOW
 from bot.domain.incident import IncidentSummary
 

@@ -16,8 +16,7 @@ from bot.domain.verdict import Verdict
 
 if TYPE_CHECKING:  # words of the record, which a check that keeps none need not load
     from bot.domain.claim import Claim, Hold
-    from bot.domain.entry import Entry, Head
-    from bot.domain.event_form import Event
+    from bot.domain.entry import Entry, Event, Head
     from bot.domain.events import IncidentEvent, StepStarted
     from bot.domain.incident import Changes, IncidentSummary
     from bot.domain.post import DuePost, MessageRef, Post

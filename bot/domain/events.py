@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
+from bot.domain.action import Plan, bound_digest
 from bot.domain.alert import Alert, SourceKind
-from bot.domain.plan import Plan, bound_digest
 from bot.domain.verdict import Evidence, Verdict
 
 

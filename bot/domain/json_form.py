@@ -14,7 +14,7 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from bot.domain.plan import Plan
+from bot.domain.action import Plan
 
 MOST_TEXT = 20_000  # characters of one text; a longer one is cut, and says so
 MOST_LINES = 1_000  # texts of one list; the rest is counted

@@ -1,4 +1,4 @@
-"""Who may let a plan run, and how much may be done; what nobody wrote down is not allowed."""
+"""Who may let a plan run, and how much may be done. What nobody wrote down is not allowed. An approval is one yes."""
 
 from __future__ import annotations
 
@@ -108,3 +108,19 @@ class Policy:
     def _short(self, who: str) -> str:
         kind, _, name = who.partition(":")
         return name if kind == self.unnamed_kind else who
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """Somebody's wish to let a plan run.
+
+    Shape: `by` is the person as the record writes people; `digest` names what they saw, empty where their way shows
+    exactly what stands on record. `groups` are the groups they were found in at that moment. `os_user` is the login
+    behind a name that was only claimed.
+    """
+
+    by: str
+    reason: str
+    digest: str = ""
+    groups: frozenset[str] = frozenset()
+    os_user: str = ""

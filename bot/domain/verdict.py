@@ -6,7 +6,7 @@ import enum
 from dataclasses import dataclass
 from datetime import timedelta
 
-from bot.domain.plan import Plan, Step
+from bot.domain.action import Plan, Step
 from bot.domain.probe import Snapshot, Unread
 
 

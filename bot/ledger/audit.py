@@ -19,9 +19,8 @@ from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, IncidentEnded
 from bot.ledger.database import Database
-from bot.ledger.rows import entry_of
 from bot.ledger.summaries import LINE, line_of
-from bot.ledger.tables import ENTRIES
+from bot.ledger.tables import ENTRIES, entry_of
 
 _FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")
 

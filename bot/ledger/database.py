@@ -1,6 +1,7 @@
 """The database, SQLite or PostgreSQL: opens it, migrates it, and runs its transactions.
 
-SQLite: WAL and synchronous=FULL, so that acknowledged data is on disk; https://sqlite.org/wal.html.
+SQLite: WAL and synchronous=FULL, so that acknowledged data is on disk; https://sqlite.org/wal.html. SQLite makes a
+waiting writer sleep for longer and longer (https://sqlite.org/c3ref/busy_timeout.htm), so threads wait at `WriteLock`.
 PostgreSQL: an advisory lock allows one writer, as in SQLite; https://www.postgresql.org/docs/15/explicit-locking.html.
 """
 
@@ -10,6 +11,7 @@ import contextlib
 import fcntl
 import os
 import sqlite3
+import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -23,7 +25,6 @@ from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger.migrations import migrate
 from bot.ledger.presence import Presence
-from bot.ledger.write_lock import WriteLock
 
 BUSY = timedelta(seconds=10)  # how long a process waits for another's transaction, which takes milliseconds
 _WRITES, _ADDS = "zombie_writes", "adds"
@@ -250,3 +251,30 @@ def _text(raw: bytes) -> str:
 def _reason(error: Exception) -> str:
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return one_line(str(cause).split("\n", 1)[0], 200).rstrip(".") or type(cause).__name__
+
+
+class WriteLock:
+    """Held by one thread of this program at a time; urgent threads go first."""
+
+    def __init__(self) -> None:
+        self._changed = threading.Condition()
+        self._is_held = False
+        self._urgent = 0
+
+    @contextlib.contextmanager
+    def held(self, *, urgent: bool, seconds: float) -> Iterator[bool]:
+        """Wait for the lock for at most `seconds`, and hold it for the length of a block; yield False on a time-out."""
+        with self._changed:
+            self._urgent += urgent
+            try:
+                is_ours = self._changed.wait_for(lambda: not self._is_held and (urgent or not self._urgent), seconds)
+            finally:
+                self._urgent -= urgent
+            self._is_held = self._is_held or is_ours
+        try:
+            yield is_ours
+        finally:
+            if is_ours:
+                with self._changed:
+                    self._is_held = False
+                    self._changed.notify_all()

@@ -7,9 +7,8 @@ from typing import Any
 
 from sqlalchemy import Connection, Row, bindparam, exists, func, insert, select, update
 
-from bot.domain.alarm import AlertGroup, Delivery
 from bot.domain.alarm_contracts import Correlation, OpenCase, Recurrence, Storm, StormLimits
-from bot.domain.alert import SourceKind
+from bot.domain.alert import AlertGroup, Delivery, SourceKind
 from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
 from bot.ledger.database import Database

@@ -19,8 +19,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
 from bot.ledger.database import _NOW, _file, _parsed, _postgresql, _reason
 from bot.ledger.migrations import VERSION
-from bot.ledger.rows import head_of
-from bot.ledger.tables import INCIDENTS
+from bot.ledger.tables import INCIDENTS, head_of
 
 PATIENCE = timedelta(seconds=3)
 _OPEN = select(func.count()).select_from(INCIDENTS).where(~INCIDENTS.c.ended)  # by an index

@@ -17,8 +17,7 @@ from bot.domain.entry import Entry, instant_of, instant_text
 from bot.domain.errors import AlreadyTried, ApprovalExpired, BudgetSpent, NodeBusy
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
-from bot.ledger.rows import entry_of
-from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS
+from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, entry_of
 
 _CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 _BRAKE = (BrakePulled.__name__, BrakeReleased.__name__)

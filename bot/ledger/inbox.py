@@ -10,8 +10,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
 from sqlalchemy.dialects import postgresql
 
-from bot.domain.alarm import Delivery
 from bot.domain.alarm_contracts import KeptDelivery
+from bot.domain.alert import Delivery
 from bot.domain.contracts import Clock
 from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import UnreadableEntry

@@ -10,17 +10,15 @@ from sqlalchemy import Connection, select
 from bot.domain.alert import BOT, is_who
 from bot.domain.claim import Claim, Hold
 from bot.domain.contracts import Clock
-from bot.domain.entry import Entry, Head, instant_of, instant_text, is_stream
+from bot.domain.entry import HOUSE_EVENTS, Entry, Event, Head, instant_of, instant_text, is_stream, kind_of
 from bot.domain.errors import Braked, Conflict, ImpossibleEvent
-from bot.domain.event_form import HOUSE_EVENTS, Event, kind_of
 from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.house_events import HOUSE, IncidentEnded
 from bot.domain.incident import Changes, IncidentSummary
 from bot.ledger import holds
 from bot.ledger.database import Database
-from bot.ledger.rows import head_of, insert_entry, read_stream, sealed
 from bot.ledger.summaries import changes, mark_changed, read_summaries, summarise, together
-from bot.ledger.tables import INCIDENTS
+from bot.ledger.tables import INCIDENTS, head_of, insert_entry, read_stream, sealed
 
 
 class Ledger:

@@ -9,8 +9,8 @@ from typing import TypeAlias
 from sqlalchemy import Connection
 
 from bot.domain.errors import ImpossibleEvent, LedgerUnavailable, UnreadableEntry
-from bot.ledger.rows import read_stream, streams
 from bot.ledger.summaries import summarise
+from bot.ledger.tables import read_stream, streams
 
 Change: TypeAlias = str | dict[str, str] | Callable[[Connection], None]  # a dict: by dialect
 

@@ -1,22 +1,34 @@
-"""Incidents on record: how a request names them, how they are found again, and how one goes on by an entry."""
+"""Incidents on record: how a request names them, how they are found and go on, and what is known of a step."""
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from bot.domain.action import Action, Facts, Plan, Step
 from bot.domain.alert import Alert, SourceKind
 from bot.domain.contracts import Ledger, Log
 from bot.domain.entry import Entry, is_stream
 from bot.domain.errors import ImpossibleEvent, UnknownIncident, UnreadableEntry
-from bot.domain.events import AlertReceived, IncidentEvent
+from bot.domain.events import (
+    GIVE_UP,
+    GO_ON,
+    AlertReceived,
+    Cancelled,
+    Escalated,
+    Expired,
+    IncidentEvent,
+    QuestionAsked,
+    StepVerified,
+)
 from bot.domain.fold import after, fold
 from bot.domain.house_events import HOUSE
-from bot.domain.incident import Incident
+from bot.domain.incident import Incident, StepRecord
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
+from bot.domain.verdict import Evidence
 
 
 def unheard(event: str, **fields: object) -> None:
@@ -113,3 +125,78 @@ class Record:
 
 def _short(*words: str) -> str:
     return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]
+
+
+_TOLD = 12  # facts in the sentence; all of them stand in the lines
+
+
+def as_evidence(action: Action, step: Step, facts: Facts) -> Evidence:
+    """Return facts as they go on record."""
+    lines = tuple(f"{name}={value}" for name, value in facts.items())
+    return Evidence(step.action, "look", f"{action.said(step.args)}: {', '.join(lines[:_TOLD])}", lines)
+
+
+def recorded(record: StepRecord, otherwise: Facts) -> Facts:
+    """Return what was seen before a step began; `otherwise` where it never began."""
+    if record.started is None:
+        return otherwise
+    return facts_of(record.started.before)
+
+
+def earlier(incident: Incident) -> dict[str, Facts]:
+    """Return what each step so far began from, by its action; nothing of one that never began."""
+    steps = zip(plan_of(incident)[0].steps, incident.steps, strict=False)
+    return {step.action: recorded(record, {}) for step, record in steps}
+
+
+def proved(record: StepRecord) -> Facts:
+    """Return what proved a step; empty where it was skipped, or is not proved."""
+    return facts_of(record.outcome.proof) if isinstance(record.outcome, StepVerified) else {}
+
+
+def undo_commands(action: Action, step: Step, record: StepRecord) -> tuple[str, ...]:
+    """Return the commands that bring back what was before a step; none where it was never begun."""
+    return action.undo(step.args, recorded(record, {})) if record.started is not None else ()
+
+
+def undoable(incident: Incident, actions: Mapping[str, Action]) -> bool:
+    """True when something that an incident did can be taken back."""
+    steps = incident.proposal.plan.steps if incident.proposal is not None else ()
+    return any(
+        record.started is not None
+        and step.action in actions
+        and bool(actions[step.action].inverse(step.args, recorded(record, {})))
+        for record, step in zip(incident.steps, steps, strict=False)
+    )
+
+
+def facts_of(evidence: tuple[Evidence, ...]) -> Facts:
+    """Return the facts that a step's evidence holds."""
+    return dict(line.split("=", 1) for seen in evidence[:1] for line in seen.source if "=" in line)
+
+
+def plan_of(incident: Incident) -> tuple[Plan, dict[str, str]]:
+    """Return what was approved, and what it is bound to."""
+    assert incident.proposal is not None
+    return incident.proposal.plan, dict(incident.proposal.binds)
+
+
+def asked(what: str) -> QuestionAsked:
+    """Return the question that parks an incident whose node cannot be trusted."""
+    return QuestionAsked(f"{what} Nothing more is sent to it. What is it?", (GO_ON, GIVE_UP))
+
+
+def stopped(incident: Incident, because: str) -> IncidentEvent:
+    """End an incident before its next step: called off where nothing was done, else handed to a person."""
+    return Escalated(because, rest_of(incident)) if incident.steps else Cancelled(because)
+
+
+def expired(incident: Incident, because: str) -> IncidentEvent:
+    """End an incident whose approval's time is over: expired where nothing was done, else handed to a person."""
+    return Escalated(because, rest_of(incident)) if incident.steps else Expired(because)
+
+
+def rest_of(incident: Incident) -> str:
+    """Say what of the plan was not done."""
+    left = plan_of(incident)[0].steps[len(incident.steps) :]
+    return f"Not done: {', '.join(step.action for step in left)}." if left else ""

@@ -11,11 +11,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from bot.domain.alarm import AlertGroup, Delivery, Happening, SourceAlert
+from bot.domain.alert import AlertGroup, Delivery, Happening, SourceAlert
 from bot.domain.errors import MalformedDelivery
 from bot.domain.setting import secret
-from bot.sources.body import MOST_SIGNALS, TITLE, harmless, inner, instant, labels, read_body, table, text
-from bot.sources.credentials import any_alike
+from bot.sources.body import MOST_SIGNALS, TITLE, any_alike, harmless, inner, instant, labels, read_body, table, text
 from bot.sources.source import Body, Source, Told
 
 NAME, PATH = "alertmanager", "/alertmanager"

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from bot.domain.alarm import Delivery
+from bot.domain.alert import Delivery
 from bot.domain.setting import duration, option, secret
 from bot.domain.toml_table import TomlTable
 from bot.sources.alertmanager import group_of, told_of_group
-from bot.sources.body import read_body
-from bot.sources.credentials import any_alike, signed
+from bot.sources.body import any_alike, read_body, signed
 from bot.sources.source import Body, Source
 
 NAME, PATH = "grafana", "/grafana"

@@ -8,11 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
-from bot.domain.alarm import AlertGroup, Delivery, Happening, Reporter, SourceAlert
+from bot.domain.alert import AlertGroup, Delivery, Happening, Reporter, SourceAlert
 from bot.domain.examined import Examined
 from bot.domain.pagerduty import OURS, PAGERDUTY
-from bot.sources.body import TITLE, harmless, inner, instant, labels, name, read_body, table, text
-from bot.sources.credentials import any_alike, signed
+from bot.sources.body import TITLE, any_alike, harmless, inner, instant, labels, name, read_body, signed, table, text
 from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.sources.source import Body, ServingBot, Source, Told
 

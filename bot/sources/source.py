@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Protocol, TypeAlias
 
-from bot.domain.alarm import Delivery, SourceAlert
+from bot.domain.alert import Delivery, SourceAlert
 from bot.domain.examined import Examined
 
 Body: TypeAlias = Mapping[str, Any]  # a request's body, as `read_body` returns it

@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 from aiohttp import web
 
-from bot.domain.alarm import Delivery
 from bot.domain.alarm_contracts import Inbox
+from bot.domain.alert import Delivery
 from bot.domain.contracts import Clock, Log, Seconds
 from bot.domain.errors import LedgerError, MalformedDelivery
 from bot.domain.safe_text import one_line

@@ -29,11 +29,11 @@ from bot.domain.events import (
 from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line, safe
 from bot.surfaces.text import headline, verdict_text, wrapped
-from bot.surfaces.view.choices import choice_words
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
-from bot.surfaces.view.sentence import joined, plain
+from bot.surfaces.view.standing import choice_words
 from bot.surfaces.view.view import group_view
+from bot.surfaces.view.words import joined, plain
 
 NOTHING = ViewContext()
 _TITLES = ("INCIDENT", "NODE", "STATE", "CAUSE", "SOURCE", "OPENED (UTC)")

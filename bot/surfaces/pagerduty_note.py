@@ -12,11 +12,10 @@ from bot.domain.pagerduty import OURS, Raised, page_of
 from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
-from bot.surfaces.view.choices import choice_words
 from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.sentence import Sentence, joined, plain
-from bot.surfaces.view.severity import badness
+from bot.surfaces.view.standing import choice_words
 from bot.surfaces.view.view import GroupView, IncidentView, group_view, incident_view
+from bot.surfaces.view.words import Sentence, badness, joined, plain
 
 LIMIT = 1990  # characters; PagerDuty names no limit, and shows what is longer than 2,000 badly
 LINE = 220

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from bot.domain.probe import Snapshot
 from bot.domain.safe_text import safe
 from bot.domain.verdict import Status, Verdict
-from bot.surfaces.view.headline import cause_words
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
-from bot.surfaces.view.severity import status_counts
+from bot.surfaces.view.words import cause_words, status_counts
 
 _COLOURS = {
     Status.HEALTHY: "32",

@@ -8,8 +8,8 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta
 from typing import Any
 
-from bot.domain.alarm import Reporter, SourceAlert
 from bot.domain.alarm_contracts import StormLimits
+from bot.domain.alert import Reporter, SourceAlert
 from bot.domain.events import Triaged
 from bot.domain.incident import Incident
 from bot.domain.node import Node

@@ -14,7 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.domain.alarm import Delivery
+from bot.domain.alert import Delivery
 from bot.domain.errors import LedgerUnavailable
 from bot.sources.alertmanager import AlertmanagerWebhook
 from bot.sources.grafana import GrafanaSettings, GrafanaWebhook

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from bot.demo.fleet_leaks import HIDDEN
+from bot.domain.action import Plan
 from bot.domain.events import AlertReceived, PlanProposed, Triaged
-from bot.domain.plan import Plan
 from bot.ledger import Database, Ledger
 from tests.record.incidents import ALERT, ASKER, STEPS, VERDICT
 from tests.slack.replicas import replicas, until

@@ -51,7 +51,7 @@ MAY_USE: dict[str, list[str]] = {
     "pydantic_core": LIBRARY,
     "slack_bolt": SLACK,
     "slack_sdk": SLACK,
-    "aiohttp": [*SLACK, "bot/surfaces/web.py", "bot/surfaces/hooks.py", "bot/surfaces/scrape.py", "bot/demo/*"],
+    "aiohttp": [*SLACK, "bot/surfaces/web.py", "bot/surfaces/hooks.py", "bot/surfaces/metrics.py", "bot/demo/*"],
     "httpx": EDGES,
     "prometheus_client": ["bot/surfaces/metrics.py"],
     "sqlalchemy": ["bot/ledger/*"],

@@ -13,11 +13,11 @@ from tempfile import TemporaryDirectory
 
 import pytest
 
-from bot.domain.approval import Approval
 from bot.domain.errors import LedgerUnavailable, Refused
 from bot.domain.events import GIVE_UP, GO_ON
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
+from bot.domain.policy import Approval
 from bot.ledger import Database, Leases, Ledger, audit
 from tests.schedules.stage import ENDINGS, POLICY, SETTLED, Stage
 from tests.schedules.world import World

@@ -8,8 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from bot.domain.alarm import AlertGroup, Delivery, Happening, Reporter, SourceAlert
 from bot.domain.alarm_contracts import Correlation, Recurrence, StormLimits
+from bot.domain.alert import AlertGroup, Delivery, Happening, Reporter, SourceAlert
 from bot.ledger import Database, Leases
 from bot.ledger.dedup_store import DedupStore
 from bot.ledger.inbox import KNOWN_FOR, Inbox

@@ -15,14 +15,13 @@ from jsonschema import Draft202012Validator
 from bot.actions import ACTIONS
 from bot.app.parts import local_transport
 from bot.causes import CAUSES
-from bot.domain.action import Action, Facts, Proof, RemedyRules
-from bot.domain.approval import Approval
+from bot.domain.action import Action, Facts, Proof, RemedyRules, Step
 from bot.domain.batch import Sampling
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import InventoryError, PlaybookError
 from bot.domain.node import Node
-from bot.domain.plan import Step
+from bot.domain.policy import Approval
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
 from bot.inventory import KINDS, Inventory
@@ -31,7 +30,7 @@ from bot.inventory.kind import InventoryKind, Known
 from bot.library import Library
 from bot.probes import PROBES
 from bot.response.decision.explaining import Explaining
-from bot.response.diagnosis.draining import Draining
+from bot.response.diagnosis.planning import Draining
 from bot.response.diagnosis.triage import Triage
 from bot.response.execution.privilege import acting_text, reading_lines, rights_as_root
 from bot.surfaces.document import SCHEMA_FILE, document

@@ -11,16 +11,14 @@ from typing import Any
 import aiohttp
 import pytest
 
-from bot.app.alert_rules import explained, rules_of
+from bot.app.alerts import explained, rules_of
 from bot.app.doctor import Doctor
 from bot.app.parts import library
-from bot.domain.alarm import AlertGroup, Delivery, Happening, SourceAlert
-from bot.domain.alert import Alert
-from bot.domain.approval import Approval
+from bot.domain.alert import Alert, AlertGroup, Delivery, Happening, SourceAlert
 from bot.domain.errors import NotAnApprover, SettingsError
 from bot.domain.examined import Examined, Mark
 from bot.domain.incident import Incident
-from bot.domain.policy import Policy
+from bot.domain.policy import Approval, Policy
 from bot.domain.setting import option, secret
 from bot.domain.toml_table import TomlTable
 from bot.inventory import Inventory

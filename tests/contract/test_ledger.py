@@ -14,15 +14,14 @@ import psycopg
 import pytest
 from sqlalchemy import text
 
+from bot.domain.action import Step
 from bot.domain.alert import BOT, Alert
-from bot.domain.entry import NOTHING_BEFORE, Head, chained, instant_text
+from bot.domain.entry import NOTHING_BEFORE, Head, body_of, chained, instant_text, written
 from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, LedgerUnavailable, UnreadableEntry
-from bot.domain.event_form import body_of, written
 from bot.domain.events import AlertJoined, AlertReceived, Declined, IncidentEvent, PlanProposed, PlanWithheld, Triaged
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, IncidentEnded
 from bot.domain.incident import Incident
-from bot.domain.plan import Step
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger, on_threads
 from tests.record.incidents import (

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
+from bot.domain.action import Plan
 from bot.domain.claim import Claim, Limits
 from bot.domain.errors import AlreadyTried, Braked, BudgetSpent, Conflict, NodeBusy, Refused
 from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, StepStarted, Triaged
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
-from bot.domain.plan import Plan
 from bot.ledger import Database, Ledger, audit
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 

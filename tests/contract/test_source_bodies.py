@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.alarm import Happening
+from bot.domain.alert import Happening
 from bot.domain.errors import MalformedDelivery
 from bot.sources.grafana import GrafanaSettings, GrafanaWebhook
 from bot.sources.pagerduty import signals_of

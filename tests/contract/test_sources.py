@@ -9,7 +9,7 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from bot.domain.alarm import Happening
+from bot.domain.alert import Happening
 from tests.alerts.bodies import page_event, raw
 from tests.alerts.source_edge import PAGERDUTY, SIGNED, Edge, Member, edge, members, over
 

@@ -11,7 +11,7 @@ import pytest
 
 from bot.domain.errors import LedgerUnavailable
 from bot.ledger import Database
-from bot.ledger.write_lock import WriteLock
+from bot.ledger.database import WriteLock
 from tests.waiting import until
 
 

@@ -20,9 +20,8 @@ from bot.app.acting import SHORT_LOOK, acting
 from bot.app.parts import library, now, ssh_transport
 from bot.causes import CAUSES
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
-from bot.domain.action import Action, Args, Facts, Proof
+from bot.domain.action import Action, Args, Facts, Proof, Step
 from bot.domain.alert import BOT, Alert
-from bot.domain.approval import Approval
 from bot.domain.batch import Sampling
 from bot.domain.cause import Tuning
 from bot.domain.command import Command, Outputs
@@ -30,9 +29,8 @@ from bot.domain.contracts import ActingLedger
 from bot.domain.events import AlertReceived, Triaged
 from bot.domain.fold import fold
 from bot.domain.node import Node
-from bot.domain.plan import Step
 from bot.domain.playbook import Playbook, WeighedCause
-from bot.domain.policy import Policy
+from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Finding, Status, Verdict
 from bot.ledger import Database, Ledger, on_threads

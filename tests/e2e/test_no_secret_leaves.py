@@ -13,9 +13,9 @@ import pytest
 
 from bot.app.check import check
 from bot.demo.slack.server import SlackWorkspace
+from bot.domain.action import Plan, Step
 from bot.domain.json_form import plain
 from bot.domain.node import Node
-from bot.domain.plan import Plan, Step
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Evidence, RuledOut, Verdict
 from bot.probes.processes import ProcessesReading

@@ -15,8 +15,8 @@ from bot.causes import CAUSES
 from bot.demo.cluster.cluster import Cluster, DemoNode
 from bot.demo.cluster.pod import DemoPod
 from bot.demo.cluster.server import ClusterServer
+from bot.domain.action import Step
 from bot.domain.alert import BOT, Alert
-from bot.domain.approval import Approval
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.contracts import ActingLedger
@@ -25,16 +25,14 @@ from bot.domain.events import AlertReceived, IncidentEvent, Triaged
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.domain.plan import Step
 from bot.domain.playbook import Playbook, WeighedCause
-from bot.domain.policy import Policy
+from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Database, Ledger, on_threads
 from bot.probes.host import HostReading
 from bot.response.decision.responder import Responder
-from bot.response.diagnosis.draining import Draining
-from bot.response.diagnosis.planning import with_plan
+from bot.response.diagnosis.planning import Draining, with_plan
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.cluster import ClusterReach
 from bot.response.execution.node_access import NodeAccess

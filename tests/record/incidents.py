@@ -6,9 +6,9 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 
+from bot.domain.action import Plan, Step
 from bot.domain.alert import BOT, Alert
-from bot.domain.entry import Entry
-from bot.domain.event_form import Event, body_of, kind_of, written
+from bot.domain.entry import Entry, Event, body_of, kind_of, written
 from bot.domain.events import (
     AlertCleared,
     AlertJoined,
@@ -36,7 +36,6 @@ from bot.domain.events import (
     ValidationStarted,
 )
 from bot.domain.house_events import BrakePulled, BrakeReleased, HouseEvent, IncidentEnded, PolicyChanged, WishRefused
-from bot.domain.plan import Plan, Step
 from bot.domain.probe import Unread
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict

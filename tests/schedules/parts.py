@@ -13,9 +13,8 @@ from typing import Any
 from bot.domain.batch import Batch
 from bot.domain.claim import Claim, Hold
 from bot.domain.command import Completed
-from bot.domain.entry import Entry, Head
+from bot.domain.entry import Entry, Event, Head
 from bot.domain.errors import ConnectionLost, ConnectionRefused, HostKeyRejected, LedgerUnavailable
-from bot.domain.event_form import Event
 from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.incident import Changes, IncidentSummary
 from bot.domain.node import Node

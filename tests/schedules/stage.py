@@ -8,15 +8,14 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 
 from bot.actions import ACTIONS
+from bot.domain.action import Plan, Step
 from bot.domain.alert import BOT, Alert
-from bot.domain.approval import Approval
 from bot.domain.contracts import Again
 from bot.domain.errors import LedgerUnavailable, Refused
 from bot.domain.events import AlertReceived, PlanProposed, Triaged
 from bot.domain.node import Node
-from bot.domain.plan import Plan, Step
 from bot.domain.playbook import Playbook
-from bot.domain.policy import Policy
+from bot.domain.policy import Approval, Policy
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Leases, Ledger
 from bot.response.decision.binding import binds

@@ -38,11 +38,11 @@ from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import Opening, Record
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.listeners import listen
+from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.message import Message as Posted
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
-from bot.surfaces.slack.tokens import SlackTokens
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import PLAYBOOK, Stage
 from tests.slack.acting_parts import FastWorld, Gone

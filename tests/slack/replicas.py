@@ -18,10 +18,10 @@ from sqlalchemy import text
 from bot.app.acting import acting
 from bot.demo.faults import Fault
 from bot.demo.machine.state import State
-from bot.domain.approval import Approval
 from bot.domain.entry import Entry
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
+from bot.domain.policy import Approval
 from bot.inventory import Inventory
 from bot.ledger import Database, Ledger, on_threads
 from bot.settings import Settings

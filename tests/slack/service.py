@@ -35,7 +35,7 @@ from bot.sources.source import Source
 from bot.surfaces import SURFACES
 from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack.calls import Timing
-from bot.surfaces.slack.tokens import SlackTokens
+from bot.surfaces.slack.member import SlackTokens
 from tests.unit.surfaces.verdicts import FOUNDING
 
 T = TypeVar("T")

@@ -6,9 +6,9 @@ import hashlib
 import json
 from collections.abc import Mapping
 
+from bot.domain.action import Plan
 from bot.domain.json_form import plain
 from bot.domain.node import Node
-from bot.domain.plan import Plan
 from bot.domain.playbook import Playbook
 from bot.domain.policy import Policy
 from bot.domain.probe import Unread

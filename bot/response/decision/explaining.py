@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.domain.action import Action
-from bot.domain.approval import Approval
 from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
 from bot.domain.errors import (
     AlreadyTried,
@@ -20,7 +19,7 @@ from bot.domain.errors import (
     UnreadableEntry,
 )
 from bot.domain.incident import Incident
-from bot.domain.policy import SAME_AGAIN, Policy
+from bot.domain.policy import SAME_AGAIN, Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.response.record import Record

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable
 from datetime import datetime
 
-from bot.domain.action import Facts
+from bot.domain.action import Facts, Plan
 from bot.domain.alert import person_of
-from bot.domain.approval import Approval
 from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyDecided,
@@ -26,8 +25,7 @@ from bot.domain.errors import (
 )
 from bot.domain.events import GIVE_UP, GO_ON, Declined, Expired, PlanProposed, QuestionAsked
 from bot.domain.incident import Incident
-from bot.domain.plan import Plan
-from bot.domain.policy import Policy
+from bot.domain.policy import Approval, Policy
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 

@@ -11,12 +11,11 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from bot.domain.action import Facts
+from bot.domain.action import Facts, Step
 from bot.domain.command import Outputs
 from bot.domain.errors import CannotRead, PlanChanged, UnknownPlaybook
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.domain.plan import Step
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.probe import Probe
 from bot.domain.verdict import Status, Verdict

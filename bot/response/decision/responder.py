@@ -1,4 +1,4 @@
-"""A person's decision: every guard, the node looked at again, and the first who is written down has decided."""
+"""A person's decision: every guard, a new look at the node, and the first decision on record counts. Also the brake."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from datetime import datetime
 from weakref import WeakValueDictionary
 
 from bot.domain.alert import BOT
-from bot.domain.approval import Approval
 from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -21,6 +20,7 @@ from bot.domain.errors import (
     Conflict,
     LedgerError,
     NodeBusy,
+    NotAnApprover,
     Refused,
     StateChanged,
     UnknownIncident,
@@ -38,12 +38,11 @@ from bot.domain.events import (
     PlanProposed,
     QuestionAnswered,
 )
-from bot.domain.house_events import HOUSE, WishRefused
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, WishRefused
 from bot.domain.incident import Incident
-from bot.domain.policy import SAME_AGAIN, Policy
+from bot.domain.policy import SAME_AGAIN, Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
-from bot.response.decision.braking import moved
 from bot.response.decision.explaining import Explaining
 from bot.response.decision.preflight import Diagnose, Drifted, Preflight
 from bot.response.decision.recheck import Recheck
@@ -255,3 +254,24 @@ class Responder:
 
     def _now(self, incident: Incident) -> datetime:
         return now_of(self.clock, incident)
+
+
+NO_REASON = "no reason given"
+
+
+async def moved(policy: Policy, ledger: ActingLedger, approval: Approval, *, on: bool) -> Entry | None:
+    """Pull the brake or release it, and return by what it is on; a refusal is on record, too.
+
+    Raises: NotAnApprover.
+    """
+    try:
+        guards.is_named(policy, approval)
+    except NotAnApprover as no:
+        with contextlib.suppress(LedgerError):
+            refused = WishRefused(no.name, no.sentence, f"brake {'on' if on else 'off'}")
+            await ledger.append(HOUSE, None, refused, approval.by)
+        raise
+    reason = one_line(approval.reason.strip(), 500) or NO_REASON
+    if on or await ledger.braked() is not None:
+        await ledger.append(HOUSE, None, BrakePulled(reason) if on else BrakeReleased(reason), approval.by)
+    return await ledger.braked()

@@ -6,9 +6,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from bot.domain.action import Action, Facts, Proof
+from bot.domain.action import Action, Facts, Plan, Proof, Step
 from bot.domain.alert import BOT, Alert
-from bot.domain.approval import Approval
 from bot.domain.contracts import ActingLedger, NodeDirectory
 from bot.domain.errors import (
     AlreadyDecided,
@@ -27,16 +26,14 @@ from bot.domain.errors import (
 from bot.domain.events import AlertReceived, PlanProposed, Triaged
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
-from bot.domain.plan import Plan, Step
-from bot.domain.policy import SAME_AGAIN, Policy
+from bot.domain.policy import SAME_AGAIN, Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response.decision import guards
 from bot.response.decision.binding import another_machine, bindings
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
-from bot.response.execution.recorded import recorded
-from bot.response.record import Record
+from bot.response.record import Record, recorded
 
 _TIMES = 20  # how often one incident may be asked to be undone, by people who then thought better of it
 

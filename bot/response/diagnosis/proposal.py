@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from bot.domain.action import Plan
 from bot.domain.contracts import ActingLedger, NodeDirectory
 from bot.domain.errors import (
     CannotDrain,
@@ -17,7 +18,6 @@ from bot.domain.errors import (
 from bot.domain.events import Escalated, PlanProposed, PlanWithheld
 from bot.domain.incident import Incident
 from bot.domain.node import Node
-from bot.domain.plan import Plan
 from bot.domain.playbook import Playbook
 from bot.domain.policy import SAME_AGAIN, Policy
 from bot.domain.probe import Unread

@@ -22,8 +22,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.redaction import redacted
 from bot.domain.verdict import Status, Verdict
-from bot.response.diagnosis.draining import Draining
-from bot.response.diagnosis.planning import with_plan
+from bot.response.diagnosis.planning import Draining, with_plan
 
 
 def _nobody(_: object) -> None:

@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.actions.cluster_node import CLUSTER
-from bot.domain.action import Action, Args, Facts
+from bot.domain.action import Action, Args, Facts, Step
 from bot.domain.call import Answered, Call, fits
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import CannotRead, ConnectionLost, UnknownCluster
-from bot.domain.plan import Step
 from bot.domain.safe_text import one_line
 
 KUBERNETES = "kubernetes"  # the first word of a right that a cluster gives, and not sudo

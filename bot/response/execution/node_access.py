@@ -10,14 +10,13 @@ from datetime import timedelta
 from types import MappingProxyType
 
 from bot.actions.uncordon import LEFT_SO
-from bot.domain.action import Action, Facts
+from bot.domain.action import Action, Facts, Step
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ActingTransport
 from bot.domain.errors import CannotDrain, CannotRead
 from bot.domain.node import Node
-from bot.domain.plan import Step
-from bot.response.diagnosis.draining import Draining
+from bot.response.diagnosis.planning import Draining
 from bot.response.execution.cluster import ClusterReach, TooLate
 
 _BOOT_ID, _MACHINE_ID = "/proc/sys/kernel/random/boot_id", "/etc/machine-id"

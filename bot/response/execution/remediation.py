@@ -19,9 +19,8 @@ from bot.domain.redaction import redacted_text
 from bot.domain.transitions import State
 from bot.response.decision.responder import Diagnose
 from bot.response.execution.step_executor import Outcome, StepExecutor
-from bot.response.execution.stopping import plan_of, rest_of, stopped
 from bot.response.execution.validation import next_sample
-from bot.response.record import Record
+from bot.response.record import Record, plan_of, rest_of, stopped
 from bot.response.timing import now_of
 
 _OUT_OF_BAND = "Look at it out of band: the console, or the cloud's own reboot."

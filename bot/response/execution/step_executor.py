@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
 
-from bot.domain.action import Action, Facts, Proof
+from bot.domain.action import Action, Facts, Proof, Step
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
 from bot.domain.command import Completed
@@ -41,14 +41,12 @@ from bot.domain.events import (
 )
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.node import Node
-from bot.domain.plan import Step
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.response.decision.binding import another_boot, another_machine
 from bot.response.execution.node_access import NodeAccess, Seen, TooLate
-from bot.response.execution.recorded import as_evidence, earlier, facts_of, recorded
-from bot.response.execution.stopping import asked, expired, plan_of, rest_of, stopped
+from bot.response.record import as_evidence, asked, earlier, expired, facts_of, plan_of, recorded, rest_of, stopped
 from bot.response.timing import POLL, lives_since, lives_until, now_of, pause_of
 
 SILENT = timedelta(seconds=10)  # a runner that was not heard of for so long is taken for dead

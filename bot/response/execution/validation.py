@@ -19,8 +19,7 @@ from bot.response.decision.guards import units_of
 from bot.response.decision.preflight import Diagnose
 from bot.response.diagnosis.figures import compared, figures
 from bot.response.execution.node_access import NodeAccess, Seen
-from bot.response.execution.recorded import proved, recorded
-from bot.response.execution.stopping import asked
+from bot.response.record import asked, proved, recorded
 
 MOST_BETWEEN = timedelta(seconds=60)
 SAMPLES_A_WINDOW = 5

@@ -15,9 +15,8 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import TypeAlias
 
-from bot.domain.alarm import AlertGroup, Delivery, Happening, Reporter, SourceAlert
 from bot.domain.alarm_contracts import Correlation, DedupStore, Inbox, KeptDelivery, Recurrence, StormLimits
-from bot.domain.alert import Alert, is_who
+from bot.domain.alert import Alert, AlertGroup, Delivery, Happening, Reporter, SourceAlert, is_who
 from bot.domain.contracts import Clock, Log
 from bot.domain.duration import written
 from bot.domain.engine_contracts import Notices

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from bot.domain.alarm import AlertGroup, SourceAlert
+from bot.domain.alert import AlertGroup, SourceAlert
 from bot.domain.node import Node
 
 # Labels of the inventory that hold other names of a node.

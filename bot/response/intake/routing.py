@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
-from bot.domain.alarm import AlertGroup
+from bot.domain.alert import AlertGroup
 from bot.domain.safe_text import one_line
 
 READ_ONLY = "read-only"

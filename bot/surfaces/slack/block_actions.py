@@ -9,19 +9,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain.approval import Approval
 from bot.domain.errors import AlreadyDecided, Braked, CannotTell, NothingProposed, SelfApproval, UnknownIncident
 from bot.domain.incident import Incident
+from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
-from bot.surfaces.slack.buttons import BRAKE
+from bot.surfaces.slack.blocks import BRAKE
 from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.dialog import covered, reason_dialog
+from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
-from bot.surfaces.slack.metadata_signer import Intent
 from bot.surfaces.slack.people import Person, mapping
-from bot.surfaces.view.choices import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
+from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
 from bot.surfaces.view.view import IncidentView, incident_view
 
 DIGEST = 32  # digits by which a dialog names the plan that it shows

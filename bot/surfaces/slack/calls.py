@@ -1,14 +1,17 @@
-"""Calls to Slack that send or edit a message, what each answer means, and how long each wait may take.
+"""Calls to Slack that send or edit a message: what each answer means, how long to wait, and how many may be sent.
 
 Errors: https://docs.slack.dev/reference/methods/chat.postMessage, …/chat.update, and
 https://docs.slack.dev/interactivity/handling-user-interaction for a command's own address.
+Limits: https://docs.slack.dev/apis/web-api/rate-limits
 """
 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
-from collections.abc import Awaitable, Mapping
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias
 
@@ -188,3 +191,84 @@ def _retry_after(headers: Mapping[str, str]) -> float:
         return min(3600.0, float(headers.get("Retry-After") or headers.get("retry-after") or 0))
     except ValueError:
         return 1.0
+
+
+SUMMARY = -1  # a message that stands for many cards goes before those cards
+FIRST = 0  # decisions and their outcome, and cards before their details
+VERDICT = 1
+LAST = 9  # progress and details
+
+Rank: TypeAlias = Callable[[], int]
+
+
+@dataclass(slots=True, eq=False)
+class _Waiting:
+    rank: Rank
+    number: int
+    turn: asyncio.Future[None]
+
+
+class RateLimiter:
+    """Lets `calls` through in any `span_seconds`: the lowest rank first, equal ranks in the order they came.
+
+    Shape: the ranks of those that wait are read again whenever there is room, because progress may become a verdict
+    meanwhile; call `look` when a rank has changed. `reserved` is how many calls the last rank leaves to the others.
+    """
+
+    def __init__(self, calls: int, span_seconds: float, clock: Seconds, reserved: Rank = lambda: 0) -> None:
+        self._calls = calls
+        self._span = span_seconds
+        self._clock = clock
+        self._reserved = reserved
+        self._through: deque[float] = deque()
+        self._closed_until = clock()
+        self._waiting: list[_Waiting] = []
+        self._numbers = itertools.count()
+        self._timer: asyncio.TimerHandle | None = None
+
+    def is_idle(self) -> bool:
+        """True when nothing waits here and no earlier call counts any more."""
+        self._forget()
+        return not self._waiting and not self._through and self._clock() >= self._closed_until
+
+    async def turn(self, rank: Rank) -> None:
+        """Wait for a turn, and take it."""
+        waiting = _Waiting(rank, next(self._numbers), asyncio.get_running_loop().create_future())
+        self._waiting.append(waiting)
+        self.look()
+        await waiting.turn
+
+    def pause(self, seconds: float) -> None:
+        """Let nothing through for that long: Slack said Retry-After."""
+        self._closed_until = max(self._closed_until, self._clock() + seconds)
+
+    def look(self) -> None:
+        """Let through whoever may go now."""
+        self._forget()
+        self._waiting = [waiting for waiting in self._waiting if not waiting.turn.done()]  # some have given up
+        while self._waiting and self._clock() >= self._closed_until:
+            first = min(self._waiting, key=lambda waiting: (waiting.rank(), waiting.number))
+            room = self._calls - len(self._through)
+            if room <= (self._reserved() if first.rank() == LAST else 0):
+                break
+            self._waiting.remove(first)
+            self._through.append(self._clock())
+            first.turn.set_result(None)
+        self._look_again()
+
+    def _forget(self) -> None:
+        while self._through and self._clock() - self._through[0] >= self._span:
+            self._through.popleft()
+
+    def _look_again(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+        if not self._waiting:
+            return
+        now = self._clock()
+        waits = [self._closed_until - now] if self._closed_until > now else []
+        if not waits and self._through:
+            waits.append(self._through[0] + self._span - now)
+        if waits:  # else only another rank, or fewer reserved calls, makes room
+            self._timer = asyncio.get_running_loop().call_later(max(0.001, waits[0]), self.look)

@@ -8,7 +8,18 @@ from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status
-from bot.surfaces.slack.buttons import choice_blocks
+from bot.surfaces.slack.blocks import (
+    choice_blocks,
+    command_block,
+    drawn,
+    effect_blocks,
+    line,
+    marked_up,
+    person,
+    slack_user,
+    step_blocks,
+    text,
+)
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
     TEXT,
@@ -25,12 +36,10 @@ from bot.surfaces.slack.message import (
     preformatted,
     titled,
 )
-from bot.surfaces.slack.plan_blocks import command_block, effect_blocks, step_blocks
-from bot.surfaces.slack.rich import drawn, line, marked_up, person, slack_user, text
 from bot.surfaces.text import facts
 from bot.surfaces.view.context import ViewContext
-from bot.surfaces.view.sentence import Sentence, joined
 from bot.surfaces.view.view import GroupView, IncidentView, group_view
+from bot.surfaces.view.words import Sentence, joined
 
 SAID = 500  # characters of one sentence on the card
 EVIDENCE = 5

@@ -19,8 +19,7 @@ from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.progress import Underway as NodeUnderway
 from bot.surfaces.slack.card import incident_card
 from bot.surfaces.slack.message import TEXT, Message, clipped
-from bot.surfaces.slack.message_targets import spot_of
-from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.part import MessageTarget, spot_of
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread import details

@@ -7,13 +7,12 @@ from collections.abc import Collection
 
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.record import Opening
-from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
+from bot.surfaces.slack.listeners import Background
 from bot.surfaces.slack.member import SLACK
-from bot.surfaces.slack.message_targets import request_id
-from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.part import MessageTarget, request_id
 from bot.surfaces.slack.requests import (
     CheckRequest,
     CommandRequest,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from bot.domain.approval import Approval
 from bot.domain.errors import Refused, UnknownIncident
 from bot.domain.house_events import BrakePulled
 from bot.domain.incident import IncidentSummary
+from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.response.decision.guards import is_named
 from bot.surfaces.slack.context import SlackContext
@@ -16,9 +16,7 @@ from bot.surfaces.slack.member import ids_of
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.requests import CommandRequest, Subcommand, is_user_id
 from bot.surfaces.slack.view_submissions import BRAKE_WORDS
-from bot.surfaces.view.headline import node_words
-from bot.surfaces.view.sentence import utc
-from bot.surfaces.view.severity import urgency
+from bot.surfaces.view.words import node_words, urgency, utc
 
 MOST_LISTED = 30
 

@@ -23,11 +23,11 @@ from bot.domain.contracts import Clock, Log
 from bot.domain.errors import SettingsError
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import Calls, Timing, error_name
-from bot.surfaces.slack.metadata_signer import MetadataSigner
+from bot.surfaces.slack.dialog import MetadataSigner
+from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.people import People, Workspace
 from bot.surfaces.slack.signed_http import SignedHttp
 from bot.surfaces.slack.socket_mode import SocketMode
-from bot.surfaces.slack.tokens import SlackTokens
 
 T = TypeVar("T")
 WHAT_IT_IS = {

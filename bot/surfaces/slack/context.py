@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from bot.domain.alert import BOT, is_who, person_of
-from bot.domain.approval import Approval
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import (
     AlreadyDecided,
@@ -23,7 +22,7 @@ from bot.domain.errors import (
 )
 from bot.domain.house_events import HOUSE, WishRefused
 from bot.domain.incident import Incident
-from bot.domain.policy import Policy
+from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision.responder import Responder
 from bot.surfaces.slack.connection import SlackConnection

@@ -1,14 +1,21 @@
-"""The dialog that asks for the reason of a decision, with everything that is decided spelt out. Pure functions."""
+"""The dialog that asks for the reason of a decision, and the signed intent it carries.
+
+It spells out everything that is decided. The intent is signed, so that no state is kept while a dialog is open and a
+change is noticed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import hmac
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from bot.domain.safe_text import one_line, safe
+from bot.surfaces.slack.blocks import bold, bound_words, line, moved_blocks, text
 from bot.surfaces.slack.message import Block, clipped, footnote, paragraph, preformatted, titled
-from bot.surfaces.slack.plan_blocks import bound_words, moved_blocks
-from bot.surfaces.slack.rich import bold, line, text
 from bot.surfaces.view.view import IncidentView
 
 REASON = "reason"
@@ -103,3 +110,53 @@ def _input(placeholder: str) -> Block:
 
 def _plain(words: str) -> Block:
     return {"type": "plain_text", "text": words, "emoji": False}
+
+
+LONGEST = 3000  # Slack's own limit on a view's private_metadata
+
+
+@dataclass(frozen=True, slots=True)
+class Intent:
+    """What a dialog is about.
+
+    Shape: `action` is what its submission asks for. `plans` holds, by incident, the first digits of the digest of the
+    plan that the dialog showed. `detail` is what else the action needs (`on` or `off` for the brake, an answer).
+    `channel` is where the person who opened it is answered, empty where they were in the App Home.
+    """
+
+    action: str
+    user: str
+    plans: Mapping[str, str]
+    channel: str = ""
+    thread_ts: str = ""
+    detail: str = ""
+
+
+class MetadataSigner:
+    """Signs and verifies with a key that every program of this app has, before and after a restart."""
+
+    def __init__(self, secret: str) -> None:
+        self._key = hashlib.sha256(b"zombie dialogs\n" + secret.encode()).digest()
+
+    def sign(self, intent: Intent) -> str:
+        """Return the intent as a dialog carries it."""
+        body = json.dumps(asdict(intent), separators=(",", ":"), sort_keys=True)
+        return f"{self._mac(body)}{body}"
+
+    def verify(self, text: str) -> Intent | None:
+        """Return the intent; None where it was not signed with this key."""
+        mac, body = text[:64], text[64:]
+        if len(text) > LONGEST or not hmac.compare_digest(_bytes(mac), _bytes(self._mac(body))):
+            return None
+        fields: dict[str, Any] = json.loads(body)
+        try:
+            return Intent(**fields)
+        except TypeError:  # an older version of the bot opened this dialog, with other fields
+            return None
+
+    def _mac(self, body: str) -> str:
+        return hmac.new(self._key, _bytes(body), hashlib.sha256).hexdigest()
+
+
+def _bytes(text: str) -> bytes:
+    return text.encode(errors="surrogatepass")  # JSON may carry half a surrogate pair, which is no reason to fail

@@ -9,11 +9,11 @@ from bot.domain.contracts import Log
 from bot.domain.errors import ZombieError
 from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import safe
+from bot.surfaces.slack.blocks import slack_user
 from bot.surfaces.slack.calls import Calls, Delivered, Outcome, RetryLater, Timing
 from bot.surfaces.slack.message import SECTION, TEXT, Message, clipped, escaped, paragraph
 from bot.surfaces.slack.people import People
 from bot.surfaces.slack.requests import CommandRequest
-from bot.surfaces.slack.rich import slack_user
 
 TRIES = 4  # nobody waits longer than that for an answer
 NOT_THERE = frozenset({"user_not_in_channel", "channel_not_found", "not_in_channel", "is_archived"})

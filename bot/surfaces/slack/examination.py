@@ -19,7 +19,7 @@ from bot.domain.examined import Examined, Mark
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name
 from bot.surfaces.slack.connection import is_loopback
-from bot.surfaces.slack.tokens import SlackTokens
+from bot.surfaces.slack.member import SlackTokens
 
 T = TypeVar("T")
 CALL_SECONDS = 8.0

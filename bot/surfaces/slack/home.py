@@ -6,24 +6,23 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from bot.domain.approval import Approval
 from bot.domain.contracts import Outbox
 from bot.domain.entry import Entry
 from bot.domain.errors import LedgerError, Refused, UnknownIncident
 from bot.domain.incident import Incident, IncidentSummary
+from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
-from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.buttons import BRAKE, button, choice_blocks
+from bot.surfaces.slack.blocks import BRAKE, bold, button, choice_blocks, code, date, line, person, text
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.ephemeral import refusal_words
+from bot.surfaces.slack.listeners import Background
 from bot.surfaces.slack.message import Block, bullets, divider, footnote, header, paragraph
 from bot.surfaces.slack.people import Person
-from bot.surfaces.slack.rich import bold, code, date, line, person, text
-from bot.surfaces.view.choices import decisions_on, group_of
-from bot.surfaces.view.headline import node_words
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
+from bot.surfaces.view.standing import decisions_on, group_of
+from bot.surfaces.view.words import node_words
 
 MOST_READ = 40  # incidents that are read from the record for one Home
 MOST_PENDING = 12

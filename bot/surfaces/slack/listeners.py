@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections import OrderedDict
 from collections.abc import Coroutine, Mapping
@@ -9,6 +10,7 @@ from typing import Any, Protocol
 
 from slack_bolt.async_app import AsyncApp
 
+from bot.domain.contracts import Log
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.block_actions import BlockActions, Click, click_of
 from bot.surfaces.slack.context import SlackContext
@@ -21,12 +23,37 @@ _LINK = re.compile(r"<(?:https?://[^|>]*\|)([^>]*)>")  # Slack turns names like 
 _ANY = re.compile(r".*", re.DOTALL)
 
 
-class Background(Protocol):
-    """Runs work that nobody waits for; logs its failure, and finishes it when the bot stops."""
+class Background:
+    """Runs work that nobody waits for."""
 
-    def begin(self, work: Coroutine[Any, Any, None], name: str, /) -> None:
-        """Begin it; returns at once."""
-        ...
+    def __init__(self, log: Log) -> None:
+        self._log = log
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    def begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        """Have something done; nothing begins once this was drained."""
+        if self._is_closed:
+            work.close()
+            return
+        task = asyncio.create_task(work, name=name)
+        self._tasks.add(task)
+        task.add_done_callback(self._ended)
+
+    async def drain(self, seconds: float) -> None:
+        """Wait for what is under way, so long at most, and break off the rest."""
+        if self._tasks:
+            await asyncio.wait(set(self._tasks), timeout=seconds)
+        self._is_closed = True
+        late = set(self._tasks)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log("wish_failed", wish=task.get_name(), error=repr(error))
 
 
 class CommandSink(Protocol):

@@ -1,4 +1,4 @@
-"""Slack among the surfaces; what it takes to look at it is loaded when somebody looks."""
+"""Slack among the surfaces: its people and posts, and what the app needs to serve. The rest is imported on use."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from bot.surfaces.member import Looks, SurfaceMember
 
 if TYPE_CHECKING:
     from bot.domain.policy import Policy
+from dataclasses import dataclass, field
+
+from bot.sources.addresses import is_guarded
 
 SLACK = "slack"
 _PEOPLE = f"{SLACK}:"
@@ -29,7 +32,7 @@ def ids_of(names: frozenset[str]) -> frozenset[str]:
 
 def _looks(settings: Any, policy: Policy, now: Callable[[], datetime]) -> Looks:
     from bot.surfaces.slack.examination import SlackExamination
-    from bot.surfaces.slack.tokens import SlackTokens
+    from bot.surfaces.slack.member import SlackTokens
 
     try:
         tokens = SlackTokens.of(*settings.slack.access)
@@ -49,3 +52,36 @@ def _looks(settings: Any, policy: Policy, now: Callable[[], datetime]) -> Looks:
 
 
 SURFACE = SurfaceMember(SLACK, "in Slack", has_people=True, looks=_looks)
+
+
+@dataclass(frozen=True, slots=True)
+class SlackTokens:
+    """What Slack gave the app; never shown, not even by repr."""
+
+    bot: str = field(repr=False)
+    app: str = field(repr=False)
+    signing_secret: str = field(repr=False)
+    api_url: str
+
+    @classmethod
+    def of(cls, bot: str, app: str, signing_secret: str, api_url: str) -> SlackTokens:
+        """Return the tokens in force; an empty text was not set.
+
+        Raises: SettingsError when a token is missing, or the API's base is neither https nor loopback.
+        """
+        if not bot:
+            raise SettingsError(
+                "SLACK_BOT_TOKEN is not set.",
+                "Set it to the xoxb-… token of “OAuth & Permissions”: SLACK_BOT_TOKEN=xoxb-1234-… zombie serve. "
+                "Without a Slack at hand: zombie demo",
+            )
+        if not (app or signing_secret):
+            raise SettingsError(
+                "Slack cannot reach the bot: neither SLACK_APP_TOKEN nor SLACK_SIGNING_SECRET is set.",
+                "Set SLACK_APP_TOKEN=xapp-1-… for Socket Mode, which needs no inbound port, or "
+                "SLACK_SIGNING_SECRET=8f74… for HTTP.",
+            )
+        if not is_guarded(api_url):
+            raise SettingsError("SLACK_API_URL is neither https nor on loopback.", "Leave it out for Slack itself.")
+        base = api_url if api_url.endswith("/") else f"{api_url}/"
+        return cls(bot, app, signing_secret, base)

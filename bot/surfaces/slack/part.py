@@ -8,9 +8,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from bot.domain.contracts import Seconds
+from bot.domain.incident import Incident
 from bot.domain.post import DuePost, MessageRef, Post
+from bot.surfaces.slack.calls import FIRST, LAST, VERDICT
+from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.rate_limiter import FIRST, LAST, VERDICT
+from bot.surfaces.view.view import is_alarm
 
 Say: TypeAlias = Callable[[], Message]
 
@@ -127,3 +130,19 @@ def kept_part(due: DuePost) -> Part:
     part = Part(due.post.incident, due.post.part, target, lambda: message, due.post.under, place=due.place)
     part.want(lambda: message, PendingDelivery(due.id))
     return part
+
+
+def request_id(channel: str, thread_ts: str, key: str) -> str:
+    """Return the name of somebody's request on record: it says where its card belongs."""
+    return f"{channel}/{thread_ts or '-'}/{key}"
+
+
+def spot_of(incident: Incident) -> MessageTarget | None:
+    """Return where an incident's card belongs; None where it has none: it came in a storm, or no channel is set."""
+    if incident.alert.kind == SLACK:
+        channel, _, rest = incident.alert.id.partition("/")
+        thread = rest.partition("/")[0]
+        return MessageTarget(channel, "" if thread == "-" else thread) if rest else None
+    if not is_alarm(incident.alert) or incident.storm or not incident.channel:
+        return None
+    return MessageTarget(incident.channel, patient=True)

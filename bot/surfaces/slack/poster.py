@@ -2,6 +2,8 @@
 
 Each part has a worker that posts or edits it until Slack has its newest wording; an outdated wording is never sent.
 What has to arrive is in the outbox before it is sent, and so survives a restart.
+
+Longer than 300 lines: posting, editing and giving up are one worker's loop, and share the state of its parts.
 """
 
 from __future__ import annotations
@@ -16,10 +18,21 @@ from bot.domain.contracts import Clock, Log, Outbox
 from bot.domain.errors import LedgerError
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
-from bot.surfaces.slack.calls import Calls, Delivered, MessageGone, NoAccess, Outcome, Rejected, RetryLater, Timing
+from bot.surfaces.slack.calls import (
+    LAST,
+    VERDICT,
+    Calls,
+    Delivered,
+    MessageGone,
+    NoAccess,
+    Outcome,
+    RateLimiter,
+    Rejected,
+    RetryLater,
+    Timing,
+)
 from bot.surfaces.slack.message import Message, for_one_person, without_blocks
 from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery, Say, kept, kept_part
-from bot.surfaces.slack.rate_limiter import LAST, VERDICT, RateLimiter
 
 CARD = "card"
 EDITS = 40  # a minute; Slack allows 50 for the whole app, and other programs may edit too

@@ -12,11 +12,11 @@ from bot.domain.errors import LedgerError
 from bot.domain.incident import IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.calls import SUMMARY
+from bot.surfaces.slack.listeners import Background
 from bot.surfaces.slack.message import TEXT, Block, Message, bullets, clipped, escaped, footnote, header, paragraph
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster
-from bot.surfaces.slack.rate_limiter import SUMMARY
 
 NAMES = ("instance_id", "private_dns", "hostname")  # labels that are another name of one node, and so group nothing
 MOST_CAUSES = 12

@@ -20,18 +20,16 @@ from bot.domain.incident import Incident, newest
 from bot.domain.policy import Policy
 from bot.domain.post import MessageRef
 from bot.domain.transitions import State
-from bot.response.execution.recorded import undoable
-from bot.response.record import Record
+from bot.response.record import Record, undoable
+from bot.surfaces.slack.calls import FIRST
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message
-from bot.surfaces.slack.message_targets import spot_of
-from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.part import MessageTarget, spot_of
 from bot.surfaces.slack.poster import CARD, Poster
-from bot.surfaces.slack.rate_limiter import FIRST
 from bot.surfaces.slack.thread import replies
-from bot.surfaces.view.choices import group_of
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
+from bot.surfaces.view.standing import group_of
 
 HEAD = 12  # digits of the record's hash on a closing card, as many as `zombie audit verify --head` asks for
 REMEMBERED = 2000  # groups of which the last wording is known

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bot.domain.incident import Incident
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Verdict
+from bot.surfaces.slack.blocks import step_blocks
 from bot.surfaces.slack.message import (
     TEXT,
     Block,
@@ -20,7 +21,6 @@ from bot.surfaces.slack.message import (
     preformatted,
     titled,
 )
-from bot.surfaces.slack.plan_blocks import step_blocks
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 from bot.surfaces.view.view import IncidentView, incident_view

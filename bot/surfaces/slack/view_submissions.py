@@ -12,18 +12,17 @@ from dataclasses import dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from bot.domain.alert import person_of
-from bot.domain.approval import Approval
 from bot.domain.errors import LedgerError, NothingProposed, PlanChanged, ReasonMissing, Refused, UnknownIncident
 from bot.domain.incident import Incident
+from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
-from bot.surfaces.slack.buttons import BRAKE
+from bot.surfaces.slack.blocks import BRAKE
 from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.dialog import LONGEST_REASON, REASON
+from bot.surfaces.slack.dialog import LONGEST_REASON, REASON, Intent
 from bot.surfaces.slack.ephemeral import refusal_words
-from bot.surfaces.slack.metadata_signer import Intent
 from bot.surfaces.slack.people import Person, mapping
-from bot.surfaces.view.choices import ANSWER, APPROVE, DECLINE, UNDO
+from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, UNDO
 
 AT_ONCE = 8  # nodes that one decision reads again at a time
 REMEMBERED = 1000

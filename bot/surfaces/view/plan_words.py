@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from bot.domain.action import Action
+from bot.domain.action import Action, Plan, Step
 from bot.domain.duration import span
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
 from bot.domain.incident import StepRecord
-from bot.domain.plan import Plan, Step
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
 

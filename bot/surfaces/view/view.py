@@ -13,13 +13,33 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces import PEOPLE
-from bot.surfaces.view.choices import Choice, choices_of, is_undecided
 from bot.surfaces.view.context import Underway, ViewContext
-from bot.surfaces.view.headline import REOPENED, RESOLVED, diagnosis, is_over_at_source, lead, led
 from bot.surfaces.view.plan_words import SAID, PlanView, PlanWords
-from bot.surfaces.view.sentence import Sentence, joined
-from bot.surfaces.view.severity import NEEDS_PERSON_FIRST, badness, counted, status_counts, urgency
-from bot.surfaces.view.standing import approvers_of, decision_of, needs_of, sentences_of, short_words
+from bot.surfaces.view.standing import (
+    Choice,
+    approvers_of,
+    choices_of,
+    decision_of,
+    is_undecided,
+    needs_of,
+    sentences_of,
+    short_words,
+)
+from bot.surfaces.view.words import (
+    NEEDS_PERSON_FIRST,
+    REOPENED,
+    RESOLVED,
+    Sentence,
+    badness,
+    counted,
+    diagnosis,
+    is_over_at_source,
+    joined,
+    lead,
+    led,
+    status_counts,
+    urgency,
+)
 
 MOST_ALERTS = 5
 ABOUT = 600

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from bot.app.kubernetes import cluster_reach, draining
+from bot.domain.action import Step
 from bot.domain.errors import SettingsError, UnknownCluster
 from bot.domain.node import Node
-from bot.domain.plan import Step
 from bot.settings import Settings
 from bot.sources import settings_of
 

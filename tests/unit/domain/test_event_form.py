@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.domain.entry import EVENTS, Event, body_of, event_of, kind_of, written
 from bot.domain.errors import UnreadableEntry
-from bot.domain.event_form import EVENTS, Event, body_of, event_of, kind_of, written
 from bot.domain.events import AlertReceived, Triaged
 from bot.domain.json_form import MOST_LINES, MOST_TEXT
 from bot.domain.probe import Snapshot

@@ -6,8 +6,8 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.alert import Alert
+from bot.domain.entry import EVENTS, Event, kind_of
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
-from bot.domain.event_form import EVENTS, Event, kind_of
 from bot.domain.events import (
     AlertCleared,
     AlertJoined,

@@ -6,8 +6,8 @@ from datetime import timedelta
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.domain.entry import Event
 from bot.domain.errors import ImpossibleEvent
-from bot.domain.event_form import Event
 from bot.domain.events import (
     AlertReceived,
     Approved,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
-from bot.domain.approval import Approval
 from bot.domain.errors import Refused
 from bot.domain.events import Approved, Expired
 from bot.domain.incident import Incident
+from bot.domain.policy import Approval
 from bot.response.decision.responder import Responder
 from bot.response.timing import SteadyClock
 from tests.schedules.stage import Stage

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from bot.domain.approval import Approval
 from bot.domain.events import Approved
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
+from bot.domain.policy import Approval
 from tests.schedules.stage import Stage
 from tests.unit.response.conftest import Quiet
 

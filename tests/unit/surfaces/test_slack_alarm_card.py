@@ -17,7 +17,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.surfaces.slack.card import acting_card, incident_card
 from bot.surfaces.slack.message import ALL_BLOCKS, BLOCKS, TEXT, Message, length
-from bot.surfaces.slack.message_targets import spot_of
+from bot.surfaces.slack.part import spot_of
 from bot.surfaces.slack.storm_board import storm_card
 from bot.surfaces.view.context import Underway, ViewContext
 from bot.surfaces.view.view import group_view

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.demo.slack.validation import check_message, check_view
+from bot.domain.action import Plan, Step
 from bot.domain.events import (
     Declined,
     IncidentEvent,
@@ -19,7 +20,6 @@ from bot.domain.events import (
 )
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
-from bot.domain.plan import Plan, Step
 from bot.domain.transitions import State
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.dialog import covered, reason_dialog

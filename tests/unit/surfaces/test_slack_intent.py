@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from bot.surfaces.slack.block_actions import click_of
-from bot.surfaces.slack.metadata_signer import LONGEST, Intent, MetadataSigner
+from bot.surfaces.slack.dialog import LONGEST, Intent, MetadataSigner
 from bot.surfaces.slack.people import Workspace
 from bot.surfaces.slack.requests import Subcommand, subcommand_of
 from bot.surfaces.slack.view_submissions import submission_of

@@ -13,11 +13,10 @@ from typing import Any, cast
 
 from bot.domain.post import MessageRef
 from bot.ledger import Database, Outbox, on_threads
-from bot.surfaces.slack.calls import Calls, Delivered
+from bot.surfaces.slack.calls import SUMMARY, Calls, Delivered
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery
 from bot.surfaces.slack.poster import CARD, Poster
-from bot.surfaces.slack.rate_limiter import SUMMARY
 from tests.slack.service import QUICK
 
 APART = 0.2

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.domain.action import Plan, Step
 from bot.domain.events import Escalated, IncidentEvent, PlanWithheld, QuestionAsked, StepFailed
 from bot.domain.incident import Incident
-from bot.domain.plan import Plan, Step
 from bot.domain.policy import Policy
 from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
@@ -20,12 +20,11 @@ from bot.surfaces.document import node_document
 from bot.surfaces.incidents import incident_document, incident_text
 from bot.surfaces.pagerduty_note import note_text
 from bot.surfaces.slack.card import incident_card
-from bot.surfaces.view.choices import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice, choice_words
 from bot.surfaces.view.context import Underway, ViewContext
 from bot.surfaces.view.plan_words import PlanWords
-from bot.surfaces.view.sentence import plain
-from bot.surfaces.view.severity import NEEDS_PERSON_FIRST, WORST_FIRST
+from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice, choice_words
 from bot.surfaces.view.view import GroupView, IncidentView, group_view, incident_view
+from bot.surfaces.view.words import NEEDS_PERSON_FIRST, WORST_FIRST, plain
 from tests.record.incidents import OPENING, QUESTION, STARTED, STEPS, TRIAGED, VERDICT, WAYS, WITHOUT_NODE, entries
 from tests.unit.surfaces.cards import CONTEXT, WORDS, buttons, told, words
 

@@ -6,7 +6,7 @@ from datetime import timedelta
 
 from hypothesis import strategies as st
 
-from bot.domain.plan import Plan, Step
+from bot.domain.action import Plan, Step
 from bot.domain.probe import Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
 

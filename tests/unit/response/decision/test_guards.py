@@ -9,12 +9,11 @@ from datetime import UTC, datetime, timedelta
 import pytest
 
 from bot.domain.alert import Alert
-from bot.domain.approval import Approval
 from bot.domain.errors import AlreadyDecided, Refused
 from bot.domain.events import AlertReceived, Approved, Expired, PlanProposed
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
-from bot.domain.policy import Policy
+from bot.domain.policy import Approval, Policy
 from bot.response.decision import guards
 from tests.record.incidents import ASKER, BEGAN_AT, NODE, PLAN, PROPOSED, TRIAGED, entries
 

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from datetime import timedelta
 from typing import cast
 
-from bot.domain.approval import Approval
 from bot.domain.errors import Refused
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
+from bot.domain.policy import Approval
 from bot.ledger import on_threads
 from bot.response.decision.recheck import Recheck, RecheckResult
 from bot.response.decision.responder import Responder

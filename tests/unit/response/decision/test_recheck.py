@@ -11,13 +11,13 @@ from typing import Any, cast
 import pytest
 
 from bot.actions import ACTIONS
+from bot.domain.action import Step
 from bot.domain.batch import Batch
 from bot.domain.command import Completed, Outputs
 from bot.domain.errors import AlreadyCured, CannotTell, MissingRight, PlanChanged, Refused, StateChanged, Unreachable
 from bot.domain.events import PlanProposed
 from bot.domain.fold import fold
 from bot.domain.node import Node
-from bot.domain.plan import Step
 from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Probe, Snapshot
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict

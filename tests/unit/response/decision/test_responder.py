@@ -10,14 +10,13 @@ from typing import Any
 import pytest
 
 from bot.actions import ACTIONS
-from bot.domain.approval import Approval
 from bot.domain.claim import Claim
 from bot.domain.errors import Refused
 from bot.domain.events import Escalated, PlanProposed, PlanWithheld, StepStarted
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
-from bot.domain.policy import Policy
+from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Confidence, Status, Verdict
 from bot.probes.host import HostReading

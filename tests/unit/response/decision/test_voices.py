@@ -10,12 +10,11 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.domain.alert import BOT, Alert
-from bot.domain.approval import Approval
 from bot.domain.errors import Refused
 from bot.domain.events import AlertReceived, PlanProposed, PlanWithheld, Triaged
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
-from bot.domain.policy import Policy
+from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
 from bot.response.diagnosis.proposal import Proposer

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from bot.domain.approval import Approval
 from bot.domain.errors import Refused, UnknownIncident
 from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Escalated, QuestionAnswered, QuestionAsked, Resolved
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
+from bot.domain.policy import Approval
 from bot.ledger import audit
 from tests.schedules.stage import POLICY, Stage
 from tests.unit.response.wishing import ANN, ASKER, BOB, STRANGER, approve, do, incident, refusals, run

@@ -11,7 +11,7 @@ from bot.demo.cluster.pod import DemoPod
 from bot.domain.errors import CannotDrain, MissingRight, UnknownCluster
 from bot.domain.events import PlanProposed, PlanWithheld, Resolved, StepFailed
 from bot.domain.node import Node
-from bot.response.diagnosis.draining import Draining
+from bot.response.diagnosis.planning import Draining
 from tests.nodes.draining import LABELS, NAME, worker, yard
 
 BARE = DemoPod("default", "debug", NAME)

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from bot.demo.cluster.pod import Budget, DemoPod
+from bot.domain.action import Step
 from bot.domain.call import fits
 from bot.domain.events import Escalated, PlanProposed, Resolved, StepFailed, StepSkipped, StepVerified
-from bot.domain.plan import Step
 from bot.response.execution.step_executor import SILENT
 from tests.nodes.draining import NAME, STEPS, daemon, mirror, worker, yard
 

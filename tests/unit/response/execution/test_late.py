@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from bot.actions import ACTIONS
+from bot.domain.action import Step
 from bot.domain.claim import Claim
 from bot.domain.events import Escalated, StepStarted
-from bot.domain.plan import Step
 from bot.domain.policy import Policy
 from bot.response.execution.node_access import NodeAccess, TooLate
 from bot.response.execution.remediation import Remediation

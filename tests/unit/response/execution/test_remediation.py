@@ -15,7 +15,7 @@ from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
 from bot.ledger import Database, Ledger, audit
-from bot.response.execution.recorded import undo_commands
+from bot.response.record import undo_commands
 from tests.schedules.stage import POLICY, Stage
 from tests.schedules.world import World
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.alarm import AlertGroup, Happening, SourceAlert
+from bot.domain.alert import AlertGroup, Happening, SourceAlert
 from bot.domain.node import Node
 from bot.response.intake.naming import Named, Names, Places
 

@@ -13,8 +13,8 @@ import pytest
 
 from bot.demo.pagerduty.account import Incident
 from bot.demo.pagerduty.server import PagerDuty
-from bot.domain.alarm import Delivery, Happening
 from bot.domain.alarm_contracts import StormLimits
+from bot.domain.alert import Delivery, Happening
 from bot.domain.errors import PagerDutyUnavailable
 from bot.ledger import Database, on_threads
 from bot.ledger.dedup_store import DedupStore

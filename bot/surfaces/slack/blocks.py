@@ -1,0 +1,207 @@
+"""Blocks that several messages share: rich text, plans, and choices as buttons and menus. Pure functions.
+
+Rich text shows people and dates, and never takes a node's words for markup:
+https://docs.slack.dev/reference/block-kit/blocks/rich-text-block
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from datetime import datetime
+
+from bot.domain.safe_text import one_line, safe
+from bot.surfaces.slack.member import SLACK
+from bot.surfaces.slack.message import Block, clipped, escaped, preformatted, titled
+from bot.surfaces.view.plan_words import SAID, PlanView, StepView
+from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice
+from bot.surfaces.view.words import Group, Instant, Person, Piece, Sentence, plain, utc
+
+LONGEST = 1500
+_USER = re.compile(r"[UW][A-Z0-9]{1,30}\Z")
+
+
+def text(words: str, limit: int = LONGEST) -> Block:
+    """Words as they are."""
+    return {"type": "text", "text": clipped(safe(words), limit) or " "}
+
+
+def bold(words: str, limit: int = LONGEST) -> Block:
+    """Words that stand out."""
+    return {**text(words, limit), "style": {"bold": True}}
+
+
+def code(words: str, limit: int = LONGEST) -> Block:
+    """A name or a command among words."""
+    return {**text(words, limit), "style": {"code": True}}
+
+
+def date(at: datetime, pattern: str = "{time}") -> Block:
+    """An instant, which each reader sees in their own local time."""
+    return {"type": "date", "timestamp": int(at.timestamp()), "format": pattern, "fallback": utc(at)}
+
+
+def slack_user(by: str) -> str:
+    """Return the Slack id of a person as the record names them; empty for people who are not in Slack.
+
+    Example:
+    >>> slack_user("slack:T024/U123"), slack_user("terminal:ann"), slack_user("slack:T024/<!here>")
+    ('U123', '', '')
+    """
+    kind, _, name = by.partition(":")
+    user = name.rpartition("/")[2]
+    return user if kind == SLACK and _USER.match(user) else ""
+
+
+def person(by: str) -> Block:
+    """A person by the name that each reader knows them by; those who are not in Slack in words."""
+    user = slack_user(by)
+    return {"type": "user", "user_id": user} if user else text(one_line(by, 140))
+
+
+def drawn(sentence: Sentence) -> list[Block]:
+    """Draw a sentence of a view, with its people and instants, as the pieces of one paragraph."""
+    return [_piece(piece) for piece in sentence]
+
+
+def marked_up(sentence: Sentence) -> str:
+    """Return a sentence of a view as a message's text, in which the only markup is the names of people."""
+    return "".join(_named(piece.by) if isinstance(piece, Person) else escaped(plain((piece,))) for piece in sentence)
+
+
+def _piece(piece: Piece) -> Block:
+    match piece:
+        case Person(by=by):
+            return person(by)
+        case Group(id=group):
+            kind, _, name = group.partition(":")
+            known = kind == SLACK and name.isalnum()
+            return {"type": "usergroup", "usergroup_id": name} if known else code(name, 60)
+        case Instant(at=at, exact=exact):
+            return date(at, "{time_secs}" if exact else "{time}")
+    return text(piece)
+
+
+def _named(by: str) -> str:
+    """A person in a text: Slack's clients and screen readers turn the id into a name."""
+    user = slack_user(by)
+    return f"<@{user}>" if user else escaped(one_line(by, 140))
+
+
+def line(*pieces: Block) -> Block:
+    """One paragraph."""
+    return {"type": "rich_text", "elements": [{"type": "rich_text_section", "elements": list(pieces)}]}
+
+
+def listing(items: Sequence[Sequence[Block]], style: str = "bullet") -> Block:
+    """A list, `bullet` or `ordered`, of paragraphs."""
+    elements = [{"type": "rich_text_section", "elements": list(item)} for item in items]
+    return {"type": "rich_text", "elements": [{"type": "rich_text_list", "style": style, "elements": elements}]}
+
+
+MOST_COMMANDS = 6
+COMMAND = 600  # characters of one command on the card; the dialog and the thread have it whole
+MOST_MOVED = 12  # pods on the card; the record has them all
+
+
+def command_block(plan: PlanView) -> Block:
+    """Return a plan's commands as they are, as far as a card has room."""
+    shown = [clipped(one_line(command, 10_000), COMMAND) for command in plan.commands[:MOST_COMMANDS]]
+    if len(plan.commands) > len(shown):
+        shown.append(f"… and {len(plan.commands) - len(shown)} more")
+    return preformatted(shown or ["(no command)"])
+
+
+def effect_blocks(plan: PlanView) -> Iterator[Block]:
+    """Yield what a plan does, what it is bound to, its notes, and what would last."""
+    yield from moved_blocks(plan)
+    about = [("What it does", plan.impact), ("Bound to", bound_words(plan))]
+    about += [("Note", note) for note in plan.notes]
+    about.append(("Lasting fix", plan.lasting_fix))
+    yield listing([(bold(f"{word}: "), text(sentence, SAID * 2)) for word, sentence in about if sentence])
+
+
+def moved_blocks(plan: PlanView) -> Iterator[Block]:
+    """Yield what a drain would move as things stand, with the jobs that it is part of."""
+    if rows := [clipped(one_line(row, 1000), SAID) for row in plan.moves[:MOST_MOVED]]:
+        yield titled(f"What the drain moves, as of now ({len(plan.moves)})")
+        more = len(plan.moves) - len(rows)
+        yield preformatted([*rows, f"… and {more} more"] if more else rows)
+
+
+def bound_words(plan: PlanView) -> str:
+    """Return which machine, and which boot of it, a plan is for."""
+    return f"{plan.bound_to}: if the node is another by then, the plan is cancelled" if plan.bound_to else ""
+
+
+def step_blocks(plan: PlanView) -> Iterator[Block]:
+    """Yield the steps of an approved plan with what became of each."""
+    if plan.steps:
+        yield listing([_step(step) for step in plan.steps], "ordered")
+
+
+def _step(step: StepView) -> list[Block]:
+    pieces = [bold(step.words, 200), text(f" — {step.outcome}", SAID * 2)]
+    if step.since is not None:
+        return [*pieces, text(", since "), date(step.since, "{time_secs}")]
+    return [*pieces, *(piece for seen in step.seen for piece in (text(". "), code(seen)))]
+
+
+BRAKE = "brake"
+BUTTON = 75
+OPTION = 75
+MOST_ANSWERS = 5
+MOST_OPTIONS = 100
+
+
+def choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
+    """Yield what can be chosen on a card: Approve and Decline in one row, each question and each Undo in its own."""
+    if decisions := [choice for choice in choices if choice.kind in (APPROVE, DECLINE)]:
+        yield _row([_decision(choice) for choice in decisions])
+    for choice in choices:
+        if choice.kind == PICK:
+            yield {**_row([_menu(choice)]), "block_id": f"pick-{choice.about}"}
+        elif choice.kind == ANSWER:
+            yield _row(
+                [
+                    button(one_line(option, BUTTON), ANSWER, choice.about, action_id=f"{ANSWER}-{number}")
+                    for number, option in enumerate(choice.options[:MOST_ANSWERS])
+                ]
+            )
+    undos = [choice for choice in choices if choice.kind == UNDO]
+    for choice in undos:
+        words = "Undo" if len(undos) == 1 else f"Undo on {one_line(choice.nodes[0], 50)}"
+        yield _row([button(words, UNDO, choice.about)])
+
+
+def button(words: str, action: str, value: str, style: str = "", action_id: str = "") -> Block:
+    """One button; its words are plain text."""
+    block = {
+        "type": "button",
+        "text": _plain(clipped(words, BUTTON)),
+        "action_id": action_id or action,
+        "value": value,
+    }
+    return {**block, "style": style} if style else block
+
+
+def _decision(choice: Choice) -> Block:
+    return button(choice.words.capitalize(), choice.kind, choice.about, "primary" if choice.kind == APPROVE else "")
+
+
+def _menu(choice: Choice) -> Block:
+    nodes = [clipped(one_line(node, OPTION), OPTION) for node in choice.options if node][:MOST_OPTIONS]
+    return {
+        "type": "static_select",
+        "action_id": PICK,
+        "placeholder": _plain("Which node is it?"),
+        "options": [{"text": _plain(node), "value": node} for node in nodes],
+    }
+
+
+def _row(elements: Sequence[Block]) -> Block:
+    return {"type": "actions", "elements": list(elements)}
+
+
+def _plain(words: str) -> Block:
+    return {"type": "plain_text", "text": words, "emoji": False}

@@ -1,0 +1,223 @@
+"""The words for an incident that every surface uses: its headline, its sentences, and the order of severity."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import TypeAlias, TypeVar
+
+from bot.domain.alert import is_who
+from bot.domain.incident import Incident
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.domain.verdict import Confidence, Status, Verdict
+
+RESOLVED, REOPENED = "Resolved", "Reopened"
+NAMELESS = "node not known yet"
+_ENDED = {
+    State.RESOLVED: RESOLVED,
+    State.DECLINED: "Declined",
+    State.EXPIRED: "Expired",
+    State.CANCELLED: "Cancelled",
+    State.ESCALATED: "Escalated",
+}
+# The alert of an incident may end while a plan waits or runs: the plan is then the news, and not the alert.
+_WITHOUT_PLAN = (State.OPENED, State.TRIAGED, State.UNKNOWN)
+
+
+def node_words(node: str) -> str:
+    """Return a node's name, or words that stand for it."""
+    return one_line(node, 80) or NAMELESS
+
+
+def cause_words(verdict: Verdict) -> str:
+    """Return the cause with its confidence; empty where no cause was found.
+
+    Example: "leaked-memory-cgroups (confirmed)".
+    """
+    if verdict.cause is None:
+        return ""
+    sure = f" ({verdict.confidence.value})" if verdict.confidence is not None else ""
+    return one_line(verdict.cause, 80) + sure
+
+
+def headline(node: str, verdict: Verdict | None, *, cured: bool = False) -> str:
+    """Return node, status and cause as far as they are known; a node that is cured has its status no more.
+
+    Example: "node-123: CRITICAL, leaked-memory-cgroups (confirmed)".
+    """
+    if verdict is None:
+        return node_words(node)
+    words = ["" if cured else verdict.status.value.upper(), cause_words(verdict)]
+    said = ", ".join(word for word in words if word)
+    return f"{node_words(node)}: {said}" if said else node_words(node)
+
+
+def diagnosis(incident: Incident, verdict: Verdict | None) -> str:
+    """Return what an incident is about: its node and verdict, or the incident that it takes back."""
+    if incident.undoes:  # it has the old verdict: nothing was judged again
+        return f"{node_words(incident.node)}: undo of incident {incident.undoes}"
+    return headline(incident.node, verdict, cured=incident.state is State.RESOLVED)
+
+
+def lead(incident: Incident) -> str:
+    """Return the word that a headline begins with: how it ended, or that it was reopened; empty for the others."""
+    if is_over_at_source(incident):
+        return RESOLVED
+    if incident.ended and incident.state in _ENDED:
+        return _ENDED[incident.state]
+    return REOPENED if incident.reopens else ""
+
+
+def is_over_at_source(incident: Incident) -> bool:
+    """True when the alert ended where it came from, and the bot changed nothing."""
+    return incident.is_over and not incident.steps and (incident.ended or incident.state in _WITHOUT_PLAN)
+
+
+def led(word: str, headline: str) -> str:
+    """Return a headline after its first word, where it has one.
+
+    Example:
+    >>> led("Resolved", "node-1: HEALTHY"), led("", "node-1: HEALTHY")
+    ('Resolved: node-1: HEALTHY', 'node-1: HEALTHY')
+    """
+    return f"{word}: {headline}" if word else headline
+
+
+@dataclass(frozen=True, slots=True)
+class Person:
+    """Somebody, as the record names them: `slack:T024/U123`, `terminal:ann`."""
+
+    by: str
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A group of approvers, as the policy names it: `slack:S024`."""
+
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Instant:
+    """A point in time; `exact` shows the seconds too."""
+
+    at: datetime
+    exact: bool = False
+
+
+Piece: TypeAlias = str | Person | Group | Instant
+Sentence: TypeAlias = tuple[Piece, ...]
+
+
+def plain(sentence: Sentence) -> str:
+    """Return a sentence as plain text.
+
+    Example:
+    >>> plain(("Approved by ", Person("terminal:ann"), "."))
+    'Approved by terminal:ann.'
+    """
+    return "".join(_plain(piece) for piece in sentence)
+
+
+def joined(sentences: Iterable[Sentence]) -> Sentence:
+    """Return sentences as one, with a blank between them; empty ones are left out."""
+    pieces: list[Piece] = []
+    for sentence in sentences:
+        if sentence:
+            pieces += [" "] * bool(pieces) + list(sentence)
+    return tuple(pieces)
+
+
+def led_by_person(words: str) -> Sentence:
+    """Return a sentence of the record; a person whom it begins with is shown as one.
+
+    Example:
+    >>> led_by_person("slack:T024/U123 called it off.")
+    (Person(by='slack:T024/U123'), ' called it off.')
+    >>> led_by_person("The node is gone.")
+    ('The node is gone.',)
+    """
+    by, space, rest = words.partition(" ")
+    if is_who(by) and ":" in by:
+        return (Person(by), space + rest)
+    return (words,) if words else ()
+
+
+def stopped(words: str) -> str:
+    """Return a sentence of the record with a full stop, where it has none; nothing stays nothing.
+
+    Example:
+    >>> stopped("It is too late"), stopped("Is it?"), stopped("")
+    ('It is too late.', 'Is it?', '')
+    """
+    return words if not words or words[-1] in ".!?…”" else f"{words}."
+
+
+def utc(at: datetime) -> str:
+    """Return an instant as `09:45 UTC`."""
+    return f"{at:%H:%M} UTC"
+
+
+def _plain(piece: Piece) -> str:
+    match piece:
+        case Person(by=by):
+            return one_line(by, 140)
+        case Group(id=group):
+            return f"group {one_line(group, 60)}"
+        case Instant(at=at):
+            return utc(at)
+    return piece
+
+
+T = TypeVar("T", bound=StrEnum)
+
+WORST_FIRST = (Status.CRITICAL, Status.DEGRADED, Status.UNKNOWN, Status.UNREACHABLE, Status.HEALTHY)
+NEEDS_PERSON_FIRST = (
+    State.UNKNOWN,
+    State.ESCALATED,
+    State.PROPOSED,
+    State.ACTING,
+    State.APPROVED,
+    State.VERIFYING,
+    State.CANCELLED,
+    State.EXPIRED,
+    State.DECLINED,
+    State.RESOLVED,
+    State.TRIAGED,
+    State.OPENED,
+)
+
+
+def badness(status: Status | None, confidence: Confidence | None = None) -> tuple[int, int]:
+    """Return a sort key: the worst status first, the surest verdict first among equals, unread nodes last."""
+    place = WORST_FIRST.index(status) if status is not None else len(WORST_FIRST)
+    return place, -(confidence.rank if confidence is not None else 0)
+
+
+def urgency(state: State) -> int:
+    """Return a sort key: what needs a person first."""
+    return NEEDS_PERSON_FIRST.index(state)
+
+
+def counted(kinds: Iterable[T], order: Sequence[T]) -> list[tuple[int, T]]:
+    """Return how many there are of each kind, in that order.
+
+    Example:
+    >>> counted([Status.HEALTHY, Status.CRITICAL, Status.HEALTHY], WORST_FIRST)
+    [(1, <Status.CRITICAL: 'critical'>), (2, <Status.HEALTHY: 'healthy'>)]
+    """
+    found = list(kinds)
+    return [(count, kind) for kind in order if (count := found.count(kind))]
+
+
+def status_counts(statuses: Iterable[Status]) -> str:
+    """Return how many nodes have each status, the worst first.
+
+    Example:
+    >>> status_counts([Status.HEALTHY, Status.CRITICAL])
+    '1 critical, 1 healthy'
+    """
+    return ", ".join(f"{count} {status.value}" for count, status in counted(statuses, WORST_FIRST))
