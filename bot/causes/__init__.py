@@ -7,6 +7,7 @@ from bot.causes.conntrack_full import CAUSE as CONNTRACK_FULL
 from bot.causes.cpu_steal import CAUSE as CPU_STEAL
 from bot.causes.crash_looping_unit import CAUSE as CRASH_LOOPING_UNIT
 from bot.causes.failed_units import CAUSE as FAILED_UNITS
+from bot.causes.gpu_fault import CAUSE as GPU_FAULT
 from bot.causes.instance_allowance_exceeded import CAUSE as INSTANCE_ALLOWANCE_EXCEEDED
 from bot.causes.io_stall import CAUSE as IO_STALL
 from bot.causes.irq_affinity import CAUSE as IRQ_AFFINITY
@@ -34,5 +35,6 @@ CAUSES = {
         LOCKUP,
         IO_STALL,
         NIC_DEVICE_FAULT,
+        GPU_FAULT,
     )
 }

@@ -181,6 +181,29 @@ def ecs_files(context: CommandContext, argv: Sequence[str]) -> Answer:
     return Answer.text(f"{text}-- end --\n")
 
 
+def pci_gpus(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The GPUs on the PCI bus, with the driver that holds each."""
+    return Answer.text("".join(f"{gpu.bus} 0x030200 nvidia\n" for gpu in context.state.gpus) + "-- end --\n")
+
+
+def nvidia_smi(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """What nvidia-smi says of each GPU: errors, rows of memory, and what it asks for."""
+    gpus = context.state.gpus
+    if not gpus:
+        return Answer.text("no gpu\n")
+    there = [(f"0000{gpu.bus.upper()}", gpu) for gpu in gpus if gpu.there]
+    lost = [
+        f"Unable to determine the device handle for GPU {gpu.bus.upper()}: Unknown Error\n"
+        for gpu in gpus
+        if not gpu.there
+    ]
+    listed = "".join([*(f"{bus}, 0\n" for bus, _ in there), *lost])
+    rows = "".join(f"{bus}, {'Yes' if gpu.remap_pending else 'No'}, No\n" for bus, gpu in there)
+    said = "".join(f"GPU {bus}\n    GPU Recovery Action               : {gpu.recovery}\n" for bus, gpu in there)
+    status = f"status {255 if lost else 0}\n"
+    return Answer.text(f"==> /gpus <==\n{listed}{status}==> /rows <==\n{rows}==> /actions <==\n{said}-- end --\n")
+
+
 _SORT = re.compile(r"if \(/(.+?)/\) c = \d+")
 _MOST_OF_A_SORT = 80
 
@@ -216,6 +239,8 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("docker events", runtime.docker),
     ("docker ps", runtime.docker),
     ("crictl ps", runtime.cri),
+    ("readlink $d/driver", pci_gpus),
+    ("nvidia-smi --query-gpu", nvidia_smi),
     ("/device/driver", nics),
     ("-- whole --", kernel_lines),
     ("systemctl list-unit-files", known_agents),

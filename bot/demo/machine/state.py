@@ -241,6 +241,16 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
+class Gpu:
+    """An NVIDIA GPU on the bus; one that is not `there` for nvidia-smi has fallen off."""
+
+    bus: str
+    there: bool = True
+    remap_pending: bool = False
+    recovery: str = "None"
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """Everything about a simulated node."""
 
@@ -257,6 +267,7 @@ class State:
     memory: Memory = Memory()
     quotas: tuple[Quota, ...] = ()
     conntrack: tuple[int, int] | None = (3_400, 262_144)
+    gpus: tuple[Gpu, ...] = ()
     files: Mapping[str, Content] = field(default_factory=dict)  # further files: configuration and logs of agents
     reads_journal: bool = True
     sudo: bool = True

@@ -68,6 +68,8 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
     Kind.GPU_ERROR: (
         r"NVRM: Xid \((?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})[^)]*\): [0-9]+",
         r"NVRM: GPU (?:at )?(?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})\S* has fallen off the bus",
+        r"NVRM: The NVIDIA GPU (?P<device>[0-9A-Fa-f:.]{4,20})\b.{0,160}fallen off the bus",
+        r"nvidia-nvswitch[0-9]+: SXid \((?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})[^)]*\): [0-9]+",
     ),
 }
 _PATTERNS = tuple((kind, re.compile(pattern)) for kind, patterns in _WORDINGS.items() for pattern in patterns)

@@ -18,6 +18,7 @@ from bot.probes.cpu import CpuReading
 from bot.probes.formats.container_lists import Container
 from bot.probes.formats.core_second import CoreSecond
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.gpu import GpuReading
 from bot.probes.host import HostReading
 from bot.probes.interrupts import InterruptLine, InterruptsReading
 from bot.probes.kernel_log import KernelLogReading
@@ -77,7 +78,7 @@ def node(*readings: Any) -> Snapshot:
     """Return a healthy node's snapshot with these readings in place of its own."""
     healthy = (
         host(), cpu(), cgroups(), units(), containers(), agents(), nic(), log(), processes(), interrupts(), softirq(),
-        memory(), ThrottlingReading(()),
+        memory(), ThrottlingReading(()), GpuReading(()),
     )  # fmt: skip
     taken_at = datetime(2026, 11, 21, tzinfo=UTC)
     return Snapshot("n", taken_at, timedelta(seconds=5), {reading.probe: reading for reading in (*healthy, *readings)})
