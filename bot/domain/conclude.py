@@ -111,8 +111,11 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
 def _would_decide(
     undecided: Sequence[Undecided], unread: Sequence[Unread], playbook: Playbook
 ) -> tuple[Undecided, ...]:
-    """Each open cause once, with the unread probes that it looks at where it does not say itself what would decide."""
-    looks_at = {condition.cause or condition.name: condition.probes for condition in playbook.conditions}
+    """Each open cause once, with the unread probes that it looks at where it does not say itself what would decide.
+
+    Shape: conditions that name no cause are symptoms, and none of these.
+    """
+    looks_at = {condition.cause: condition.probes for condition in playbook.conditions if condition.cause}
     looks_at |= {used.cause.name: used.cause.probes for used in playbook.causes}
     missing = {reading.probe for reading in unread}
     first = {weighing.cause: weighing for weighing in reversed(undecided)}
@@ -122,11 +125,11 @@ def _would_decide(
         else replace(
             weighing,
             would_decide=f"reading {' and '.join(lacking)}"
-            if (lacking := [probe for probe in looks_at.get(weighing.cause, ()) if probe in missing])
+            if (lacking := [probe for probe in looks_at[weighing.cause] if probe in missing])
             else "",
         )
         for weighing in undecided
-        if first[weighing.cause] is weighing
+        if weighing.cause in looks_at and first[weighing.cause] is weighing
     )
 
 
