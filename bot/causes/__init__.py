@@ -6,6 +6,7 @@ from bot.causes.cfs_throttling import CAUSE as CFS_THROTTLING
 from bot.causes.conntrack_full import CAUSE as CONNTRACK_FULL
 from bot.causes.cpu_steal import CAUSE as CPU_STEAL
 from bot.causes.crash_looping_unit import CAUSE as CRASH_LOOPING_UNIT
+from bot.causes.essential_unit_stopped import CAUSE as ESSENTIAL_UNIT_STOPPED
 from bot.causes.failed_units import CAUSE as FAILED_UNITS
 from bot.causes.gpu_fault import CAUSE as GPU_FAULT
 from bot.causes.instance_allowance_exceeded import CAUSE as INSTANCE_ALLOWANCE_EXCEEDED
@@ -24,6 +25,7 @@ CAUSES = {
         LEAKED_MEMORY_CGROUPS,
         TOO_MANY_LIVE_CGROUPS,
         CRASH_LOOPING_UNIT,
+        ESSENTIAL_UNIT_STOPPED,
         FAILED_UNITS,
         IRQ_AFFINITY,
         SOFTIRQ_STORM,

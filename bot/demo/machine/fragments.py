@@ -181,6 +181,18 @@ def ecs_files(context: CommandContext, argv: Sequence[str]) -> Answer:
     return Answer.text(f"{text}-- end --\n")
 
 
+def essential_units(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The units that the node stands on, and the kubelet's own health check."""
+    now = context.now()
+    words = argv[2].partition("systemctl ")[2].partition(";")[0].split()
+    shown = systemd.systemctl(context.state, now, ["systemctl", *words]).stdout.decode()
+    here = {unit.name for unit in context.state.units}
+    missing = (name for name in words if "." in name and name not in here)
+    shown += "".join(f"\nId={name}\nLoadState=not-found\nActiveState=inactive\n" for name in missing)
+    runs = any(unit.name == "kubelet.service" and unit.active == "active" for unit in context.state.units)
+    return Answer.text(f"{shown}\nId=-- health --\nAnswer={'200 0' if runs else '000 7'}\n-- end --\n")
+
+
 def pci_gpus(context: CommandContext, argv: Sequence[str]) -> Answer:
     """The GPUs on the PCI bus, with the driver that holds each."""
     return Answer.text("".join(f"{gpu.bus} 0x030200 nvidia\n" for gpu in context.state.gpus) + "-- end --\n")
@@ -239,6 +251,7 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("docker events", runtime.docker),
     ("docker ps", runtime.docker),
     ("crictl ps", runtime.cri),
+    ("127.0.0.1:10248", essential_units),
     ("readlink $d/driver", pci_gpus),
     ("nvidia-smi --query-gpu", nvidia_smi),
     ("/device/driver", nics),

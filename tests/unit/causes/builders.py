@@ -15,6 +15,7 @@ from bot.probes.agents import Agent, AgentsReading
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.containers import ContainersReading
 from bot.probes.cpu import CpuReading
+from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
 from bot.probes.formats.container_lists import Container
 from bot.probes.formats.core_second import CoreSecond
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
@@ -33,6 +34,7 @@ PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
 NODE_HEALTH: dict[str, Any] = yaml.safe_load((PLAYBOOKS / "node-health.yaml").read_text())
 DAYS = 11.25
 GIB = 1048576
+KUBELET = EssentialUnit("kubelet.service", "kubelet", active_later="active")
 
 
 def tuning(cause: Cause, **changed: float) -> Tuning:
@@ -78,7 +80,7 @@ def node(*readings: Any) -> Snapshot:
     """Return a healthy node's snapshot with these readings in place of its own."""
     healthy = (
         host(), cpu(), cgroups(), units(), containers(), agents(), nic(), log(), processes(), interrupts(), softirq(),
-        memory(), ThrottlingReading(()), GpuReading(()),
+        memory(), ThrottlingReading(()), GpuReading(()), EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")),
     )  # fmt: skip
     taken_at = datetime(2026, 11, 21, tzinfo=UTC)
     return Snapshot("n", taken_at, timedelta(seconds=5), {reading.probe: reading for reading in (*healthy, *readings)})
