@@ -6,8 +6,10 @@ from bot.causes.cfs_throttling import CAUSE as CFS_THROTTLING
 from bot.causes.conntrack_full import CAUSE as CONNTRACK_FULL
 from bot.causes.cpu_steal import CAUSE as CPU_STEAL
 from bot.causes.crash_looping_unit import CAUSE as CRASH_LOOPING_UNIT
+from bot.causes.disk_full import CAUSE as DISK_FULL
 from bot.causes.essential_unit_stopped import CAUSE as ESSENTIAL_UNIT_STOPPED
 from bot.causes.failed_units import CAUSE as FAILED_UNITS
+from bot.causes.filesystem_read_only import CAUSE as FILESYSTEM_READ_ONLY
 from bot.causes.gpu_fault import CAUSE as GPU_FAULT
 from bot.causes.instance_allowance_exceeded import CAUSE as INSTANCE_ALLOWANCE_EXCEEDED
 from bot.causes.io_stall import CAUSE as IO_STALL
@@ -26,6 +28,8 @@ CAUSES = {
         TOO_MANY_LIVE_CGROUPS,
         CRASH_LOOPING_UNIT,
         ESSENTIAL_UNIT_STOPPED,
+        FILESYSTEM_READ_ONLY,
+        DISK_FULL,
         FAILED_UNITS,
         IRQ_AFFINITY,
         SOFTIRQ_STORM,

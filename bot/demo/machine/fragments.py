@@ -193,6 +193,20 @@ def essential_units(context: CommandContext, argv: Sequence[str]) -> Answer:
     return Answer.text(f"{shown}\nId=-- health --\nAnswer={'200 0' if runs else '000 7'}\n-- end --\n")
 
 
+def filesystems(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The mounts on block devices, fstab, and the room on each."""
+    disks = context.state.disks
+    text = "==> /mounts <==\n" + "".join(f"{d.device} ext4 {d.options} {d.point}\n" for d in disks)
+    text += "==> /fstab <==\n" + "".join(f"LABEL={d.device} {d.point} ext4 defaults 0 1\n" for d in disks)
+    text += "==> /blocks <==\nFilesystem 1024-blocks Used Available Capacity Mounted on\n"
+    text += "".join(f"/dev/{d.device} {d.kib} {d.kib - d.free} {d.free} 1% {d.point}\n" for d in disks)
+    text += "==> /inodes <==\nFilesystem Inodes IUsed IFree IUse% Mounted on\n"
+    for d in disks:
+        text += f"/dev/{d.device} {d.inodes} {d.inodes - d.free_inodes} {d.free_inodes} 1% {d.point}\n"
+    kubelet = "here\n" if context.files.read("/var/lib/kubelet/config.yaml", context.now()) is not None else ""
+    return Answer.text(f"{text}==> /kubelet <==\n{kubelet}-- end --\n")
+
+
 def pci_gpus(context: CommandContext, argv: Sequence[str]) -> Answer:
     """The GPUs on the PCI bus, with the driver that holds each."""
     return Answer.text("".join(f"{gpu.bus} 0x030200 nvidia\n" for gpu in context.state.gpus) + "-- end --\n")
@@ -253,6 +267,7 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("crictl ps", runtime.cri),
     ("127.0.0.1:10248", essential_units),
     ("readlink $d/driver", pci_gpus),
+    ("/dev/block/$d", filesystems),
     ("nvidia-smi --query-gpu", nvidia_smi),
     ("/device/driver", nics),
     ("-- whole --", kernel_lines),

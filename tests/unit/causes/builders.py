@@ -16,6 +16,7 @@ from bot.probes.cgroups import CgroupsReading
 from bot.probes.containers import ContainersReading
 from bot.probes.cpu import CpuReading
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
+from bot.probes.filesystems import FilesystemsReading, Mount, Room
 from bot.probes.formats.container_lists import Container
 from bot.probes.formats.core_second import CoreSecond
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
@@ -81,6 +82,7 @@ def node(*readings: Any) -> Snapshot:
     healthy = (
         host(), cpu(), cgroups(), units(), containers(), agents(), nic(), log(), processes(), interrupts(), softirq(),
         memory(), ThrottlingReading(()), GpuReading(()), EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")),
+        FilesystemsReading((Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw"),), (Room("/", 58.0, 94.0),), True),
     )  # fmt: skip
     taken_at = datetime(2026, 11, 21, tzinfo=UTC)
     return Snapshot("n", taken_at, timedelta(seconds=5), {reading.probe: reading for reading in (*healthy, *readings)})
