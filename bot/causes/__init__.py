@@ -17,7 +17,10 @@ from bot.causes.irq_affinity import CAUSE as IRQ_AFFINITY
 from bot.causes.leaked_memory_cgroups import CAUSE as LEAKED_MEMORY_CGROUPS
 from bot.causes.lockup import CAUSE as LOCKUP
 from bot.causes.memory_reclaim import CAUSE as MEMORY_RECLAIM
+from bot.causes.neighbour_overflow import CAUSE as NEIGHBOUR_OVERFLOW
 from bot.causes.nic_device_fault import CAUSE as NIC_DEVICE_FAULT
+from bot.causes.oom_kills import CAUSE as OOM_KILLS
+from bot.causes.pid_or_fd_exhaustion import CAUSE as PID_OR_FD_EXHAUSTION
 from bot.causes.softirq_storm import CAUSE as SOFTIRQ_STORM
 from bot.causes.too_many_live_cgroups import CAUSE as TOO_MANY_LIVE_CGROUPS
 
@@ -30,6 +33,9 @@ CAUSES = {
         ESSENTIAL_UNIT_STOPPED,
         FILESYSTEM_READ_ONLY,
         DISK_FULL,
+        OOM_KILLS,
+        PID_OR_FD_EXHAUSTION,
+        NEIGHBOUR_OVERFLOW,
         FAILED_UNITS,
         IRQ_AFFINITY,
         SOFTIRQ_STORM,

@@ -94,6 +94,7 @@ _SORTS = (
     "Comm: |[0-9]-[^ ]*: \\(|(mem_cgroup|memcg|memory|rstat|shrink)_[a-z_.0-9]*\\+0x",
     "blocked (in I.O wait )?for more than|Kill(ed)? process",
     "conntrack: table full|fork rejected by pids|cgroup: .*(o space left|ENOSPC|error -28)",
+    "eighbou?r table overflow|file-max limit",
     _DISK_SORT,
     "unstable",
     "NVRM: .*(Xid|fallen off)|SXid \\(",

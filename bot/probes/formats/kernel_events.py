@@ -60,6 +60,11 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"cgroup: fork rejected by pids controller in",
         r"cgroup: .*(?:[Nn]o space left on device|ENOSPC|error -28\b)",
     ),
+    Kind.NEIGHBOURS_FULL: (
+        r"(?:neighbour: )?(?P<device>arp_cache|ndisc_cache): neighbou?r table overflow",
+        r"Neighbour table overflow",
+    ),
+    Kind.FILES_EXHAUSTED: (r"VFS: file-max limit [0-9]+ reached",),
     Kind.CLOCKSOURCE: (
         r"(?:clocksource: )?(?:timekeeping watchdog[^:]*: )?Marking clocksource '?(?P<device>\w{1,20})'? as unstable",
         r"Clocksource (?P<device>\w{1,20}) unstable",

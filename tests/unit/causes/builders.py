@@ -23,6 +23,7 @@ from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.gpu import GpuReading
 from bot.probes.host import HostReading
 from bot.probes.interrupts import InterruptLine, InterruptsReading
+from bot.probes.kernel_limits import KernelLimitsReading, Limit
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import Nic, NicReading
 from bot.probes.processes import ProcessesReading, ProcessUse, ThreadUse
@@ -81,7 +82,8 @@ def node(*readings: Any) -> Snapshot:
     """Return a healthy node's snapshot with these readings in place of its own."""
     healthy = (
         host(), cpu(), cgroups(), units(), containers(), agents(), nic(), log(), processes(), interrupts(), softirq(),
-        memory(), ThrottlingReading(()), GpuReading(()), EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")),
+        memory(), ThrottlingReading(()), GpuReading(()), KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0),
+        EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")),
         FilesystemsReading((Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw"),), (Room("/", 58.0, 94.0),), True),
     )  # fmt: skip
     taken_at = datetime(2026, 11, 21, tzinfo=UTC)
