@@ -163,7 +163,9 @@ class Service:
         self._metering.looks_at(len(known.nodes), self._scheduler, self)
         gets = (("/metrics", self._metering.scrape.answer),)
         posts = [*self._slack.routes(), *self._alerts.posts]
-        self._web = WebEdge(settings.listen, self.why_not, posts, gets)
+        self._web = WebEdge(
+            settings.listen, self.why_not, posts, gets, log=log, unauthorized=self._metering.metrics.unauthorized
+        )
         self.address = ""  # where the web edge listens, once it does
         self._not_yet = "starting"
         self._stopping = asyncio.Event()

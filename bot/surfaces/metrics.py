@@ -26,6 +26,9 @@ VERDICT = (5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0)
 STEP_OUTCOMES = ("verified", "skipped", "failed")
 _TROUBLE = ("_failed", "_unavailable", "_lost", "_refused", "_unreadable", "_given_up", "_dropped", "_trouble")
 _ENDINGS = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "info": ("_info",)}
+UNPROVEN = frozenset(
+    {"unauthorized", "slow", "aborted", "too-large"}
+)  # of anybody: they say nothing of how fast we are
 _MOST_EVENTS = 100  # names of events are words of ours; a bug that made them up at run time must not fill the scraper
 
 
@@ -83,7 +86,12 @@ class Metrics:
     def counted(self, source: str, outcome: str, seconds: float) -> None:
         """Count one request of a source, and how long its answer took."""
         self._own.webhooks.labels(source, outcome).inc()
-        self._own.ack_seconds.observe(seconds)
+        if outcome not in UNPROVEN:
+            self._own.ack_seconds.observe(seconds)
+
+    def unauthorized(self, path: str) -> None:
+        """Count one request that was answered 401, by the path of its route."""
+        self._own.unauthorized.labels(path).inc()
 
     def exposition(self, now: Standing, accept: str = "") -> tuple[bytes, str]:
         """Return everything in the format that a scraper's Accept header asks for, and that format's content type."""
@@ -119,6 +127,7 @@ class _Own:
         self.webhooks = counter(
             "zombie_webhooks_total", "Requests of sources by what came of them.", "source", "outcome"
         )
+        self.unauthorized = counter("zombie_unauthorized_total", "Requests with bad credentials, by path.", "path")
         self.ack_seconds = histogram("zombie_ack_seconds", "From a source's request to its answer.", ACK)
         self.checks = counter("zombie_checks_total", "Readings of a node by the status they came to.", "status")
         self.check_seconds = histogram("zombie_check_seconds", "One reading, its window included.", CHECK)

@@ -44,7 +44,10 @@ async def edge(
     journal = Journal(io.StringIO())
     meter = Metering(Settings.load({}, environment, folder, members=settings_of()), journal, tallies, patience)
     meter.looks_at(7, Standing(), Standing())
-    web = WebEdge("127.0.0.1:0", Standing().why_not, gets=(("/metrics", meter.scrape.answer),))
+    web = WebEdge(
+        "127.0.0.1:0", Standing().why_not, gets=(("/metrics", meter.scrape.answer),),
+        log=journal.log, unauthorized=meter.metrics.unauthorized,
+    )  # fmt: skip
     address = await web.start()
     try:
         async with httpx.AsyncClient(base_url=address, trust_env=False) as client:
