@@ -132,6 +132,7 @@ class Service:
             self._background,
             notices,
             self._scheduler,
+            deliveries=books.inbox,
             nodes=len(known.nodes),
             picker=self._alerts,
             pagerduty=self._pagerduty,

@@ -47,6 +47,7 @@ class Standing:
     deliveries_waiting: int | None = None
     posts_waiting: int | None = None
     is_braked: bool | None = None
+    deliveries_given_up: int | None = None
 
 
 class Metrics:
@@ -136,6 +137,7 @@ class _Own:
         self.incidents = gauge("zombie_incidents", "Incidents on record by state.", "state")
         self.by_cause = gauge("zombie_incidents_by_cause", "Incidents on record by cause and state.", "cause", "state")
         self.queue = gauge("zombie_queue_depth", "Deliveries of sources that are kept and not seen to yet.")
+        self.given_up = gauge("zombie_deliveries_given_up", "Deliveries of the last days that were given up.")
         self.posts = gauge("zombie_posts_waiting", "Cards, details and notes that are not taken yet.")
         self.readings = gauge("zombie_readings_running", "Nodes that are being read.")
         self.trouble = counter("zombie_trouble_total", "Lines of the log that tell of a failure, by event.", "event")
@@ -154,6 +156,7 @@ class _Own:
             (self.queue, now.deliveries_waiting),
             (self.posts, now.posts_waiting),
             (self.brake, now.is_braked),
+            (self.given_up, now.deliveries_given_up),
         ):
             gauge.set(float("nan") if figure is None else figure)
         self.incidents.clear()

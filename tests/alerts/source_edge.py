@@ -14,6 +14,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from bot.domain.alarm_contracts import GivenUpDelivery
 from bot.domain.alert import Delivery
 from bot.domain.errors import LedgerUnavailable
 from bot.sources.alertmanager import AlertmanagerWebhook
@@ -108,6 +109,11 @@ class Kept:
     async def done(self, delivery: Delivery) -> None: ...
 
     async def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None: ...
+
+    async def give_up(self, delivery: Delivery, error: str) -> None: ...
+
+    async def given_up(self) -> tuple[GivenUpDelivery, ...]:
+        return ()
 
     async def waiting(self) -> int:
         return len(self.found)

@@ -11,7 +11,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from bot.domain.post import MessageRef
 from bot.ledger import Database, Outbox, on_threads
