@@ -20,11 +20,9 @@ from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.people import BOT, GROUPS
 from bot.domain.examined import Examined, Mark, all_well
 from bot.ledger import Database
-from bot.ledger.inbox import Inbox
 from bot.ledger.migrations import VERSION
-from bot.sources.pagerduty import PagerDutyWebhook
 from bot.surfaces.slack.examination import SCOPES
-from tests.alerts.bodies import page_event, raw
+from tests.alerts.given_up import give_up
 from tests.alerts.pagerduty import account
 from tests.slack.service import Readings, serving
 from tests.slack.surroundings import POLICY, Surroundings, surroundings
@@ -194,10 +192,7 @@ async def test_record_is_looked_at_and_left_as_it_was(here: Surroundings) -> Non
 
 
 async def test_deliveries_that_were_given_up_are_told(here: Surroundings) -> None:
-    with Database.open(f"sqlite:///{here.folder / 'state' / 'zombie.db'}") as database:
-        box, brought = Inbox(database, "another"), PagerDutyWebhook([]).delivery({}, raw(page_event()))
-        box.keep(brought)
-        box.give_up(brought, "a fault of ours")
+    give_up(here.folder / "state")
     found = (await here.examined())["deliveries"]
     assert (found.mark, found.seen.split()[0]) == (Mark.NOTE, "1")
 

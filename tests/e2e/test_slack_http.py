@@ -14,10 +14,7 @@ import pytest
 
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.signed_http import sign
-from bot.ledger import Database
-from bot.ledger.inbox import Inbox
-from bot.sources.pagerduty import PagerDutyWebhook
-from tests.alerts.bodies import page_event, raw
+from tests.alerts.given_up import give_up
 from tests.slack.service import Bot, Readings, card_saying, cards, eventually, reply_saying, serving
 from tests.slack.workspace import now, workspace
 
@@ -90,12 +87,7 @@ async def test_home_is_published(slack: SlackWorkspace, bot: Bot) -> None:
 
 
 async def test_home_says_which_alerts_were_given_up(slack: SlackWorkspace, bot: Bot, tmp_path: Path) -> None:
-    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
-        box = Inbox(database, "another")
-        for number in range(5):
-            brought = PagerDutyWebhook([]).delivery({}, raw(page_event(f"E{number}", f"Q{number}", title="*pinned*")))
-            box.keep(brought)
-            box.give_up(brought, "a fault of ours")
+    give_up(tmp_path, 5)
     await slack.open_home("alice")
     home = await slack.until(lambda: slack.home("alice"), what="the home")
     shown = json.dumps(home.blocks)
