@@ -13,6 +13,7 @@ from aiohttp.http import HttpProcessingError
 
 from bot.domain.contracts import Log, Seconds
 from bot.domain.errors import SettingsError
+from bot.domain.listening import host_and_port
 from bot.surfaces.bodies import BODIES, Bodies, peer_of
 from bot.surfaces.connections import ConnectionLimits, Connections
 from bot.surfaces.refused_requests import CountUnauthorized, RefusedRequests
@@ -45,7 +46,7 @@ class WebEdge:
         connections: ConnectionLimits | None = None,
         clock: Seconds = time.monotonic,
     ) -> None:
-        self._host, self._port = _address(listen)
+        self._host, self._port = host_and_port(listen)
         self._ready = ready
         self._refused = RefusedRequests(log, clock, unauthorized)
         self._connections = Connections(connections or ConnectionLimits())
@@ -134,10 +135,3 @@ def _faults_of_ours() -> logging.Logger:
     logger = logging.getLogger("aiohttp.server.edge")
     logger.filters = [ours]
     return logger
-
-
-def _address(listen: str) -> tuple[str, int]:
-    host, _, port = listen.rpartition(":")
-    if not port.isdigit() or not 0 <= int(port) <= 65535:
-        raise SettingsError(f"{listen!r} is not an address to listen on.", "Write it as 127.0.0.1:8080")
-    return host.strip("[]") or "127.0.0.1", int(port)
