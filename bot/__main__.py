@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import errno
 import os
 import sys
-from collections.abc import Sequence
+import traceback
+from collections.abc import Iterator, Sequence
 
 from bot import __version__
 from bot.domain.errors import LedgerError, UsageError
+
+NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
+CRASHED = 70  # as sysexits.h has it: neither a verdict nor a mistake of whoever asked
 
 
 def parser() -> argparse.ArgumentParser:
     """Build the command line."""
     from bot.commands import COMMANDS
+    from bot.commands.options import Parser
 
-    top = argparse.ArgumentParser(
+    top = Parser(
         prog="zombie",
         description="Log in to a sick node, read what matters, and say what is wrong with it: one verdict, with proof.",
         epilog="Try `zombie demo` first: it needs no account, no root and no network.",
@@ -33,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.environ = os.environ  # read here, handed down from here
     try:
         status: int = arguments.run(arguments)
+        sys.stdout.flush()  # here, for what cannot be written is to be said, too
     except (UsageError, LedgerError) as error:
         print(f"zombie: {error.sentence}", file=sys.stderr)
         if error.try_next:
@@ -43,7 +51,53 @@ def main(argv: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output left, `zombie … | head`
         sys.stderr.close()
         return 141
+    # A crash must not look like a verdict: Python itself would exit with 1.
+    except Exception as error:  # noqa: BLE001
+        return _failed(error)
     return status
+
+
+def _failed(error: Exception) -> int:
+    """Say why a command failed: in a sentence where the machine is at fault, with a traceback where we are."""
+    from bot.domain.safe_text import one_line
+
+    _let_go_of_stdout()
+    found = next((leaf for leaf in _leaves(error) if isinstance(leaf, OSError | UnicodeEncodeError)), None)
+    match found:
+        case UnicodeEncodeError():
+            letter = ascii(found.object[found.start])
+            print(f"zombie: The output takes no {letter}: its encoding is {found.encoding}.", file=sys.stderr)
+            print("        Set PYTHONIOENCODING=utf-8, or a locale like LC_ALL=C.UTF-8.", file=sys.stderr)
+        case OSError(filename=None):
+            what = "The output cannot be written" if found.errno in NOT_WRITTEN else "The machine refuses"
+            print(f"zombie: {what}: {found.strerror or type(found).__name__}.", file=sys.stderr)
+        case OSError():
+            said = f"{one_line(str(found.filename), 200)}: {found.strerror or type(found).__name__}"
+            print(f"zombie: {said}.", file=sys.stderr)
+            print("        Name another file or folder, or give it to whoever runs this.", file=sys.stderr)
+        case _:
+            traceback.print_exception(error)
+            print("zombie: That is a fault of the program, and no verdict: please report it.", file=sys.stderr)
+            return CRASHED
+    return 2
+
+
+def _leaves(error: BaseException) -> Iterator[BaseException]:
+    """What happened, also where several things did at once."""
+    if isinstance(error, BaseExceptionGroup):
+        for part in error.exceptions:
+            yield from _leaves(part)
+    else:
+        yield error
+
+
+def _let_go_of_stdout() -> None:
+    """Write what is still to be written, or drop it: else Python tries once more when it ends, and says so."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        with contextlib.suppress(OSError, ValueError):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 if __name__ == "__main__":

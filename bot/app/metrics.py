@@ -73,6 +73,7 @@ class Metering:
                 tally.deliveries_waiting,
                 tally.posts_waiting,
                 tally.is_braked,
+                tally.deliveries_given_up,
             )
         return self.metrics.exposition(standing, accept)
 

@@ -132,6 +132,7 @@ class Service:
             self._background,
             notices,
             self._scheduler,
+            deliveries=books.inbox,
             nodes=len(known.nodes),
             picker=self._alerts,
             pagerduty=self._pagerduty,
@@ -163,7 +164,9 @@ class Service:
         self._metering.looks_at(len(known.nodes), self._scheduler, self)
         gets = (("/metrics", self._metering.scrape.answer),)
         posts = [*self._slack.routes(), *self._alerts.posts]
-        self._web = WebEdge(settings.listen, self.why_not, posts, gets)
+        self._web = WebEdge(
+            settings.listen, self.why_not, posts, gets, log=log, unauthorized=self._metering.metrics.unauthorized
+        )
         self.address = ""  # where the web edge listens, once it does
         self._not_yet = "starting"
         self._stopping = asyncio.Event()

@@ -16,7 +16,7 @@ from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.context import NodePicker, SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.home import HomeDesk
+from bot.surfaces.slack.home import Deliveries, HomeDesk
 from bot.surfaces.slack.listeners import Background, InteractionHandler
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.surface import SlackSurface
@@ -45,6 +45,7 @@ def slack_acting(
     notices: Notices,
     readings: Readings,
     *,
+    deliveries: Deliveries,
     nodes: int = 0,
     picker: NodePicker | None = None,
     pagerduty: PagerDutyParts | None = None,
@@ -64,5 +65,5 @@ def slack_acting(
         log=log,
         picker=picker,
     )
-    home = HomeDesk(context, background, outbox, nodes, readings, pagerduty)
+    home = HomeDesk(context, background, outbox, nodes, readings, deliveries, pagerduty)
     return SlackActing(surface, InteractionHandler(context, home, background), CommandReplies(context, pagerduty), home)

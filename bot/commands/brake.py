@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import asyncio
+import sys
 from pathlib import Path
 
 from bot.commands import approvals, options
@@ -52,6 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
         ledger = Ledger(database)
         if arguments.verb == "on" and not arguments.approve_as:  # everybody with access to the machine may pull it
             ledger.append(HOUSE, None, BrakePulled(approval.reason.strip() or NO_REASON), approval.by)
+            _warn_where_nobody_may_release_it(arguments)
         elif arguments.verb != "status":
             from bot.app.policing import rules_of_acting
 
@@ -67,3 +69,16 @@ def run(arguments: argparse.Namespace) -> int:
     else:
         print(f"on: pulled by {pulled.by} at {pulled.at:%Y-%m-%d %H:%M:%S} UTC: {pulled.body.get('reason', '')}")
     return 0
+
+
+def _warn_where_nobody_may_release_it(arguments: argparse.Namespace) -> None:
+    from bot.app.policing import rules_of_acting
+    from bot.domain.errors import UsageError
+
+    try:
+        named = rules_of_acting(options.settings(arguments)).names_anybody
+    except UsageError:  # the brake is on, and that is what was asked for
+        return
+    if not named:
+        said = 'nobody may release it yet. Name somebody in zombie.toml: [policy] terminal_approvers = ["NAME"]'
+        print(f"zombie: {said}", file=sys.stderr)

@@ -36,7 +36,7 @@ EXIT_CODES = """exit status:
   2  the command line, or a file it names, is wrong
   3  a node cannot be judged: something decisive was not read
   4  a node could not be reached
-  With several nodes 1 wins over 4, and 4 over 3. Ctrl-C: 130.
+  With several nodes 1 wins over 4, and 4 over 3. Ctrl-C: 130; a fault of the program itself: 70.
 """
 
 
@@ -135,6 +135,11 @@ def _what(arguments: argparse.Namespace, names: list[str]) -> Check:
         nodes = tuple(inventory.nodes) if arguments.all else tuple(inventory.find(name) for name in names)
         transport = app.ssh_transport(arguments.environ)
     deadline = settings.deadline or sampling.window + app.DEADLINE_BEYOND_WINDOW
+    if deadline <= sampling.window:
+        raise UsageError(
+            f"A check watches a node for {settings.samples} s, and would be over after {deadline.total_seconds():g} s.",
+            "Give it longer with --deadline, or watch for less with --samples.",
+        )
     drains = app.draining(settings)
     return app.Check(nodes, playbook, transport, sampling, deadline, settings.parallel, drains)
 

@@ -26,7 +26,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=run_list)
     verbs = parser.add_subparsers(title="verbs", metavar="VERB")
     show = verbs.add_parser("show", help="show one incident: every entry, and the verdict")
-    show.add_argument("id", metavar="ID")
+    show.add_argument("id", metavar="ID", help="its id, or the beginning of it")
     # Any other default would override a --json before the verb.
     show.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print it as JSON")
     show.set_defaults(run=run_show)
@@ -54,7 +54,7 @@ def run_show(arguments: argparse.Namespace) -> int:
     from bot.surfaces.view.context import ViewContext
     from bot.surfaces.view.plan_words import PlanWords
 
-    entries = record.story(arguments.environ, arguments.id)
+    entries = record.story(arguments.environ, record.whole_id(arguments.environ, arguments.id))
     incident = fold(entries)
     if arguments.json:
         print(incident_document(incident, entries))

@@ -3,17 +3,44 @@
 from __future__ import annotations
 
 import argparse
+import re
 import sys
 import textwrap
 from datetime import timedelta
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from bot.domain.errors import UsageError
+from bot.domain.nearest import did_you_mean, nearest
+from bot.domain.safe_text import one_line
 
 if TYPE_CHECKING:
     from bot.inventory import Inventory
     from bot.settings import Settings
+
+
+class Parser(argparse.ArgumentParser):
+    """Says which command, option or word somebody may have meant; the rest is argparse's."""
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> tuple[Any, list[str]]:
+        """Parse; what this very command does not know is an error here, and not one of the whole program."""
+        found, rest = super().parse_known_args(args, namespace)
+        if rest:
+            self.error(f"unrecognized arguments: {' '.join(rest)}")
+        return found, rest
+
+    def error(self, message: str) -> NoReturn:
+        """Exit with a sentence and status 2."""
+        if found := re.search(r"invalid choice: '(.*)' \(choose from (.*)\)", message, re.DOTALL):
+            known = re.findall(r"'([^']*)'", found[2]) or found[2].split(", ")
+            message = (
+                f"{message[: found.start()]}there is no “{one_line(found[1], 60)}”. {did_you_mean(found[1], known)}"
+            )
+        elif wrong := message.partition("unrecognized arguments: ")[2].split():
+            option = next((word for word in wrong if word.startswith("-")), "").partition("=")[0]
+            near = nearest(option, self._option_string_actions) if option else ()
+            message += f". Did you mean {' or '.join(near)}?" if near else ""
+        super().error(message)
 
 
 def add_parser(

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
-from bot.domain.errors import LedgerUnavailable
+from bot.domain.errors import LedgerUnavailable, UsageError
 
 if TYPE_CHECKING:
     from bot.domain.contracts import ActingLedger
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from bot.ledger import Database
     from bot.response.diagnosis.proposal import Proposer
     from bot.response.record import Record
+
+MOST_NAMED = 5
 
 
 def opened(environment: Mapping[str, str]) -> Database:
@@ -60,6 +62,21 @@ def incidents(environment: Mapping[str, str], only_open: bool) -> tuple[Incident
         return ()
     with opened(environment) as database:
         return Ledger(database).incidents(only_open)
+
+
+def whole_id(environment: Mapping[str, str], beginning: str) -> str:
+    """Return the id of the one incident whose id begins so; what begins none is returned as it is.
+
+    Raises: UsageError when several begin so.
+    """
+    ids = [incident.id for incident in incidents(environment, only_open=False)]
+    found = [name for name in ids if name.startswith(beginning)]
+    if not beginning or beginning in ids or not found:
+        return beginning
+    if len(found) > 1:
+        some = ", ".join(found[:MOST_NAMED]) + (", …" if len(found) > MOST_NAMED else "")
+        raise UsageError(f"{len(found)} incidents begin with {beginning}: {some}", "Write more of it.")
+    return found[0]
 
 
 def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:

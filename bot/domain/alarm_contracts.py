@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from bot.domain.alert import Delivery, SourceKind
+from bot.domain.alert import AlertGroup, Delivery, SourceKind
 from bot.domain.defaults import COOLDOWN, STORM_ALERTS, STORM_WINDOW
 from bot.domain.incident import IncidentSummary
 
@@ -20,6 +20,18 @@ class KeptDelivery:
     delivery: Delivery
     kept_at: datetime
     attempts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class GivenUpDelivery:
+    """A delivery that nobody sees to any more; `because` is the last failure. What cannot be read has no `alarm`."""
+
+    source: SourceKind
+    id: str
+    case: str
+    kept_at: datetime
+    because: str
+    alarm: AlertGroup | None = None
 
 
 class Inbox(Protocol):
@@ -45,6 +57,14 @@ class Inbox(Protocol):
 
     async def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None:
         """Say that it could not be seen to, and when to try again; what came later for its case waits for it."""
+        ...
+
+    async def give_up(self, delivery: Delivery, error: str) -> None:
+        """Say that it is not tried any more; `given_up` tells of it until its id is forgotten."""
+        ...
+
+    async def given_up(self) -> tuple[GivenUpDelivery, ...]:
+        """Return what was given up in the last days, the newest first, a hundred at most."""
         ...
 
     async def waiting(self) -> int:

@@ -31,6 +31,7 @@ class Kind(enum.Enum):
     NUMBER = "number"
     DURATION = "duration"
     FLAG = "true or false"
+    LISTEN = "an address to listen on"
 
 
 @dataclass(frozen=True, slots=True)

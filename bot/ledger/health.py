@@ -18,21 +18,27 @@ from bot.domain.entry import Head, instant_of
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
 from bot.ledger.database import _NOW, _file, _parsed, _postgresql, _reason
+from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.migrations import VERSION
-from bot.ledger.tables import INCIDENTS, head_of
+from bot.ledger.tables import DELIVERIES, INCIDENTS, head_of
 
 PATIENCE = timedelta(seconds=3)
 _OPEN = select(func.count()).select_from(INCIDENTS).where(~INCIDENTS.c.ended)  # by an index
+_GIVEN_UP = select(func.count()).select_from(DELIVERIES).where(GIVEN_UP)
 
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The state of a ledger: its schema version and this program's, its open incidents, its head, its time."""
+    """The state of a ledger: its schema version and this program's, its head and its time.
+
+    Shape: `given_up` are deliveries, as far as their ids are still known.
+    """
 
     version: int
     known_version: int
     open_incidents: int
     house: Head
+    given_up: int
     now: datetime
 
 
@@ -58,11 +64,13 @@ def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
             if not inspect(connection).has_table("zombie_schema"):
                 raise LedgerUnavailable(f"{name} is a database without a ledger.")
             version = int(connection.exec_driver_sql("SELECT version FROM zombie_schema").scalar_one())
+            is_ours = version == VERSION  # older tables may be without what is asked
             return Condition(
                 version,
                 VERSION,
                 int(connection.execute(_OPEN).scalar_one()),
                 head_of(connection, HOUSE)[0],
+                int(connection.execute(_GIVEN_UP).scalar_one()) if is_ours else 0,
                 instant_of(str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())),
             )
     except SQLAlchemyError as no:

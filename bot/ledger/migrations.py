@@ -108,6 +108,12 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
         """CREATE INDEX incident_groups ON incidents ("group")""",
     ),
     ("CREATE TABLE turns (channel TEXT NOT NULL PRIMARY KEY, free_at TEXT NOT NULL)",),
+    (
+        {
+            "sqlite": "CREATE INDEX given_up_deliveries ON deliveries (number) WHERE done = 1 AND error != ''",
+            "postgresql": "CREATE INDEX given_up_deliveries ON deliveries (number) WHERE done AND error != ''",
+        },
+    ),
 )
 VERSION = len(MIGRATIONS)
 

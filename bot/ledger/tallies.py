@@ -9,6 +9,7 @@ from sqlalchemy import func, select
 
 from bot.ledger import holds
 from bot.ledger.database import Database
+from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.tables import DELIVERIES, INCIDENTS, POSTS
 
 _LAST_CHANGE = select(func.coalesce(func.max(INCIDENTS.c.change), 0))  # by an index
@@ -16,6 +17,7 @@ _INCIDENTS = select(INCIDENTS.c.state, func.coalesce(INCIDENTS.c.cause, ""), fun
     INCIDENTS.c.state, INCIDENTS.c.cause
 )
 _DELIVERIES = select(func.count()).select_from(DELIVERIES).where(~DELIVERIES.c.done)
+_GIVEN_UP = select(func.count()).select_from(DELIVERIES).where(GIVEN_UP)  # by an index
 _POSTS = select(func.count()).select_from(POSTS).where(POSTS.c.waiting)
 
 
@@ -25,6 +27,7 @@ class Tally:
 
     incidents: Mapping[tuple[str, str], int]
     deliveries_waiting: int
+    deliveries_given_up: int
     posts_waiting: int
     is_braked: bool
 
@@ -50,6 +53,7 @@ class Tallies:
             return Tally(
                 self._incidents,
                 int(connection.execute(_DELIVERIES).scalar_one()),
+                int(connection.execute(_GIVEN_UP).scalar_one()),
                 int(connection.execute(_POSTS).scalar_one()),
                 holds.brake(connection) is not None,
             )

@@ -10,6 +10,7 @@ from typing import Any
 
 from bot.domain.duration import parse_duration, written
 from bot.domain.errors import SettingsError
+from bot.domain.listening import host_and_port
 from bot.domain.safe_text import one_line
 from bot.domain.setting import Kind, Setting
 from bot.settings.file import duration_fault, expanded
@@ -95,6 +96,11 @@ class Chooser:
                 if fault := duration_fault(row, duration):
                     raise wrong(fault.removeprefix("should be "))
                 return duration
+            case Kind.LISTEN:
+                try:
+                    host_and_port(str(value))
+                except ValueError:
+                    raise wrong("an address to listen on, like 127.0.0.1:8080") from None
             case Kind.FLAG:
                 words = {"true": True, "1": True, "yes": True, "false": False, "0": False, "no": False}
                 if str(value).lower() not in words:

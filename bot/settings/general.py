@@ -53,7 +53,7 @@ class General:
         Kind.NUMBER, "How many nodes are checked at once.", 20, flag="--parallel", key="check.parallel", high=1000
     )
     listen: str = row(
-        Kind.TEXT,
+        Kind.LISTEN,
         "Where `serve` answers HTTP: /healthz, /readyz, /metrics, /slack/events. Port 0 takes a free one.",
         "127.0.0.1:8080",
         environment="ZOMBIE_LISTEN",

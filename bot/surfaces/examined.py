@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import textwrap
 from collections.abc import Sequence
 
@@ -13,6 +14,7 @@ from bot.domain.safe_text import one_line
 SCHEMA_VERSION = 1
 LONGEST = 1000  # characters of one sentence
 _COLOURS = {Mark.OK: "32", Mark.NOTE: "33", Mark.WRONG: "1;31", Mark.NOT_SET: "2"}
+_EXAMPLE = re.compile(r"(\b[A-Z][A-Z_]*=[\w-]{0,10}…(?![\w…]))")  # a few letters and dots are no secret
 _NAME = 22  # columns
 
 
@@ -27,7 +29,7 @@ def examination_text(examined: Sequence[Examined], width: int = 80, colour: bool
         lines += [f"{mark}{first}", *(f"{'':8}{line}" for line in more)]
         if item.to_do:
             lines += [
-                f"{'':8}{line}" for line in _wrapped(f"{'':{_NAME - 1}}→ {_said(item.to_do)}", width - 8, _NAME + 1)
+                f"{'':8}{line}" for line in _wrapped(f"{'':{_NAME - 1}}→ {_advised(item.to_do)}", width - 8, _NAME + 1)
             ]
     wrong = sum(item.mark is Mark.WRONG for item in examined)
     lines += ["", "All is well." if not wrong else f"{wrong} of {len(examined)} are wrong."]
@@ -37,7 +39,7 @@ def examination_text(examined: Sequence[Examined], width: int = 80, colour: bool
 def examination_document(examined: Sequence[Examined]) -> str:
     """Return the whole document as text."""
     rows = [
-        {"name": _said(item.name), "mark": item.mark.value, "seen": _said(item.seen), "to_do": _said(item.to_do)}
+        {"name": _said(item.name), "mark": item.mark.value, "seen": _said(item.seen), "to_do": _advised(item.to_do)}
         for item in examined
     ]
     return json.dumps({"schema": SCHEMA_VERSION, "well": all_well(examined), "examined": rows}, indent=2)
@@ -45,6 +47,13 @@ def examination_document(examined: Sequence[Examined]) -> str:
 
 def _said(text: str) -> str:
     return one_line(redacted_text(text), LONGEST)
+
+
+def _advised(text: str) -> str:
+    """Redacted like the rest, but for examples of ours: `SLACK_BOT_TOKEN=xoxb-…` says what to write."""
+    parts = _EXAMPLE.split(text)  # every second one is an example
+    said = "".join(part if number % 2 else redacted_text(part) for number, part in enumerate(parts))
+    return one_line(said, LONGEST)
 
 
 def _wrapped(text: str, width: int, indent: int) -> list[str]:

@@ -15,13 +15,11 @@ from bot.domain.contracts import Clock, Log, Seconds
 from bot.domain.errors import LedgerError, MalformedDelivery
 from bot.domain.safe_text import one_line
 from bot.sources.source import Webhook
+from bot.surfaces.bodies import AGAIN_SECONDS, UNREAD, body_of
 from bot.surfaces.web import Handler
 
-MOST_AT_ONCE = 128  # requests inside, of all sources; with bodies of 256 KiB that is 32 MB
-READ_SECONDS = 5.0
+MOST_AT_ONCE = 128  # whole requests, of all sources; with bodies of 256 KiB that is 32 MB
 SMALL_BODY_BYTES = 16 * 1024  # a larger one is read on a thread, so that nobody else's answer waits for it
-AGAIN_SECONDS = "5"
-
 Counted: TypeAlias = Callable[[str, str, float], None]  # a source, what came of its request, and how long that took
 
 
@@ -42,7 +40,6 @@ class Hooks:
         clock: Seconds = time.monotonic,
         *,
         most_at_once: int = MOST_AT_ONCE,
-        read_seconds: float = READ_SECONDS,
     ) -> None:
         self._inbox = inbox
         self._now = now
@@ -51,7 +48,6 @@ class Hooks:
         self._counted = counted
         self._clock = clock
         self._most_at_once = most_at_once
-        self._read_seconds = read_seconds
         self._inside = 0
 
     def posts(self, sources: Iterable[Webhook]) -> list[tuple[str, Handler]]:
@@ -64,8 +60,8 @@ class Hooks:
             outcome, answer = "failed", web.Response(status=500)
             try:
                 outcome, answer = await self._take(source, request)
-            except web.HTTPRequestEntityTooLarge:
-                outcome = "too-large"
+            except web.HTTPException as no:
+                outcome = UNREAD.get(no.status_code, outcome)
                 raise
             finally:
                 if self._counted is not None:
@@ -75,22 +71,18 @@ class Hooks:
         return take
 
     async def _take(self, source: Webhook, request: web.Request) -> tuple[str, web.Response]:
+        body = await body_of(request)
         if self._inside >= self._most_at_once:
             return "busy", _later("too many requests at once")
-        self._inside += 1
+        self._inside += 1  # only now: who sends slowly is inside of nothing
         try:
-            async with asyncio.timeout(self._read_seconds):
-                body = await request.read()
             return await self._kept(source, request, body)
-        except TimeoutError:
-            return "slow", _later("the body did not come")
         finally:
             self._inside -= 1
 
     async def _kept(self, source: Webhook, request: web.Request, body: bytes) -> tuple[str, web.Response]:
         headers = {name.lower(): value for name, value in request.headers.items()}
         if not source.is_genuine(headers, body, self._now()):
-            self._log("delivery_refused", source=source.kind, because="bad credentials")
             return "unauthorized", web.Response(status=401, text="bad credentials")
         try:
             if len(body) > SMALL_BODY_BYTES:

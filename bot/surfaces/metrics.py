@@ -26,6 +26,9 @@ VERDICT = (5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0)
 STEP_OUTCOMES = ("verified", "skipped", "failed")
 _TROUBLE = ("_failed", "_unavailable", "_lost", "_refused", "_unreadable", "_given_up", "_dropped", "_trouble")
 _ENDINGS = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "info": ("_info",)}
+UNPROVEN = frozenset(
+    {"unauthorized", "slow", "aborted", "too-large"}
+)  # of anybody: they say nothing of how fast we are
 _MOST_EVENTS = 100  # names of events are words of ours; a bug that made them up at run time must not fill the scraper
 
 
@@ -44,6 +47,7 @@ class Standing:
     deliveries_waiting: int | None = None
     posts_waiting: int | None = None
     is_braked: bool | None = None
+    deliveries_given_up: int | None = None
 
 
 class Metrics:
@@ -83,7 +87,12 @@ class Metrics:
     def counted(self, source: str, outcome: str, seconds: float) -> None:
         """Count one request of a source, and how long its answer took."""
         self._own.webhooks.labels(source, outcome).inc()
-        self._own.ack_seconds.observe(seconds)
+        if outcome not in UNPROVEN:
+            self._own.ack_seconds.observe(seconds)
+
+    def unauthorized(self, path: str) -> None:
+        """Count one request that was answered 401, by the path of its route."""
+        self._own.unauthorized.labels(path).inc()
 
     def exposition(self, now: Standing, accept: str = "") -> tuple[bytes, str]:
         """Return everything in the format that a scraper's Accept header asks for, and that format's content type."""
@@ -119,6 +128,7 @@ class _Own:
         self.webhooks = counter(
             "zombie_webhooks_total", "Requests of sources by what came of them.", "source", "outcome"
         )
+        self.unauthorized = counter("zombie_unauthorized_total", "Requests with bad credentials, by path.", "path")
         self.ack_seconds = histogram("zombie_ack_seconds", "From a source's request to its answer.", ACK)
         self.checks = counter("zombie_checks_total", "Readings of a node by the status they came to.", "status")
         self.check_seconds = histogram("zombie_check_seconds", "One reading, its window included.", CHECK)
@@ -127,6 +137,7 @@ class _Own:
         self.incidents = gauge("zombie_incidents", "Incidents on record by state.", "state")
         self.by_cause = gauge("zombie_incidents_by_cause", "Incidents on record by cause and state.", "cause", "state")
         self.queue = gauge("zombie_queue_depth", "Deliveries of sources that are kept and not seen to yet.")
+        self.given_up = gauge("zombie_deliveries_given_up", "Deliveries of the last days that were given up.")
         self.posts = gauge("zombie_posts_waiting", "Cards, details and notes that are not taken yet.")
         self.readings = gauge("zombie_readings_running", "Nodes that are being read.")
         self.trouble = counter("zombie_trouble_total", "Lines of the log that tell of a failure, by event.", "event")
@@ -145,6 +156,7 @@ class _Own:
             (self.queue, now.deliveries_waiting),
             (self.posts, now.posts_waiting),
             (self.brake, now.is_braked),
+            (self.given_up, now.deliveries_given_up),
         ):
             gauge.set(float("nan") if figure is None else figure)
         self.incidents.clear()

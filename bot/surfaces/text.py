@@ -9,7 +9,7 @@ from bot.domain.probe import Snapshot
 from bot.domain.safe_text import safe
 from bot.domain.verdict import Status, Verdict
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
-from bot.surfaces.view.words import cause_words, status_counts
+from bot.surfaces.view.words import cause_words, rights_hint, status_counts
 
 _COLOURS = {
     Status.HEALTHY: "32",
@@ -106,6 +106,8 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iter
         yield from _section("Not read")
         for unread in verdict.unread:
             yield from wrapped(f"{unread.probe}: {unread.reason}", width, "    ", first="  - ")
+        if hint := rights_hint(verdict.unread):
+            yield from wrapped(hint, width, "    ", first="  → ")
     about = facts(verdict.snapshot)
     yield ""
     yield from wrapped(f"{about} · " * bool(about) + f"read in {verdict.took.total_seconds():.1f} s", width, "  ")

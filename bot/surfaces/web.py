@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import asyncio
+import logging
+import time
 from collections.abc import Awaitable, Callable, Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from aiohttp import web
+from aiohttp.http import HttpProcessingError
 
+from bot.domain.contracts import Log, Seconds
 from bot.domain.errors import SettingsError
+from bot.domain.listening import host_and_port
+from bot.surfaces.bodies import BODIES, Bodies, peer_of
+from bot.surfaces.connections import ConnectionLimits, Connections
+from bot.surfaces.refused_requests import CountUnauthorized, RefusedRequests
 
 BODY_LIMIT_BYTES = 256 * 1024
+BACKLOG = 128
+LINGER_SECONDS = 2.0  # for what still comes of a body after its answer, so that its sender reads the answer
 SHUTDOWN_SECONDS = 2.0  # for requests that are being answered when the bot is told to stop
 
 Handler: TypeAlias = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 
 class WebEdge:
-    """One port. `ready` tells why the bot takes no work, or nothing when it does."""
+    """One port. `ready` tells why the bot takes no work, or nothing when it does.
+
+    Shape: `unauthorized` counts what is answered 401, and `log` says so once a minute and peer. The rest stands in for
+    the usual limits in tests.
+    """
 
     def __init__(
         self,
@@ -24,10 +39,19 @@ class WebEdge:
         ready: Callable[[], Awaitable[str]],
         posts: Iterable[tuple[str, Handler]] = (),
         gets: Iterable[tuple[str, Handler]] = (),
+        *,
+        log: Log,
+        unauthorized: CountUnauthorized | None = None,
+        bodies: Bodies | None = None,
+        connections: ConnectionLimits | None = None,
+        clock: Seconds = time.monotonic,
     ) -> None:
-        self._host, self._port = _address(listen)
+        self._host, self._port = host_and_port(listen)
         self._ready = ready
-        self._app = web.Application(client_max_size=BODY_LIMIT_BYTES, middlewares=[_as_it_was_signed])
+        self._refused = RefusedRequests(log, clock, unauthorized)
+        self._connections = Connections(connections or ConnectionLimits())
+        self._app = web.Application(client_max_size=BODY_LIMIT_BYTES, middlewares=[self._watched, _as_it_was_signed])
+        self._app[BODIES] = bodies or Bodies()
         self._app.router.add_get("/healthz", self._healthz)
         self._app.router.add_get("/readyz", self._readyz)
         for path, handler in posts:
@@ -35,6 +59,7 @@ class WebEdge:
         for path, handler in gets:
             self._app.router.add_get(path, handler)
         self._runner: web.AppRunner | None = None
+        self._listening: asyncio.Server | None = None
 
     async def start(self) -> str:
         """Listen, and return the real address (port 0 takes one from the kernel).
@@ -43,23 +68,44 @@ class WebEdge:
         """
         # The raw body is what is signed: it must not be unpacked on the way.
         self._runner = web.AppRunner(
-            self._app, access_log=None, auto_decompress=False, shutdown_timeout=SHUTDOWN_SECONDS
+            self._app,
+            access_log=None,
+            auto_decompress=False,
+            shutdown_timeout=SHUTDOWN_SECONDS,
+            lingering_time=LINGER_SECONDS,
+            logger=_faults_of_ours(),
         )
         await self._runner.setup()
+        server = self._runner.server
+        assert server is not None
         try:
-            await web.TCPSite(self._runner, self._host, self._port).start()
+            self._listening = await asyncio.get_running_loop().create_server(
+                lambda: self._connections.accepted(server), self._host, self._port, backlog=BACKLOG
+            )
         except OSError as error:
             await self._runner.cleanup()
             raise SettingsError(
                 f"Cannot listen on {self._host}:{self._port}: {error.strerror}.", "Set ZOMBIE_LISTEN=127.0.0.1:0"
             ) from error
-        host, port = self._runner.addresses[0][:2]
+        host, port = self._listening.sockets[0].getsockname()[:2]
         return f"http://{host}:{port}"
 
     async def stop(self) -> None:
         """Stop listening."""
+        if self._listening is not None:
+            self._listening.close()
         if self._runner is not None:
             await self._runner.cleanup()
+
+    @web.middleware
+    async def _watched(self, request: web.Request, handler: Handler) -> web.StreamResponse:
+        """Note what is answered 401, and keep the connection while it is answered."""
+        with self._connections.answering(request):
+            answer = await handler(request)
+        resource = request.match_info.route.resource
+        if answer.status == web.HTTPUnauthorized.status_code and resource is not None:
+            self._refused.note(resource.canonical, peer_of(request))
+        return answer
 
     async def _healthz(self, _: web.Request) -> web.Response:
         return web.json_response({"alive": True})
@@ -79,8 +125,13 @@ async def _as_it_was_signed(request: web.Request, handler: Handler) -> web.Strea
     return await handler(request)
 
 
-def _address(listen: str) -> tuple[str, int]:
-    host, _, port = listen.rpartition(":")
-    if not port.isdigit() or not 0 <= int(port) <= 65535:
-        raise SettingsError(f"{listen!r} is not an address to listen on.", "Write it as 127.0.0.1:8080")
-    return host.strip("[]") or "127.0.0.1", int(port)
+def _faults_of_ours() -> logging.Logger:
+    """Return aiohttp's logger without what is a client's fault: anybody who reaches the port could fill the log."""
+
+    def ours(record: logging.LogRecord) -> bool:
+        error: Any = record.exc_info[1] if record.exc_info else None
+        return not isinstance(error, HttpProcessingError | web.RequestPayloadError | ConnectionError)
+
+    logger = logging.getLogger("aiohttp.server.edge")
+    logger.filters = [ours]
+    return logger

@@ -14,13 +14,16 @@ from typing import Any
 import aiohttp
 import pytest
 
+from bot.domain.alarm_contracts import GivenUpDelivery
 from bot.domain.alert import Delivery
 from bot.domain.errors import LedgerUnavailable
 from bot.sources.alertmanager import AlertmanagerWebhook
 from bot.sources.grafana import GrafanaSettings, GrafanaWebhook
 from bot.sources.pagerduty import PagerDutyWebhook
 from bot.sources.source import Webhook
-from bot.surfaces.hooks import Hooks
+from bot.surfaces.bodies import Bodies
+from bot.surfaces.connections import ConnectionLimits
+from bot.surfaces.hooks import MOST_AT_ONCE, Hooks
 from bot.surfaces.web import WebEdge
 from tests.alerts.bodies import BEGAN_AT, SECRET, group_alert, group_body, page_event, raw, signature
 
@@ -107,6 +110,11 @@ class Kept:
 
     async def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None: ...
 
+    async def give_up(self, delivery: Delivery, error: str) -> None: ...
+
+    async def given_up(self) -> tuple[GivenUpDelivery, ...]:
+        return ()
+
     async def waiting(self) -> int:
         return len(self.found)
 
@@ -131,6 +139,12 @@ class Edge:
     client: aiohttp.ClientSession
     arrived: Arrivals = field(default_factory=Arrivals)
     counted: list[tuple[str, str]] = field(default_factory=list)
+    unauthorized: list[str] = field(default_factory=list)  # by path
+    logged: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    seconds: float = 0.0  # what the clock says by which lines are spared
+
+    def log(self, event: str, **fields: Any) -> None:
+        self.logged.append((event, fields))
 
     async def post(self, member: Member, body: bytes, headers: Mapping[str, str] | None = None) -> int:
         proof = member.prove(body) if headers is None else headers
@@ -139,7 +153,12 @@ class Edge:
 
 
 @asynccontextmanager
-async def edge(*sources: Webhook, **limits: Any) -> AsyncIterator[Edge]:
+async def edge(
+    *sources: Webhook,
+    most_at_once: int = MOST_AT_ONCE,
+    bodies: Bodies | None = None,
+    connections: ConnectionLimits | None = None,
+) -> AsyncIterator[Edge]:
     """These sources on a web edge, for the length of a block."""
 
     async def ready() -> str:
@@ -148,10 +167,23 @@ async def edge(*sources: Webhook, **limits: Any) -> AsyncIterator[Edge]:
     async with aiohttp.ClientSession(auto_decompress=False) as client:
         found = Edge("", Kept(), client)
         hooks = Hooks(
-            found.inbox, lambda: BEGAN_AT, lambda event, **fields: None, found.arrived,
-            lambda source, outcome, seconds: found.counted.append((source, outcome)), **limits,
-        )  # fmt: skip
-        web = WebEdge("127.0.0.1:0", ready, hooks.posts(sources))
+            found.inbox,
+            lambda: BEGAN_AT,
+            found.log,
+            found.arrived,
+            lambda source, outcome, seconds: found.counted.append((source, outcome)),
+            most_at_once=most_at_once,
+        )
+        web = WebEdge(
+            "127.0.0.1:0",
+            ready,
+            hooks.posts(sources),
+            log=found.log,
+            unauthorized=found.unauthorized.append,
+            bodies=bodies,
+            connections=connections,
+            clock=lambda: found.seconds,
+        )
         found.address = await web.start()
         try:
             yield found

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
+from sqlalchemy import select, update
 
-from bot.domain.alarm_contracts import Correlation, Recurrence, StormLimits
+from bot.domain.alarm_contracts import Correlation, GivenUpDelivery, Recurrence, StormLimits
 from bot.domain.alert import AlertGroup, Delivery, Happening, Reporter, SourceAlert
 from bot.ledger import Database, Leases
 from bot.ledger.dedup_store import DedupStore
-from bot.ledger.inbox import KNOWN_FOR, Inbox
+from bot.ledger.inbox import GIVEN_UP, KNOWN_FOR, Inbox
+from bot.ledger.tables import DELIVERIES
+from bot.ledger.tallies import Tallies
 
 BEGAN_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
 MINUTE = timedelta(minutes=1)
@@ -120,6 +124,42 @@ def test_ids_are_forgotten_after_some_days(database: Database, clock: Clock) -> 
     box.keep(delivery(2))
     box.done(delivery(2))
     assert (box.keep(delivery(2)), box.keep(delivery(1))) == (False, True)
+
+
+def test_what_was_given_up_is_told_until_it_is_forgotten_and_holds_up_nothing(database: Database, clock: Clock) -> None:
+    box = inbox(database, clock)
+    box.keep(delivery(1, "Q"))
+    box.keep(delivery(2, "Q", Happening.RESOLVED))
+    assert claimed(box) == ["E1"]
+    box.give_up(delivery(1, "Q"), "no such table\nin here")
+    assert claimed(box) == ["E2"], "what came later for its case goes on"
+    box.done(delivery(2, "Q"))
+    assert box.given_up() == (
+        GivenUpDelivery("pagerduty", "E1", "Q", BEGAN_AT, "no such table in here", delivery(1, "Q").alarm),
+    )
+    assert (box.keep(delivery(1, "Q")), box.waiting(), Tallies(database).read().deliveries_given_up) == (False, 0, 1)
+    clock.now += KNOWN_FOR + MINUTE
+    later = inbox(database, clock)
+    later.keep(delivery(3))
+    later.done(delivery(3))
+    assert (later.given_up(), Tallies(database).read().deliveries_given_up) == ((), 0)
+
+
+def test_delivery_of_another_version_is_told_as_given_up(database: Database, clock: Clock) -> None:
+    box = inbox(database, clock)
+    box.keep(delivery(1))
+    with database.writing() as connection:
+        connection.execute(update(DELIVERIES).values(body="{}"))
+    assert claimed(box) == []
+    (lost,) = box.given_up()
+    assert (lost.id, lost.alarm) == ("E1", None)
+    assert "malformed" in lost.because
+
+
+def test_what_was_given_up_is_found_by_an_index(tmp_path: Path) -> None:
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, database.reading() as connection:
+        asked = select(DELIVERIES.c.id).where(GIVEN_UP).compile(dialect=connection.dialect)
+        assert "given_up_deliveries" in str(connection.exec_driver_sql(f"EXPLAIN QUERY PLAN {asked}").all())
 
 
 def test_same_nodes_and_signature_join_within_the_cooldown(database: Database, clock: Clock) -> None:

@@ -20,7 +20,7 @@ from bot.sources import settings_of
 from bot.surfaces.web import WebEdge
 
 TOKEN = "a-token-of-thirty-two-characters"
-SOME = Tally({("resolved", "leak"): 2}, 4, 1, False)
+SOME = Tally({("resolved", "leak"): 2}, 4, 3, 1, False)
 
 
 class Standing:
@@ -44,7 +44,10 @@ async def edge(
     journal = Journal(io.StringIO())
     meter = Metering(Settings.load({}, environment, folder, members=settings_of()), journal, tallies, patience)
     meter.looks_at(7, Standing(), Standing())
-    web = WebEdge("127.0.0.1:0", Standing().why_not, gets=(("/metrics", meter.scrape.answer),))
+    web = WebEdge(
+        "127.0.0.1:0", Standing().why_not, gets=(("/metrics", meter.scrape.answer),),
+        log=journal.log, unauthorized=meter.metrics.unauthorized,
+    )  # fmt: skip
     address = await web.start()
     try:
         async with httpx.AsyncClient(base_url=address, trust_env=False) as client:
@@ -66,6 +69,7 @@ async def test_this_machine_is_answered_and_hears_what_the_log_and_the_record_sa
             'zombie_webhooks_total{outcome="accepted",source="pagerduty"} 1.0',
             'zombie_incidents{state="resolved"} 2.0',
             "zombie_queue_depth 4.0",
+            "zombie_deliveries_given_up 3.0",
             "zombie_readings_running 3.0",
             "zombie_ready 1.0",
         ):

@@ -10,6 +10,7 @@ from collections.abc import AsyncIterator
 import pytest
 
 from bot.domain.alert import Happening
+from bot.surfaces.bodies import Bodies
 from tests.alerts.bodies import page_event, raw
 from tests.alerts.source_edge import PAGERDUTY, SIGNED, Edge, Member, edge, members, over
 
@@ -79,7 +80,7 @@ def test_body_that_does_not_come_is_given_up_and_asked_for_again() -> None:
         await asyncio.Event().wait()
 
     async def work() -> None:
-        async with edge(PAGERDUTY.source, read_seconds=0.05) as at:
+        async with edge(PAGERDUTY.source, bodies=Bodies(seconds=0.05)) as at:
             url = at.address + PAGERDUTY.source.path
             async with at.client.post(url, data=slowly(), headers=PAGERDUTY.prove(PAGERDUTY.body)) as answer:
                 assert (answer.status, answer.headers["Retry-After"]) == (503, "5")

@@ -22,6 +22,7 @@ from bot.domain.examined import Examined, Mark, all_well
 from bot.ledger import Database
 from bot.ledger.migrations import VERSION
 from bot.surfaces.slack.examination import SCOPES
+from tests.alerts.given_up import give_up
 from tests.alerts.pagerduty import account
 from tests.slack.service import Readings, serving
 from tests.slack.surroundings import POLICY, Surroundings, surroundings
@@ -188,6 +189,12 @@ async def test_record_is_looked_at_and_left_as_it_was(here: Surroundings) -> Non
     for rest in path.parent.glob("zombie.db-*"):
         rest.unlink()
     assert (await here.examined())["database"].mark is Mark.WRONG
+
+
+async def test_deliveries_that_were_given_up_are_told(here: Surroundings) -> None:
+    give_up(here.folder / "state")
+    found = (await here.examined())["deliveries"]
+    assert (found.mark, found.seen.split()[0]) == (Mark.NOTE, "1")
 
 
 def _set_version(path: Path, version: int) -> None:

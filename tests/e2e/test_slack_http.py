@@ -14,6 +14,7 @@ import pytest
 
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.signed_http import sign
+from tests.alerts.given_up import give_up
 from tests.slack.service import Bot, Readings, card_saying, cards, eventually, reply_saying, serving
 from tests.slack.workspace import now, workspace
 
@@ -83,6 +84,28 @@ async def test_home_is_published(slack: SlackWorkspace, bot: Bot) -> None:
     await slack.open_home("alice")
     home = await slack.until(lambda: slack.home("alice"), what="the home")
     assert "100 nodes in the inventory" in json.dumps(home.blocks)
+
+
+async def test_home_says_which_alerts_were_given_up(slack: SlackWorkspace, bot: Bot, tmp_path: Path) -> None:
+    give_up(tmp_path, 5)
+    await slack.open_home("alice")
+    home = await slack.until(lambda: slack.home("alice"), what="the home")
+    shown = json.dumps(home.blocks)
+    assert "5 alerts were given up" in shown
+    assert [page in shown for page in ("Q4", "Q3", "Q2", "Q1")] == [True, True, True, False]
+    assert "And 2 more." in shown
+    async with aiohttp.ClientSession() as session, session.get(f"{bot.address}/metrics") as answer:
+        assert "zombie_deliveries_given_up 5.0" in await answer.text()
+
+
+async def test_requests_that_slack_did_not_sign_are_counted(bot: Bot) -> None:
+    for _ in range(2):
+        assert (await post(bot, mention(), {}))[0] == 401
+    async with aiohttp.ClientSession() as session, session.get(f"{bot.address}/metrics") as answer:
+        lines = (await answer.text()).splitlines()
+    assert 'zombie_webhooks_total{outcome="unauthorized",source="slack"} 2.0' in lines
+    assert 'zombie_unauthorized_total{path="/slack/events"} 2.0' in lines
+    assert len(bot.logged("request_refused")) == 1
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
 from bot.ledger import Database, Ledger, Outbox, on_threads
+from bot.ledger.inbox import Inbox
 from bot.response.decision.binding import binds
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.figures import figures
@@ -258,6 +259,7 @@ async def acting_team(
             team,  # type: ignore[arg-type]
             team,
             team,
+            deliveries=on_threads(Inbox(database, "runner-1"), threads),
             nodes=nodes,
         )
         listen(connection.app, team, team.acting.home, team.acting.clicks)

@@ -58,7 +58,11 @@ async def record(url: str, now: Callable[[], datetime]) -> tuple[Examined, ...]:
     clock = Examined("clock and database's", Mark.OK, f"{skew:.0f} s apart")
     if skew > SKEW_SECONDS:
         clock = Examined("clock and database's", Mark.WRONG, f"{skew:,.0f} s apart", "Set both clocks (chrony).")
-    return (tables, head, clock)
+    if not found.given_up:
+        return (tables, head, clock)
+    seen = f"{found.given_up} of the last days were given up: no node was read for them"
+    lost = Examined("deliveries", Mark.NOTE, seen, "App Home says which; look into the log for delivery_given_up.")
+    return (tables, head, clock, lost)
 
 
 async def disk(url: str) -> tuple[Examined, ...]:

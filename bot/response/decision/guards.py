@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from bot.domain.action import Facts, Plan
-from bot.domain.alert import person_of
+from bot.domain.alert import TERMINAL, person_of
 from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyDecided,
@@ -55,7 +55,9 @@ def is_named(policy: Policy, approval: Approval) -> None:
     if person_of(approval.by) not in policy.approvers and not groups & policy.approver_groups:
         who = one_line(name, 60)
         if not policy.names_anybody:
-            raise NotAnApprover(f"{who} may not approve: [policy] names nobody who may.")
+            key = "terminal_approvers" if kind == TERMINAL else "approvers"
+            hint = f'Name somebody in zombie.toml: [policy] {key} = ["…"]'
+            raise NotAnApprover(f"{who} may not approve: [policy] names nobody who may.", hint)
         raise NotAnApprover(f"{who} is not among those who may approve.", "Ask one of them: [policy] in zombie.toml.")
 
 

@@ -154,7 +154,7 @@ class Intake:
         source, name, sentence = kept.delivery.source, kept.delivery.id, one_line(str(error) or repr(error), 300)
         if kept.attempts + 1 >= GIVEN_UP_AFTER:
             self._log("delivery_given_up", source=source, id=name, error=sentence, kind=type(error).__name__)
-            await self._inbox.done(kept.delivery)
+            await self._inbox.give_up(kept.delivery, sentence)
             return
         again = pause.total_seconds()
         self._log("delivery_failed", source=source, id=name, error=sentence, again_in_seconds=again)

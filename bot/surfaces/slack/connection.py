@@ -22,6 +22,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 from bot.domain.contracts import Clock, Log
 from bot.domain.errors import SettingsError
 from bot.domain.safe_text import one_line
+from bot.surfaces.bodies import UNREAD
 from bot.surfaces.slack.calls import Calls, Timing, error_name
 from bot.surfaces.slack.dialog import MetadataSigner
 from bot.surfaces.slack.member import SlackTokens
@@ -36,6 +37,8 @@ WHAT_IT_IS = {
     "SLACK_APP_TOKEN": "It is an xapp-… token of “Basic Information”, “App-Level Tokens”, with the scope "
     "connections:write: SLACK_APP_TOKEN=xapp-1-… zombie serve",
 }
+# What became of a request that is handed on to nobody, by what is answered.
+UNHEARD = {400: "malformed", 401: "unauthorized"}
 # Slack cannot answer now; any other refusal of a token is final.
 PASSING = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 
@@ -198,7 +201,17 @@ class SlackConnection:
     async def _receive(self, request: web.Request) -> web.Response:
         if not self._takes:
             return web.Response(status=503, text="not ready")
-        return await self._http.receive(request)
+        began, outcome = self._timing.clock(), ""
+        try:
+            response = await self._http.receive(request)
+            outcome = UNHEARD.get(response.status, "")
+            return response
+        except web.HTTPException as no:
+            outcome = UNREAD.get(no.status_code, "")
+            raise
+        finally:  # what was handed on is counted there
+            if self._counted is not None and outcome:
+                self._counted("slack", outcome, self._timing.clock() - began)
 
     async def _bring(self, envelope: Mapping[str, Any]) -> Mapping[str, Any] | None:
         payload = envelope.get("payload")

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from bot.domain.alarm_contracts import GivenUpDelivery
 from bot.domain.contracts import Outbox
 from bot.domain.entry import Entry
 from bot.domain.errors import LedgerError, Refused, UnknownIncident
@@ -28,6 +29,7 @@ MOST_READ = 40  # incidents that are read from the record for one Home
 MOST_PENDING = 12
 MOST_NODES = 5
 MOST_RUNNING = 15
+MOST_GIVEN_UP = 3
 RUNNING = (State.APPROVED, State.ACTING, State.VERIFYING, State.UNKNOWN)
 COMMANDS = (
     ("/zombie check NODE…", "one verdict for each node"),
@@ -76,6 +78,14 @@ class Troubled(Protocol):
         ...
 
 
+class Deliveries(Protocol):
+    """What sources brought."""
+
+    async def given_up(self) -> tuple[GivenUpDelivery, ...]:
+        """Return what was given up in the last days, the newest first."""
+        ...
+
+
 class HomeDesk:
     """Gathers what one person's App Home shows, and shows it. `nodes` is how many the inventory has."""
 
@@ -86,6 +96,7 @@ class HomeDesk:
         outbox: Outbox,
         nodes: int,
         readings: Readings,
+        deliveries: Deliveries,
         pagerduty: Troubled | None = None,
     ) -> None:
         self._context = context
@@ -93,6 +104,7 @@ class HomeDesk:
         self._outbox = outbox
         self._nodes = nodes
         self._readings = readings
+        self._deliveries = deliveries
         self._pagerduty = pagerduty
 
     def open(self, user: str) -> None:
@@ -102,10 +114,11 @@ class HomeDesk:
     async def _show(self, user: str) -> None:
         try:
             waiting, deeds = await self._outbox.waiting(), await self.deeds(user)
+            given_up = await self._deliveries.given_up()
         except LedgerError:
-            waiting, deeds = None, None
+            waiting, deeds, given_up = None, None, ()
         trouble = self._pagerduty.trouble if self._pagerduty is not None else ""
-        view = home_view(self._nodes, self._readings.running, waiting, deeds, trouble)
+        view = home_view(self._nodes, self._readings.running, waiting, deeds, trouble, given_up)
         await self._context.slack.publish_home(user, view)
 
     async def deeds(self, user: str) -> Deeds:
@@ -143,12 +156,17 @@ class HomeDesk:
 
 
 def home_view(
-    nodes: int, running: int, waiting: int | None, deeds: Deeds | None = None, trouble: str = ""
+    nodes: int,
+    running: int,
+    waiting: int | None,
+    deeds: Deeds | None = None,
+    trouble: str = "",
+    given_up: Sequence[GivenUpDelivery] = (),
 ) -> dict[str, Any]:
     """Return the view: what waits for this person, what runs, the brake, what to type, and how the bot itself is.
 
     Shape: `waiting` is None where the outbox cannot be read, `deeds` where the ledger cannot, or nothing is ever done.
-    `trouble` is why no alerts come, as a sentence.
+    `trouble` is why no alerts come, as a sentence; `given_up` are alerts that came and led to nothing.
     """
     posts = "the ledger cannot be read" if waiting is None else f"{waiting} posts waiting for Slack"
     return {
@@ -157,11 +175,25 @@ def home_view(
             header("zombie"),
             paragraph("I log in to a sick node, read what matters, and post one verdict with its proof."),
             *([paragraph(f"⚠️ {one_line(trouble, 500)}")] if trouble else ()),
+            *(_given_up(given_up) if given_up else ()),
             *(_deeds(deeds) if deeds is not None else ()),
             bullets(COMMANDS),
             footnote(f"{nodes} nodes in the inventory · {running} being read now · {posts}"),
         ],
     }
+
+
+def _given_up(given_up: Sequence[GivenUpDelivery]) -> Iterator[Block]:
+    many = f"{len(given_up)} alerts were" if len(given_up) > 1 else "1 alert was"
+    yield paragraph(f"⚠️ {many} given up: no node was read for what these say. /zombie check NODE reads one.")
+    for delivery in given_up[:MOST_GIVEN_UP]:
+        title = f": {one_line(delivery.alarm.title, 150)}" if delivery.alarm is not None else ""
+        came = [text(" came at "), date(delivery.kept_at), text(f" and failed: {one_line(delivery.because, 200)}")]
+        yield line(
+            bold(one_line(delivery.source, 40)), text(" "), code(one_line(delivery.case, 80)), text(title), *came
+        )
+    if len(given_up) > MOST_GIVEN_UP:
+        yield footnote(f"And {len(given_up) - MOST_GIVEN_UP} more.")
 
 
 def _deeds(deeds: Deeds) -> Iterator[Block]:

@@ -30,19 +30,25 @@ def ids_of(names: frozenset[str]) -> frozenset[str]:
     return frozenset(name.removeprefix(_PEOPLE) for name in names if name.startswith(_PEOPLE))
 
 
+def _told(examined: Examined) -> Looks:
+    async def told() -> tuple[Examined, ...]:
+        return (examined,)
+
+    return ((examined.name, told),)
+
+
 def _looks(settings: Any, policy: Policy, now: Callable[[], datetime]) -> Looks:
     from bot.surfaces.slack.examination import SlackExamination
     from bot.surfaces.slack.member import SlackTokens
 
+    bot, app, signing, _ = settings.slack.access
+    if not (bot or app or signing):
+        seen = "no token is set: zombie serve needs one, the commands of the terminal do not"
+        return _told(Examined("Slack", Mark.NOT_SET, seen))
     try:
         tokens = SlackTokens.of(*settings.slack.access)
     except SettingsError as no:
-        missing = Examined("Slack", Mark.WRONG, no.sentence, no.try_next)
-
-        async def told() -> tuple[Examined, ...]:
-            return (missing,)
-
-        return (("Slack", told),)
+        return _told(Examined("Slack", Mark.WRONG, no.sentence, no.try_next))
     slack = SlackExamination(tokens, now)
     return (
         ("Slack bot token", slack.bot_token),

@@ -20,6 +20,7 @@ from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import (
     LAST,
+    SUMMARY,
     VERDICT,
     Calls,
     Delivered,
@@ -212,7 +213,8 @@ class Poster:
             return
         if part.place is None:
             await self._posts_of(part.at.channel).turn(lambda: part.post_rank)
-            if part.at.patient and self._timing.posts_apart:
+            # A summary waits for no slot: other programs have reserved those to come, for cards that it stands for.
+            if part.at.patient and self._timing.posts_apart and part.post_rank != SUMMARY:
                 await self._apart(part)
         else:
             await part.unhurried(self._timing.edit_every, self._timing.clock)

@@ -5,7 +5,6 @@ The signature: https://docs.slack.dev/authentication/verifying-requests-from-sla
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import hmac
 from collections.abc import Mapping
@@ -19,9 +18,9 @@ from slack_bolt.response import BoltResponse
 
 from bot.domain.contracts import Clock
 from bot.domain.safe_text import one_line
+from bot.surfaces.bodies import body_of
 
 WINDOW = timedelta(minutes=5)  # an older request may be a replay; one repeated within it has a known key
-READ_SECONDS = 10.0
 _DIGITS = 12
 
 
@@ -43,11 +42,7 @@ class SignedHttp:
 
     async def receive(self, request: web.Request) -> web.Response:
         """Answer one request."""
-        try:
-            async with asyncio.timeout(READ_SECONDS):
-                body = await request.read()
-        except TimeoutError:
-            return web.Response(status=408, text="the body did not come")
+        body = await body_of(request)
         stamp = request.headers.get("X-Slack-Request-Timestamp", "")
         if not self._is_signed(stamp, request.headers.get("X-Slack-Signature", ""), body):
             return web.Response(status=401, text="not signed by Slack")

@@ -16,6 +16,7 @@ from bot.surfaces.slack.message import (
     bullets,
     clipped,
     escaped,
+    footnote,
     paged,
     paragraph,
     preformatted,
@@ -24,6 +25,7 @@ from bot.surfaces.slack.message import (
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 from bot.surfaces.view.view import IncidentView, incident_view
+from bot.surfaces.view.words import rights_hint
 
 SAID = 300
 PIECE = 1500  # characters of one preformatted block
@@ -71,6 +73,8 @@ def _details(verdict: Verdict) -> Iterator[Block]:
         if rows:
             yield titled(title)
             yield from _pieces(rows)
+    if hint := rights_hint(verdict.unread):
+        yield footnote(hint)
     if verdict.plan is not None:
         yield titled(f"Plan {verdict.plan.digest[:16]}")
         yield from _lines([command for step in verdict.plan.steps for command in step.commands])

@@ -10,6 +10,7 @@ from typing import TypeAlias, TypeVar
 
 from bot.domain.alert import is_who
 from bot.domain.incident import Incident
+from bot.domain.probe import Unread
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Status, Verdict
@@ -221,3 +222,15 @@ def status_counts(statuses: Iterable[Status]) -> str:
     '1 critical, 1 healthy'
     """
     return ", ".join(f"{count} {status.value}" for count, status in counted(statuses, WORST_FIRST))
+
+
+def rights_hint(unread: Iterable[Unread]) -> str:
+    """Return what to do about readings that the login may not have; empty where none is missing for that.
+
+    Example:
+    >>> rights_hint([Unread("nic", "the answer never came")])
+    ''
+    """
+    if not any("sudo refused" in reading.reason or "permission denied" in reading.reason for reading in unread):
+        return ""
+    return "zombie sudoers prints the lines that let the login on the node read what it may not."

@@ -1,13 +1,20 @@
 """An examination as people and scripts read it."""
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 
+import pytest
 import yaml
 
+from bot.domain.errors import SettingsError
 from bot.domain.examined import Examined, Mark, all_well
+from bot.domain.policy import Policy
+from bot.settings import Settings
+from bot.sources import settings_of
 from bot.surfaces.examined import examination_document, examination_text
 from bot.surfaces.slack.examination import SCOPES
+from bot.surfaces.slack.member import SURFACE, SlackTokens
 from tests.readings.secrets import seeded
 
 ROOT = Path(__file__).parents[3]
@@ -45,6 +52,22 @@ def test_what_was_seen_is_made_safe_and_holds_no_secret() -> None:
         for text in (examination_text(found, 400), examination_document(found)):
             assert "\x1b" not in text
             assert [word for word in one.hidden if word in text.replace("\n", "")] == [], one.kind
+
+
+def test_advice_keeps_the_examples_that_say_what_to_write(tmp_path: Path) -> None:
+    with pytest.raises(SettingsError) as no:
+        SlackTokens.of("", "", "", "")
+    found = (Examined("Slack", Mark.WRONG, no.value.sentence, no.value.try_next),)
+    assert "SLACK_BOT_TOKEN=xoxb-1234-… zombie serve" in examination_text(found, 400)
+    assert "SLACK_BOT_TOKEN=xoxb-1234-…" in json.loads(examination_document(found))["examined"][0]["to_do"]
+
+
+async def test_slack_is_not_set_up_where_no_token_is_and_the_terminal_needs_none(tmp_path: Path) -> None:
+    settings = Settings.load({}, {}, tmp_path, members=settings_of())
+    ((name, look),) = SURFACE.looks(settings, Policy(), lambda: datetime.now(UTC))
+    (found,) = await look()
+    assert (name, found.mark) == ("Slack", Mark.NOT_SET)
+    assert "the commands of the terminal do not" in found.seen
 
 
 def test_scopes_that_are_looked_for_are_the_manifests() -> None:

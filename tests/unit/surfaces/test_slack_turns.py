@@ -4,19 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from bot.domain.post import MessageRef
 from bot.ledger import Database, Outbox, on_threads
-from bot.surfaces.slack.calls import SUMMARY, Calls, Delivered
+from bot.surfaces.slack.calls import SUMMARY, Calls, Delivered, Timing
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery
 from bot.surfaces.slack.poster import CARD, Poster
+from tests.slack.replicas import until
 from tests.slack.service import QUICK
 
 APART = 0.2
@@ -27,17 +30,19 @@ class Posted:
 
     def __init__(self) -> None:
         self.at: list[float] = []
+        self.said: list[str] = []
 
-    async def post(self, channel: str, *_: Any) -> Delivered:
+    async def post(self, channel: str, thread_ts: str, message: Message) -> Delivered:
         self.at.append(time.monotonic())
+        self.said.append(message.text)
         return Delivered(MessageRef(channel, f"1700000000.{len(self.at):06}"))
 
 
-async def posted(folder: Path, target: MessageTarget, apart: float) -> list[float]:
-    """Have two programs post two cards each, and return how long it was from each to the next."""
-    slack, timing = Posted(), replace(QUICK, posts_apart=apart, posts_span=0.01)
+@contextmanager
+def two_programs(folder: Path, slack: Posted, timing: Timing) -> Iterator[list[Poster]]:
+    """Two posters at one record."""
     with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
-        posters = [
+        yield [
             Poster(
                 cast(Calls, slack),
                 on_threads(Outbox(database), threads),
@@ -47,6 +52,12 @@ async def posted(folder: Path, target: MessageTarget, apart: float) -> list[floa
             )
             for _ in range(2)
         ]
+
+
+async def posted(folder: Path, target: MessageTarget, apart: float) -> list[float]:
+    """Have two programs post two cards each, and return how long it was from each to the next."""
+    slack = Posted()
+    with two_programs(folder, slack, replace(QUICK, posts_apart=apart, posts_span=0.01)) as posters:
         for number in range(4):
             await posters[number % 2].enqueue(f"card{number}", CARD, target, Message("an alert"))
         await asyncio.gather(*(poster.drain(10.0) for poster in posters))
@@ -68,6 +79,22 @@ async def test_what_stands_for_many_goes_before_the_cards_that_wait() -> None:
     card.want(card.say, PendingDelivery())
     details.under = CARD
     assert summary.post_rank < card.post_rank < details.post_rank
+
+
+async def test_what_stands_for_many_waits_for_no_slot_behind_the_cards_of_two_programs(tmp_path: Path) -> None:
+    slack, usual = Posted(), Timing()
+    timing = replace(usual, posts_apart=usual.posts_apart / 10, posts_span=usual.posts_span / 10)
+    alerts = MessageTarget("C1", patient=True)
+    with two_programs(tmp_path, slack, timing) as posters:
+        for number in range(40):
+            await posters[number % 2].enqueue(f"card{number}", CARD, alerts, Message("an alert"))
+        await until(lambda: len(slack.said) >= 12, "some cards")
+        before = len(slack.said)
+        await posters[0].enqueue("storm-1", CARD, alerts, Message("Alert storm"), rank=SUMMARY)
+        await until(lambda: "Alert storm" in slack.said, "the summary")
+        await asyncio.gather(*(poster.drain(0.0) for poster in posters))
+    ten_seconds = 10 / usual.posts_apart  # in posts
+    assert slack.said.index("Alert storm") - before <= ten_seconds
 
 
 async def test_card_that_somebody_waits_for_does_not_wait_for_a_turn(tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from jsonschema import Draft202012Validator
 
+from bot.domain.probe import Unread
 from bot.domain.verdict import Verdict
 from bot.surfaces.document import SCHEMA_FILE, document
+from bot.surfaces.slack.thread import details
 from bot.surfaces.text import headline, verdict_text
 from tests.unit.surfaces.verdicts import FOUNDING, arbitrary
 
@@ -33,6 +35,16 @@ def test_text_says_everything_a_person_needs() -> None:
         "io-stall",
     ):
         assert word in text, text
+
+
+def test_reading_that_the_login_may_not_have_names_what_gives_it() -> None:
+    closed = Unread("kernel_log", "log: sudo refused (sudo: a password is required)")
+    text = verdict_text(replace(FOUNDING, unread=(closed,)))
+    assert "zombie sudoers prints the lines" in text
+    (message,) = details(replace(FOUNDING, unread=(closed,)))
+    assert "zombie sudoers prints the lines" in json.dumps(message.blocks)
+    silent = replace(FOUNDING, unread=(Unread("kernel_log", "the answer never came"),))
+    assert "sudoers" not in verdict_text(silent).partition("Not read")[2]
 
 
 @settings(max_examples=60, deadline=None)

@@ -12,7 +12,7 @@ from bot.domain.alarm_contracts import StormLimits
 from bot.domain.errors import ImpossibleEvent, PagerDutyRefused, PagerDutyUnavailable, UnknownIncident
 from bot.domain.events import AlertReceived
 from bot.domain.transitions import State
-from bot.response.intake.intake import Intake, Rules
+from bot.response.intake.intake import GIVEN_UP_AFTER, LONGEST_PAUSE, Intake, Rules
 from tests.alerts.bodies import BEGAN_AT, group_alert, page_alert
 from tests.alerts.intake import ALERTS, MINUTE, NODES, ROUTES, STALE_AFTER, Stage, do, nodes
 
@@ -123,6 +123,26 @@ def test_page_is_asked_for_its_alerts_again_while_pagerduty_is_down(intake: Stag
         await asyncio.to_thread(intake.leases.beat)
         await intake.worked()
         assert (nodes(await intake.incidents()), await intake.inbox.waiting()) == (["node-1"], 0)
+
+    do(story())
+
+
+def test_delivery_that_fails_forty_times_is_given_up_and_stays_known(intake: Stage) -> None:
+    async def story() -> None:
+        intake.refuses = [RuntimeError("a fault of ours") for _ in range(GIVEN_UP_AFTER)]
+        await intake.page("E1", "Q1", title="a core is pinned")
+        for _ in range(GIVEN_UP_AFTER - 1):
+            assert await intake.inbox.given_up() == ()
+            intake.now += LONGEST_PAUSE
+            await asyncio.to_thread(intake.leases.beat)
+            await intake.worked()
+        assert (intake.refuses, await intake.incidents(), await intake.inbox.waiting()) == ([], [], 0)
+        (lost,) = await intake.inbox.given_up()
+        assert lost.alarm is not None
+        assert (lost.case, lost.because, lost.alarm.title) == ("Q1", "a fault of ours", "a core is pinned")
+        assert [fields["id"] for event, fields in intake.lines if event == "delivery_given_up"] == ["E1"]
+        await intake.page("E2", "Q1")
+        assert nodes(await intake.incidents()) == ["node-1"], "what comes later for its case is seen to"
 
     do(story())
 

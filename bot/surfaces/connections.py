@@ -1,0 +1,140 @@
+"""The connections of the web edge: each has to say what it wants, and one that says nothing is hung up on.
+
+aiohttp gives a connection one hour for its first byte and for the last of its headers, and any number of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from aiohttp import web
+
+HEADER_SECONDS = 10.0
+IDLE_SECONDS = 75.0  # longer than a load balancer keeps one: whoever hangs up first must not be we, under a request
+MOST_CONNECTIONS = 400  # of the 1024 files that a process may usually have open, and nodes need some
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionLimits:
+    """How long a connection may take for a request's headers, and stay open after an answer; and how many there are."""
+
+    header_seconds: float = HEADER_SECONDS
+    idle_seconds: float = IDLE_SECONDS
+    most: int = MOST_CONNECTIONS
+
+
+class Connections:
+    """Everything that is connected. Where there is no room for another, the one that was quiet longest is cut."""
+
+    def __init__(self, limits: ConnectionLimits = ConnectionLimits()) -> None:
+        self._limits = limits
+        self._quiet: dict[Connection, None] = {}  # those without a request, the longest so first
+        self._busy: set[Connection] = set()
+
+    def accepted(self, server: web.Server) -> Connection:
+        """Return what the event loop tells of one new connection, for an aiohttp server behind it."""
+        return Connection(server(), self, self._limits)
+
+    @contextlib.contextmanager
+    def answering(self, request: web.Request) -> Iterator[None]:
+        """Have a request's connection stay for the length of a block."""
+        connection = request.transport.get_protocol() if request.transport is not None else None
+        if not isinstance(connection, Connection):
+            yield
+            return
+        self._quiet.pop(connection, None)
+        self._busy.add(connection)
+        connection.wait(None)
+        try:
+            yield
+        finally:
+            self._busy.discard(connection)
+            if not connection.is_lost:
+                self._quiet[connection] = None
+                connection.wait(self._limits.idle_seconds)
+
+    def admits(self, connection: Connection) -> bool:
+        """Take one more in; False where all others have a request that is being answered."""
+        if len(self._quiet) + len(self._busy) >= self._limits.most:
+            if not self._quiet:
+                return False
+            longest = next(iter(self._quiet))
+            del self._quiet[longest]
+            longest.cut()
+        self._quiet[connection] = None
+        return True
+
+    def forget(self, connection: Connection) -> None:
+        """Say that a connection is gone."""
+        self._quiet.pop(connection, None)
+        self._busy.discard(connection)
+
+
+class Connection(asyncio.Protocol):
+    """One connection: what the event loop tells of it goes on to `handler`, as long as it is not out of time."""
+
+    def __init__(self, handler: asyncio.Protocol, all_of_them: Connections, limits: ConnectionLimits) -> None:
+        self._handler = handler
+        self._all = all_of_them
+        self._limits = limits
+        self._transport: asyncio.Transport | None = None
+        self._timer: asyncio.TimerHandle | None = None
+        self._between = False  # two requests
+        self._is_refused = False
+        self.is_lost = False
+
+    def wait(self, seconds: float | None) -> None:
+        """Cut it after so long, or, by None, not before `wait` is called again."""
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = None if seconds is None else asyncio.get_running_loop().call_later(seconds, self.cut)
+        self._between = seconds is not None
+
+    def cut(self) -> None:
+        """Hang up, without a word."""
+        if self._transport is not None:
+            self._transport.abort()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Begin to wait for the first request."""
+        assert isinstance(transport, asyncio.Transport)
+        self._transport = transport
+        if not self._all.admits(self):
+            self._is_refused = True
+            self.cut()
+            return
+        self.wait(self._limits.header_seconds)
+        self._between = False
+        self._handler.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        """Pass it on; the first bytes after an answer begin the time for the next request's headers."""
+        if self._is_refused:
+            return
+        if self._between:
+            self.wait(self._limits.header_seconds)
+            self._between = False
+        self._handler.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        """Hang up too: whoever sends nothing more gets no answer."""
+        return None if self._is_refused else self._handler.eof_received()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget it."""
+        self.wait(None)
+        self.is_lost = True
+        self._all.forget(self)
+        if not self._is_refused:
+            self._handler.connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """Pass it on."""
+        self._handler.pause_writing()
+
+    def resume_writing(self) -> None:
+        """Pass it on."""
+        self._handler.resume_writing()

@@ -1,0 +1,20 @@
+"""Deliveries that a bot gave up, put on record for one that looks at them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from bot.ledger import Database
+from bot.ledger.inbox import Inbox
+from bot.sources.pagerduty import PagerDutyWebhook
+from tests.alerts.bodies import page_event, raw
+
+
+def give_up(folder: Path, count: int = 1) -> None:
+    """Have the record in a folder tell of so many: pages Q0, Q1, …"""
+    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database:
+        box = Inbox(database, "another")
+        for number in range(count):
+            brought = PagerDutyWebhook([]).delivery({}, raw(page_event(f"E{number}", f"Q{number}", title="*pinned*")))
+            box.keep(brought)
+            box.give_up(brought, "a fault of ours")

@@ -1,0 +1,157 @@
+"""What goes wrong around a command is said in a sentence, with status 2: a crash would look like a verdict."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot import __main__, commands
+from bot.__main__ import CRASHED, main
+from bot.domain.listening import host_and_port
+from bot.domain.transitions import State
+from bot.ledger import Database, Ledger
+from tests.record.incidents import WAYS, by_whom
+
+ROOT = Path(__file__).parents[3]
+Run = Callable[..., tuple[int, str]]
+
+
+@pytest.fixture
+def run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Run:
+    """Run a command line in a folder of the test's own; returns exit status and stderr."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ZOMBIE_STATE_DIR", str(tmp_path / "state"))
+    (tmp_path / "inventory.toml").write_text('[nodes.node-1]\naddress = "127.0.0.1"\nport = 1\n')
+
+    def run(*arguments: str) -> tuple[int, str]:
+        try:
+            status = main(arguments)
+        except SystemExit as leaves:
+            status = int(leaves.code or 0)
+        return status, capsys.readouterr().err
+
+    return run
+
+
+def told(*arguments: str, stdout: str = os.devnull, **environment: str) -> tuple[int, str]:
+    """Run a command line as a program of its own, with a stdout that pytest does not stand in for."""
+    with Path(stdout).open("w") as out:
+        done = subprocess.run(
+            [sys.executable, "-m", "bot", *arguments],
+            cwd=ROOT,
+            env={**os.environ, **environment},
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=60,
+            check=False,
+        )
+    return done.returncode, done.stderr
+
+
+def test_recording_to_what_is_a_file_says_so(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "taken").touch()
+    status, says = run("check", "--local", "--samples", "1", "--record", "taken")
+    assert (status, says.splitlines()[0]) == (2, "zombie: taken: File exists.")
+
+
+def test_folder_that_cannot_be_written_is_named(run: Run, tmp_path: Path) -> None:
+    (tmp_path / "state").touch()
+    status, says = run("check", "--local", "--samples", "1", "--open")
+    assert status == 2
+    assert str(tmp_path / "state") in says
+    assert "Traceback" not in says
+
+
+@pytest.mark.parametrize("listen", ["foo", ":", "1.2.3.4", "127.0.0.1:port", "127.0.0.1:65536", "a b:80", "h:８０"])
+@pytest.mark.parametrize("command", ["doctor", "serve", "settings", "sudoers", "nodes", "check node-1"])
+def test_address_to_listen_on_that_is_none_is_told_by_every_command_that_reads_settings(
+    run: Run, monkeypatch: pytest.MonkeyPatch, command: str, listen: str
+) -> None:
+    monkeypatch.setenv("ZOMBIE_LISTEN", listen)
+    status, says = run(*command.split())
+    assert status == 2
+    assert says.startswith("zombie: ZOMBIE_LISTEN is ")
+
+
+@pytest.mark.parametrize("listen", ["127.0.0.1:0", "0.0.0.0:8080", "[::]:80", "localhost:65535", ":8080"])
+def test_address_to_listen_on_is_taken_as_people_write_it(listen: str) -> None:
+    assert str(host_and_port(listen)[1]) == listen.rpartition(":")[2]
+
+
+def test_output_that_cannot_be_written_is_no_verdict() -> None:
+    status, says = told("sudoers", stdout="/dev/full")
+    assert (status, says) == (2, "zombie: The output cannot be written: No space left on device.\n")
+
+
+def test_output_that_takes_no_letter_of_ours_is_no_verdict() -> None:
+    arguments = ("check", "--local", "--samples", "1", "-p", "zombie-cgroups")
+    status, says = told(*arguments, PYTHONIOENCODING="ascii", PYTHONUTF8="0")
+    assert status == 2
+    assert says.startswith("zombie: The output takes no '\\x")
+    assert "PYTHONIOENCODING=utf-8" in says
+
+
+def test_fault_of_ours_looks_like_no_verdict(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Broken:
+        @staticmethod
+        def add(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+            def run(_: argparse.Namespace) -> int:
+                raise ExceptionGroup("two at once", [ZeroDivisionError("a bug")])
+
+            verbs.add_parser("break").set_defaults(run=run)
+
+    monkeypatch.setattr(commands, "COMMANDS", (Broken,))
+    status, says = run("break")
+    assert status == CRASHED == __main__.CRASHED > 4
+    assert "ZeroDivisionError" in says
+    assert says.endswith("no verdict: please report it.\n")
+
+
+@pytest.mark.parametrize(
+    ("line", "says"),
+    [
+        ("chek node-1", "argument COMMAND: there is no “chek”. Did you mean check?"),
+        ("check node-1 --jsn", "unrecognized arguments: --jsn. Did you mean --json"),
+        ("check node-1 --fail-on=degrade", "argument --fail-on: there is no “degrade”. Did you mean degraded?"),
+        ("incidents sho x", "there is no “sho”. Did you mean show?"),
+        ("brake of", "there is no “of”. Did you mean off?"),
+        ("check --zzzzzz", "unrecognized arguments: --zzzzzz\n"),
+    ],
+)
+def test_wrong_word_on_the_command_line_brings_the_nearest_right_one(run: Run, line: str, says: str) -> None:
+    status, said = run(*line.split())
+    assert status == 2
+    assert says in said
+
+
+def test_deadline_within_the_window_is_refused(run: Run) -> None:
+    status, says = run("check", "--local", "--samples", "5", "--deadline", "5")
+    assert (status, says.splitlines()[0]) == (
+        2,
+        "zombie: A check watches a node for 5 s, and would be over after 5 s.",
+    )
+
+
+def test_incident_is_found_by_the_beginning_of_its_id(run: Run, tmp_path: Path) -> None:
+    with Database.open(f"sqlite:///{tmp_path / 'state' / 'zombie.db'}") as database:
+        for stream in ("7k3m9x2qpv", "7k4aaaaaaa"):
+            for seq, event in enumerate(WAYS[State.PROPOSED]):
+                Ledger(database).append(stream, seq, event, by_whom(event))
+    assert run("incidents", "show", "7k3")[0] == run("incidents", "show", "7k3m9x2qpv")[0] == 0
+    status, says = run("incidents", "show", "7k")
+    assert (status, says.splitlines()[0].split(":")[1]) == (2, " 2 incidents begin with 7k")
+    assert run("incidents", "show", "8")[0] == 2
+
+
+def test_brake_that_nobody_may_release_says_so_when_it_is_pulled(run: Run, tmp_path: Path) -> None:
+    status, says = run("brake", "on", "--reason", "a rollout")
+    assert (status, "terminal_approvers" in says) == (0, True)
+    (tmp_path / "zombie.toml").write_text('[policy]\nterminal_approvers = ["alice"]\n')
+    assert run("brake", "on", "--reason", "a rollout") == (0, "")
