@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.causes.cfs_throttling import CAUSE as CFS_THROTTLING
+from bot.causes.clock_unsynced import CAUSE as CLOCK_UNSYNCED
 from bot.causes.conntrack_full import CAUSE as CONNTRACK_FULL
 from bot.causes.cpu_steal import CAUSE as CPU_STEAL
 from bot.causes.crash_looping_unit import CAUSE as CRASH_LOOPING_UNIT
@@ -36,6 +37,7 @@ CAUSES = {
         OOM_KILLS,
         PID_OR_FD_EXHAUSTION,
         NEIGHBOUR_OVERFLOW,
+        CLOCK_UNSYNCED,
         FAILED_UNITS,
         IRQ_AFFINITY,
         SOFTIRQ_STORM,

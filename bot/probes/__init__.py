@@ -6,6 +6,7 @@ from bot.domain.probe import Probe
 from bot.probes import (
     agents,
     cgroups,
+    clock,
     conntrack,
     containers,
     cpu,
@@ -29,6 +30,7 @@ PROBES: dict[str, Probe] = {
     for probe in (
         agents.PROBE,
         cgroups.PROBE,
+        clock.PROBE,
         conntrack.PROBE,
         containers.PROBE,
         cpu.PROBE,

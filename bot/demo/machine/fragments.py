@@ -193,6 +193,13 @@ def essential_units(context: CommandContext, argv: Sequence[str]) -> Answer:
     return Answer.text(f"{shown}\nId=-- health --\nAnswer={'200 0' if runs else '000 7'}\n-- end --\n")
 
 
+def clock(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The clocksource, and chrony's word on the time."""
+    text = "==> /source <==\ntsc\ntsc hpet acpi_pm\n==> /keeper <==\nchronyd\n==> /chrony <==\n"
+    text += "System time     : 0.000012131 seconds slow of NTP time\nLeap status     : Normal\n"
+    return Answer.text(f"{text}-- end --\n")
+
+
 def filesystems(context: CommandContext, argv: Sequence[str]) -> Answer:
     """The mounts on block devices, fstab, and the room on each."""
     disks = context.state.disks
@@ -266,6 +273,7 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("docker ps", runtime.docker),
     ("crictl ps", runtime.cri),
     ("127.0.0.1:10248", essential_units),
+    ("chronyc -n tracking", clock),
     ("readlink $d/driver", pci_gpus),
     ("/dev/block/$d", filesystems),
     ("nvidia-smi --query-gpu", nvidia_smi),

@@ -13,6 +13,7 @@ from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Finding, RuledOut, Undecided
 from bot.probes.agents import Agent, AgentsReading
 from bot.probes.cgroups import CgroupsReading
+from bot.probes.clock import ClockReading
 from bot.probes.containers import ContainersReading
 from bot.probes.cpu import CpuReading
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
@@ -82,7 +83,8 @@ def node(*readings: Any) -> Snapshot:
     """Return a healthy node's snapshot with these readings in place of its own."""
     healthy = (
         host(), cpu(), cgroups(), units(), containers(), agents(), nic(), log(), processes(), interrupts(), softirq(),
-        memory(), ThrottlingReading(()), GpuReading(()), KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0),
+        memory(), ThrottlingReading(()), GpuReading(()), ClockReading("chrony", True, 0.00002, "tsc", ("tsc",)),
+        KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0),
         EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")),
         FilesystemsReading((Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw"),), (Room("/", 58.0, 94.0),), True),
     )  # fmt: skip

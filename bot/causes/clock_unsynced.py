@@ -1,0 +1,66 @@
+"""Nobody keeps the node's time any more, it is far off, or the kernel fell back to a slow clock.
+
+Confirms: the keeper's own word that it is not synchronised, or an offset that breaks certificates and leases; a slow
+clocksource after the kernel gave up the TSC.
+Refutes: a keeper that is synchronised; a clocksource that belongs to this kind of machine.
+Remedy: none planned: time needs its keeper mended. A reboot may bring the TSC back, and takes the work with it.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from bot.causes import _recent
+from bot.causes._figures import sentence, span
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.clock import ClockReading
+from bot.probes.formats.kernel_line import KernelEventKind
+from bot.probes.host import HostReading
+from bot.probes.kernel_log import KernelLogReading
+
+NAME = "clock-unsynced"
+_SLOW = ("hpet", "acpi_pm", "jiffies", "refined-jiffies")
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether the node's time can be trusted."""
+    clock, log, host = snapshot.get(ClockReading), snapshot.get(KernelLogReading), snapshot.get(HostReading)
+    if isinstance(clock, Unread):
+        return Undecided(NAME, f"the clock was not read ({clock.reason})")
+    evidence = []
+    young = not isinstance(host, Unread) and host.uptime < timedelta(minutes=tuning["boot_minutes"])
+    if clock.synced is False and not young:
+        evidence.append(Evidence("unsynced", "clock", f"{clock.keeper} says that it is not synchronised", clock.lines))
+    if clock.offset_seconds is not None and clock.offset_seconds > tuning["offset_seconds"]:
+        says = f"the clock is {span(timedelta(seconds=clock.offset_seconds))} off, says {clock.keeper}"
+        evidence.append(Evidence("offset", "clock", says, clock.lines))
+    unstable = () if isinstance(log, Unread) else log.of(KernelEventKind.CLOCKSOURCE)
+    if clock.source in _SLOW and unstable:
+        says = f"the kernel gave up the TSC and counts by {clock.source}, which makes every look at the time slow"
+        evidence.append(Evidence("slow-clocksource", "clock", says, _recent.lines(unstable, 2)))
+    if evidence:
+        return Finding(
+            cause=NAME,
+            status=Status.DEGRADED,
+            confidence=Confidence.CONFIRMED,
+            summary=sentence(*(item.says for item in evidence)),
+            evidence=tuple(evidence),
+        )
+    if clock.synced is None:
+        who = f"{clock.keeper} does not say" if clock.keeper else "no keeper that we know runs"
+        return Undecided(NAME, f"whether the clock is synchronised is not told: {who}", would_decide="its own status")
+    if clock.synced is False:
+        return Undecided(NAME, f"{clock.keeper} is not synchronised yet after a boot", would_decide="a later look")
+    return RuledOut(NAME, f"{clock.keeper} is synchronised, and the clock counts by {clock.source}")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Clock not synchronised",
+    probes=("clock", "kernel_log", "host"),
+    thresholds=("boot_minutes", "offset_seconds"),
+    weigh=weigh,
+    worst=Status.DEGRADED,
+)

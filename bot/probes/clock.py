@@ -1,0 +1,109 @@
+"""The node's clock: whether somebody keeps it, how far it is off, and what it counts by.
+
+Defined in: chronyc(1) (`tracking`), systemd-timesyncd(8) (/run/systemd/timesync), ntpq(8) (`rv`); Linux,
+Documentation/ABI/testing/sysfs-devices-system-clocksource.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bot.domain.command import Command, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.safe_text import one_line
+from bot.probes.formats.fragment import fragment
+from bot.probes.formats.sections import sections
+
+
+@dataclass(frozen=True, slots=True)
+class ClockReading:
+    """Who keeps the time, and how well.
+
+    Shape: `keeper` is `chrony`, `timesyncd`, `ntp`, or empty where none of them runs; `synced` None: it does not say.
+    Units: `offset_seconds` from the time that the keeper believes in, either way.
+    """
+
+    probe: ClassVar[str] = "clock"
+
+    keeper: str = ""
+    synced: bool | None = None
+    offset_seconds: float | None = None
+    source: str = ""  # the kernel's clocksource
+    available: tuple[str, ...] = ()
+    lines: tuple[str, ...] = ()
+
+
+_END = "-- end --"
+_SYSFS = "/sys/devices/system/clocksource/clocksource0"
+# timedatectl would start a service to ask; these ask who runs already.
+_LOOK = fragment(f"""
+    echo '==> /source <=='; cat {_SYSFS}/current_clocksource {_SYSFS}/available_clocksource;
+    k=;
+    for p in chronyd systemd-timesyn ntpd; do
+        grep -lsx $p /proc/[0-9]*/comm >/dev/null && k=$p && break; done;
+    echo "==> /keeper <=="; echo "$k";
+    case $k in
+        chronyd) echo '==> /chrony <=='; chronyc -n tracking;;
+        systemd-timesyn) echo '==> /timesyncd <==';
+            [ -d /run/systemd/timesync ] && {{ [ -e /run/systemd/timesync/synchronized ] && echo yes || echo no; }};;
+        ntpd) echo '==> /ntp <=='; ntpq -n -c 'rv 0 leap,offset';; esac;
+    echo '{_END}'
+""")
+_KEEPERS = {"chronyd": "chrony", "systemd-timesyn": "timesyncd", "ntpd": "ntp"}
+_LEAP = re.compile(r"Leap status\s*:\s*(\S.*)")
+_SYSTEM_TIME = re.compile(r"System time\s*:\s*([0-9]{1,12}(?:\.[0-9]{1,12})?) seconds (?:slow|fast) of NTP time")
+_RV = re.compile(r"leap=([a-z_0-9]{1,20}), offset=(-?[0-9]{1,12}(?:\.[0-9]{1,9})?)")
+
+
+def parse(outputs: Outputs) -> ClockReading:
+    """Read the clocksource, and what the keeper of the time says.
+
+    Unread when: the answer is cut short, as where the keeper does not answer, or the kernel names no clocksource.
+    """
+    text = outputs.text("look")
+    if text.rstrip("\n").rpartition("\n")[2] != _END:
+        raise CannotRead("clock: the answer is cut short")
+    files = sections(text)
+    sources = files.get("/source", ())
+    if not sources or not re.fullmatch(r"[\w-]{1,40}", sources[0].strip()):
+        raise CannotRead("clock: the kernel names no clocksource")
+    keeper = _KEEPERS.get((files.get("/keeper", ("",)) or ("",))[0].strip(), "")
+    synced, offset, lines = _kept(keeper, files)
+    return ClockReading(
+        keeper=keeper,
+        synced=synced,
+        offset_seconds=offset,
+        source=sources[0].strip(),
+        available=tuple(one_line(" ".join(sources[1:2]), 200).split()),
+        lines=lines,
+    )
+
+
+def _kept(keeper: str, files: dict[str, tuple[str, ...]]) -> tuple[bool | None, float | None, tuple[str, ...]]:
+    said = tuple(one_line(line, 200) for line in files.get(f"/{keeper}", ()) if line.strip() and line != _END)
+    text = "\n".join(said)
+    if keeper == "chrony":
+        leap, off = _LEAP.search(text), _SYSTEM_TIME.search(text)
+        lines = tuple(found.group() for found in (leap, off) if found)
+        synced = None if leap is None else "Not synch" not in leap.group(1)
+        return synced, float(off.group(1)) if off else None, lines
+    if keeper == "ntp":
+        found = _RV.search(text)
+        if found is None:
+            return None, None, ()
+        return found.group(1) not in ("leap_alarm", "11"), abs(float(found.group(2))) / 1000, (found.group(),)
+    if keeper == "timesyncd" and said and said[0] in ("yes", "no"):
+        return said[0] == "yes", None, (f"/run/systemd/timesync/synchronized: {said[0]}",)
+    return None, None, ()
+
+
+PROBE = Probe(
+    name="clock",
+    title="clock and who keeps it",
+    commands=(Command("look", ("sh", "-c", _LOOK), lane="clock", output_limit_bytes=32 * 1024),),
+    parse=parse,
+    reading=ClockReading,
+)

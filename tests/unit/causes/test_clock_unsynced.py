@@ -1,0 +1,40 @@
+"""Clocks that nobody keeps, that are far off or slow to read; and those that rightly count by another source."""
+
+import pytest
+
+from bot.domain.verdict import Status
+from bot.probes.clock import ClockReading
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
+from tests.unit.causes import builders as b
+from tests.unit.causes.builders import found, ruled_out, undecided
+
+CLOCK = "clock-unsynced"
+UNSTABLE = b.log(b.event(Kind.CLOCKSOURCE, "clocksource: Marking clocksource 'tsc' as unstable"))
+
+
+def test_keeper_that_is_not_synchronised_is_degraded_once_the_node_is_up() -> None:
+    lost = ClockReading("chrony", False, 0.001, "tsc", ("tsc",), ("Leap status     : Not synchronised",))
+    assert found(CLOCK, lost).status is Status.DEGRADED
+    assert "after a boot" in undecided(CLOCK, lost, b.host(days=4 / 1440)).because
+
+
+def test_offset_counts_whatever_the_keeper_says() -> None:
+    assert "1.2 s off" in found(CLOCK, ClockReading("chrony", True, 1.2, "tsc")).summary
+    ruled_out(CLOCK, ClockReading("chrony", True, 0.2, "tsc"))
+
+
+@pytest.mark.parametrize("source", ["hpet", "acpi_pm", "jiffies"])
+def test_slow_clock_counts_after_the_kernel_gave_up_the_fast_one(source: str) -> None:
+    assert "slow" in found(CLOCK, ClockReading("chrony", True, 0.0, source), UNSTABLE).summary
+    ruled_out(CLOCK, ClockReading("chrony", True, 0.0, source))  # asked for on the kernel's command line
+
+
+@pytest.mark.parametrize("source", ["xen", "kvm-clock", "hyperv_clocksource_tsc_page", "arch_sys_counter", "tsc"])
+def test_clocks_of_virtual_machines_are_rightly_theirs(source: str) -> None:
+    ruled_out(CLOCK, ClockReading("chrony", True, 0.0, source), UNSTABLE)
+
+
+def test_what_is_not_told_is_open() -> None:
+    assert "not read" in undecided(CLOCK, b.unread("clock")).because
+    assert "no keeper" in undecided(CLOCK, ClockReading("", None, None, "tsc")).because
+    assert "does not say" in undecided(CLOCK, ClockReading("chrony", None, None, "tsc")).because
