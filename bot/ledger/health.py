@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -18,6 +18,7 @@ from bot.domain.entry import Head, instant_of
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
 from bot.ledger.database import _NOW, _file, _parsed, _postgresql, _reason
+from bot.ledger.machines import names_of_machines
 from bot.ledger.migrations import VERSION
 from bot.ledger.tables import INCIDENTS, head_of
 
@@ -27,13 +28,17 @@ _OPEN = select(func.count()).select_from(INCIDENTS).where(~INCIDENTS.c.ended)  #
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The state of a ledger: its schema version and this program's, its open incidents, its head, its time."""
+    """The state of a ledger: its schema version and this program's, its open incidents, its head, its time.
+
+    Shape: `machines` are the names of each machine that has several, by its machine-id.
+    """
 
     version: int
     known_version: int
     open_incidents: int
     house: Head
     now: datetime
+    machines: Mapping[str, tuple[str, ...]]
 
 
 def where(url: str) -> Path | None:
@@ -64,6 +69,7 @@ def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
                 int(connection.execute(_OPEN).scalar_one()),
                 head_of(connection, HOUSE)[0],
                 instant_of(str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())),
+                names_of_machines(connection) if version == VERSION else {},
             )
     except SQLAlchemyError as no:
         raise LedgerUnavailable(f"The ledger at {name} cannot be read: {_reason(no)}.") from no

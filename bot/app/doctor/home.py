@@ -12,6 +12,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.examined import Examined, Mark
 from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
+from bot.domain.safe_text import one_line
 from bot.ledger.health import condition, where
 from bot.surfaces.member import SurfaceMember
 
@@ -58,7 +59,13 @@ async def record(url: str, now: Callable[[], datetime]) -> tuple[Examined, ...]:
     clock = Examined("clock and database's", Mark.OK, f"{skew:.0f} s apart")
     if skew > SKEW_SECONDS:
         clock = Examined("clock and database's", Mark.WRONG, f"{skew:,.0f} s apart", "Set both clocks (chrony).")
-    return (tables, head, clock)
+    return (tables, head, clock, *(_of_several_names(names) for names in found.machines.values()))
+
+
+def _of_several_names(names: Sequence[str]) -> Examined:
+    seen = f"{one_line(', '.join(names), 300)} show one machine-id: one of them is acted on at a time"
+    hint = "One machine: use one of its names. Copies of an image: rm /etc/machine-id; systemd-machine-id-setup"
+    return Examined("one machine", Mark.NOTE, seen, hint)
 
 
 async def disk(url: str) -> tuple[Examined, ...]:
