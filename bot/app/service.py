@@ -11,6 +11,7 @@ from bot.actions import ACTIONS
 from bot.app.acting import acting
 from bot.app.alerts import alerts, channel_of, rules_of
 from bot.app.journal import Journal
+from bot.app.machines import note_machines
 from bot.app.metric_history import informed
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
@@ -34,13 +35,14 @@ from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
 from bot.surfaces.member import SurfaceMember
+from bot.surfaces.slack.askers import Askers, groups_among
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.command_handler import CommandHandler
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.listeners import Background, listen
-from bot.surfaces.slack.member import SlackTokens
+from bot.surfaces.slack.member import SLACK, SlackTokens
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.view.plan_words import PlanWords
@@ -120,6 +122,13 @@ class Service:
             people=self._slack.people(()),
             sources=sources,
         )
+        asking = Askers(
+            self._slack,
+            self._slack.people({f"{SLACK}:{group}" for group in groups_among(settings.policy.askers)}),
+            self._timing.clock,
+            settings.policy.askers,
+            settings.slack.checks_per_person,
+        )
         self._deeds = slack_acting(
             self._slack,
             self._poster,
@@ -134,6 +143,7 @@ class Service:
             self._scheduler,
             deliveries=books.inbox,
             nodes=len(known.nodes),
+            askers=asking,
             picker=self._alerts,
             pagerduty=self._pagerduty,
         )
@@ -146,6 +156,7 @@ class Service:
             Ephemeral(self._slack.calls, self._timing, log),
             self._background,
             settings.slack.channels,
+            asking,
         )
         shown: list[Surface] = [cards, self._deeds.surface, self._metering.witness]
         if self._pagerduty is not None:
@@ -196,6 +207,7 @@ class Service:
         self.address = await self._web.start()
         self._journal.log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._books.runner)
         await note_policy(self._acting.policy, self._books.ledger, self._journal.log)
+        await note_machines(self._known, self._books.ledger, self._journal.log)
         listen(self._slack.app, self._desk, self._deeds.home, self._deeds.clicks)
         self._engine.start()  # what was approved is carried on, whether Slack can be reached or not
         self._alerts.start()

@@ -11,6 +11,7 @@ from bot.domain.engine_contracts import Notices
 from bot.domain.policy import Policy
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.progress import Readings
+from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
@@ -47,10 +48,11 @@ def slack_acting(
     *,
     deliveries: Deliveries,
     nodes: int = 0,
+    askers: Askers | None = None,
     picker: NodePicker | None = None,
     pagerduty: PagerDutyParts | None = None,
 ) -> SlackActing:
-    """Put it together; `nodes` is how many the inventory has."""
+    """Put it together; `nodes` is how many the inventory has. Without `askers` every full member may ask."""
     people = slack.people(policy.approver_groups)
     surface = SlackSurface(poster, outbox, ledger, policy, responder.book, notices, ACTIONS)
     context = SlackContext(
@@ -63,6 +65,7 @@ def slack_acting(
         slack=slack,
         notices=notices,
         log=log,
+        askers=askers or Askers(slack, people, timing.clock),
         picker=picker,
     )
     home = HomeDesk(context, background, outbox, nodes, readings, deliveries, pagerduty)

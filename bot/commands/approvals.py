@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -12,12 +13,12 @@ if TYPE_CHECKING:
     from bot.domain.policy import Approval
 
 
-def approval(claimed: str | None, reason: str) -> Approval:
+def approval(environment: Mapping[str, str], claimed: str | None, reason: str) -> Approval:
     """Return the approval under the claimed name, else under the login's. The login always goes on record."""
-    from bot.commands import record
+    from bot.commands.login import terminal_user
     from bot.domain.policy import Approval
 
-    login = record.terminal_user()
+    login = terminal_user(environment)
     by = f"terminal:{claimed}" if claimed else login
     return Approval(by, reason, os_user=login.removeprefix("terminal:"))
 

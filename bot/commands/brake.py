@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.ledger import Ledger
     from bot.response.decision.responder import NO_REASON, moved
 
-    approval = approvals.approval(arguments.approve_as, arguments.reason)
+    approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
     with record.opened(arguments.environ) as database:
         ledger = Ledger(database)
         if arguments.verb == "on" and not arguments.approve_as:  # everybody with access to the machine may pull it

@@ -181,6 +181,11 @@ def _finish(
             _open(arguments, database, verdicts, what.playbook, incidents)
     finally:
         _print_finish(what, verdicts, arguments.json, colour, incidents)
+        if len(verdicts) > 1:
+            from bot.app.machines import same_machines
+
+            for remark in same_machines(verdicts):
+                print(f"zombie: {remark}", file=sys.stderr)
 
 
 def _open(
@@ -196,15 +201,18 @@ def _open(
     """
     from bot.app.acting import acting
     from bot.commands import record
+    from bot.commands.login import terminal_user
+
+    by = terminal_user(arguments.environ)
 
     async def recorded(ledger: ActingLedger) -> None:
         settings = options.settings(arguments)
         if arguments.local:
-            await record.open_incidents(ledger, verdicts, playbook, incidents, None)
+            await record.open_incidents(ledger, verdicts, playbook, incidents, None, by)
             return
         parts = acting(settings, options.inventory(arguments, settings), ledger, arguments.environ)
         try:
-            await record.open_incidents(ledger, verdicts, playbook, incidents, parts.proposer)
+            await record.open_incidents(ledger, verdicts, playbook, incidents, parts.proposer, by)
         finally:
             await parts.cluster.close()
 

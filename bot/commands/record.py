@@ -1,12 +1,9 @@
-"""How commands open the record, and who runs them."""
+"""How commands open the record."""
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import pwd
-import re
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
@@ -94,10 +91,11 @@ async def open_incidents(
     playbook: Playbook,
     ids: MutableMapping[str, str],
     proposer: Proposer | None,
+    by: str,
 ) -> None:
     """Open one incident a verdict, all of one group, and note each id under its node as soon as all is on record.
 
-    Shape: without a `proposer` no plan is put to those who may approve it.
+    Shape: `by` is the login that asked. Without a `proposer` no plan is put to those who may approve it.
 
     Raises: LedgerUnavailable when one cannot be written down.
     """
@@ -109,7 +107,7 @@ async def open_incidents(
 
     recorder = VerdictRecorder(ledger, proposer, unheard)
     wish = f"check {' '.join(verdict.node for verdict in verdicts)}"
-    opening = Opening(TERMINAL, incident_id(), terminal_user(), wish, playbook.name)
+    opening = Opening(TERMINAL, incident_id(), by, wish, playbook.name, os_user=by.removeprefix(f"{TERMINAL}:"))
     incidents = [opening.unrecorded(verdict.node, now()) for verdict in verdicts]
     for incident in incidents:  # before any plan: how many have to approve may hang on how many there are
         await recorder.opened(incident)
@@ -135,12 +133,3 @@ def kept(database: Database) -> Iterator[Record]:
 
     with ledger_of(database) as ledger:
         yield Record(ledger)
-
-
-def terminal_user() -> str:
-    """Return who runs this command, as written in the record. It asks the system: the environment can be forged."""
-    try:
-        name = pwd.getpwuid(os.getuid()).pw_name
-    except KeyError:
-        name = str(os.getuid())
-    return f"terminal:{re.sub(r'[^!-~]', '-', name)[:128]}"

@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError(f"A decision needs {' and '.join(lacks)}.", "zombie remediate --help")
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    approval = approvals.approval(arguments.approve_as, arguments.reason or "")
+    approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason or "")
     with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
         parts = acting(settings, known, ledger, arguments.environ, arguments.validation)
         try:

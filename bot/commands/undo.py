@@ -64,7 +64,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    approval = approvals.approval(arguments.claimed, arguments.reason)
+    approval = approvals.approval(arguments.environ, arguments.claimed, arguments.reason)
     with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
         parts = acting(settings, known, ledger, arguments.environ)
         try:

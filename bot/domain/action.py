@@ -177,6 +177,12 @@ class Plan:
         body = [self.node, [[s.action, dict(sorted(s.args.items()))] for s in self.steps]]
         return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()
 
+    @property
+    def cure(self) -> str:
+        """The same over actions and arguments alone: one remedy, whatever the machine is called."""
+        body = [[s.action, dict(sorted(s.args.items()))] for s in self.steps]
+        return hashlib.sha256(json.dumps(body, separators=(",", ":")).encode()).hexdigest()
+
 
 def bound_digest(plan: Plan, binds: Mapping[str, str]) -> str:
     """SHA-256, in hex, over a plan and what else an approver saw, by name: what an approval names."""

@@ -23,12 +23,14 @@ class Alert:
 
     Shape: `id` is what the source calls it. `asked_by` is the person who asked, as the record writes people
     (`slack:TEAM/USER`, `terminal:NAME`); empty where no person did, as with an alarm. `text` is the alert's own words.
+    `os_user` is the login behind a name that was only claimed in a terminal; empty elsewhere.
     """
 
     kind: SourceKind
     id: str
     asked_by: str = ""
     text: str = ""
+    os_user: str = ""
 
 
 def is_who(text: str) -> bool:

@@ -35,7 +35,9 @@ class Limits:
 class Claim:
     """A step that wants to begin: `remedy` names its plan apart from the boot it is for, `runner` who would run it.
 
-    Shape: it may begin from `since`, when what allows it came on record, and before `until`, by the ledger's own time.
+    Shape: `machine_id` is the machine's that was approved, and `cure` names the plan apart from the node's name: one
+    machine under two names is one. Both are empty where nobody knows. It may begin from `since`, when what allows it
+    came on record, and before `until`, by the ledger's own time.
     """
 
     node: str
@@ -46,6 +48,8 @@ class Claim:
     not_again_within: timedelta = timedelta(hours=24)
     since: datetime | None = None
     until: datetime | None = None
+    machine_id: str = ""
+    cure: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,3 +61,17 @@ class Hold:
     step: int
     runner: str
     silent_for: timedelta
+
+
+def busy_with(hold: Hold, node: str) -> str:
+    """Say who acts on a node, and where it is known by another name.
+
+    Example:
+    >>> busy_with(Hold("gpu-7", "7k3m9x2qpv", 1, "r1", timedelta(0)), "node-7")
+    'Incident 7k3m9x2qpv acts on node-7, under its other name gpu-7: both show one machine-id.'
+    """
+    if hold.node == node:
+        return f"Incident {hold.incident} acts on {node}."
+    if hold.node.lower() == node.lower():
+        return f"Incident {hold.incident} acts on {node}, written {hold.node} there."
+    return f"Incident {hold.incident} acts on {node}, under its other name {hold.node}: both show one machine-id."

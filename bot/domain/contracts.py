@@ -15,9 +15,11 @@ from bot.domain.probe import Unread
 from bot.domain.verdict import Verdict
 
 if TYPE_CHECKING:  # words of the record, which a check that keeps none need not load
+    from bot.domain.action import Plan
     from bot.domain.claim import Claim, Hold
     from bot.domain.entry import Entry, Event, Head
     from bot.domain.events import IncidentEvent, StepStarted
+    from bot.domain.house_events import NodeReleased, WishRefused
     from bot.domain.incident import Changes, IncidentSummary
     from bot.domain.post import DuePost, MessageRef, Post
 
@@ -180,8 +182,23 @@ class ActingLedger(Ledger, Protocol):
         """
         ...
 
-    async def hold(self, node: str) -> Hold | None:
-        """Return who has the node to themselves."""
+    async def hold(self, node: str, machine_id: str = "") -> Hold | None:
+        """Return who has the node to themselves, or that machine under another name."""
+        ...
+
+    async def free(self, hold: Hold, event: NodeReleased, by: str) -> Entry:
+        """Release the node of an incident that cannot go on, and put that on record.
+
+        Raises: Conflict when somebody else has the node by now, or was at work on it.
+        """
+        ...
+
+    async def machines(self, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
+        """Return the names of each machine that has several, by its machine-id; all of one where its id is given."""
+        ...
+
+    async def refused(self, event: WishRefused, by: str) -> None:
+        """Put a refusal on record; of many alike from one person only the first of each hour, the rest is counted."""
         ...
 
     async def beat(self, incident: str, runner: str) -> None:
@@ -192,8 +209,8 @@ class ActingLedger(Ledger, Protocol):
         """Return the entry by which the brake was pulled, None while it is off."""
         ...
 
-    async def tried(self, remedy: str, within: timedelta) -> str | None:
-        """Return the incident that last began to carry out a remedy within that time."""
+    async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
+        """Return the incident that last began to carry out a plan within that time, on its node or on that machine."""
         ...
 
 

@@ -22,6 +22,8 @@ ZombieError
 │   ├── UnreadableEntry        an entry is malformed, or of a newer form than this program knows
 │   └── LedgerUnavailable      the database is locked, gone, full or newer than this program
 ├── Refused                    a person's wish is not done, and they are told why: a reply, not a fault
+│   ├── NotAllowedToAsk        the policy does not let them ask for checks
+│   ├── TooManyRequests        this person asked for more checks than one may in that time
 │   ├── NotAnApprover          the policy does not name whoever said yes
 │   ├── SelfApproval           whoever asked may not be the one who approves
 │   ├── ReasonMissing          a decision was given without a reason
@@ -33,6 +35,7 @@ ZombieError
 │   ├── AlreadyTried           the same plan was run on the same node within a day
 │   ├── NothingProposed        the incident has no plan that could be approved
 │   ├── NothingToUndo          the incident changed nothing that could be taken back
+│   ├── NothingToRelease       no incident holds the node
 │   ├── NotEnoughApprovers     more people have to say yes
 │   ├── NodeBusy               another incident acts on the node
 │   ├── BudgetSpent            as many nodes as may be are acted on already
@@ -50,6 +53,8 @@ ZombieError
 └── CannotRead                 one probe has no answer: becomes `Unread`, never ends a run
 
 Every error carries what was wrong as a sentence for a person and, where there is one, what to try.
+
+Longer than 300 lines: it is one tree, and whoever looks for an error looks here.
 """
 
 from __future__ import annotations
@@ -182,6 +187,14 @@ class Refused(ZombieError):
         return type(self).__name__
 
 
+class NotAllowedToAsk(Refused):
+    """The policy does not let this person ask for checks."""
+
+
+class TooManyRequests(Refused):
+    """This person asked for more checks than one may in that time."""
+
+
 class NotAnApprover(Refused):
     """The policy does not name whoever said yes."""
 
@@ -224,6 +237,10 @@ class NothingProposed(Refused):
 
 class NothingToUndo(Refused):
     """The incident changed nothing that could be taken back."""
+
+
+class NothingToRelease(Refused):
+    """No incident holds the node."""
 
 
 class NotEnoughApprovers(Refused):

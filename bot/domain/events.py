@@ -63,6 +63,7 @@ class Triaged:
     """The node was read and judged; without a plan that ends the incident.
 
     Shape: the verdict is kept whole but for its snapshot; `about` says what thresholds hung on (kernel, uptime).
+    `machine_id` is the node's own, empty where it did not say.
     """
 
     verdict: Verdict
@@ -70,6 +71,7 @@ class Triaged:
     playbook_version: int = 0
     taken_at: datetime | None = None
     about: str = ""
+    machine_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

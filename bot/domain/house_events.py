@@ -20,12 +20,16 @@ class IncidentEnded:
 
 @dataclass(frozen=True, slots=True)
 class WishRefused:
-    """What a person asked for was not done; `refusal` is its name, `sentence` what they were told."""
+    """What a person asked for was not done; `refusal` is its name, `sentence` what they were told.
+
+    Shape: `unwritten` counts those of the same kind and person before it that have no entry of their own.
+    """
 
     refusal: str
     sentence: str
     wish: str = ""
     incident: str = ""
+    unwritten: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,4 +54,18 @@ class PolicyChanged:
     policy: str = ""
 
 
-HouseEvent: TypeAlias = IncidentEnded | WishRefused | BrakePulled | BrakeReleased | PolicyChanged
+@dataclass(frozen=True, slots=True)
+class NodeReleased:
+    """A person freed a node from an incident that cannot go on; nothing was done on the node.
+
+    Shape: `because` is why the incident cannot go on; `os_user` is the login behind a name claimed in a terminal.
+    """
+
+    node: str
+    incident: str
+    because: str
+    reason: str
+    os_user: str = ""
+
+
+HouseEvent: TypeAlias = IncidentEnded | WishRefused | BrakePulled | BrakeReleased | PolicyChanged | NodeReleased

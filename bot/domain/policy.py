@@ -65,6 +65,17 @@ class Policy:
         person = person_of(who)
         return frozenset((who, person, self.same_person.get(person, person)))
 
+    def people_of(self, who: str, os_user: str = "") -> frozenset[str]:
+        """Return every name of whoever said something: those of the name they gave, and of the login behind it.
+
+        Two who share one of these are one person: in a terminal a name is only claimed, and the login is not.
+
+        Example:
+        >>> sorted(Policy(same_person={"terminal:ann": "chat:U1"}).people_of("terminal:bob", "ann"))
+        ['chat:U1', 'terminal:ann', 'terminal:bob']
+        """
+        return self.names_of(who) | (self.names_of(f"{_TERMINAL}{os_user}") if os_user else frozenset())
+
     def approvals_needed(self, nodes: int, strange: bool) -> int:
         """Return how many have to say yes; `strange`: a person raised it of whom nobody knows who they are.
 

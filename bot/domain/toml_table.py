@@ -52,6 +52,10 @@ class TomlTable:
                 where = f"[{self._named()}]" if self._path else ""
                 self._problems.unknown(self.line_of(key), "key", key, names, where)
 
+    def is_text(self, key: str) -> bool:
+        """True when the key's value is a text, whatever it says."""
+        return isinstance(self._data.get(key), str)
+
     def text(self, key: str) -> str | None:
         """The key's text, which holds something, and no control characters."""
         value = self._data.get(key)

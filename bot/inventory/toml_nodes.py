@@ -24,6 +24,12 @@ def load(file: InventoryFile) -> Known:
     """Return the nodes that are written out; whatever is wrong with them is noted in the file's problems."""
     written = file.top.table("nodes")
     tables = {name: written.table(name) for name in written.names} if written is not None else {}
+    spelt: dict[str, str] = {}
+    for name, table in tables.items():
+        earlier = spelt.setdefault(name.lower(), name)
+        if earlier != name and table is not None:  # one host to DNS and SSH, and two to whoever counts
+            says = f'"{one_line(name, 60)}" and "{one_line(earlier, 60)}" differ in letter case only; keep one of them'
+            file.problems.add(table.line, says)
     nodes = (_node(name, table, file.defaults, file.problems) for name, table in tables.items() if table is not None)
     return Known(tuple(nodes))
 

@@ -22,6 +22,7 @@ inventory = "inventory.toml"
 deadline = "90s" # an emulated node that is busy answers slowly
 [policy]
 terminal_approvers = ["alice", "bob"]
+self_approval = true # whoever tries the lab is alone, and asks and approves by one login
 [act]
 units = ["ecs.service"]
 validation = "1m"

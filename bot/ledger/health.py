@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -19,6 +19,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.house_events import HOUSE
 from bot.ledger.database import _NOW, _file, _parsed, _postgresql, _reason
 from bot.ledger.inbox import GIVEN_UP
+from bot.ledger.machines import names_of_machines
 from bot.ledger.migrations import VERSION
 from bot.ledger.tables import DELIVERIES, INCIDENTS, head_of
 
@@ -29,9 +30,10 @@ _GIVEN_UP = select(func.count()).select_from(DELIVERIES).where(GIVEN_UP)
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """The state of a ledger: its schema version and this program's, its head and its time.
+    """The state of a ledger: its schema version and this program's, its open incidents, its head, its time.
 
-    Shape: `given_up` are deliveries, as far as their ids are still known.
+    Shape: `given_up` are deliveries, as far as their ids are still known; `machines` are the names of each machine that
+    has several, by its machine-id.
     """
 
     version: int
@@ -40,6 +42,7 @@ class Condition:
     house: Head
     given_up: int
     now: datetime
+    machines: Mapping[str, tuple[str, ...]]
 
 
 def where(url: str) -> Path | None:
@@ -72,6 +75,7 @@ def condition(url: str, patience: timedelta = PATIENCE) -> Condition:
                 head_of(connection, HOUSE)[0],
                 int(connection.execute(_GIVEN_UP).scalar_one()) if is_ours else 0,
                 instant_of(str(connection.exec_driver_sql(_NOW[connection.dialect.name]).scalar_one())),
+                names_of_machines(connection) if version == VERSION else {},
             )
     except SQLAlchemyError as no:
         raise LedgerUnavailable(f"The ledger at {name} cannot be read: {_reason(no)}.") from no

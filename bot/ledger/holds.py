@@ -7,23 +7,23 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, or_, select, update
 
-from bot.domain.claim import Claim, Hold
+from bot.domain.claim import Claim, Hold, busy_with
 from bot.domain.entry import Entry, instant_of, instant_text
 from bot.domain.errors import AlreadyTried, ApprovalExpired, BudgetSpent, NodeBusy
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
-from bot.domain.incident import Incident
+from bot.ledger.machines import further_names
 from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, entry_of
 
 _CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
 _BRAKE = (BrakePulled.__name__, BrakeReleased.__name__)
 
 _BEAT = update(HOLDS).where(HOLDS.c.incident == bindparam("named"))
-_OF_NODE = select(HOLDS).where(HOLDS.c.node == bindparam("named"))
 
 
 def brake(connection: Connection) -> Entry | None:
@@ -33,10 +33,17 @@ def brake(connection: Connection) -> Entry | None:
     return entry_of(row) if row is not None and row.kind == BrakePulled.__name__ else None
 
 
-def held(connection: Connection, node: str, now: datetime) -> Hold | None:
-    """Return the hold on the node."""
-    row = connection.execute(_OF_NODE, {"named": node}).one_or_none()
+def held(connection: Connection, node: str, machine_id: str, now: datetime) -> Hold | None:
+    """Return the hold on the node, or on the same machine under another name; host names know no letter case."""
+    rows = [row for row in connection.execute(select(HOLDS)) if _is_on(row, node, machine_id)]
+    row = next((row for row in rows if row.node == node), rows[0] if rows else None)
     return None if row is None else _hold(row, now)
+
+
+def holds_its_node(connection: Connection, incident: str) -> bool:
+    """Return whether an incident has its node still; nobody has after `zombie release`."""
+    found = select(func.count()).select_from(HOLDS).where(HOLDS.c.incident == incident)
+    return bool(connection.execute(found).scalar_one())
 
 
 def may_begin(connection: Connection, incident: str, claim: Claim, now: datetime) -> None:
@@ -49,17 +56,23 @@ def may_begin(connection: Connection, incident: str, claim: Claim, now: datetime
     if claim.since is not None and now < claim.since - _CLOCK_TOLERANCE:
         raise ApprovalExpired("The ledger's clock was set back, so the age of the approval is unknown.")
     others = [row for row in connection.execute(select(HOLDS)) if row.incident != incident]
-    if busy := next((row.incident for row in others if row.node == claim.node), None):
-        raise NodeBusy(f"Incident {busy} acts on {claim.node}.", "It waits until that one has ended.")
-    again = tried(connection, claim.remedy, now - claim.not_again_within)
+    if busy := next((row for row in others if _is_on(row, claim.node, claim.machine_id)), None):
+        raise NodeBusy(busy_with(_hold(busy, now), claim.node), "It waits until that one has ended.")
+    again = tried(connection, claim, now - claim.not_again_within)
     if again is not None and again != incident:
         raise AlreadyTried(f"Incident {again} carried out the same plan on {claim.node} less than a day ago.")
     _within_limits(connection, incident, claim, now, others)
 
 
-def tried(connection: Connection, remedy: str, since: datetime) -> str | None:
-    """Return the last incident that began this remedy since then."""
-    newest = select(ATTEMPTS.c.incident).where(ATTEMPTS.c.remedy == remedy, ATTEMPTS.c.at > instant_text(since))
+def tried(connection: Connection, claim: Claim, since: datetime) -> str | None:
+    """Return the last incident that began this plan on this machine since then, under whichever of its names."""
+    here = func.lower(ATTEMPTS.c.node) == claim.node.lower()
+    if claim.machine_id:
+        here = or_(here, ATTEMPTS.c.machine_id == claim.machine_id)
+    alike = ATTEMPTS.c.remedy == claim.remedy
+    if claim.cure:
+        alike = or_(alike, and_(ATTEMPTS.c.cure == claim.cure, here))
+    newest = select(ATTEMPTS.c.incident).where(alike, ATTEMPTS.c.at > instant_text(since))
     found: str | None = connection.execute(newest.order_by(ATTEMPTS.c.at.desc()).limit(1)).scalar_one_or_none()
     return found
 
@@ -70,10 +83,13 @@ def take(connection: Connection, incident: str, step: int, claim: Claim, at: str
     done = connection.execute(update(HOLDS).where(HOLDS.c.incident == incident).values(row))
     if not done.rowcount:
         labels = json.dumps(dict(claim.labels))
-        connection.execute(insert(HOLDS).values(node=claim.node, incident=incident, labels=labels, **row))
+        connection.execute(
+            insert(HOLDS).values(node=claim.node, incident=incident, labels=labels, machine_id=claim.machine_id, **row)
+        )
     known = select(ATTEMPTS.c.incident).where(ATTEMPTS.c.incident == incident)
     if connection.execute(known).one_or_none() is None:
-        connection.execute(insert(ATTEMPTS).values(incident=incident, node=claim.node, remedy=claim.remedy, at=at))
+        named = {"node": claim.node, "machine_id": claim.machine_id, "remedy": claim.remedy, "cure": claim.cure}
+        connection.execute(insert(ATTEMPTS).values(incident=incident, at=at, **named))
 
 
 def beat(connection: Connection, incident: str, runner: str, at: str) -> None:
@@ -81,13 +97,15 @@ def beat(connection: Connection, incident: str, runner: str, at: str) -> None:
     connection.execute(_BEAT, {"named": incident, "runner": runner, "beat_at": at})
 
 
-def release(connection: Connection, incident: Incident) -> None:
-    """Release an ended incident's node."""
-    connection.execute(delete(HOLDS).where(HOLDS.c.incident == incident.id))
+def release(connection: Connection, incident: str) -> None:
+    """Release the node of an incident that has ended, or cannot go on."""
+    connection.execute(delete(HOLDS).where(HOLDS.c.incident == incident))
 
 
 def _within_limits(connection: Connection, incident: str, claim: Claim, now: datetime, others: list[Row[Any]]) -> None:
     limits = claim.limits
+    if limits.percent is not None:  # of machines, and not of their names
+        limits = replace(limits, nodes=max(0, limits.nodes - further_names(connection)))
     if limits.percent is not None and limits.nodes < 1:
         raise BudgetSpent(f"The number of nodes is not known, so {limits.percent} % of them cannot be computed.")
     if len(others) >= limits.most_at_once:
@@ -104,6 +122,10 @@ def _within_limits(connection: Connection, incident: str, claim: Claim, now: dat
         lately = lately.where(ATTEMPTS.c.at > instant_text(now - timedelta(hours=1)), ATTEMPTS.c.incident != incident)
         if connection.execute(lately).scalar_one() >= limits.per_hour:
             raise BudgetSpent(f"{limits.per_hour} nodes may be acted on in an hour, and were.")
+
+
+def _is_on(row: Row[Any], node: str, machine_id: str) -> bool:
+    return row.node.lower() == node.lower() or (bool(machine_id) and row.machine_id == machine_id)
 
 
 def _hold(row: Row[Any], now: datetime) -> Hold:

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from sqlalchemy import Connection, select
 
+from bot.domain.action import Plan
 from bot.domain.alert import BOT, is_who
 from bot.domain.claim import Claim, Hold
 from bot.domain.contracts import Clock
 from bot.domain.entry import HOUSE_EVENTS, Entry, Event, Head, instant_of, instant_text, is_stream, kind_of
 from bot.domain.errors import Braked, Conflict, ImpossibleEvent
 from bot.domain.events import IncidentEvent, StepStarted
-from bot.domain.house_events import HOUSE, IncidentEnded
+from bot.domain.house_events import HOUSE, IncidentEnded, NodeReleased, WishRefused
 from bot.domain.incident import Changes, IncidentSummary
 from bot.ledger import holds
 from bot.ledger.database import Database
+from bot.ledger.machines import names_of_machines, note_machines
+from bot.ledger.refusals import to_write
 from bot.ledger.summaries import changes, mark_changed, read_summaries, summarise, together
 from bot.ledger.tables import INCIDENTS, head_of, insert_entry, read_stream, sealed
 
@@ -63,7 +66,8 @@ class Ledger:
         """
         with self._database.writing() as connection:
             at = self._now(connection)
-            if event.attempt == 1:  # a repeated step is finished, whatever the limits are now
+            # A repeated step is finished, whatever the limits are now; one whose node was released has to ask again.
+            if event.attempt == 1 or not holds.holds_its_node(connection, stream):
                 if (pulled := holds.brake(connection)) is not None:
                     raise Braked(
                         f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on."
@@ -73,10 +77,36 @@ class Ledger:
             holds.take(connection, stream, event.number, claim, at)
             return entry
 
-    def hold(self, node: str) -> Hold | None:
-        """Return the hold on the node."""
+    def hold(self, node: str, machine_id: str = "") -> Hold | None:
+        """Return the hold on the node, or on that machine under another name."""
         with self._database.reading() as connection:
-            return holds.held(connection, node, instant_of(self._now(connection)))
+            return holds.held(connection, node, machine_id, instant_of(self._now(connection)))
+
+    def free(self, hold: Hold, event: NodeReleased, by: str) -> Entry:
+        """Release the node of an incident that cannot go on, and put that on record.
+
+        Raises: Conflict when somebody else has the node by now, or was at work on it.
+        """
+        with self._database.writing() as connection:
+            now = holds.held(connection, hold.node, "", instant_of(self._now(connection)))
+            if now is None or now.incident != hold.incident or now.silent_for < hold.silent_for:
+                raise Conflict(f"{hold.node} is held by another by now.", "Look at it again.")
+            holds.release(connection, hold.incident)
+            mark_changed(connection, hold.incident)
+            return self._add(connection, HOUSE, None, event, by)
+
+    def refused(self, event: WishRefused, by: str) -> None:
+        """Put a refusal on record, or count it where many alike are there already."""
+        _check_names(HOUSE, by)
+        with self._database.writing() as connection:
+            written = to_write(connection, event, by, instant_of(self._now(connection)))
+            if written is not None:
+                self._add(connection, HOUSE, None, written, by)
+
+    def machines(self, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
+        """Return the names of each machine that has several, by its machine-id; all of one where its id is given."""
+        with self._database.reading() as connection:
+            return names_of_machines(connection, machine_id)
 
     def beat(self, incident: str, runner: str) -> None:
         """Record that the runner is alive and works on the incident."""
@@ -88,10 +118,11 @@ class Ledger:
         with self._database.reading() as connection:
             return holds.brake(connection)
 
-    def tried(self, remedy: str, within: timedelta) -> str | None:
-        """Return the last incident that began this remedy within that time."""
+    def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
+        """Return the last incident that began this plan within that time, on this node or on that machine."""
+        claim = Claim(plan.node, plan.remedy, "", machine_id=machine_id, cure=plan.cure)
         with self._database.reading() as connection:
-            return holds.tried(connection, remedy, instant_of(self._now(connection)) - within)
+            return holds.tried(connection, claim, instant_of(self._now(connection)) - within)
 
     def read(self, stream: str) -> tuple[Entry, ...]:
         """Return the stream's entries in order; none if there is no such stream."""
@@ -132,8 +163,9 @@ class Ledger:
         # Folded as it will be read, without secrets. If that fails the transaction is rolled back.
         incident = summarise(connection, read_stream(connection, stream))
         mark_changed(connection, stream)
+        note_machines(connection, events)
         if incident.ended:
-            holds.release(connection, incident)
+            holds.release(connection, incident.id)
             ended = IncidentEnded(incident.id, incident.state.value, entries[-1].seq, entries[-1].hash)
             self._add(connection, HOUSE, None, ended, BOT)
         return tuple(entries)

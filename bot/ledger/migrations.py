@@ -9,6 +9,7 @@ from typing import TypeAlias
 from sqlalchemy import Connection
 
 from bot.domain.errors import ImpossibleEvent, LedgerUnavailable, UnreadableEntry
+from bot.ledger.machines import fill_machines
 from bot.ledger.summaries import summarise
 from bot.ledger.tables import read_stream, streams
 
@@ -113,6 +114,17 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
             "sqlite": "CREATE INDEX given_up_deliveries ON deliveries (number) WHERE done = 1 AND error != ''",
             "postgresql": "CREATE INDEX given_up_deliveries ON deliveries (number) WHERE done AND error != ''",
         },
+    ),
+    (
+        "ALTER TABLE holds ADD COLUMN machine_id TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE attempts ADD COLUMN machine_id TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE attempts ADD COLUMN cure TEXT NOT NULL DEFAULT ''",
+        "CREATE TABLE machines (node TEXT NOT NULL PRIMARY KEY, machine_id TEXT NOT NULL)",
+        "CREATE INDEX machine_names ON machines (machine_id)",
+        fill_machines,
+        """CREATE TABLE refusals (
+            "by" TEXT NOT NULL, refusal TEXT NOT NULL, wish TEXT NOT NULL, since TEXT NOT NULL, told INTEGER NOT NULL,
+            counted INTEGER NOT NULL, PRIMARY KEY ("by", refusal, wish))""",
     ),
 )
 VERSION = len(MIGRATIONS)

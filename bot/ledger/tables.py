@@ -73,7 +73,8 @@ TURNS = Table(
     Column("free_at", Text, nullable=False),
 )
 
-# Exclusive holds on nodes: a row per node, from an incident's first step to its end.
+# Exclusive holds on nodes: a row per node, from an incident's first step to its end. `machine_id` is empty where nobody
+# knows it: one machine may have several names.
 HOLDS = Table(
     "holds",
     _METADATA,
@@ -83,9 +84,11 @@ HOLDS = Table(
     Column("runner", Text, nullable=False),
     Column("labels", Text, nullable=False),
     Column("beat_at", Text, nullable=False),
+    Column("machine_id", Text, nullable=False),
 )
 
-# Every incident whose plan was begun, and when: for the budgets per hour and day.
+# Every incident whose plan was begun, and when: for the budgets per hour and day. `remedy` names the plan with its
+# node, `cure` without.
 ATTEMPTS = Table(
     "attempts",
     _METADATA,
@@ -93,6 +96,28 @@ ATTEMPTS = Table(
     Column("node", Text, nullable=False),
     Column("remedy", Text, nullable=False),
     Column("at", Text, nullable=False),
+    Column("machine_id", Text, nullable=False),
+    Column("cure", Text, nullable=False),
+)
+
+# The machine-id that each node showed last.
+MACHINES = Table(
+    "machines",
+    _METADATA,
+    Column("node", Text, primary_key=True),
+    Column("machine_id", Text, nullable=False),
+)
+
+# Refusals by who was refused what: since when, how many entries that made, and how many were only counted.
+REFUSALS = Table(
+    "refusals",
+    _METADATA,
+    Column("by", Text, primary_key=True),
+    Column("refusal", Text, primary_key=True),
+    Column("wish", Text, primary_key=True),
+    Column("since", Text, nullable=False),
+    Column("told", Integer, nullable=False),
+    Column("counted", Integer, nullable=False),
 )
 
 # The programs that serve at this ledger, with their last heartbeat.

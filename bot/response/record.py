@@ -28,7 +28,8 @@ from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.domain.verdict import Evidence
+from bot.domain.verdict import Evidence, Verdict
+from bot.probes.host import HostReading
 
 
 def unheard(event: str, **fields: object) -> None:
@@ -37,13 +38,17 @@ def unheard(event: str, **fields: object) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """Somebody's wish, as it goes on record. `id` is the source's own name of it: the same twice is one wish."""
+    """Somebody's wish, as it goes on record. `id` is the source's own name of it: the same twice is one wish.
+
+    Shape: `os_user` is the login behind a name that was claimed in a terminal.
+    """
 
     kind: SourceKind
     id: str
     by: str
     text: str
     playbook: str
+    os_user: str = ""
 
     @property
     def group(self) -> str:
@@ -60,7 +65,7 @@ class Opening:
 
     def unrecorded(self, node: str, at: datetime) -> Incident:
         """That incident as it is before its first entry stands: its number is 0."""
-        alert = Alert(self.kind, self.id, self.by, one_line(self.text, 1000))
+        alert = Alert(self.kind, self.id, self.by, one_line(self.text, 1000), self.os_user)
         state = State.OPENED
         return Incident(self.incident(node), node, self.group, alert, state, at, at, 0, "", playbook=self.playbook)
 
@@ -179,6 +184,12 @@ def plan_of(incident: Incident) -> tuple[Plan, dict[str, str]]:
     """Return what was approved, and what it is bound to."""
     assert incident.proposal is not None
     return incident.proposal.plan, dict(incident.proposal.binds)
+
+
+def machine_id_of(verdict: Verdict) -> str:
+    """Return the machine-id that the node showed while it was read; empty where it did not."""
+    host = verdict.snapshot.get(HostReading) if verdict.snapshot is not None else None
+    return host.machine_id.lower() if isinstance(host, HostReading) else ""
 
 
 def asked(what: str) -> QuestionAsked:

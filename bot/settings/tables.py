@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.domain import defaults
+from bot.domain.allowance import CHECKS_PER_PERSON, Allowance
 from bot.domain.duration import parse_day_span
 from bot.domain.safe_text import one_line
 from bot.domain.setting import (
@@ -27,6 +28,7 @@ from bot.domain.toml_table import TomlTable
 
 # systemd.unit(5); no pattern, for what stands here goes into sudoers and to systemctl word for word.
 _UNIT = re.compile(r"(?!-)[A-Za-z0-9:_.\\@-]{1,200}\.(?:service|socket|timer|path)\Z")
+_ASKER = re.compile(r"[UWS][A-Z0-9]+\Z")
 _MEMBER = re.compile(r"[UW][A-Z0-9]+\Z")
 
 
@@ -50,6 +52,32 @@ def _terminal_approvers(table: TomlTable, name: str) -> Mapping[str, str] | None
             )
         tied[person] = user
     return tied if name in table else None
+
+
+def _askers(table: TomlTable, name: str) -> frozenset[str] | None:
+    """People and user groups; none of them stands for all full members."""
+    if table.is_text(name):
+        if (word := table.text(name)) is not None and word != "members":
+            table.wrong(name, f'is "{one_line(word, 40)}"; it should be "members", or a list of member and group IDs')
+        return frozenset()
+    asked = table.texts(name)
+    for who in asked or ():
+        if _ASKER.match(who) is None:
+            table.wrong(
+                name, f'holds "{one_line(who, 60)}"; write the ID of a member or a user group: "U012AB", "S012AB"'
+            )
+    if asked == ():
+        table.wrong(name, 'is empty; every full member is "members"')
+    return frozenset(asked) if asked is not None else None
+
+
+def _allowance(table: TomlTable, name: str) -> Allowance | None:
+    text = table.text(name)
+    try:
+        return Allowance.parse(text) if text is not None else None
+    except ValueError as no:
+        table.wrong(name, str(no))
+        return None
 
 
 def _day_spans(table: TomlTable, name: str) -> tuple[tuple[int, int], ...] | None:
@@ -86,6 +114,7 @@ class SlackSettings:
     channels: frozenset[str] = option(names, frozenset())
     alerts_channel: str = option(TomlTable.text, "")
     each_at_once: int = option(count(1), 10)  # readings of one person
+    checks_per_person: Allowance = option(_allowance, CHECKS_PER_PERSON)
 
     @property
     def access(self) -> tuple[str, str, str, str]:
@@ -100,6 +129,7 @@ class PolicySettings:
     approvers: frozenset[str] = option(names, frozenset())
     approver_groups: frozenset[str] = option(names, frozenset())
     terminal_approvers: Mapping[str, str] = option(_terminal_approvers, {})
+    askers: frozenset[str] = option(_askers, frozenset())  # none: every full member
     self_approval: bool = option(TomlTable.flag, False)
     approvals: int = option(count(1, 100), defaults.APPROVALS)
     approvals_for_several: int = option(count(1, 100), defaults.APPROVALS)

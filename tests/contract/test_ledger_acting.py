@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from itertools import count
 from typing import Any
 
@@ -15,7 +15,7 @@ from bot.domain.action import Plan
 from bot.domain.claim import Claim, Limits
 from bot.domain.errors import AlreadyTried, Braked, BudgetSpent, Conflict, NodeBusy, Refused
 from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, StepStarted, Triaged
-from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, NodeReleased, WishRefused
 from bot.ledger import Database, Ledger, audit
 from tests.record.incidents import ALERT, APPROVER, ASKER, STEPS, VERDICT
 
@@ -134,4 +134,108 @@ def test_one_slot_is_never_taken_twice_however_the_two_interleave(database: Data
             for incident, (first, again) in zip(incidents, zip(begun[:2], begun[2:], strict=True), strict=True):
                 if first or again:
                     ledgers[0].append(incident, 5, Escalated("enough"), "bot")
+    assert audit(database).broken == ()
+
+
+def named(node: str, machine_id: str, cure: str = "", **limits: Any) -> Claim:
+    return replace(claim(node, at_once=9, **limits), machine_id=machine_id, cure=cure)
+
+
+@pytest.mark.parametrize(
+    ("second", "says"),
+    [
+        (named("node-2", "m1"), "under its other name node-1: both show one machine-id"),
+        (named("NODE-1", ""), "written node-1 there"),
+        (named("NODE-1", "m2"), "written node-1 there"),
+    ],
+)
+def test_one_machine_is_held_once_whatever_it_is_called(database: Database, second: Claim, says: str) -> None:
+    ledger = Ledger(database)
+    for incident, node in (("one", "node-1"), ("two", second.node), ("three", "node-3")):
+        approved(ledger, incident, node)
+    ledger.begin("one", 4, FIRST, "bot", named("node-1", "m1", "the cure"))
+    with pytest.raises(NodeBusy, match=says):
+        ledger.begin("two", 4, FIRST, "bot", second)
+    held = ledger.hold(second.node, second.machine_id)
+    assert held is not None
+    assert held.incident == "one"
+    assert ledger.hold("node-3", "m3") is None
+    assert ledger.hold("node-3", "") is None, "nobody's machine-id is not that of another"
+    ledger.begin("three", 4, FIRST, "bot", named("node-3", "m3"))
+    ledger.append("one", 5, Escalated("enough"), "bot")
+    with pytest.raises(AlreadyTried, match="one"):
+        ledger.begin("two", 4, FIRST, "bot", replace(second, cure="the cure"))
+    ledger.begin("two", 4, FIRST, "bot", replace(second, cure="another"))
+
+
+def test_plan_counts_as_tried_under_every_name_of_the_machine(database: Database) -> None:
+    ledger = Ledger(database)
+    approved(ledger, "one", "node-1")
+    plan, day = Plan("node-1", STEPS), timedelta(hours=24)
+    ledger.begin("one", 4, FIRST, "bot", Claim("node-1", plan.remedy, "r1", machine_id="m1", cure=plan.cure))
+    for node, machine_id in (("node-1", ""), ("node-1", "m9"), ("Node-1", ""), ("node-2", "m1")):
+        assert ledger.tried(replace(plan, node=node), machine_id, day) == "one", node
+    for other in (replace(plan, node="node-2"), replace(plan, node="node-2", steps=STEPS[:1])):
+        assert ledger.tried(other, "m2", day) is None
+    assert ledger.tried(replace(plan, steps=STEPS[:1]), "m1", day) is None
+    assert ledger.tried(plan, "m1", timedelta(0)) is None
+
+
+def test_share_of_the_nodes_counts_machines_and_not_their_names(database: Database) -> None:
+    ledger = Ledger(database)
+    for number, machine_id in enumerate(("m1", "m1", "m1", "m2")):
+        opened(ledger, f"seen{number}", f"node-{number}", machine_id)
+    assert ledger.machines() == {"m1": ("node-0", "node-1", "node-2")}
+    assert ledger.machines("m2") == {"m2": ("node-3",)}
+    approved(ledger, "one", "node-1")
+    with pytest.raises(BudgetSpent):
+        ledger.begin("one", 4, FIRST, "bot", claim("node-1", at_once=9, percent=25, nodes=5))
+    ledger.begin("one", 4, FIRST, "bot", claim("node-1", at_once=9, percent=25, nodes=6))
+    opened(ledger, "again", "node-1", "m3")
+    assert ledger.machines() == {"m1": ("node-0", "node-2")}, "it is another machine by now"
+
+
+def opened(ledger: Ledger, incident: str, node: str, machine_id: str) -> None:
+    ledger.append(incident, 0, AlertReceived(ALERT, node), ASKER)
+    ledger.append(incident, 1, Triaged(replace(VERDICT, node=node, plan=None), machine_id=machine_id), "bot")
+
+
+def test_refusals_of_one_kind_and_person_are_counted_once_they_are_many(database_url: str) -> None:
+    now = [datetime(2026, 11, 22, 9, tzinfo=UTC)]
+    with Database.open(database_url) as database:
+        ledger = Ledger(database, lambda: now[0])
+        no = WishRefused("NotAnApprover", "They are not.", "approve", "one")
+        for _ in range(40):
+            ledger.refused(no, "slack:T1/U1")
+        ledger.refused(no, "slack:T1/U2")
+        ledger.refused(replace(no, wish="decline"), "slack:T1/U1")
+        assert len(ledger.read(HOUSE)) == 12
+        now[0] += timedelta(hours=1)
+        ledger.refused(no, "slack:T1/U1")
+        last = ledger.read(HOUSE)[-1].event
+        assert isinstance(last, WishRefused)
+        assert (len(ledger.read(HOUSE)), last.unwritten) == (13, 30)
+        assert audit(database).broken == ()
+
+
+def test_released_node_is_free_for_others_and_its_incident_has_to_ask_again(database: Database) -> None:
+    ledger = Ledger(database)
+    for incident in ("one", "two"):
+        approved(ledger, incident, "node-1")
+    ledger.begin("one", 4, FIRST, "bot", claim("node-1", "this", at_once=9))
+    held = ledger.hold("node-1")
+    assert held is not None
+    released = NodeReleased("node-1", "one", "it cannot be read", "the node is needed")
+    ledger.beat("one", "r1")
+    with pytest.raises(Conflict):
+        ledger.free(replace(held, silent_for=timedelta(minutes=5)), released, "terminal:ann")
+    with pytest.raises(Conflict):
+        ledger.free(replace(held, incident="two"), released, "terminal:ann")
+    assert ledger.free(replace(held, silent_for=timedelta(0)), released, "terminal:ann").stream == HOUSE
+    assert ledger.hold("node-1") is None
+    ledger.begin("two", 4, FIRST, "bot", claim("node-1", "that", at_once=9))
+    with pytest.raises(NodeBusy, match="two"):
+        ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-1", "this", at_once=9))
+    ledger.append("two", 5, Escalated("enough"), "bot")
+    ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-1", "this", at_once=9))
     assert audit(database).broken == ()

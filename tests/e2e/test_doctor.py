@@ -18,12 +18,14 @@ import pytest
 from bot.demo.machine.power import ActingMachine
 from bot.demo.slack.access import DEFAULT_SCOPES
 from bot.demo.slack.people import BOT, GROUPS
+from bot.domain.events import AlertReceived, Triaged
 from bot.domain.examined import Examined, Mark, all_well
-from bot.ledger import Database
+from bot.ledger import Database, Ledger
 from bot.ledger.migrations import VERSION
 from bot.surfaces.slack.examination import SCOPES
 from tests.alerts.given_up import give_up
 from tests.alerts.pagerduty import account
+from tests.record.incidents import ALERT, ASKER, VERDICT
 from tests.slack.service import Readings, serving
 from tests.slack.surroundings import POLICY, Surroundings, surroundings
 
@@ -177,9 +179,17 @@ async def test_record_is_looked_at_and_left_as_it_was(here: Surroundings) -> Non
         pass
     before = path.read_bytes()
     found = await here.examined()
-    assert (found["database"].mark, found["audit head"].mark) == (Mark.OK, Mark.NOT_SET)
+    assert (found["database"].mark, found["audit head"].mark, "one machine" in found) == (Mark.OK, Mark.NOT_SET, False)
     assert found["database"].seen == f"reachable, version {VERSION}, 0 incidents open"
     assert path.read_bytes() == before
+
+    with Database.open(f"sqlite:///{path}") as database:
+        for name in ("node-1", "node-2"):
+            Ledger(database).append(f"of-{name}", 0, AlertReceived(ALERT, name), ASKER)
+            Ledger(database).append(
+                f"of-{name}", 1, Triaged(replace(VERDICT, plan=None, node=name), machine_id="m1"), "bot"
+            )
+    assert (await here.examined())["one machine"].seen.startswith("node-1, node-2 show one machine-id")
 
     _set_version(path, VERSION + 1)
     assert "knows up to" in (await here.examined())["database"].seen

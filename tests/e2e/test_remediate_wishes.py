@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -81,6 +82,22 @@ async def test_what_was_done_is_taken_back_once_a_second_person_says_yes(tmp_pat
         assert here.machine("node").reboots == 1
         assert (await here.told(undo))["state"] == "resolved"
         assert (await here.zombie("audit", "verify")).status == 0
+
+
+async def test_one_login_is_one_person_whatever_names_it_claims(tmp_path: Path) -> None:
+    async with site(tmp_path, {"node": (HIDDEN, None)}, POLICY.replace("[policy]", "[policy]\napprovals = 2")) as here:
+        opened = await here.zombie("check", "node", "--open", "--json", login="carol")
+        incident = json.loads(opened.out)["nodes"][0]["incident"]
+        told = await here.told(incident)
+        assert told["entries"][0]["body"]["alert"]["os_user"] == "carol"
+        yes = ("remediate", incident, "--reason", "it leaks", "--approve-as")
+        assert refusal(await here.zombie(*yes, "alice", login="carol")) == "SelfApproval"
+        assert (await here.zombie(*yes, "alice", login="dan")).status == 1, "the first of two"
+        assert refusal(await here.zombie(*yes, "bob", login="dan")) == "NotEnoughApprovers"
+        assert here.machine("node").done == []
+        (here.folder / "zombie.toml").write_text(POLICY.replace("[policy]", "[policy]\nself_approval = true"))
+        alone = (await here.opened("node"))["node"]
+        assert (await here.remediate(alone, "alice")).status == 0
 
 
 async def test_only_an_approver_releases_the_brake(tmp_path: Path) -> None:

@@ -29,7 +29,7 @@ async def test_thirty_checks_at_once_keep_every_limit_and_their_verdicts_come_fi
     places = ("oncall-gpu", "alerts", "@zombie")
     async with workspace(clock=faster, exact_limits=True) as slack:
         readings = Readings()
-        toml = "[slack]\neach_at_once = 30\n[check]\nparallel = 30\n"
+        toml = '[slack]\neach_at_once = 30\nchecks_per_person = "30/1h"\n[check]\nparallel = 30\n'
         async with serving(slack, tmp_path, readings, timing=AS_SLACK, toml=toml) as bot:
             channels = (*places[:2], slack.state.direct("alice").id)
             readings.hold()

@@ -54,14 +54,18 @@ class Site:
         assert isinstance(machine, ActingMachine)
         return machine
 
-    async def start(self, *arguments: str) -> asyncio.subprocess.Process:
+    async def start(self, *arguments: str, login: str = "") -> asyncio.subprocess.Process:
+        """Run the program by a login; whoever claims a name has a login of that name where none is said."""
         pipe = asyncio.subprocess.PIPE
+        claimed = {arguments[at + 1] for at, word in enumerate(arguments[:-1]) if word in ("--approve-as", "--as")}
+        login = login or "".join(claimed)
+        environ = {**self.environ, **({"SUDO_USER": login} if login else {})}
         return await asyncio.create_subprocess_exec(
-            sys.executable, "-P", "-m", "bot", *arguments, cwd=self.folder, env=self.environ, stdout=pipe, stderr=pipe
+            sys.executable, "-P", "-m", "bot", *arguments, cwd=self.folder, env=environ, stdout=pipe, stderr=pipe
         )
 
-    async def zombie(self, *arguments: str) -> Ended:
-        process = await self.start(*arguments)
+    async def zombie(self, *arguments: str, login: str = "") -> Ended:
+        process = await self.start(*arguments, login=login)
         async with asyncio.timeout(120):
             out, err = await process.communicate()
         return Ended(process.returncode, out.decode(), err.decode())
@@ -97,7 +101,9 @@ async def site(
     async with running(members, folder, lambda: datetime.now(UTC), loop.time) as fleet:
         (folder / "zombie.toml").write_text(policy)
         environ = {
-            **{name: value for name, value in os.environ.items() if not name.startswith(("ZOMBIE_", "SLACK_"))},
+            **{
+                name: value for name, value in os.environ.items() if not name.startswith(("ZOMBIE_", "SLACK_", "SUDO_"))
+            },
             "PYTHONPATH": str(ROOT),
             "HOME": str(folder),
             "ZOMBIE_STATE_DIR": str(folder / "state"),

@@ -35,7 +35,15 @@ from bot.domain.events import (
     Triaged,
     ValidationStarted,
 )
-from bot.domain.house_events import BrakePulled, BrakeReleased, HouseEvent, IncidentEnded, PolicyChanged, WishRefused
+from bot.domain.house_events import (
+    BrakePulled,
+    BrakeReleased,
+    HouseEvent,
+    IncidentEnded,
+    NodeReleased,
+    PolicyChanged,
+    WishRefused,
+)
 from bot.domain.probe import Unread
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
@@ -77,7 +85,7 @@ PROPOSED = PlanProposed.of(
     {"dying memory cgroups": "68,440"},
     ("ray/worker-0: Ray cluster train-7 (worker)",),
 )
-TRIAGED = Triaged(VERDICT, "node-health", 3, BEGAN_AT - timedelta(seconds=6), "kernel 5.15 · up 11 d")
+TRIAGED = Triaged(VERDICT, "node-health", 3, BEGAN_AT - timedelta(seconds=6), "kernel 5.15 · up 11 d", "m1")
 
 OPENING = AlertReceived(ALERT, NODE, "g7k3m9x2qp", "node-health")
 WITHOUT_NODE = AlertReceived(Alert("pagerduty", "Q1", text="a node is slow"), "")
@@ -119,7 +127,8 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
 )
 HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     IncidentEnded("7k3m9x2qpv", "resolved", 9, "ab" * 32),
-    WishRefused("SelfApproval", "Who asks does not approve.", "approve", "7k3m9x2qpv"),
+    NodeReleased("node-7", "7k3m9x2qpv", "it waits for an answer", "the node is needed", "carol"),
+    WishRefused("SelfApproval", "Who asks does not approve.", "approve", "7k3m9x2qpv", 3),
     BrakePulled("rollout"),
     BrakeReleased("rollout is over"),
     PolicyChanged("cd" * 32, 'approvers = ["U012APPRO"]'),

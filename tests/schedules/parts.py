@@ -5,17 +5,19 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
+from bot.domain.action import Plan
 from bot.domain.batch import Batch
 from bot.domain.claim import Claim, Hold
 from bot.domain.command import Completed
 from bot.domain.entry import Entry, Event, Head
 from bot.domain.errors import ConnectionLost, ConnectionRefused, HostKeyRejected, LedgerUnavailable
 from bot.domain.events import IncidentEvent, StepStarted
+from bot.domain.house_events import NodeReleased, WishRefused
 from bot.domain.incident import Changes, IncidentSummary
 from bot.domain.node import Node
 from bot.ledger import Ledger
@@ -42,6 +44,11 @@ class CountingNode:
     done_as_stranger: int = 0  # changes after it became another machine
 
     @property
+    def machine_id(self) -> str:
+        is_another = self.is_stranger and self.ending == "other-machine"
+        return f"{self.name.encode().hex():0>31}"[-31:] + ("2" if is_another else "1")
+
+    @property
     def boot_id(self) -> str:
         return f"{self.boot:08x}-0000-4000-8000-{sum(map(ord, self.name)):012x}"
 
@@ -56,8 +63,7 @@ class CountingNode:
     def answer(self, argv: tuple[str, ...]) -> tuple[str, int]:
         """Do what a command line says, now."""
         if argv[0] == "tail":
-            machine = "m" * 31 + ("2" if self.is_stranger and self.ending == "other-machine" else "1")
-            return f"==> {argv[4]} <==\n{self.boot_id}\n\n==> {argv[5]} <==\n{machine}\n", 0
+            return f"==> {argv[4]} <==\n{self.boot_id}\n\n==> {argv[5]} <==\n{self.machine_id}\n", 0
         if argv[0] == "cat":
             return f"{self.boot_id}\n", 0
         if argv[:2] == ("systemctl", "show"):
@@ -148,7 +154,7 @@ class Recorder:
         if self.world.chance(self.fails):
             raise LedgerUnavailable("The database is locked.")
         done = verb(*args)
-        if verb.__name__ not in ("append", "append_all", "begin"):
+        if verb.__name__ not in ("append", "append_all", "begin", "free", "refused"):
             return done  # nothing was written that somebody could die without having heard of
         await self.world.boundary()
         if self.world.chance(self.fails):
@@ -184,8 +190,17 @@ class Recorder:
     async def together(self, card: str) -> tuple[str, ...]:
         return await self._do(self.ledger.together, card)  # type: ignore[no-any-return]
 
-    async def hold(self, node: str) -> Hold | None:
-        return await self._do(self.ledger.hold, node)  # type: ignore[no-any-return]
+    async def hold(self, node: str, machine_id: str = "") -> Hold | None:
+        return await self._do(self.ledger.hold, node, machine_id)  # type: ignore[no-any-return]
+
+    async def free(self, hold: Hold, event: NodeReleased, by: str) -> Entry:
+        return await self._do(self.ledger.free, hold, event, by)  # type: ignore[no-any-return]
+
+    async def machines(self, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
+        return await self._do(self.ledger.machines, machine_id)  # type: ignore[no-any-return]
+
+    async def refused(self, event: WishRefused, by: str) -> None:
+        await self._do(self.ledger.refused, event, by)
 
     async def beat(self, incident: str, runner: str) -> None:
         await self._do(self.ledger.beat, incident, runner)
@@ -193,5 +208,5 @@ class Recorder:
     async def braked(self) -> Entry | None:
         return await self._do(self.ledger.braked)  # type: ignore[no-any-return]
 
-    async def tried(self, remedy: str, within: timedelta) -> str | None:
-        return await self._do(self.ledger.tried, remedy, within)  # type: ignore[no-any-return]
+    async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
+        return await self._do(self.ledger.tried, plan, machine_id, within)  # type: ignore[no-any-return]

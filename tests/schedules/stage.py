@@ -86,7 +86,7 @@ class Stage:
         """Put an incident on record, up to its proposal."""
         node, verdict = self.nodes[name], self.verdict(name)
         assert verdict.plan is not None
-        seen = Seen(node.boot_id, "m" * 31 + "1", "SHA256:as-ever")
+        seen = Seen(node.boot_id, node.machine_id, "SHA256:as-ever")
         alert = Alert("terminal", "group", "terminal:asker")
         self.ledger.append(
             incident, 0, AlertReceived(alert, name, f"group-{incident}", PLAYBOOK.name), "terminal:asker"

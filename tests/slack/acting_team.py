@@ -145,7 +145,7 @@ class ActingTeam:
             await self.ledger.append(name, 0, opening.received(verdict.node), opening.by)
             await self.ledger.append(name, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
             assert verdict.plan is not None
-            seen = Seen(node.boot_id, "m" * 31 + "1", "SHA256:as-ever")
+            seen = Seen(node.boot_id, node.machine_id, "SHA256:as-ever")
             bound = binds(verdict, self.stage.find(verdict.node), seen, PLAYBOOK, self.stage.policy)
             await self.ledger.append(
                 name, 2, PlanProposed.of(verdict.plan, bound, self.needed, figures(verdict, ())), BOT

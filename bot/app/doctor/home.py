@@ -12,6 +12,7 @@ from bot.domain.errors import LedgerUnavailable
 from bot.domain.examined import Examined, Mark
 from bot.domain.policy import Policy
 from bot.domain.protected import is_protected
+from bot.domain.safe_text import one_line
 from bot.ledger.health import condition, where
 from bot.surfaces.member import SurfaceMember
 
@@ -58,11 +59,18 @@ async def record(url: str, now: Callable[[], datetime]) -> tuple[Examined, ...]:
     clock = Examined("clock and database's", Mark.OK, f"{skew:.0f} s apart")
     if skew > SKEW_SECONDS:
         clock = Examined("clock and database's", Mark.WRONG, f"{skew:,.0f} s apart", "Set both clocks (chrony).")
-    if not found.given_up:
-        return (tables, head, clock)
-    seen = f"{found.given_up} of the last days were given up: no node was read for them"
-    lost = Examined("deliveries", Mark.NOTE, seen, "App Home says which; look into the log for delivery_given_up.")
-    return (tables, head, clock, lost)
+    found_more = [_of_several_names(names) for names in found.machines.values()]
+    if found.given_up:
+        seen = f"{found.given_up} of the last days were given up: no node was read for them"
+        hint = "App Home says which; look into the log for delivery_given_up."
+        found_more.append(Examined("deliveries", Mark.NOTE, seen, hint))
+    return (tables, head, clock, *found_more)
+
+
+def _of_several_names(names: Sequence[str]) -> Examined:
+    seen = f"{one_line(', '.join(names), 300)} show one machine-id: one of them is acted on at a time"
+    hint = "One machine: use one of its names. Copies of an image: rm /etc/machine-id; systemd-machine-id-setup"
+    return Examined("one machine", Mark.NOTE, seen, hint)
 
 
 async def disk(url: str) -> tuple[Examined, ...]:

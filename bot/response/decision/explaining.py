@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from bot.domain.action import Action
+from bot.domain.claim import busy_with
 from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
 from bot.domain.errors import (
     AlreadyTried,
@@ -105,10 +106,11 @@ class Explaining:
             _asked("the brake is off", lambda: guards.is_released(braked)),
             _asked("these are no quiet hours", lambda: guards.is_not_quiet(policy, now)),
         ]
-        held = await self.ledger.hold(incident.node)
+        machine_id = proposal.binds.get("machine_id", "")
+        held = await self.ledger.hold(incident.node, machine_id)
         busy = held is not None and held.incident != incident.id
-        told.append(NodeBusy(f"Incident {held.incident} acts on it.") if busy and held else "nobody else acts on it")
-        again = await self.ledger.tried(plan.remedy, SAME_AGAIN)
+        told.append(NodeBusy(busy_with(held, incident.node)) if busy and held else "nobody else acts on it")
+        again = await self.ledger.tried(plan, machine_id, SAME_AGAIN)
         tried = again not in (None, incident.id)
         told.append(AlreadyTried(f"Incident {again} did the same today.") if tried else "it was not tried in 24 h")
         if proposal.approvals_needed > 1:

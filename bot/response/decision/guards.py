@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable
+from dataclasses import replace
 from datetime import datetime
 
 from bot.domain.action import Facts, Plan
@@ -65,14 +66,21 @@ def is_not_the_asker(policy: Policy, incident: Incident, approval: Approval) -> 
     """Raises: SelfApproval. An alarm that no person raised has no asker."""
     if policy.self_approval:
         return
-    if has_asked(policy, incident, approval):
+    if has_asked(policy, incident, replace(approval, os_user="")):
         raise SelfApproval("You asked for this check, so somebody else has to approve what comes of it.")
+    if has_asked(policy, incident, approval):
+        raise SelfApproval(
+            f"The login {one_line(approval.os_user, 60)} asked for this check, and one login is one person, whatever "
+            "name it claims: somebody else has to approve what comes of it.",
+            "Approve from another person's login; where there is one person only: [policy] self_approval = true.",
+        )
 
 
 def has_asked(policy: Policy, incident: Incident, approval: Approval) -> bool:
-    """True when this person asked for the incident, under whatever name."""
-    mine = policy.names_of(approval.by)
-    return any(mine & policy.names_of(alert.asked_by) for alert in (incident.alert, *incident.joined) if alert.asked_by)
+    """True when this person asked for the incident, under whatever name, or from the same login."""
+    mine = policy.people_of(approval.by, approval.os_user)
+    asked = (alert for alert in (incident.alert, *incident.joined) if alert.asked_by)
+    return any(mine & policy.people_of(alert.asked_by, alert.os_user) for alert in asked)
 
 
 def is_strange(policy: Policy, incident: Incident) -> bool:
@@ -88,9 +96,9 @@ def may_call_off(policy: Policy, incident: Incident, approval: Approval) -> None
 
 
 def is_another_voice(policy: Policy, incident: Incident, approval: Approval) -> None:
-    """Raises: NotEnoughApprovers for one who has said yes already, be it under another name."""
-    mine = policy.names_of(approval.by)
-    if any(mine & policy.names_of(earlier.by) for earlier in incident.endorsements):
+    """Raises: NotEnoughApprovers for one who has said yes already, be it under another name of the same login."""
+    mine = policy.people_of(approval.by, approval.os_user)
+    if any(mine & policy.people_of(earlier.by, earlier.event.os_user) for earlier in incident.endorsements):
         needed = incident.proposal.approvals_needed if incident.proposal is not None else 1
         raise NotEnoughApprovers(
             f"You have said yes already; {len(incident.endorsements)} of {needed} have.", "Ask another approver."

@@ -10,6 +10,7 @@ from datetime import datetime
 from weakref import WeakValueDictionary
 
 from bot.domain.alert import BOT
+from bot.domain.claim import busy_with
 from bot.domain.contracts import ActingLedger, Clock, NodeDirectory
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -200,10 +201,11 @@ class Responder:
         guards.may_be_stopped(self.policy, guards.units_of(proposal.plan))
         guards.is_released(await self.ledger.braked())
         guards.is_not_quiet(self.policy, self._now(incident))
-        held = await self.ledger.hold(incident.node)
+        machine_id = proposal.binds.get("machine_id", "")
+        held = await self.ledger.hold(incident.node, machine_id)
         if held is not None and held.incident != incident.id:
-            raise NodeBusy(f"Incident {held.incident} acts on {incident.node}.", "Wait until it has ended.")
-        again = await self.ledger.tried(proposal.plan.remedy, SAME_AGAIN)
+            raise NodeBusy(busy_with(held, incident.node), "Wait until it has ended.")
+        again = await self.ledger.tried(proposal.plan, machine_id, SAME_AGAIN)
         if again not in (None, incident.id):
             tried = AlreadyTried(f"Incident {again} carried out the same plan on {incident.node} less than a day ago.")
             await self._end(incident, Escalated(tried.sentence, "It did not last: replace the node, or look by hand."))
@@ -249,7 +251,7 @@ class Responder:
             name = no.name if isinstance(no, Refused) else UnknownIncident.__name__
             with contextlib.suppress(LedgerError):
                 refused = WishRefused(name, no.sentence, wish, one_line(incident, 64))
-                await self.ledger.append(HOUSE, None, refused, approval.by)
+                await self.ledger.refused(refused, approval.by)
             raise
 
     def _now(self, incident: Incident) -> datetime:
@@ -269,7 +271,7 @@ async def moved(policy: Policy, ledger: ActingLedger, approval: Approval, *, on:
     except NotAnApprover as no:
         with contextlib.suppress(LedgerError):
             refused = WishRefused(no.name, no.sentence, f"brake {'on' if on else 'off'}")
-            await ledger.append(HOUSE, None, refused, approval.by)
+            await ledger.refused(refused, approval.by)
         raise
     reason = one_line(approval.reason.strip(), 500) or NO_REASON
     if on or await ledger.braked() is not None:

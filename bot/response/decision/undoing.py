@@ -66,7 +66,8 @@ class Undoing:
         steps = tuple(step for act in reversed(done) for step in act.inverse)
         plan = Plan(incident.node, steps)
         guards.may_be_stopped(self.policy, guards.units_of(plan))
-        again = await self.ledger.tried(plan.remedy, SAME_AGAIN)
+        machine_id = incident.proposal.binds.get("machine_id", "") if incident.proposal is not None else ""
+        again = await self.ledger.tried(plan, machine_id, SAME_AGAIN)
         if again is not None:
             raise AlreadyTried(f"Incident {again} took the same back on {incident.node} less than a day ago.")
         try:
@@ -133,7 +134,7 @@ class Undoing:
                 raise AlreadyDecided(f"{found.alert.asked_by} asked for that already: it is incident {found.id}.")
             kind = approval.by.partition(":")[0]
             text = one_line(f"undo {incident.id}: {approval.reason}".rstrip(": "), 1000)
-            alert = Alert(kind, f"undo {incident.id} {number}", approval.by, text)
+            alert = Alert(kind, f"undo {incident.id} {number}", approval.by, text, approval.os_user)
             group = _short("group", "undo", incident.id, str(number))
             received = AlertReceived(alert, incident.node, group, incident.playbook, undoes=incident.id)
             try:

@@ -21,6 +21,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.policy import SAME_AGAIN, Policy
 from bot.domain.probe import Unread
+from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Verdict
 from bot.probes.host import HostReading
 from bot.response.decision.binding import binds
@@ -29,6 +30,7 @@ from bot.response.diagnosis.figures import figures
 from bot.response.execution.cluster import KUBERNETES
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
+from bot.response.record import machine_id_of
 
 ACTING_IS_OFF = "This bot shows what would help and does not act."
 
@@ -59,7 +61,9 @@ class Proposer:
         if why := self._why_not(verdict, plan, node):
             return PlanWithheld(why)
         try:
-            again = await self._ledger.tried(plan.remedy, within=SAME_AGAIN)
+            machine_id = machine_id_of(verdict)
+            again = await self._ledger.tried(plan, machine_id, SAME_AGAIN)
+            others = await self._other_names(verdict.node, machine_id)
             needed = await self._approvals_needed(incident)
         except LedgerError as error:
             return PlanWithheld(f"Whether this was tried before cannot be told: {error.sentence}")
@@ -72,7 +76,19 @@ class Proposer:
             return PlanWithheld(f"{needed} people have to approve this, and [policy] names {voices}.")
         assert node is not None
         found = await self._seen(verdict, plan, node, playbook)
-        return replace(found, approvals_needed=needed) if isinstance(found, PlanProposed) else found
+        if not isinstance(found, PlanProposed):
+            return found
+        return replace(found, approvals_needed=needed, affects=(*others, *found.affects))
+
+    async def _other_names(self, node: str, machine_id: str) -> tuple[str, ...]:
+        """Say by which other names the machine was met; while one of them is acted on, no other is."""
+        names = (await self._ledger.machines(machine_id)).get(machine_id, ()) if machine_id else ()
+        others = [name for name in names if name != node]
+        return (
+            (f"the same machine-id as {one_line(', '.join(others), 200)}: one machine, or a copied image",)
+            if others
+            else ()
+        )
 
     async def _approvals_needed(self, incident: Incident | None) -> int:
         if incident is None:

@@ -18,7 +18,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
-from bot.response.record import received
+from bot.response.record import machine_id_of, received
 
 OVER_BY_NOW = "Its source says that the alert is over."
 _TRIES = 8
@@ -53,7 +53,13 @@ class VerdictRecorder:
         if not incident.seq:
             await self.opened(incident)
         taken_at = verdict.snapshot.taken_at if verdict.snapshot is not None else None
-        triaged = Triaged(replace(verdict, snapshot=None), playbook.name, playbook.version, taken_at)
+        triaged = Triaged(
+            replace(verdict, snapshot=None),
+            playbook.name,
+            playbook.version,
+            taken_at,
+            machine_id=machine_id_of(verdict),
+        )
         offer: IncidentEvent | None = None
         for _ in range(_TRIES):
             incident = fold(await self._ledger.read(incident.id))

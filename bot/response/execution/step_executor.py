@@ -136,7 +136,7 @@ class StepExecutor:
 
     async def _run(self, incident: Incident, node: Node, step: Step, started: StepStarted) -> Outcome:
         """Put the beginning of a step on record together with its claim, and only then do it."""
-        plan, _ = plan_of(incident)
+        plan, bound = plan_of(incident)
         claim = Claim(
             node.name,
             plan.remedy,
@@ -145,6 +145,8 @@ class StepExecutor:
             node.labels,
             since=lives_since(incident),
             until=lives_until(self.policy, incident),
+            machine_id=bound.get("machine_id", ""),
+            cure=plan.cure,
         )
         in_time = self._in_time()
         try:

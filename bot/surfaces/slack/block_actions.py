@@ -140,14 +140,14 @@ class BlockActions:
         await self._open(click, ANSWER, {incident.id: ""}, (), words, detail=answer)
 
     async def _pick(self, click: Click) -> None:
-        """Record which node an alert means: that decides nothing, so every full member may say it."""
+        """Record which node an alert means: it decides nothing and has the node read, as whoever may ask may wish."""
         incident = await self._find(click.block.removeprefix("pick-"))
         await self._is_its_card(click, group_of(incident))
         if incident.node or self._context.picker is None:
             raise AlreadyDecided(f"It is {incident.node or 'not asked'} already.")
         if click.value not in options_of(incident):
             raise NothingProposed(UNKNOWN_BUTTON)
-        await self._context.people.admit(click.person.user)
+        await self._context.askers.admit(click.person)
         await self._context.picker.pick(incident.id, click.value, click.person.by)
         self._context.notices.decided(incident.id)
 

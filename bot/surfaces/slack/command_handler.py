@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Collection
 
+from bot.domain.errors import Refused
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.record import Opening
+from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.listeners import Background
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.part import MessageTarget, request_id
+from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.requests import (
     CheckRequest,
     CommandRequest,
@@ -45,6 +48,7 @@ class CommandHandler:
         ephemeral: Ephemeral,
         background: Background,
         channels: Collection[str],
+        askers: Askers,
     ) -> None:
         self._known = known
         self._requests = requests
@@ -54,6 +58,7 @@ class CommandHandler:
         self._ephemeral = ephemeral
         self._background = background
         self._channels = channels
+        self._askers = askers
         self._seen: dict[str, None] = {}
 
     def take(self, request: CommandRequest) -> None:
@@ -73,11 +78,23 @@ class CommandHandler:
             await self._replies.reply(request, asked)
         elif self._channels and request.channel not in self._channels and not request.channel.startswith("D"):
             await self._ephemeral.say(request, not_here(self._channels))
-        else:
+        elif await self._may_ask(request, asked):
             if asked.unknown:
                 self._background.begin(self._ephemeral.say(request, unknown_words(asked)), f"answer to {request.key}")
             if asked.nodes:
                 await self._check(request, asked)
+
+    async def _may_ask(self, request: CommandRequest, asked: CheckRequest) -> bool:
+        """Return whether this person may have nodes read; who may not is told so, and told no name of a node."""
+        person = Person(request.user, request.workspace, request.enterprise)
+        try:
+            await self._askers.admit(person)
+            if asked.nodes:
+                self._askers.count(person)
+        except Refused as no:
+            await self._replies.refuse(request, "check", no)
+            return False
+        return True
 
     async def _check(self, request: CommandRequest, asked: CheckRequest) -> None:
         key = request_id(request.channel, request.thread_ts, request.key)

@@ -50,6 +50,12 @@ class CommandReplies:
                 words = refusal_words(no.refusal if isinstance(no, _OnRecord) else no)
             await self._context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
 
+    async def refuse(self, request: CommandRequest, wish: str, no: Refused) -> None:
+        """Tell a person in private why their request is not done, and put that on record."""
+        await self._context.note(wish, request.by, no)
+        words = refusal_words(no)
+        await self._context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
+
     async def _words(self, person: Person, asked: Subcommand) -> str:
         if asked.verb == "status":
             self._context.is_of_ours(person)

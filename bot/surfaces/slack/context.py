@@ -20,11 +20,12 @@ from bot.domain.errors import (
     UsageError,
     ZombieError,
 )
-from bot.domain.house_events import HOUSE, WishRefused
+from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision.responder import Responder
+from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral, refusal_words
 from bot.surfaces.slack.people import People, Person
@@ -65,6 +66,7 @@ class SlackContext:
     slack: SlackConnection
     notices: DecisionListener
     log: Log
+    askers: Askers
     picker: NodePicker | None = None
 
     @property
@@ -134,4 +136,4 @@ class SlackContext:
         """Put a refusal on record; the person is told of it even where the ledger cannot be written."""
         with contextlib.suppress(LedgerError):
             refused = WishRefused(type(no).__name__, no.sentence, action, one_line(about, 64))
-            await self.ledger.append(HOUSE, None, refused, by if is_who(by) else BOT)
+            await self.ledger.refused(refused, by if is_who(by) else BOT)

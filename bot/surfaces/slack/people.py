@@ -104,19 +104,19 @@ class People:
         self._members: dict[str, tuple[float, frozenset[str]]] = {}
         self._names: dict[str, str] = {}
 
-    async def admit(self, user: str) -> None:
-        """Do nothing for a full member of our own workspace.
+    async def admit(self, user: str, do: str = "decide") -> None:
+        """Do nothing for a full member of our own workspace; `do` is what only those do.
 
         Raises: NotAnApprover for everybody else; CannotTell when Slack does not answer.
         """
         profile = await self._info(user)
         kind = next((words for flag, words in _NO_MEMBERS if profile.get(flag)), "")
         if kind:
-            raise NotAnApprover(f"{_name(profile)} is {kind}: only full members of this workspace decide.")
+            raise NotAnApprover(f"{_name(profile)} is {kind}: only full members of this workspace {do}.")
         grid = profile.get("enterprise_user")
         enterprise = str(grid.get("enterprise_id", "")) if isinstance(grid, dict) else ""
         if not self._installed.workspace.is_ours(str(profile.get("team_id", "")), enterprise):
-            raise NotAnApprover(f"{_name(profile)} is from another workspace: only members of this one decide.")
+            raise NotAnApprover(f"{_name(profile)} is from another workspace: only members of this one {do}.")
 
     async def membership(self, user: str) -> Membership:
         """Return the approver groups that a person is in at this moment."""

@@ -11,13 +11,11 @@ import pytest
 from sqlalchemy import text
 
 from bot.__main__ import main
-from bot.commands.record import terminal_user
-from bot.domain.alert import is_who
 from bot.domain.events import Escalated
 from bot.domain.fold import fold
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger
-from tests.record.incidents import ASKER, VERDICT, WAYS, by_whom
+from tests.record.incidents import VERDICT, WAYS, by_whom
 
 ID = "7k3m9x2qpv"
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -188,9 +186,3 @@ def test_what_people_and_sources_wrote_is_made_safe_to_look_at(run: Run, url: st
         assert "\x1b" not in out
         assert "\u202e" not in out
         assert "x1b[31mred" in out
-
-
-def test_person_at_the_terminal_has_a_name_for_the_record() -> None:
-    assert is_who(terminal_user())
-    assert terminal_user().startswith("terminal:")
-    assert is_who(ASKER)

@@ -244,3 +244,11 @@ def test_byte_order_mark_and_windows_line_ends_are_fine(tmp_path: Path) -> None:
     path = tmp_path / "inventory.toml"
     path.write_bytes(b"\xef\xbb\xbf[ssh]\r\nuser = 'z'\r\n[nodes.a]\r\n")
     assert Inventory.load(path).find("a").user == "z"
+
+
+def test_names_that_differ_in_letter_case_only_are_one_host_and_refused(tmp_path: Path) -> None:
+    told = refusal(tmp_path, "[nodes.gpu-1]\n[nodes.gpu-2]\n[nodes.GPU-1]\n[nodes.Gpu-1]\n")
+    assert told.splitlines() == [
+        'inventory.toml:3: "GPU-1" and "gpu-1" differ in letter case only; keep one of them',
+        'inventory.toml:4: "Gpu-1" and "gpu-1" differ in letter case only; keep one of them',
+    ]

@@ -106,6 +106,12 @@ def test_check_table_gives_what_a_check_uses(tmp_path: Path) -> None:
         ("[act]\nunits = ['-x.service']\n", 'zombie.toml:2: act.units holds "-x.service"; a unit'),
         ('[act]\nunits = ["a.service\\nann ALL=ALL"]\n', 'zombie.toml:2: act.units holds "a.service'),
         ("[policy]\napprovers = 'U1'\n", "zombie.toml:2: policy.approvers should be a list of texts"),
+        ("[policy]\naskers = 'all'\n", 'zombie.toml:2: policy.askers is "all"; it should be "members", or a list'),
+        ("[policy]\naskers = ['@ann']\n", 'zombie.toml:2: policy.askers holds "@ann"; write the ID of a member'),
+        ("[policy]\naskers = []\n", 'zombie.toml:2: policy.askers is empty; every full member is "members"'),
+        ("[policy]\naskers = 5\n", "zombie.toml:2: policy.askers should be a list of texts"),
+        ("[slack]\nchecks_per_person = '20'\n", 'zombie.toml:2: slack.checks_per_person is written like "20/10m"'),
+        ("[slack]\nchecks_per_person = 20\n", "zombie.toml:2: slack.checks_per_person is a number; it should be text"),
         ("[policy]\nself_approval = 'no'\n", "zombie.toml:2: policy.self_approval is text; it should be true or false"),
         (
             "[policy]\napproval_expires = '15'\n",

@@ -3,6 +3,7 @@
 from datetime import timedelta
 from pathlib import Path
 
+from bot.domain.allowance import CHECKS_PER_PERSON, Allowance
 from bot.settings import Settings
 from bot.sources.grafana import GrafanaSettings
 from bot.sources.pagerduty_settings import PagerDutySettings
@@ -13,10 +14,12 @@ inventory = "nodes.toml"
 [slack]
 channels = ["C1"]
 alerts_channel = "C2"
+checks_per_person = "5/1h"
 [policy]
 approvers = ["U1"]
 approver_groups = ["S1"]
 terminal_approvers = ["alice=U123"]
+askers = ["U1", "S1"]
 self_approval = false
 approval_expires = "15m"
 acting = true
@@ -58,6 +61,10 @@ window = "5m"
 def test_tables_are_values_of_their_types(tmp_path: Path) -> None:
     settings = load(tmp_path, WHOLE)
     assert (set(settings.slack.channels), settings.slack.alerts_channel) == ({"C1"}, "C2")
+    assert settings.slack.checks_per_person == Allowance(5, timedelta(hours=1))
+    assert settings.policy.askers == {"U1", "S1"}
+    everybody = load(tmp_path, '[policy]\naskers = "members"\n')
+    assert (everybody.policy.askers, everybody.slack.checks_per_person) == (frozenset(), CHECKS_PER_PERSON)
     assert (set(settings.policy.approvers), dict(settings.policy.terminal_approvers)) == ({"U1"}, {"alice": "U123"})
     assert (settings.policy.cooldown, settings.policy.acting) == (timedelta(minutes=30), True)
     assert (set(settings.act.units), settings.act.per_hour, settings.act.percent) == ({"ecs.service"}, 5, 10)

@@ -10,7 +10,7 @@ import pytest
 
 from bot.domain.alert import Alert
 from bot.domain.errors import AlreadyDecided, Refused
-from bot.domain.events import AlertReceived, Approved, Expired, PlanProposed
+from bot.domain.events import AlertReceived, Approved, Endorsed, Expired, PlanProposed
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
@@ -30,6 +30,15 @@ PROPOSAL = PlanProposed.of(PLAN, {"policy": POLICY.digest})
 
 def incident(*events: object) -> Incident:
     return fold(entries((OPENED, TRIAGED, *events)))  # type: ignore[arg-type]
+
+
+def by_login(asker: str, os_user: str = "") -> Incident:
+    asked = AlertReceived(Alert("terminal", "m1", asker, os_user=os_user), NODE)
+    return fold(entries((asked, TRIAGED, PROPOSED)))
+
+
+def endorsed_by_login(os_user: str) -> Incident:
+    return incident(replace(PROPOSED, approvals_needed=2), Endorsed(PROPOSED.digest, "yes", os_user))
 
 
 def yes(by: str, **more: object) -> Approval:
@@ -60,6 +69,24 @@ NO: dict[str, tuple[str, Callable[[], object]]] = {
     "whoever asked, elsewhere": (
         "SelfApproval",
         lambda: guards.is_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:bob")),
+    ),
+    "whoever asked, by another claimed name": (
+        "SelfApproval",
+        lambda: guards.is_not_the_asker(
+            POLICY, by_login("terminal:ann", "carol"), yes("terminal:bob", os_user="carol")
+        ),
+    ),
+    "the login that asked": (
+        "SelfApproval",
+        lambda: guards.is_not_the_asker(POLICY, by_login("terminal:carol"), yes("terminal:ann", os_user="carol")),
+    ),
+    "whoever asked in Slack, by their login": (
+        "SelfApproval",
+        lambda: guards.is_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:ann", os_user="bob")),
+    ),
+    "one login that says yes twice": (
+        "NotEnoughApprovers",
+        lambda: guards.is_another_voice(POLICY, endorsed_by_login("carol"), yes("terminal:ann", os_user="carol")),
     ),
     "no proposal": ("NothingProposed", lambda: guards.is_undecided(incident())),
     "decided": (
@@ -109,6 +136,12 @@ YES: dict[str, Callable[[], object]] = {
     "an approver": lambda: guards.is_approver(POLICY, yes("slack:T1/U1")),
     "one of a group": lambda: guards.is_approver(POLICY, yes("slack:T1/U9", groups=frozenset(("slack:S1",)))),
     "a terminal": lambda: guards.is_approver(POLICY, yes("terminal:ann")),
+    "another login": lambda: guards.is_not_the_asker(
+        POLICY, by_login("terminal:root", "root"), yes("terminal:ann", os_user="ann")
+    ),
+    "another login's voice": lambda: guards.is_another_voice(
+        POLICY, endorsed_by_login("carol"), yes("terminal:ann", os_user="dan")
+    ),
     "somebody else": lambda: guards.is_not_the_asker(POLICY, incident(PROPOSED), yes("terminal:ann")),
     "the asker, where that is allowed": lambda: guards.is_not_the_asker(
         replace(POLICY, self_approval=True), incident(PROPOSED), yes(ASKER)

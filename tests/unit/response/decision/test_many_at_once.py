@@ -36,8 +36,9 @@ class Counted:
     async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
         self.looks_taken[incident.id] += 1
         await asyncio.sleep(0)
-        boot_id = self.stage.nodes["n1"].boot_id
-        yield RecheckResult(self.stage.verdict("n1"), Seen(boot_id, "m" * 31 + "1", "SHA256:as-ever"), ())
+        machine = self.stage.nodes["n1"]
+        seen = Seen(machine.boot_id, machine.machine_id, "SHA256:as-ever")
+        yield RecheckResult(self.stage.verdict("n1"), seen, ())
 
 
 @asynccontextmanager

@@ -12,7 +12,7 @@ import pytest
 from bot.actions import ACTIONS
 from bot.domain.claim import Claim
 from bot.domain.errors import Refused
-from bot.domain.events import Escalated, PlanProposed, PlanWithheld, StepStarted
+from bot.domain.events import Approved, Escalated, PlanProposed, PlanWithheld, StepStarted
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
@@ -137,7 +137,7 @@ def offered(stage: Stage, policy: Policy = POLICY, **more: Any) -> Any:
     world = stage.world
     assert isinstance(world, Quiet)
     node = stage.nodes["n1"]
-    host = HostReading("5.4.0", node.boot_id, timedelta(days=3))
+    host = HostReading("5.4.0", node.boot_id, timedelta(days=3), node.machine_id)
     verdict: Verdict = replace(
         stage.verdict("n1"), snapshot=Snapshot("n1", world.now, timedelta(seconds=5), {"host": host}), **more
     )
@@ -152,6 +152,43 @@ def test_proposal_binds_machine_boot_host_key_and_rules(stage: Stage) -> None:
     assert set(proposed.binds) == {"address", "host_key", "boot_id", "machine_id", "playbook", "policy", "evidence"}
     assert proposed.binds["host_key"] == "SHA256:as-ever"
     assert proposed.binds["policy"] == POLICY.digest
+
+
+def known_elsewhere(stage: Stage, name: str = "alias", begun: bool = False) -> None:
+    """Put an incident of the same machine under another name on record, held by whoever began its plan."""
+    stage.nodes[name] = stage.nodes["n1"]
+    stage.propose("two", name)
+    found = fold(stage.ledger.read("two")).proposal
+    assert found is not None
+    stage.ledger.append("two", 3, Approved(found.digest, "it leaks"), "terminal:ann")
+    if begun:
+        plan, machine_id = found.plan, found.binds["machine_id"]
+        named = Claim(name, plan.remedy, "r1", machine_id=machine_id, cure=plan.cure)
+        stage.ledger.begin("two", 4, StepStarted(1, 1, "", (), "r1"), "bot", named)
+
+
+def test_other_names_of_the_machine_stand_beside_the_plan(stage: Stage) -> None:
+    proposed = offered(stage)
+    assert isinstance(proposed, PlanProposed)
+    assert proposed.affects == ()
+    known_elsewhere(stage)
+    proposed = offered(stage)
+    assert isinstance(proposed, PlanProposed)
+    assert proposed.affects == ("the same machine-id as alias: one machine, or a copied image",)
+
+
+def test_machine_that_is_acted_on_under_another_name_is_busy_and_its_plan_counts_as_tried(stage: Stage) -> None:
+    known_elsewhere(stage, begun=True)
+    busy = decided(stage)
+    assert isinstance(busy, Refused)
+    assert (busy.name, "its other name alias" in busy.sentence) == ("NodeBusy", True)
+    stage.ledger.append("two", 5, Escalated("enough"), "bot")
+    again = offered(stage)
+    assert isinstance(again, Escalated)
+    tried = decided(stage)
+    assert isinstance(tried, Refused)
+    assert tried.name == "AlreadyTried"
+    assert state(stage).state == "escalated"
 
 
 @pytest.mark.parametrize(

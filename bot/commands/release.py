@@ -1,0 +1,62 @@
+"""`zombie release`: free a node from an incident that cannot go on."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from bot.commands import approvals, options
+from bot.domain.errors import Refused, UsageError
+
+_EXIT_CODES = """exit status:
+  0  the node is free; which incident held it, and why that cannot go on, is on stdout and on record
+  1  refused (the refusal's name is on stderr): nothing holds the node, or its incident can go on
+  2  the command line, or a file it names, is wrong; there is no ledger
+
+example:
+  zombie release node-123 --approve-as alice --reason "the newer bot is gone, and the node was looked at by hand"
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "release",
+        "free a node from an incident that cannot go on",
+        "From its first step to its end an incident has its node to itself. One that waits for an answer, was written "
+        "by a newer program, or is damaged may never end; then nothing else may act on the node. This frees it. "
+        "Nothing is done on the node, so look at it first: a step may have begun. It is refused while the incident can "
+        "go on, or while a program that may be at work on it was heard of within a minute.",
+        _EXIT_CODES,
+    )
+    parser.add_argument("node", metavar="NODE", help="the node that is held, by its name in the record")
+    parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="one of terminal_approvers")
+    parser.add_argument("--reason", metavar="TEXT", help="the reason, for the record")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status.
+
+    Raises: UsageError when the approver or the reason is missing; LedgerUnavailable when there is no ledger.
+    """
+    from bot.actions import ACTIONS
+    from bot.app.policing import rules_of_acting
+    from bot.commands import record
+    from bot.response.decision.releasing import Releasing
+
+    lacks = [f"--{name.replace('_', '-')}" for name in ("approve_as", "reason") if getattr(arguments, name) is None]
+    if lacks:
+        raise UsageError(f"A release needs {' and '.join(lacks)}.", "zombie release --help")
+    approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
+    policy = rules_of_acting(options.settings(arguments))
+    with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
+        try:
+            done = asyncio.run(Releasing(policy, ledger, ACTIONS.keys()).release(arguments.node, approval))
+        except Refused as no:
+            return approvals.say_refused(no)
+    print(f"{done.node} is free. Incident {done.incident} held it, and cannot go on: {done.because}.")
+    return 0

@@ -1,0 +1,45 @@
+"""How often something may happen: so many times within a time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.duration import parse_duration, written
+
+_MOST = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """So many times within a time, written `20/10m`."""
+
+    most: int
+    within: timedelta
+
+    @classmethod
+    def parse(cls, text: str) -> Allowance:
+        """Return what a text such as `20/10m` means.
+
+        Raises: ValueError, with a sentence for a person, when it is not of that form.
+
+        Example:
+        >>> str(Allowance.parse("20/10m"))
+        '20/10m'
+        """
+        most, _, within = text.partition("/")
+        if not (most.isascii() and most.isdecimal() and 0 < int(most[:9]) <= _MOST and len(most) < 9):
+            raise ValueError('is written like "20/10m": so many within so long')
+        try:
+            span = parse_duration(within)
+        except ValueError as no:
+            raise ValueError(f'is written like "20/10m": {no}') from no
+        if not span:
+            raise ValueError('is written like "20/10m": the time should be more than 0')
+        return cls(int(most), span)
+
+    def __str__(self) -> str:
+        return f"{self.most}/{written(self.within)}"
+
+
+CHECKS_PER_PERSON = Allowance(20, timedelta(minutes=10))

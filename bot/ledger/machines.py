@@ -1,0 +1,80 @@
+"""Which machine each node is: its machine-id, as it showed it last. One machine may be reached under several names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from sqlalchemy import Connection, bindparam, func, insert, select, update
+
+from bot.domain.entry import Event
+from bot.domain.errors import UnreadableEntry
+from bot.domain.events import PlanProposed, Triaged
+from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, MACHINES, entry_of
+
+MACHINE_ID = "machine_id"  # its name in what an approval binds
+_OF_NODE = update(MACHINES).where(MACHINES.c.node == bindparam("named"))
+_SHARED = select(MACHINES.c.machine_id).group_by(MACHINES.c.machine_id).having(func.count() > 1)
+_PROPOSED = (
+    select(ENTRIES)
+    .where(ENTRIES.c.stream == bindparam("named"), ENTRIES.c.kind == PlanProposed.__name__)
+    .order_by(ENTRIES.c.seq.desc())
+    .limit(1)
+)
+
+
+def note_machines(connection: Connection, events: Sequence[Event]) -> None:
+    """Record which machine the nodes of these events are, where they say so."""
+    for event in events:
+        node, machine_id = _machine_of(event)
+        if not (node and machine_id):
+            continue
+        done = connection.execute(_OF_NODE, {"named": node, MACHINE_ID: machine_id})
+        if not done.rowcount:
+            connection.execute(insert(MACHINES).values(node=node, machine_id=machine_id))
+
+
+def names_of_machines(connection: Connection, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
+    """Return the names of each machine that has several, by its machine-id; all of one where its id is given."""
+    asked = MACHINES.c.machine_id == machine_id if machine_id else MACHINES.c.machine_id.in_(_SHARED)
+    rows = select(MACHINES).where(asked).order_by(MACHINES.c.machine_id, MACHINES.c.node)
+    found: dict[str, tuple[str, ...]] = {}
+    for row in connection.execute(rows):
+        found[row.machine_id] = (*found.get(row.machine_id, ()), row.node)
+    return found
+
+
+def further_names(connection: Connection) -> int:
+    """Return how many names there are beyond one a machine."""
+    count = select(func.count() - func.count(MACHINES.c.machine_id.distinct())).select_from(MACHINES)
+    return int(connection.execute(count).scalar_one())
+
+
+def fill_machines(connection: Connection) -> None:
+    """Fill in what older programs did not keep: the machine of each hold and attempt, and the plan of each attempt."""
+    for stream, proposed in _proposals(connection, connection.execute(select(HOLDS.c.incident)).scalars().all()):
+        named = {MACHINE_ID: proposed.binds.get(MACHINE_ID, "")}
+        connection.execute(update(HOLDS).where(HOLDS.c.incident == stream).values(named))
+    for stream, proposed in _proposals(connection, connection.execute(select(ATTEMPTS.c.incident)).scalars().all()):
+        named = {MACHINE_ID: proposed.binds.get(MACHINE_ID, ""), "cure": proposed.plan.cure}
+        connection.execute(update(ATTEMPTS).where(ATTEMPTS.c.incident == stream).values(named))
+
+
+def _proposals(connection: Connection, streams: Sequence[str]) -> Iterator[tuple[str, PlanProposed]]:
+    for stream in streams:
+        row = connection.execute(_PROPOSED, {"named": stream}).one_or_none()
+        if row is None:
+            continue
+        try:
+            event = entry_of(row).event
+        except UnreadableEntry:  # an audit reports it; it must not block the migration
+            continue
+        if isinstance(event, PlanProposed):
+            yield stream, event
+
+
+def _machine_of(event: Event) -> tuple[str, str]:
+    if isinstance(event, Triaged):
+        return event.verdict.node, event.machine_id
+    if isinstance(event, PlanProposed):
+        return event.plan.node, event.binds.get(MACHINE_ID, "")
+    return "", ""

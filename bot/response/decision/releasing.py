@@ -1,0 +1,108 @@
+"""A node freed from an incident that cannot go on: by an approver, with a reason, on record."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.claim import Hold
+from bot.domain.contracts import ActingLedger
+from bot.domain.errors import (
+    CannotTell,
+    Conflict,
+    ImpossibleEvent,
+    LedgerError,
+    NodeBusy,
+    NothingToRelease,
+    Refused,
+    UnreadableEntry,
+)
+from bot.domain.events import Escalated
+from bot.domain.fold import fold
+from bot.domain.house_events import HOUSE, NodeReleased, WishRefused
+from bot.domain.incident import Incident
+from bot.domain.policy import Approval, Policy
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.response.decision import guards
+from bot.response.record import rest_of
+
+SILENT = timedelta(minutes=1)  # a runner that was heard of since then may be at work on the node
+
+
+@dataclass(frozen=True, slots=True)
+class Releasing:
+    """Frees nodes; `actions` are the names of those that this program knows."""
+
+    policy: Policy
+    ledger: ActingLedger
+    actions: Collection[str]
+
+    async def release(self, node: str, approval: Approval) -> NodeReleased:
+        """Free a node from the incident that holds it, and return what went on record.
+
+        Shape: an incident that can be read ends escalated. One that cannot, being of a newer program or damaged, keeps
+        its entries as they are; it asks for the node anew if some program can go on with it after all.
+        Raises: Refused, by its name, when the person may not, nothing holds the node, or the incident can go on.
+        """
+        try:
+            guards.reason_given(approval)
+            guards.is_named(self.policy, approval)
+            return await self._released(node, approval)
+        except Refused as no:
+            with contextlib.suppress(LedgerError):
+                refused = WishRefused(no.name, no.sentence, "release", one_line(node, 64))
+                await self.ledger.refused(refused, approval.by)
+            raise
+
+    async def _released(self, node: str, approval: Approval) -> NodeReleased:
+        held = await self.ledger.hold(node)
+        if held is None:
+            raise NothingToRelease(f"No incident holds {one_line(node, 100)}.", "zombie incidents lists what is open.")
+        incident = await self._found(held)
+        because = self._why_stuck(held, incident)
+        reason = one_line(approval.reason.strip(), 500)
+        event = NodeReleased(held.node, held.incident, because, reason, approval.os_user)
+        try:
+            if incident is None or incident.ended:
+                await self.ledger.free(held, event, approval.by)
+                return event
+            said = f"{approval.by} released {held.node}, for {because}: {reason}"
+            await self.ledger.append(incident.id, incident.seq, Escalated(said, rest_of(incident)), approval.by)
+            await self.ledger.append(HOUSE, None, event, approval.by)
+        except Conflict as no:
+            raise CannotTell("It has gone on meanwhile.", "Look at it again: zombie incidents") from no
+        return event
+
+    async def _found(self, held: Hold) -> Incident | None:
+        """Return the incident that holds the node; None where this program cannot read it."""
+        with contextlib.suppress(ImpossibleEvent, UnreadableEntry):
+            return fold(await self.ledger.read(held.incident))
+        return None
+
+    def _why_stuck(self, held: Hold, incident: Incident | None) -> str:
+        """Say why an incident cannot go on.
+
+        Raises: NodeBusy when it can, or when somebody may be at work on it.
+        """
+        if incident is not None and incident.state is State.UNKNOWN:
+            return "it waits for an answer"
+        if held.silent_for < SILENT:
+            ago = int(held.silent_for.total_seconds())
+            raise NodeBusy(
+                f"{one_line(held.runner, 60)} is at work on incident {held.incident}: it was heard of {ago} s ago.",
+                f"Stop it, and wait until nothing was heard of it for {int(SILENT.total_seconds())} s.",
+            )
+        if incident is None:
+            return "this program cannot read its record: a newer one wrote it, or it is damaged"
+        if incident.ended:
+            return "it has ended"
+        strange = [step.action for step in incident.proposal.plan.steps] if incident.proposal is not None else []
+        if strange := [name for name in strange if name not in self.actions]:
+            return f"this program does not know “{one_line(strange[0], 60)}”: a newer one proposed it"
+        raise NodeBusy(
+            f"Incident {held.incident} can go on: it is {incident.state}.",
+            f"A running `zombie serve` carries it on, and so does: zombie remediate {held.incident}",
+        )

@@ -1,0 +1,91 @@
+"""Who may cause a login by asking for a check, and how often; whoever may not hears why, and no node is read."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.demo.slack.people import User
+from bot.demo.slack.server import SlackWorkspace
+from bot.domain.house_events import HOUSE
+from tests.slack.acting_team import BOB, GUEST, ONCALL
+from tests.slack.service import Bot, Readings, card_saying, cards, reply_saying, serving
+from tests.slack.workspace import workspace
+
+CAROL = User("U0CAROL001", "carol", "Carol Ito")
+GROUP = "S0SRE00001"  # bob is in it
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[SlackWorkspace]:
+    async with workspace() as slack:
+        slack.state.add_user(CAROL)
+        for user in (CAROL.id, GUEST):
+            slack.state.set_member(ONCALL, user, member=True)
+        yield slack
+
+
+async def refusals(bot: Bot) -> list[str]:
+    entries: list[Any] = [entry for entry in await bot.ledger.read(HOUSE) if entry.kind == "WishRefused"]
+    return [f"{entry.by.rpartition('/')[2]} {entry.body['refusal']}" for entry in entries]
+
+
+@pytest.mark.parametrize("way", ["/zombie", "@zombie"])
+@pytest.mark.parametrize(
+    ("user", "policy", "says"),
+    [
+        (None, "", "gina is a guest: only full members of this workspace ask for checks."),
+        (replace(CAROL, is_stranger=True), "", "carol is from another organisation: only full members"),
+        (replace(CAROL, is_single_channel_guest=True), 'askers = "members"', "carol is a guest: only full members"),
+        (replace(CAROL, is_single_channel_guest=True), f'askers = ["{CAROL.id}", "{BOB}"]', "carol is a guest"),
+        (CAROL, f'askers = ["{BOB}"]', "[policy] askers does not name you, nor a group that you are in."),
+        (CAROL, f'askers = ["{GROUP}"]', "[policy] askers does not name you, nor a group that you are in."),
+    ],
+)
+async def test_whoever_may_not_ask_has_no_node_read_and_learns_no_name(
+    slack: SlackWorkspace, tmp_path: Path, way: str, user: User | None, policy: str, says: str
+) -> None:
+    readings, who = Readings(), "gina" if user is None else "carol"
+    if user is not None:
+        slack.state.add_user(user)
+    async with serving(slack, tmp_path, readings, toml=f"[policy]\n{policy}\n") as bot:
+        await slack.say(who, "oncall-gpu", f"{way} check node-1 node-1x")
+        told = await reply_saying(slack, f"NotAllowedToAsk: {says}", who)
+        assert "node-1" not in told.text
+        await slack.say("bob", "oncall-gpu", "/zombie check node-2")
+        await card_saying(slack, "node-2")
+        assert (set(readings.asked), len(cards(slack))) == ({"node-2"}, 1)
+        assert await refusals(bot) == [f"{user.id if user is not None else GUEST} NotAllowedToAsk"]
+
+
+async def test_checks_of_one_person_are_limited_and_others_go_on(slack: SlackWorkspace, tmp_path: Path) -> None:
+    readings = Readings()
+    async with serving(slack, tmp_path, readings, toml='[slack]\nchecks_per_person = "2/1h"\n') as bot:
+        for number in (1, 2):
+            await slack.say("carol", "oncall-gpu", f"/zombie check node-{number} node-1{number}")
+            await card_saying(slack, f"node-{number}")
+        for number in range(20, 35):
+            await slack.say("carol", "oncall-gpu", f"/zombie check node-{number}")
+        await reply_saying(
+            slack, "TooManyRequests: You asked for 2 checks within 1 h, and more are not taken.", "carol"
+        )
+        await slack.say("bob", "oncall-gpu", "/zombie check node-3")
+        await card_saying(slack, "node-3")
+        answers = [one for one in slack.messages("oncall-gpu", "carol") if "TooManyRequests" in one.text]
+        await slack.until(lambda: len(answers) <= 15, what="an answer to each")
+        assert set(readings.asked) == {"node-1", "node-2", "node-3", "node-11", "node-12"}
+        written = await refusals(bot)
+        assert written == [f"{CAROL.id} TooManyRequests"] * 10, "the rest is counted"
+
+
+async def test_slack_that_does_not_say_who_asks_causes_no_login(slack: SlackWorkspace, tmp_path: Path) -> None:
+    readings = Readings()
+    async with serving(slack, tmp_path, readings):
+        slack.faults.error("users.info", "internal_error")
+        await slack.say("carol", "oncall-gpu", "/zombie check node-1")
+        await reply_saying(slack, "CannotTell: Slack did not say who you are", "carol")
+        assert not readings.asked

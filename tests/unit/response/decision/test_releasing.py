@@ -1,0 +1,106 @@
+"""A node is freed only from an incident that cannot go on, by whoever may approve, and that is on record."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from bot.actions import ACTIONS
+from bot.domain.alert import BOT
+from bot.domain.claim import Claim
+from bot.domain.errors import Refused
+from bot.domain.events import Escalated, QuestionAsked, StepStarted
+from bot.domain.house_events import HOUSE, NodeReleased
+from bot.domain.policy import Approval
+from bot.domain.transitions import State
+from bot.response.decision.releasing import SILENT, Releasing
+from tests.schedules.stage import Stage
+from tests.unit.response.wishing import approve, do, incident, refusals
+
+ANN = Approval("terminal:ann", "the node is needed", os_user="carol")
+
+
+@pytest.fixture
+def held(stage: Stage) -> Stage:
+    """The incident has begun its first step, and its runner died a while ago."""
+    approve(stage)
+    proposal = incident(stage).proposal
+    assert proposal is not None
+    started = StepStarted(1, 1, stage.nodes["n1"].boot_id, (), "died")
+    stage.ledger.begin("one", 4, started, BOT, Claim("n1", proposal.plan.remedy, "died"))
+    stage.world.now += SILENT
+    return stage
+
+
+def release(stage: Stage, approval: Approval = ANN, node: str = "n1", actions: Any = ACTIONS) -> Any:
+    return do(stage, Releasing(stage.policy, stage.recorder, actions.keys()).release(node, approval))
+
+
+def on_record(stage: Stage) -> list[object]:
+    return [entry.event for entry in stage.ledger.read(HOUSE) if entry.kind == "NodeReleased"]
+
+
+def of_a_newer_form(stage: Stage) -> None:
+    """Leave an entry that this program cannot read, as a newer one would have."""
+    with stage.ledger._database.writing() as connection:
+        connection.exec_driver_sql(
+            """INSERT INTO entries SELECT stream, 6, "at", "by", 'StepPaused', '{"form":1}', hash FROM entries
+            WHERE stream = 'one' AND seq = 5"""
+        )
+
+
+@pytest.mark.parametrize(
+    ("approval", "node", "name"),
+    [
+        (Approval("terminal:eve", "why not"), "n1", "NotAnApprover"),
+        (Approval("terminal:ann", " "), "n1", "ReasonMissing"),
+        (ANN, "n2", "NothingToRelease"),
+        (ANN, "n1", "NodeBusy"),
+    ],
+)
+def test_incident_that_can_go_on_and_whoever_may_not_are_refused_by_name(
+    held: Stage, approval: Approval, node: str, name: str
+) -> None:
+    no = release(held, approval, node)
+    assert isinstance(no, Refused)
+    assert (no.name, refusals(held)) == (name, [("release", name)])
+    assert held.ledger.hold("n1") is not None
+    if name == "NodeBusy":
+        assert "it is acting" in no.sentence
+        assert "zombie remediate one" in no.try_next
+
+
+def test_parked_incident_is_handed_to_a_person_and_its_node_is_free(held: Stage) -> None:
+    held.ledger.append("one", 5, QuestionAsked("Is it back?"), BOT)
+    held.ledger.beat("one", "r2")  # whoever serves asks, and waits: nobody acts
+    done = release(held, node="N1")
+    assert done == NodeReleased("n1", "one", "it waits for an answer", ANN.reason, "carol")
+    ended = incident(held)
+    assert (ended.state, isinstance(ended.ending, Escalated)) == (State.ESCALATED, True)
+    assert "terminal:ann released n1, for it waits for an answer: the node is needed" in ended.ending.because  # type: ignore[union-attr]
+    assert held.ledger.hold("n1") is None
+    assert on_record(held) == [done]
+
+
+def test_incident_of_a_newer_program_is_left_as_it_is_and_its_node_is_free(held: Stage) -> None:
+    of_a_newer_form(held)
+    held.ledger.beat("one", "newer")
+    busy = release(held)
+    assert isinstance(busy, Refused)
+    assert (busy.name, "newer is at work on incident one" in busy.sentence) == ("NodeBusy", True)
+    held.world.now += SILENT
+    done = release(held)
+    assert isinstance(done, NodeReleased)
+    assert "cannot read its record" in done.because
+    assert (held.ledger.head("one").seq, held.ledger.hold("n1")) == (6, None)
+    assert on_record(held) == [done]
+    assert isinstance(release(held), Refused), "it is free already"
+
+
+def test_plan_that_only_a_newer_program_knows_is_ended(held: Stage) -> None:
+    done = release(held, actions={})
+    assert isinstance(done, NodeReleased)
+    assert "does not know “disable_unit”" in done.because
+    assert incident(held).state is State.ESCALATED
+    assert held.ledger.hold("n1") is None
