@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.actions import restore_unit, unit_state
+from bot.actions.dependents import Dependents
 from bot.domain.action import Action, Args, Facts, RemedyRules, by_sudo
 
 
@@ -37,5 +38,6 @@ ACTION = Action(
     rights=rights,
     inverse=restore_unit.as_inverse(undo),
     stops_a_unit=True,
+    around=Dependents(masks=True),
     remedy=RemedyRules(before_reboot="a reboot starts again what is not disabled"),
 )

@@ -45,6 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot.commands import record
     from bot.domain.house_events import HOUSE, BrakePulled
+    from bot.domain.safe_text import one_line
     from bot.ledger import Ledger
     from bot.response.decision.responder import NO_REASON, moved
 
@@ -52,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     with record.opened(arguments.environ) as database:
         ledger = Ledger(database)
         if arguments.verb == "on" and not arguments.approve_as:  # everybody with access to the machine may pull it
-            ledger.append(HOUSE, None, BrakePulled(approval.reason.strip() or NO_REASON), approval.by)
+            ledger.append(HOUSE, None, BrakePulled(one_line(approval.reason, 500) or NO_REASON), approval.by)
             _warn_where_nobody_may_release_it(arguments)
         elif arguments.verb != "status":
             from bot.app.policing import rules_of_acting
@@ -67,7 +68,8 @@ def run(arguments: argparse.Namespace) -> int:
     if pulled is None:
         print("off")
     else:
-        print(f"on: pulled by {pulled.by} at {pulled.at:%Y-%m-%d %H:%M:%S} UTC: {pulled.body.get('reason', '')}")
+        reason = one_line(str(pulled.body.get("reason", "")), 500)
+        print(f"on: pulled by {pulled.by} at {pulled.at:%Y-%m-%d %H:%M:%S} UTC: {reason}")
     return 0
 
 

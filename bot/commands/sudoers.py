@@ -16,7 +16,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Print one sudoers line for each command that needs root: full path, exact arguments, no wildcard. Without "
         "these lines the probes that need them are unread; nothing else changes. If [act] units names what may be "
         "stopped, the lines for acting follow separately.",
-        "example:\n  zombie sudoers --user zombie | sudo tee /etc/sudoers.d/zombie && sudo visudo -c",
+        "example:\n  zombie sudoers --user zombie >lines && sudo visudo -cf lines && "
+        "sudo install -m 440 lines /etc/sudoers.d/zombie",
     )
     parser.add_argument("--user", default="zombie", metavar="NAME", help="the login on the nodes (default: zombie)")
     options.add_files(parser)

@@ -13,7 +13,7 @@ import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from bot.domain.command import Command, Outputs
 from bot.domain.probe import Snapshot
@@ -21,6 +21,9 @@ from bot.domain.probe import Snapshot
 Args: TypeAlias = Mapping[str, str]
 Facts: TypeAlias = Mapping[str, str]  # what a look saw, by name: what decides whether an action took effect
 Rights: TypeAlias = Callable[[Args], tuple[tuple[str, ...], ...]]
+
+
+ALSO = "also, step "  # and its number: by this name a plan is bound to what else that step does
 
 
 class Proof(enum.Enum):
@@ -51,6 +54,21 @@ class ByCalls:
     leaves: Callable[[Args, Facts, Facts], str] = lambda args, before, now: ""
 
 
+class Surroundings(Protocol):
+    """What an action does on its node beside what it is for."""
+
+    def looks(self, args: Args) -> tuple[Command, ...]:
+        """Return the commands by which that is read."""
+        ...
+
+    def affects(self, args: Args, outputs: Outputs) -> str:
+        """Return it in words, the same whenever the node is the same; nothing where there is nothing.
+
+        Raises: WouldStopProtected where that may not be; CannotRead when the node does not say.
+        """
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class RemedyRules:
     """Where an action may stand in a playbook's remedy. Each rule is the reason that an author is told, "" for no rule.
@@ -76,6 +94,7 @@ class Action:
 
     How it is done: `commands(args, snapshot)` returns the command lines, quoted for a POSIX shell, in order. `rights`
     are the argument lists that it runs as root. `limit` bounds one command. `by_calls` is set where an API does it.
+    `around` reads what else it does on the node; whoever approves is shown that, and it is part of what is approved.
 
     How it is proved: `looks(args)` are the commands by which its effect is seen, and `facts(args, outputs)` what they
     said. `judge(args, before, now)` compares facts. `patience(before)` is how long the effect may take, None where the
@@ -104,6 +123,7 @@ class Action:
     rights: Rights
     limit: timedelta = timedelta(seconds=100)
     by_calls: ByCalls | None = None
+    around: Surroundings | None = None
 
     looks: Callable[[Args], tuple[Command, ...]]
     facts: Callable[[Args, Outputs], Facts]

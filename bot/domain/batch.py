@@ -26,6 +26,7 @@ from bot.domain.batch_shell import (
 )
 from bot.domain.command import Command, Completed, Looks
 from bot.domain.errors import ConnectionLost
+from bot.domain.root_command import root_argv
 from bot.domain.safe_text import decode, one_line
 
 # Second looks run in the last part of the window, so that they end with it and not after it.
@@ -168,28 +169,6 @@ def _filled_in(text: str, nonce: str, lifetime: timedelta) -> str:
     }.items():
         text = text.replace(f"@{word}@", value)
     return text
-
-
-def root_argv(argv: tuple[str, ...], seconds: float) -> tuple[str, ...]:
-    """Return the argument list that runs `argv` as root, ended inside sudo: exactly what a sudoers line must allow.
-
-    Example:
-    >>> root_argv(("dmesg",), 4)
-    ('sudo', '-n', 'timeout', '-k', '1', '4', 'dmesg')
-    """
-    return ("sudo", "-n", "timeout", "-k", "1", f"{seconds:g}", *argv)
-
-
-def root_ways(command: Command) -> tuple[tuple[str, ...], ...]:
-    """Return every argument list that a command runs as root where a node allows it.
-
-    Example:
-    >>> root_ways(Command("log", ("sh", "-c", "sudo -n timeout -k 1 4 dmesg | tail"), sudo=(("dmesg",),)))
-    (('sudo', '-n', 'timeout', '-k', '1', '8', 'dmesg'),)
-    """
-    seconds = command.limit.total_seconds()
-    ways = (*((command.argv,) if command.as_root else ()), *command.sudo)
-    return tuple(root_argv(argv, seconds) for argv in ways)
 
 
 def launch_command(script: str) -> str:

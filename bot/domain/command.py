@@ -30,7 +30,9 @@ class Command:
     `sudo -n timeout …` before the same arguments as a last alternative. In a THROUGHOUT command `{samples}` inside an
     argument becomes the window's length in whole seconds and `{rest}` the moment of the second look.
     Commands of one `lane` run one after another, lanes run side by side. `sudo` names what a fragment among the
-    arguments runs as root by itself, so that the sudoers lines can be written from the commands alone.
+    arguments runs as root by itself, so that the sudoers lines can be written from the commands alone. What runs as
+    root names its program by its full path (see `root_command.py`).
+    Raises: ValueError for what no batch may ask.
     """
 
     name: str
@@ -49,6 +51,8 @@ class Command:
             raise ValueError(f"{self.name}: an argument holds a newline; a batch has one command a line")
         if any(_UNSPEAKABLE.search(word) for word in words):
             raise ValueError(f"{self.name}: an argument holds what no shell can be told")
+        if not all(argv[0].startswith("/") for argv in (*self.sudo, *([self.argv] * self.as_root))):
+            raise ValueError(f"{self.name}: what runs as root has to name its program by its full path")
 
 
 @dataclass(frozen=True, slots=True)

@@ -42,6 +42,7 @@ ZombieError
 │   ├── Braked                 the brake is on
 │   ├── QuietHours             nothing may begin at this time of day
 │   ├── ProtectedUnit          no plan may stop this unit
+│   ├── WouldStopProtected     with the unit a protected one would stop
 │   ├── MissingRight           the login on the node may not run one of the commands
 │   ├── UnknownCluster         no cluster of that name is configured
 │   ├── CannotDrain            the node's pods cannot be moved away as asked
@@ -265,6 +266,10 @@ class QuietHours(Refused):
 
 class ProtectedUnit(Refused):
     """No plan may stop this unit."""
+
+
+class WouldStopProtected(Refused):
+    """What no plan may stop depends on the unit, and would stop with it."""
 
 
 class MissingRight(Refused):

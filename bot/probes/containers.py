@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
-from bot.domain.batch import root_argv
 from bot.domain.command import Command, Looks, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
+from bot.domain.root_command import in_folders, root_line
 from bot.domain.safe_text import one_line
 from bot.probes.formats.container_lists import DOCKER_ROW, Container, crictl_rows, ctr_rows, docker_rows
 
@@ -77,6 +77,9 @@ _CRICTL = ("crictl", "ps", "-a", "-n", str(MOST_CONTAINERS), "-o", "json")
 _CTR_CONTAINERS = ("ctr", "-n", "k8s.io", "containers", "ls")
 _CTR_TASKS = ("ctr", "-n", "k8s.io", "tasks", "ls")
 
+# Where distributions put the clients, then kOps and k3s, then snaps.
+_FOLDERS = ("/usr/bin", "/usr/local/bin")
+_OF_PROGRAM = {"docker": (*_FOLDERS, "/snap/bin")}
 _DOCKER_SOCKET = "/var/run/docker.sock"
 _ONLY_WITH_DOCKER = (
     f"[ -S {_DOCKER_SOCKET} ] || {{ echo '{_ABSENT}'; exit; }}; "
@@ -95,7 +98,11 @@ _ONLY_WITH_CRI = (
 
 
 def _as_root(argv: tuple[str, ...]) -> str:
-    return shlex.join(root_argv(argv, _LIMIT.total_seconds()))
+    return root_line(argv, _LIMIT.total_seconds(), _OF_PROGRAM.get(argv[0], _FOLDERS))
+
+
+def _sudo(*commands: tuple[str, ...]) -> tuple[tuple[str, ...], ...]:
+    return tuple(way for argv in commands for way in in_folders(argv, _OF_PROGRAM.get(argv[0], _FOLDERS)))
 
 
 def _cri(said: Callable[[tuple[str, ...]], str]) -> str:
@@ -198,7 +205,7 @@ PROBE = Probe(
             looks=Looks.TWICE,
             lane="containers",
             limit=_LIMIT,
-            sudo=(_DOCKER_PS,),
+            sudo=_sudo(_DOCKER_PS),
         ),
         Command(
             "cri",
@@ -208,7 +215,7 @@ PROBE = Probe(
             lane="containers",
             limit=_LIMIT,
             output_limit_bytes=2 * 1024 * 1024,
-            sudo=(_CRICTL, _CTR_CONTAINERS, _CTR_TASKS),
+            sudo=_sudo(_CRICTL, _CTR_CONTAINERS, _CTR_TASKS),
         ),
         Command(
             "exits",
@@ -216,7 +223,7 @@ PROBE = Probe(
             alternatives=(("sh", "-c", f"{_as_root(_DOCKER_EVENTS)} && {_ENDED}"),),
             lane="containers",
             limit=_LIMIT,
-            sudo=(_DOCKER_EVENTS,),
+            sudo=_sudo(_DOCKER_EVENTS),
         ),
     ),
     parse=parse,

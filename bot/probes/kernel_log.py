@@ -11,10 +11,10 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import ClassVar
 
-from bot.domain.batch import root_argv
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
+from bot.domain.root_command import in_folders, root_line
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind, kernel_line
 from bot.probes.formats.kernel_story import told_by
 
@@ -118,7 +118,7 @@ def _way(origin: str, said: str) -> tuple[str, ...]:
 
 
 def _as_root(argv: tuple[str, ...]) -> str:
-    return shlex.join(root_argv(argv, _LIMIT.total_seconds()))
+    return root_line(argv, _LIMIT.total_seconds())
 
 
 def parse(outputs: Outputs) -> KernelLogReading:
@@ -153,7 +153,7 @@ PROBE = Probe(
             ),
             lane="journal",
             limit=_LIMIT,
-            sudo=(_JOURNAL, _DMESG),
+            sudo=(*in_folders(_JOURNAL), *in_folders(_DMESG)),
         ),
     ),
     parse=parse,

@@ -12,11 +12,11 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import ClassVar
 
-from bot.domain.batch import root_argv
 from bot.domain.command import Command, Looks, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.protected import is_protected
+from bot.domain.root_command import in_folders, root_line
 from bot.probes.formats.systemctl import FailedUnit, failed_units, shown_units
 from bot.probes.formats.systemd_span import systemd_span
 
@@ -147,8 +147,7 @@ _BY_WORDS = (*_JOURNAL, "-n", "5000", "_PID=1")
 _LIMIT = timedelta(seconds=8)
 
 
-def _restarts(*before: str) -> str:
-    by_id, by_words = (shlex.join((*before, *argv)) for argv in (_BY_ID, _BY_WORDS))
+def _restarts(by_id: str, by_words: str) -> str:
     return (
         "case $(systemctl --version) in "
         f"'systemd 2'[0-2]?[!0-9]*|'systemd 23'[0-5][!0-9]*) {by_words} && echo '{_READ}';; "
@@ -160,9 +159,10 @@ def _restarts(*before: str) -> str:
 # Who may not read the journal is told nothing and no error, so the file's own permission is asked first.
 _OWN_WAY = (
     "for f in /run/log/journal/*/system.journal /var/log/journal/*/system.journal; do "
-    f'[ -r "$f" ] && {{ {_restarts()}; break; }}; done'
+    f'[ -r "$f" ] && {{ {_restarts(shlex.join(_BY_ID), shlex.join(_BY_WORDS))}; break; }}; done'
 )
-_ROOTS_WAY = f"[ -d /run/systemd/system ] && {_restarts(*root_argv((), _LIMIT.total_seconds()))}"
+_ROOTS_LINES = (root_line(argv, _LIMIT.total_seconds()) for argv in (_BY_ID, _BY_WORDS))
+_ROOTS_WAY = f"[ -d /run/systemd/system ] && {_restarts(*_ROOTS_LINES)}"
 
 _SCHEDULED = re.compile(
     r"\[\s*(?P<at>[0-9]{1,12}(?:\.[0-9]{1,9})?)\] \S+ systemd\[1\]: (?P<unit>\S.*?)(?:"
@@ -292,7 +292,7 @@ PROBE = Probe(
             lane="journal",
             limit=_LIMIT,
             output_limit_bytes=512 * 1024,
-            sudo=(_BY_ID, _BY_WORDS),
+            sudo=(*in_folders(_BY_ID), *in_folders(_BY_WORDS)),
         ),
     ),
     parse=parse,

@@ -113,10 +113,11 @@ def said(entry: Entry, words: PlanWords = BY_NAME) -> str:
             return f"{headline(verdict)}  {verdict.summary}"
         case PlanWithheld(because=because, lacking=lacking):
             return because + "".join(f"; lacking: {line}" for line in lacking)
-        case PlanProposed(plan=plan, digest=digest, affects=affects, approvals_needed=needed):
+        case PlanProposed(plan=plan, digest=digest, binds=binds, affects=affects, approvals_needed=needed):
+            also = [sentence.rstrip(".") for sentence in words.view(plan, binds=binds).also]
             moves = [f"moves {len(affects)}: {'; '.join(affects)}"] if affects else []
             voices = [f"{needed} people have to say yes"] if needed > 1 else []
-            return "; ".join([f"{words.plan(plan)} [{digest[:16]}]", *voices, *moves, *plan.notes])
+            return "; ".join([f"{words.plan(plan)} [{digest[:16]}]", *voices, *also, *moves, *plan.notes])
         case StepStarted(number=number, attempt=attempt):
             return f"step {number}" + (f", attempt {attempt}" if attempt > 1 else "")
         case StepVerified(number=number, took=took):

@@ -58,7 +58,7 @@ async def test_batch_runs_under_every_login_shell(shell: str) -> None:
         runs = await over_ssh(node).ask(
             Command("odd", ("printf", "%s", ODD)),
             Command("twice", ("echo", "twice"), looks=Looks.TWICE, lane="x"),
-            Command("root", ("false",), as_root=True, lane="y"),
+            Command("root", ("/usr/bin/false",), as_root=True, lane="y"),
         )
     assert runs["odd", 0].stdout == ODD
     assert [runs["twice", look].stdout for look in (0, 1)] == ["twice\n"] * 2

@@ -10,9 +10,10 @@ from bot.demo.batch_answers import BatchAnswers, read_request
 from bot.demo.fleet import FLEET, Member
 from bot.demo.machine.fragments import FRAGMENTS
 from bot.demo.machine.machine import Machine
-from bot.domain.batch import Batch, Sampling, Unframer, root_argv
+from bot.domain.batch import Batch, Sampling, Unframer
 from bot.domain.command import Completed, Outputs
 from bot.domain.probe import Unread
+from bot.domain.root_command import root_argv
 from bot.probes import PROBES
 
 NONCE = "00ff" * 6

@@ -7,8 +7,8 @@ from datetime import timedelta
 
 import pytest
 
-from bot.domain.batch import root_ways
 from bot.domain.command import Command
+from bot.domain.root_command import root_ways
 from bot.domain.safe_text import decode
 from tests.contract.ways import (
     ALL,
@@ -160,18 +160,18 @@ async def test_saying_nothing_on_errors_is_not_printing_nothing(way: Way) -> Non
 @pytest.mark.skipif(shutil.which("sudo") is None, reason="sudo is not installed")
 async def test_root_is_asked_last_exactly_as_a_sudoers_line_allows(sshd: Sshd) -> None:
     way = over_ssh(sshd)
-    private = Command("private", ("cat", "/etc/shadow"), as_root=True)
-    public = Command("public", ("cat", "/etc/hostname"), as_root=True)
+    private = Command("private", ("/usr/bin/cat", "/etc/shadow"), as_root=True)
+    public = Command("public", ("/usr/bin/cat", "/etc/hostname"), as_root=True)
     refused = await way.ask(private, public)
     assert re.match(
-        r"sudo refused \(cat: /etc/shadow: Permission denied.*sudo: a password is required",
+        r"sudo refused \(/usr/bin/cat: /etc/shadow: Permission denied.*sudo: a password is required",
         str(refused["private", 0].failure),
     )
     assert refused["public", 0].failure is None
 
     (as_root,) = root_ways(private)
     sshd.allow_sudo(f"/usr/bin/{shlex.join(as_root[2:])}")
-    allowed = await way.ask(private, Command("other", ("cat", "/etc/gshadow"), as_root=True))
+    allowed = await way.ask(private, Command("other", ("/usr/bin/cat", "/etc/gshadow"), as_root=True))
     assert allowed["private", 0].failure is None
     assert "root:" in allowed["private", 0].stdout
     assert "sudo refused" in str(allowed["other", 0].failure)

@@ -110,6 +110,14 @@ async def test_only_an_approver_releases_the_brake(tmp_path: Path) -> None:
         assert exported.count('"WishRefused"') == 1
         pulled = await here.zombie("brake", "on", "--approve-as", "alice")
         assert pulled.out.startswith("on: pulled by terminal:alice")
+        assert (await here.zombie("brake", "off", "--approve-as", "bob")).out == "off\n"
+        for way in ((), ("--approve-as", "alice")):
+            hostile = await here.zombie("brake", "on", *way, "--reason", "a\x1b[2J rollout\u202e\x9b")
+            status = await here.zombie("brake", "status")
+            for told in (hostile.out, status.out, (await here.zombie("audit", "export")).out):
+                assert "rollout" in told
+                assert not {"\x1b", "\u202e", "\x9b"} & set(told), "nothing that a terminal obeys"
+            assert (await here.zombie("brake", "off", "--approve-as", "bob")).out == "off\n"
 
 
 async def test_where_two_have_to_say_yes_the_second_one_carries_it_out(tmp_path: Path) -> None:

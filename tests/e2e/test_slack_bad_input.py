@@ -36,7 +36,7 @@ async def readings() -> Readings:
         ("", "What I can do"),
         ("help", "What I can do"),
         ("chekc node-1", "Did you mean `check`?"),
-        ("reboot node-1", "I do not know the command “reboot”."),
+        ("reboot node-1", "I do not know the command `reboot`."),
         ("check", "Which node? Say `/zombie check NODE`."),
         ("check node-1x", "“node-1x” is not in the inventory. Did you mean node-1"),
         ("check <!channel>", "'&lt;!channel&gt;' is not a node name."),
@@ -50,7 +50,7 @@ async def readings() -> Readings:
             "101 nodes at once are too many; 100 is the most.",
         ),
         ("check " + " ".join(f"n{number}" for number in range(100)), "92 more names are not in the inventory either."),
-        ("<!here> <@U0BOB00001> *x*", "I do not know the command “&lt;!here&gt;”."),
+        ("<!here> <@U0BOB00001> *x*", "I do not know the command `&lt;!here&gt;`."),
     ],
 )
 @pytest.mark.parametrize("way", ["/zombie ", "@zombie "])

@@ -100,6 +100,8 @@ class Machine:
         if argv[:2] == ("systemctl", "show"):
             state = "active\nUnitFileState=enabled" if self.enabled else "inactive\nUnitFileState=disabled"
             return f"LoadState=loaded\nActiveState={state}\nNRestarts=0\nRestartUSec=10s\n", "", 0
+        if argv[:2] == ("sh", "-c") and len(argv) > 3:  # nothing else stops with its unit
+            return f"Id={argv[-1]}\nNames={argv[-1]}\n\n-- all told --\n", "", 0
         if argv[:2] == ("sh", "-c") and "disable" in argv[2]:
             self.enabled = False
         elif argv[:2] == ("sh", "-c"):

@@ -132,17 +132,17 @@ class Sshd:
         listener = self._process.pid if self._process else 0
         _kill([pid for pid in self.processes() if pid != listener])
 
-    def allow_sudo(self, *commands: str) -> None:
-        """Let the login run these commands (as in sudoers(5): `ALL`, or full paths) as root without a password.
+    def allow_sudo(self, *commands: str, defaults: str = "") -> None:
+        """Let the login run these commands (as in sudoers(5)) as root; `defaults` are options, as `!secure_path`.
 
         Raises: RuntimeError when not root; ValueError with visudo's words.
         """
         if not (IS_ROOT and self._own_user):
             raise RuntimeError("sudo rights are given to a test's own user only, and only root can give them")
         draft = self.folder / "sudoers"
-        draft.write_text("".join(f"{self.user} ALL=(root) NOPASSWD: {command}\n" for command in commands))
-        draft.chmod(0o440)
-        checked = subprocess.run(["visudo", "-cf", str(draft)], capture_output=True, text=True, timeout=30, check=False)
+        lines = [f"Defaults:{self.user} {defaults}"] * bool(defaults)
+        draft.write_text("\n".join([*lines, *(f"{self.user} ALL=(root) NOPASSWD: {line}" for line in commands), ""]))
+        checked = subprocess.run(["visudo", "-cf", draft], capture_output=True, text=True, timeout=30, check=False)
         if checked.returncode:
             raise ValueError(checked.stdout + checked.stderr)
         shutil.copy(draft, self._sudoers)  # sudo ignores names with a dot; this one has none

@@ -41,6 +41,7 @@ class CountingNode:
     asked: int = 0  # reboot commands that came through their fence
     may: bool = True  # its login has the rights
     names: str = "ecs.service"  # what its unit is called
+    required_by: str = ""  # what stops with its unit
     done_as_stranger: int = 0  # changes after it became another machine
 
     @property
@@ -76,6 +77,10 @@ class CountingNode:
         if argv[:3] == ("sudo", "-n", "-l"):
             return ("/usr/bin/" + " ".join(argv[3:]), 0) if self.may else ("", 1)
         assert argv[:2] == ("sh", "-c"), argv
+        if argv[3:] == ("sh", "ecs.service"):  # what else stops with it
+            own = f"Id=ecs.service\nNames={self.names}\nRequiredBy={self.required_by}\n"
+            others = "".join(f"\nId={name}\nNames={name}\n" for name in self.required_by.split())
+            return f"{own}{others}\n-- all told --\n", 0
         if argv[2] == "sudo -n systemctl disable --now -- ecs.service":
             self.done_as_stranger += self.is_stranger
             self.enabled = self.active = False
@@ -129,6 +134,9 @@ class Wire:
             raise HostKeyRejected(f"The host key of {node.name} is not the one on file.")
         for question in batch.questions:
             argv = question.command.argv
+            if len(argv) > 3 and argv[0] == "sh":  # asked together with the identity, and broken off together with it
+                yield Completed(question.probe, question.command.name, 0, *there.answer(argv)[:1])
+                continue
             acts = argv[0] == "sh"
             if self.world.chance(self.breaks):
                 if acts and self.world.chance(0.5):  # it arrives all the same, and maybe much later

@@ -10,13 +10,14 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.app.parts import now
-from bot.domain.batch import Batch, Sampling, root_ways
+from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed
 from bot.domain.contracts import Transport
 from bot.domain.errors import MissingFile, Unreachable
 from bot.domain.examined import Examined, Mark
 from bot.domain.node import Node
 from bot.domain.probe import Probe
+from bot.domain.root_command import root_ways
 
 NODE_SECONDS = timedelta(seconds=15)
 SKEW_NOTED, SKEW_WRONG = 5.0, 60.0  # seconds between a node's clock and ours

@@ -6,11 +6,14 @@ Defined in: systemctl(1). Dying cgroups outlive their unit: Linux, Documentation
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from bot.demo.machine.state import Cgroups, Container, Content, Loop, Moment, State, Thread, Unit
+from bot.demo.machine.systemd import stopping_with
 
 BOOT_TAKES = 14.0  # uptime at which sshd accepts logins
 _FRESH_DYING = 17
+_AT_REST: dict[str, Any] = {"active": "inactive", "sub": "dead", "pid": 0}
 
 
 def disabled(state: State, name: str, now: Moment) -> State:
@@ -98,8 +101,12 @@ def _stopped(state: State, name: str, now: Moment) -> State:
     """The node with the unit stopped, its containers gone, and no further leak."""
     unit = next(candidate for candidate in state.units if _is(candidate, name))
     leaked = unit.loop is not None or _loops(state, unit)
-    rest = replace(unit, active="inactive", sub="dead", loop=None, pid=0, since=now.uptime)
-    units = tuple(rest if other is unit else other for other in state.units)
+    rest = replace(unit, **_AT_REST, loop=None, since=now.uptime)
+    with_it = [each.name for each in stopping_with(state, unit) if each is not unit and each.active == "active"]
+    units = tuple(
+        rest if other is unit else replace(other, **_AT_REST, since=now.uptime) if other.name in with_it else other
+        for other in state.units
+    )
     if not leaked:
         return replace(state, units=units)
     runtime = replace(state.runtime, docker=_ended(state.runtime.docker, now), cri=_ended(state.runtime.cri, now))

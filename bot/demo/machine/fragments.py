@@ -164,6 +164,17 @@ def known_agents(context: CommandContext, argv: Sequence[str]) -> Answer:
     return Answer.text(f"{files}-- active --\n{systemd.listed(context.state, context.now(), names=names)}-- end --\n")
 
 
+def dependents(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """What `systemctl show` says of the last argument's unit, and of each that stops with it."""
+    state, now = context.state, context.now()
+    wanted = argv[2].partition(" -p ")[2].split()[0].split(",")
+    unit = next((unit for unit in state.units if argv[-1] in (unit.name, *unit.aliases)), None)
+    if unit is None:
+        return Answer.text(f"Id={argv[-1]}\nNames={argv[-1]}\n\n-- all told --\n")
+    blocks = [systemd.show(state, now, wanted, (), (each.name,)) for each in systemd.stopping_with(state, unit)]
+    return Answer.text("".join(f"{block}\n" for block in blocks) + "-- all told --\n")
+
+
 _ECS_FILES = ("/etc/ecs/ecs.config", "/var/lib/ecs/ecs.config")
 _ECS_LOGS = ("/var/log/ecs/ecs-init.log", "/var/log/ecs/ecs-agent.log")
 _ECS_SAYS = re.compile("Agent exited with code|Agent failed to start|egistered container|Registration completed")
@@ -269,14 +280,14 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("/msi_irqs", interrupts),
     ("irqbalance.service", irqbalance),
     ("function busiest(", busiest),
-    ("docker events", runtime.docker),
-    ("docker ps", runtime.docker),
-    ("crictl ps", runtime.cri),
     ("127.0.0.1:10248", essential_units),
     ("chronyc -n tracking", clock),
     ("readlink $d/driver", pci_gpus),
     ("/dev/block/$d", filesystems),
     ("nvidia-smi --query-gpu", nvidia_smi),
+    (" events --since", runtime.docker),
+    (" --no-trunc --format", runtime.docker),
+    (" -o json", runtime.cri),
     ("/device/driver", nics),
     ("-- whole --", kernel_lines),
     ("systemctl list-unit-files", known_agents),
@@ -284,6 +295,7 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("systemd-detect-virt", host),
     ("cpu.cfs_quota_us", throttled),
     ("exec systemctl show", shown_units),
+    ("PropagatesStopTo", dependents),
     ("systemctl list-units --all --state=failed", failed_units),
     ("5eb03494b6584870a536b337290809b3", restarts),
 )

@@ -60,6 +60,7 @@ class Machine:
             argv = argv[4:]  # -k 1 SECONDS; the limit itself is the batch's
         if not argv:
             return Answer.error("sudo: no command", 1)
+        argv = (argv[0].removeprefix("/usr/bin/"), *argv[1:])
         if argv[0] in ("systemctl", "sysctl") and (changed := await self.change(argv, root)) is not None:
             return changed
         if (fence := _FENCE.fullmatch(argv[-1])) is not None or _PLAIN.fullmatch(argv[-1]):

@@ -95,7 +95,7 @@ def docker(context: CommandContext, argv: Sequence[str]) -> Answer:
         return Answer.error(_REFUSED, 1)
     if not state.sudo:
         return Answer.error("sudo: a password is required", 1)
-    listing = docker_exits(state, now, 600) if "docker events" in argv[2] else docker_ps(state, now)
+    listing = docker_exits(state, now, 600) if " events --since" in argv[2] else docker_ps(state, now)
     return Answer.text(f"{listing}-- end {int(now.at.timestamp())} --\n")
 
 

@@ -116,6 +116,9 @@ class Unit:
     command: str = ""
     wanted_by: tuple[str, ...] = ("multi-user.target",)
     part_of: tuple[str, ...] = ()
+    requires: tuple[str, ...] = ()
+    binds_to: tuple[str, ...] = ()
+    stops_with: tuple[str, ...] = ()  # StopPropagatedFrom=
     triggered_by: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
     fragment: str = ""

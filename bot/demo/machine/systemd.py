@@ -13,6 +13,7 @@ from bot.demo.machine.state import Moment, State, Unit
 
 _COUNTS_SINCE = 235
 _PRINTS_PRESET_SINCE = 244
+_PROPAGATES_STOP_SINCE = 249
 _PRINTS_EMPTY_SINCE = 240  # from this version on a property that is asked for is printed even when it is empty
 
 
@@ -60,10 +61,16 @@ def properties(state: State, unit: Unit, now: Moment) -> dict[str, str]:
         "ControlGroup": f"/system.slice/{unit.name}" if active == "active" else "",
         "Id": unit.name,
         "Names": " ".join((unit.name, *unit.aliases)),
-        "RequiredBy": "",
-        "WantedBy": " ".join(unit.wanted_by),
+        "Requires": " ".join(unit.requires),
+        "BindsTo": " ".join(unit.binds_to),
         "PartOf": " ".join(unit.part_of),
+        "RequiredBy": " ".join(other.name for other in state.units if _names(unit, other.requires)),
+        "RequisiteOf": "",
+        "WantedBy": " ".join(unit.wanted_by),
+        "BoundBy": " ".join(other.name for other in state.units if _names(unit, other.binds_to)),
+        "ConsistsOf": " ".join(other.name for other in state.units if _names(unit, other.part_of)),
         "TriggeredBy": " ".join(unit.triggered_by),
+        "PropagatesStopTo": " ".join(other.name for other in state.units if _names(unit, other.stops_with)),
         "Description": unit.description or unit.name,
         "LoadState": "loaded",
         "ActiveState": active,
@@ -77,6 +84,23 @@ def properties(state: State, unit: Unit, now: Moment) -> dict[str, str]:
     }
     if state.system.systemd < _COUNTS_SINCE:
         del found["NRestarts"]
+    if state.system.systemd < _PROPAGATES_STOP_SINCE:
+        del found["PropagatesStopTo"]
+    return found
+
+
+def _names(unit: Unit, names: Sequence[str]) -> bool:
+    return any(name in (unit.name, *unit.aliases) for name in names)
+
+
+def stopping_with(state: State, unit: Unit) -> list[Unit]:
+    """Return the unit and all that stop when it is stopped, the nearest first."""
+    found = [unit]
+    for stopped in found:
+        for other in state.units:
+            stops = (*other.requires, *other.binds_to, *other.part_of, *other.stops_with)
+            if other not in found and _names(stopped, stops):
+                found.append(other)
     return found
 
 

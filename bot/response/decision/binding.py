@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Mapping
 
-from bot.domain.action import Plan
+from bot.domain.action import ALSO, Plan
 from bot.domain.json_form import plain
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
@@ -33,6 +33,7 @@ def bindings(verdict: Verdict, node: Node, seen: Seen, playbook: str, policy: Po
         "playbook": playbook,
         "policy": policy.digest,
         "evidence": hashlib.sha256(evidence.encode()).hexdigest(),
+        **(seen.also or {}),
     }
 
 
@@ -51,6 +52,15 @@ def another_boot(bound: Mapping[str, str], seen: Seen) -> tuple[str, ...]:
     """Return that the node was booted since."""
     was = bound.get("boot_id", "")
     return () if seen.boot_id == was else (f"boot_id: {was} → {seen.boot_id}",)
+
+
+def another_reach(bound: Mapping[str, str], seen: Seen) -> tuple[str, ...]:
+    """Return how what else the steps would do differs from what was approved; nothing where it was not looked at."""
+    if seen.also is None:
+        return ()
+    was = {name: words for name, words in bound.items() if name.startswith(ALSO)}
+    changed = sorted(name for name in was.keys() | seen.also.keys() if was.get(name) != seen.also.get(name))
+    return tuple(f"{name}: {was.get(name, 'nothing')} → {seen.also.get(name, 'nothing')}" for name in changed)
 
 
 def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:

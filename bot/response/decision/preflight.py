@@ -18,11 +18,12 @@ from bot.domain.errors import (
     Refused,
     StateChanged,
     Unreachable,
+    WouldStopProtected,
 )
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
-from bot.response.decision.binding import another_boot, another_machine, drift
+from bot.response.decision.binding import another_boot, another_machine, another_reach, drift
 from bot.response.decision.recheck import Recheck, RecheckResult
 from bot.response.decision.undoing import moved
 from bot.response.execution.node_access import NodeAccess, Seen
@@ -59,6 +60,8 @@ class Preflight:
         """
         try:
             return await self._satisfied(incident)
+        except WouldStopProtected as no:
+            raise Drifted((no.sentence,), WouldStopProtected) from no
         except HostKeyRejected as no:
             raise Drifted((f"host_key: {no.sentence}",), StateChanged) from no
         except (Unreachable, CannotRead, InventoryError) as no:
@@ -94,8 +97,9 @@ class Preflight:
             return
         assert incident.proposal is not None
         now = await self.diagnose(node, incident.playbook)
-        seen = await self.reach.look(node)
-        yield RecheckResult(now, seen, await self.reach.lacking(node, incident.proposal.plan.steps))
+        steps = incident.proposal.plan.steps
+        seen = await self.reach.look(node, around=steps)
+        yield RecheckResult(now, seen, await self.reach.lacking(node, steps))
 
 
 def _drift(incident: Incident, look: RecheckResult) -> tuple[str, ...]:
@@ -117,7 +121,7 @@ def _is_cured(now: Verdict) -> bool:
 def _others(incident: Incident, node: Node, seen: Seen) -> tuple[str, ...]:
     assert incident.proposal is not None
     bound = incident.proposal.binds
-    return (*another_machine(bound, node, seen), *another_boot(bound, seen))
+    return (*another_machine(bound, node, seen), *another_boot(bound, seen), *another_reach(bound, seen))
 
 
 def _judged(

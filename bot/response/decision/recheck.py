@@ -45,7 +45,8 @@ class Recheck:
     async def looks(self, incident: Incident, node: Node) -> AsyncGenerator[RecheckResult, None]:
         """Yield what is seen, at first shortly, then over the whole window; whoever is satisfied stops.
 
-        Raises: PlanChanged when the playbook is another by now; Unreachable or CannotRead when it cannot be told.
+        Raises: PlanChanged when the playbook is another by now; WouldStopProtected; Unreachable or CannotRead when it
+        cannot be told.
         """
         assert incident.proposal is not None
         assert incident.verdict is not None
@@ -68,6 +69,7 @@ class Recheck:
         asked = [Probe(_IDENTITY, "", (IDENTITY,), _as_told)]
         if first is not None:
             asked.append(Probe(_FIRST, "", self.reach.actions[first.action].looks(first.args), _as_told))
+        asked += [Probe(name, "", commands, _as_told) for name, commands in self.reach.asking_around(steps)]
         asked += [Probe(f"{_RIGHT} {n}", "", (may,), _as_told) for n, may in enumerate(asking(rights))]
         reading = triage.diagnose(node, replace(playbook, probes=(*playbook.probes, *asked)))
         verdict, lacking = await asyncio.gather(reading, self.reach.lacking(node, () if together else steps))
@@ -81,7 +83,8 @@ class Recheck:
         facts: tuple[Facts, ...] = ()
         if first is not None:
             facts = (self.reach.actions[first.action].facts(first.args, _told(told, _FIRST)),)
-        return RecheckResult(verdict, Seen(boot_id, machine_id, self.reach.host_key(node), facts), lacking)
+        also = self.reach.also(steps, {name: _told(told, name) for name, _ in self.reach.asking_around(steps)})
+        return RecheckResult(verdict, Seen(boot_id, machine_id, self.reach.host_key(node), facts, also), lacking)
 
 
 def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:

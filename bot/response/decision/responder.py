@@ -23,7 +23,6 @@ from bot.domain.errors import (
     NodeBusy,
     NotAnApprover,
     Refused,
-    StateChanged,
     UnknownIncident,
 )
 from bot.domain.events import (
@@ -223,7 +222,7 @@ class Responder:
     async def _look_again(self, incident: Incident) -> None:
         """Read what decides once more; what is another than it was ends the incident.
 
-        Raises: StateChanged, AlreadyCured, MissingRight or CannotTell.
+        Raises: StateChanged, AlreadyCured, WouldStopProtected, MissingRight or CannotTell.
         """
         try:
             seen = await Preflight(self.reach, self.nodes, self.diagnose, self.glance).at(incident)
@@ -231,8 +230,7 @@ class Responder:
             cured = found.kind is AlreadyCured
             what = "there is nothing left to cure" if cured else "the node is not as it was"
             await self._end(incident, Cancelled(f"Looked at again before acting, {what}.", found.differences))
-            kind = AlreadyCured if cured else StateChanged
-            raise kind(
+            raise found.kind(
                 f"Looked at again, {what}: {'; '.join(found.differences)}", "Check the node again for a new plan."
             ) from None
         if seen.facts:

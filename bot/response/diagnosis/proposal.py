@@ -14,6 +14,7 @@ from bot.domain.errors import (
     ProtectedUnit,
     UnknownCluster,
     Unreachable,
+    WouldStopProtected,
 )
 from bot.domain.events import Escalated, PlanProposed, PlanWithheld
 from bot.domain.incident import Incident
@@ -119,9 +120,9 @@ class Proposer:
     async def _seen(self, verdict: Verdict, plan: Plan, node: Node, playbook: Playbook) -> PlanProposed | PlanWithheld:
         try:
             lacking = await self._reach.lacking(node, plan.steps)
-            seen = await self._reach.look(node)
+            seen = await self._reach.look(node, around=plan.steps)
             affected = await self._reach.affected(plan.steps, seen) if not lacking else ()
-        except (UnknownCluster, CannotDrain) as no:
+        except (UnknownCluster, CannotDrain, WouldStopProtected) as no:
             return PlanWithheld(f"{no.name}: {no}")
         except (Unreachable, CannotRead) as no:
             return PlanWithheld(f"What the plan would be bound to cannot be read: {no.sentence}")

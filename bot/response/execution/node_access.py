@@ -10,7 +10,7 @@ from datetime import timedelta
 from types import MappingProxyType
 
 from bot.actions.uncordon import LEFT_SO
-from bot.domain.action import Action, Facts, Step
+from bot.domain.action import ALSO, Action, Facts, Step
 from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ActingTransport
@@ -31,12 +31,16 @@ __all__ = ["IDENTITY", "NodeAccess", "Seen", "TooLate", "asking", "identity", "l
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """Which machine answered, in which boot, behind which host key; and the facts of each step that was asked for."""
+    """Which machine answered, in which boot, behind which host key; and the facts of each step that was asked for.
+
+    Shape: `also` is what else steps do, by the name under which a plan is bound to it; None where it was not asked for.
+    """
 
     boot_id: str
     machine_id: str
     host_key: str
     facts: tuple[Facts, ...] = ()
+    also: Mapping[str, str] | None = None
 
 
 class NodeAccess:
@@ -58,15 +62,16 @@ class NodeAccess:
         self._lately: dict[str, tuple[float, Seen]] = {}
         self.actions = actions
 
-    async def look(self, node: Node, steps: Sequence[Step] = ()) -> Seen:
-        """Look once, over one connection.
+    async def look(self, node: Node, steps: Sequence[Step] = (), around: Sequence[Step] | None = None) -> Seen:
+        """Look once, over one connection: at what `steps` are proved by, and at what else `around` would do.
 
-        Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say.
+        Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say; WouldStopProtected.
         """
         asked = [("identity", IDENTITY)]
         for number, step in enumerate(steps):
             action = self.actions[step.action]
             asked += [(f"step {number}", command) for command in action.looks(step.args) if action.by_calls is None]
+        asked += [(name, command) for name, commands in self.asking_around(around or ()) for command in commands]
         runs = await self._runs(node, asked, _LOOK_LIMIT)
         boot_id, machine_id = identity(node, Outputs(*runs.get("identity", ())))
         facts = []
@@ -76,7 +81,27 @@ class NodeAccess:
                 facts.append(await self._cluster.facts(action, step.args, boot_id))
             else:
                 facts.append(action.facts(step.args, Outputs(*runs.get(f"step {number}", ()))))
-        return Seen(boot_id, machine_id, self.host_key(node), tuple(facts))
+        told = {name: Outputs(*runs.get(name, ())) for name, _ in self.asking_around(around or ())}
+        also = self.also(around, told) if around is not None else None
+        return Seen(boot_id, machine_id, self.host_key(node), tuple(facts), also)
+
+    def asking_around(self, steps: Sequence[Step]) -> list[tuple[str, tuple[Command, ...]]]:
+        """Return the questions what else the steps of a plan do, each by the name under which it is bound."""
+        found = ((f"{ALSO}{number}", self.actions[step.action].around, step) for number, step in enumerate(steps, 1))
+        return [(name, around.looks(step.args)) for name, around, step in found if around is not None]
+
+    def also(self, steps: Sequence[Step], told: Mapping[str, Outputs]) -> Mapping[str, str]:
+        """Return what else the steps of a plan do, by that name, from what was answered; steps that do nothing else
+        are not among it.
+
+        Raises: WouldStopProtected; CannotRead when the node does not say.
+        """
+        found = {}
+        for number, step in enumerate(steps, 1):
+            around, name = self.actions[step.action].around, f"{ALSO}{number}"
+            if around is not None and (words := around.affects(step.args, told[name])):
+                found[name] = words
+        return found
 
     def remember(self, incident: str, seen: Seen) -> None:
         """Keep for a moment what was seen of a node and its first step, so that what begins at once need not look."""

@@ -10,9 +10,9 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from bot.domain.action import Action
-from bot.domain.batch import root_ways
 from bot.domain.errors import UsageError
 from bot.domain.probe import Probe
+from bot.domain.root_command import root_ways
 from bot.domain.safe_text import one_line
 from bot.response.execution.cluster import KUBERNETES
 

@@ -29,6 +29,7 @@ from bot.domain.errors import (
     ProtectedUnit,
     Refused,
     Unreachable,
+    WouldStopProtected,
 )
 from bot.domain.events import (
     Cancelled,
@@ -44,7 +45,7 @@ from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
-from bot.response.decision.binding import another_boot, another_machine
+from bot.response.decision.binding import another_boot, another_machine, another_reach
 from bot.response.execution.node_access import NodeAccess, Seen, TooLate
 from bot.response.record import as_evidence, asked, earlier, expired, facts_of, plan_of, recorded, rest_of, stopped
 from bot.response.timing import POLL, lives_since, lives_until, now_of, pause_of
@@ -95,7 +96,9 @@ class StepExecutor:
             guards.may_be_stopped(self.policy, guards.units_of(plan))
             guards.is_not_quiet(self.policy, now)
             lately = None if incident.steps else self.reach.recall(incident.id)
-            seen = lately or await self.reach.look(node, steps)
+            seen = lately or await self.reach.look(node, steps, None if incident.steps else plan.steps)
+        except WouldStopProtected as no:
+            return stopped(incident, f"{no.name}: {no.sentence}")
         except Refused as no:
             return Again(pause_of(incident.updated_at, now), f"{no.name}: {no.sentence}")
         except HostKeyRejected as no:
@@ -107,6 +110,8 @@ class StepExecutor:
         booted = another_boot(bound, seen)
         if booted and not incident.steps:
             return Cancelled("Somebody rebooted the node before anything was done.", booted)
+        if others := another_reach(bound, seen):
+            return Cancelled("What was approved would stop something else by now.", others)
         for record, step, facts in zip(incident.steps, steps, seen.facts, strict=False):
             action = self.reach.actions[step.action]
             if action.ended_by == steps[-1].action:

@@ -80,7 +80,8 @@ class CommandHandler:
             await self._ephemeral.say(request, not_here(self._channels))
         elif await self._may_ask(request, asked):
             if asked.unknown:
-                self._background.begin(self._ephemeral.say(request, unknown_words(asked)), f"answer to {request.key}")
+                quoted = self._ephemeral.quote(request, unknown_words(asked))
+                self._background.begin(quoted, f"answer to {request.key}")
             if asked.nodes:
                 await self._check(request, asked)
 

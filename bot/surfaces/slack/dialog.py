@@ -86,6 +86,7 @@ def _plan(view: IncidentView) -> Iterator[Block]:
     commands = "\n".join(safe(command) for command in plan.commands)
     for at in range(0, len(commands), PIECE):
         yield preformatted(commands[at : at + PIECE].split("\n"))
+    yield from (paragraph(sentence) for sentence in plan.also)
     yield from moved_blocks(plan)
     bound = f"Bound to {bound_words(plan)}." if plan.bound_to else ""
     yield footnote(clipped(" ".join([plan.impact, *plan.notes, bound]).strip(), 1500))

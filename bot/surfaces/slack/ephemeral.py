@@ -33,11 +33,17 @@ class Ephemeral:
         self._people = people
 
     async def say(self, request: CommandRequest, text: str) -> None:
-        """Answer a request with a text of the bot's own, at the command's address where it has one.
+        """Answer a request with a text of the bot's own, in which Slack's markup counts.
 
-        An answer that cannot be sent is logged.
+        Shape: at the command's address where it has one. An answer that cannot be sent is logged.
         """
-        message = Message(clipped(text, TEXT))
+        await self._say(request, Message(clipped(text, TEXT)))
+
+    async def quote(self, request: CommandRequest, words: str) -> None:
+        """Answer a request with words that quote what a person typed, in which no markup counts; else as `say`."""
+        await self._say(request, _as_it_is(words))
+
+    async def _say(self, request: CommandRequest, message: Message) -> None:
         for attempt in range(TRIES):
             if request.answer_at:
                 outcome = await self._calls.answer(request.answer_at, message)
@@ -57,7 +63,7 @@ class Ephemeral:
         """
         user = slack_user(by)
         said = await self.named(redacted_text(words))  # a refusal may quote what a node said
-        message = Message(clipped(escaped(said), TEXT), (paragraph(clipped(safe(said), SECTION)),))
+        message = _as_it_is(said)
         if answer_at and isinstance(await self._calls.answer(answer_at, message), Delivered):
             return
         for attempt in range(TRIES):
@@ -84,6 +90,11 @@ class Ephemeral:
         if attempt < TRIES - 1:
             seconds = outcome.seconds if isinstance(outcome, RetryLater) else 0.0
             await asyncio.sleep(max(seconds, self._timing.first_pause * 2**attempt))
+
+
+def _as_it_is(words: str) -> Message:
+    """A message whose block shows the words and interprets nothing; its text is what a notification shows."""
+    return Message(clipped(escaped(words), TEXT), (paragraph(clipped(safe(words), SECTION)),))
 
 
 def refusal_words(no: ZombieError) -> str:

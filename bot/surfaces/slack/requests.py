@@ -125,7 +125,7 @@ def parse(text: str, known: Known) -> CheckRequest | HelpRequest | Subcommand:
     if verb not in VERBS:
         near = difflib.get_close_matches(verb, VERBS, n=1, cutoff=0.5)
         meant = f" Did you mean `{near[0]}`?" if near else ""
-        return HelpRequest(f"I do not know the command “{_quoted(words[0])}”.{meant}")
+        return HelpRequest(f"I do not know the command `{_quoted(words[0])}`.{meant}")
     if verb == "help":
         return HelpRequest()
     if verb in SUBCOMMANDS:
@@ -185,10 +185,10 @@ def help_words(asked: HelpRequest) -> str:
 
 
 def unknown_words(asked: CheckRequest) -> str:
-    """Return what is said about names that are not in the inventory."""
+    """Return what is said about names that are not in the inventory; it quotes them, so it is shown as it is."""
     more = asked.missing - len(asked.unknown)
     sentences = [*asked.unknown, *([f"{more} more names are not in the inventory either."] if more else [])]
-    return escaped(redacted_text("\n".join(sentences)))
+    return redacted_text("\n".join(sentences))
 
 
 def not_here(channels: Collection[str]) -> str:
@@ -198,7 +198,7 @@ def not_here(channels: Collection[str]) -> str:
 
 
 def _quoted(word: str) -> str:
-    """A person's word shown back: short, on one line, and with nothing in it that Slack would obey."""
+    """A person's word shown back as code: short, on one line, and with nothing in it that Slack would obey."""
     return escaped(one_line(redacted_text(word), 60)).replace("`", "'")
 
 

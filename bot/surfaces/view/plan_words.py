@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 
-from bot.domain.action import Action, Plan, Step
+from bot.domain.action import ALSO, Action, Plan, Step
 from bot.domain.duration import span
 from bot.domain.events import StepFailed, StepSkipped, StepVerified
 from bot.domain.incident import StepRecord
-from bot.domain.safe_text import one_line
+from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Evidence
 
 SAID = 300
@@ -21,7 +21,8 @@ _BINDS = (("address", "address"), ("boot_id", "boot"), ("host_key", "host key"))
 class StepView:
     """One step: what it does, what that means for the node, and what became of it.
 
-    Shape: `since` is set while it runs; `seen` is what proved it, or what was seen instead.
+    Shape: `since` is set while it runs; `seen` is what proved it, or what was seen instead. `also` is what else it does
+    on the node, which is part of what is approved: never shortened.
     """
 
     number: int
@@ -31,6 +32,7 @@ class StepView:
     outcome: str = "to come"
     since: datetime | None = None
     seen: tuple[str, ...] = ()
+    also: str = ""
 
     @property
     def sentence(self) -> str:
@@ -53,6 +55,11 @@ class PlanView:
     lasting_fix: str = ""
     bound_to: str = ""
     moves: tuple[str, ...] = ()
+
+    @property
+    def also(self) -> tuple[str, ...]:
+        """What else the steps do on the node, a sentence each."""
+        return tuple(f"Step {step.number}: {step.also}." for step in self.steps if step.also)
 
     @property
     def commands(self) -> tuple[str, ...]:
@@ -96,9 +103,10 @@ class PlanWords:
         moves: tuple[str, ...] = (),
     ) -> PlanView:
         """Return a plan as it is shown; `records` say what became of its steps so far."""
-        steps = []
+        steps, binds = [], binds or {}
         for number, step in enumerate(plan.steps, 1):
-            view = StepView(number, self.step(step), self.impact(step), step.commands)
+            also = safe(binds.get(f"{ALSO}{number}", ""))
+            view = StepView(number, self.step(step), self.impact(step), step.commands, also=also)
             steps.append(_done(view, records[number - 1]) if number <= len(records) else view)
         impact = "; then ".join(step.impact for step in steps)
         return PlanView(
@@ -108,7 +116,7 @@ class PlanWords:
             tuple(steps),
             plan.notes,
             plan.lasting_fix,
-            _bound_to(binds or {}),
+            _bound_to(binds),
             moves,
         )
 
@@ -132,7 +140,7 @@ def _done(step: StepView, record: StepRecord) -> StepView:
             outcome = f"failed: {one_line(because, SAID)}"
         case None:
             since = record.started_at
-    return StepView(step.number, step.words, step.impact, step.commands, outcome, since, seen)
+    return replace(step, outcome=outcome, since=since, seen=seen)
 
 
 def _seen(record: StepRecord) -> tuple[str, ...]:

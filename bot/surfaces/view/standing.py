@@ -35,6 +35,7 @@ def sentences_of(incident: Incident, state: State, plan: PlanView | None, contex
             if by := context.checking.get(incident.id):
                 yield ("checking… ", Person(by), " said yes, and the node is read again.")
             yield (f"Waits for approval: {plan.words if plan is not None else 'a plan'}. Nothing is done before that.",)
+            yield from ((sentence,) for sentence in (plan.also if plan is not None else ()))
         case State.APPROVED:
             yield from _waits(incident, context)
         case State.ACTING:

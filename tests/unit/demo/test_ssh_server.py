@@ -30,7 +30,7 @@ class Echoing:
     async def run(self, argv: Sequence[str]) -> Answer:
         self.asked.append(tuple(argv))
         match argv:
-            case ["nothing"]:
+            case ["nothing" | "/usr/bin/nothing"]:
                 return Answer(b"", b"nothing to say\n", 3)
             case ["forever"]:
                 await asyncio.Event().wait()
@@ -106,12 +106,12 @@ async def test_next_alternative_is_tried_only_when_nothing_was_printed() -> None
         done, _ = await ask(
             server,
             Command("a", ("nothing",), alternatives=(("echo", "second"), ("echo", "third"))),
-            Command("b", ("nothing",), as_root=True),
+            Command("b", ("/usr/bin/nothing",), as_root=True),
         )
         asked = server.machine.asked  # type: ignore[attr-defined]  # our own Echoing
     assert sorted((run.name, run.stdout, run.stderr) for run in done) == [
         ("a", "echo second\n", "nothing to say"),
-        ("b", "sudo -n timeout -k 1 8 nothing\n", "nothing to say"),
+        ("b", "sudo -n timeout -k 1 8 /usr/bin/nothing\n", "nothing to say"),
     ]
     assert ("echo", "third") not in asked
 

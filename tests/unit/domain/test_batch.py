@@ -6,13 +6,15 @@ import subprocess
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from bot.domain.batch import Batch, Sampling, Unframer, launch_command, root_argv
+from bot.domain.batch import Batch, Sampling, Unframer, launch_command
 from bot.domain.command import Command, Completed, Looks
+from bot.domain.root_command import root_argv
 from bot.domain.wire import Way, read_script
 
 NONCE = "0123456789abcdef01234567"
@@ -31,8 +33,15 @@ tricky = st.sampled_from(
      "q0 () {", "}", "run q0 1 1 x", "sleep 1 | {", "N=00", "||", "\u2028", "\x85", "\x1c", "é", "🐱", "#", "=", "a=b"]
 )  # fmt: skip
 argv = st.lists(word | tricky, min_size=1, max_size=6).map(tuple)
+
+
+def rooted(argv: tuple[str, ...], as_root: bool, **rest: Any) -> Command:
+    """What runs as root names its program by its full path."""
+    return Command(argv=(f"/{argv[0]}", *argv[1:]) if as_root else argv, as_root=as_root, **rest)
+
+
 command = st.builds(
-    Command,
+    rooted,
     name=st.text("abc", min_size=1, max_size=3),
     argv=argv,
     alternatives=st.lists(argv, max_size=2).map(tuple),

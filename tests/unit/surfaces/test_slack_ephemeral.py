@@ -4,8 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
+
+from bot.inventory.inventory import Inventory
 from bot.surfaces.slack.calls import Delivered, Timing
 from bot.surfaces.slack.ephemeral import Ephemeral
+from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.requests import CheckRequest, CommandRequest, HelpRequest, parse, unknown_words
 
 SECRET = "k7Qw" * 6
 
@@ -24,3 +29,30 @@ async def test_refusal_that_quotes_a_node_shows_no_secret() -> None:
     await Ephemeral(calls, Timing(), lambda *_, **__: None, nobody).tell("slack:T1/U1", "C1", "", words)
     assert "cannot be looked at again" in told[0]
     assert SECRET not in told[0]
+
+
+@pytest.mark.parametrize("typed", ["*x*", "_x_", "~x~", "`x`", "<!channel>", ":tada:", "&lt;"])
+async def test_what_a_person_typed_is_shown_back_as_it_was_typed(typed: str) -> None:
+    told: list[Message] = []
+
+    class Calls:
+        async def post_ephemeral(self, channel: str, user: str, thread: str, message: Message) -> Delivered:
+            told.append(message)
+            return Delivered()
+
+    calls: Any = Calls()
+    asked = parse(f"check {typed}", Inventory({}, "nodes.toml"))
+    assert isinstance(asked, CheckRequest)
+    request = CommandRequest("1", "T1", "U1", "C1", f"check {typed}")
+    await Ephemeral(calls, Timing(), lambda *_, **__: None, None).quote(request, unknown_words(asked))
+    (block,) = told[0].blocks
+    assert block["text"]["type"] == "plain_text"
+    assert typed in block["text"]["text"]
+    assert "<" not in told[0].text, "what a notification shows mentions nobody"
+
+
+@pytest.mark.parametrize("typed", ["*x*", "_x_", "`x`", "``*x*", ":tada:"])
+def test_command_that_is_not_known_is_shown_back_as_code(typed: str) -> None:
+    asked = parse(typed, Inventory({}, "nodes.toml"))
+    assert isinstance(asked, HelpRequest)
+    assert f"the command `{typed.replace('`', chr(39))}`." in asked.sentence

@@ -21,13 +21,14 @@ from bot.domain.events import (
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
+from bot.surfaces.incidents import entry_line
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.dialog import covered, reason_dialog
 from bot.surfaces.slack.message import without_blocks
 from bot.surfaces.slack.thread import replies
 from bot.surfaces.view.view import IncidentView, incident_view
 from tests.record.incidents import APPROVED, OPENING, PLAN, PROPOSED, TRIAGED, VERDICT, WAYS, entries
-from tests.unit.surfaces.cards import CONTEXT, buttons, told, words
+from tests.unit.surfaces.cards import CONTEXT, buttons, shown, told, words
 from tests.unit.surfaces.test_slack_card import marked_up, strings, taken_by_slack
 from tests.unit.surfaces.verdicts import HOSTILE
 
@@ -138,3 +139,17 @@ def test_no_incident_breaks_a_limit(state: State, steps: tuple[Step, ...], said:
         assert not list(marked_up(list(one.blocks)))
     check_message(message.text, json.loads(json.dumps(list(message.blocks))))
     check_view(json.loads(json.dumps(reason_dialog("approve", "s", covered(views(incident))))), "modal")
+
+
+def test_what_else_stops_stands_whole_on_the_card_and_in_the_dialog() -> None:
+    names = ", ".join(f"unit-{number:02}-{'x' * 15}.service" for number in range(20))
+    also = f"with ecs.service stop {names}; *ecs.timer* can start ecs.service again"
+    proposed = PlanProposed.of(PROPOSED.plan, {**PROPOSED.binds, "also, step 1": also})
+    incident = told(OPENING, TRIAGED, proposed)
+    assert f"Step 1: {also}." in words(shown(incident))
+    view = reason_dialog("approve", "sealed", covered(views(incident)))
+    check_view(json.loads(json.dumps(view)), "modal")
+    shown_as = [block["text"] for block in view["blocks"] if also in json.dumps(block, ensure_ascii=False)]
+    assert [text["type"] for text in shown_as] == ["plain_text"]
+    story = [entry_line(entry) for entry in entries((OPENING, TRIAGED, proposed))]
+    assert any("Step 1: with ecs.service stop unit-00-" in told_line for told_line in story)

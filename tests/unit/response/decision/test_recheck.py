@@ -14,7 +14,16 @@ from bot.actions import ACTIONS
 from bot.domain.action import Step
 from bot.domain.batch import Batch
 from bot.domain.command import Completed, Outputs
-from bot.domain.errors import AlreadyCured, CannotTell, MissingRight, PlanChanged, Refused, StateChanged, Unreachable
+from bot.domain.errors import (
+    AlreadyCured,
+    CannotTell,
+    MissingRight,
+    PlanChanged,
+    Refused,
+    StateChanged,
+    Unreachable,
+    WouldStopProtected,
+)
 from bot.domain.events import PlanProposed
 from bot.domain.fold import fold
 from bot.domain.node import Node
@@ -55,6 +64,7 @@ class Asked:
     verdict: Verdict
     boot: str = BOOT
     may: int = 0
+    around: str = "Id=ecs.service\nNames=ecs.service\n\n-- all told --\n"
     times: int = 0
     probes: list[str] = field(default_factory=list)
 
@@ -62,6 +72,7 @@ class Asked:
         self.times += 1
         self.probes = [probe.name for probe in playbook.probes]
         said = {"identity": f"==> /proc/sys/kernel/random/boot_id <==\n{self.boot}\n\n==> /etc/machine-id <==\nm1\n"}
+        said["dependents"] = self.around
         readings: dict[str, Any] = {}
         for probe in playbook.probes:
             runs = [
@@ -92,7 +103,7 @@ async def test_second_that_shows_the_same_is_enough() -> None:
     short, whole = Asked(VERDICT), Asked(HEALTHY)
     seen = await looking(short, whole).at(INCIDENT)
     assert (short.times, whole.times) == (1, 0)
-    assert short.probes == ["identity", "first step", "right 0", "right 1"], "all in one batch"
+    assert short.probes == ["identity", "first step", "also, step 1", "right 0", "right 1"], "all in one batch"
     assert seen.boot_id == BOOT
     assert [one["ActiveState"] for one in seen.facts] == ["activating"], "the first step's alone"
 
@@ -116,6 +127,33 @@ async def test_another_boot_needs_no_second_opinion() -> None:
     with pytest.raises(Drifted, match="boot_id: ") as found:
         await looking(Asked(HEALTHY, boot="0" * 8 + BOOT[8:]), whole).at(INCIDENT)
     assert (found.value.kind, whole.times) == (StateChanged, 0)
+
+
+STANDS_ON_IT = "Id=ecs.service\nNames=ecs.service\nRequiredBy={0}\n\nId={0}\nNames={0}\n\n-- all told --\n"
+
+
+@pytest.mark.parametrize(("name", "kind"), [("b.service", StateChanged), ("ssh.service", WouldStopProtected)])
+async def test_what_stops_with_the_unit_by_now_and_was_not_shown_is_not_approved(
+    name: str, kind: type[Refused]
+) -> None:
+    with pytest.raises(Drifted, match=name) as found:
+        await looking(Asked(VERDICT, around=STANDS_ON_IT.format(name)), Asked(VERDICT)).at(INCIDENT)
+    assert found.value.kind is kind
+
+
+async def test_what_was_shown_to_stop_with_the_unit_is_approved_with_it() -> None:
+    bound = BOUND | {"also, step 1": "with ecs.service stops b.service"}
+    incident = fold(entries((OPENING, TRIAGED, PlanProposed.of(PLAN, bound))))
+    seen = await looking(Asked(VERDICT, around=STANDS_ON_IT.format("b.service"))).at(incident)
+    assert seen.also == {"also, step 1": "with ecs.service stops b.service"}
+    with pytest.raises(Drifted, match=r"also, step 1: with ecs\.service stops b.service → nothing"):
+        await looking(Asked(VERDICT)).at(incident)
+
+
+@pytest.mark.parametrize("said", ["", "Id=ecs.service\n", "Failed to connect to bus\n-- all told --\n"])
+async def test_where_what_stops_with_the_unit_is_not_told_nothing_is_approved(said: str) -> None:
+    with pytest.raises(CannotTell, match=r"ecs\.service|dependents: "):
+        await looking(Asked(VERDICT, around=said)).at(INCIDENT)
 
 
 async def test_right_that_was_taken_away_is_named() -> None:

@@ -12,7 +12,7 @@ import pytest
 from bot.actions import ACTIONS
 from bot.domain.claim import Claim
 from bot.domain.errors import Refused
-from bot.domain.events import Approved, Escalated, PlanProposed, PlanWithheld, StepStarted
+from bot.domain.events import Approved, Cancelled, Escalated, PlanProposed, PlanWithheld, StepStarted
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
@@ -224,3 +224,42 @@ def test_missing_right_is_found_before_anybody_is_asked(stage: Stage) -> None:
 def test_same_plan_within_a_day_goes_to_a_person(stage: Stage) -> None:
     done_before(stage)
     assert isinstance(offered(stage), Escalated)
+
+
+def test_protected_unit_that_would_stop_with_it_leaves_nothing_to_approve(stage: Stage) -> None:
+    stage.nodes["n1"].required_by = "a.service ssh.service"
+    withheld = offered(stage)
+    assert isinstance(withheld, PlanWithheld)
+    assert withheld.because.startswith("WouldStopProtected: With ecs.service would stop ssh.service: ")
+
+
+def test_what_else_would_stop_is_part_of_what_is_approved(stage: Stage) -> None:
+    alone = offered(stage)
+    stage.nodes["n1"].required_by = "a.service b.service"
+    proposed = offered(stage)
+    assert isinstance(alone, PlanProposed)
+    assert isinstance(proposed, PlanProposed)
+    assert proposed.binds["also, step 1"] == "with ecs.service stop a.service, b.service"
+    assert proposed.is_whole
+    assert (proposed.plan.digest, proposed.digest != alone.digest) == (alone.plan.digest, True)
+
+
+@pytest.mark.parametrize(("name", "refusal"), [("b.service", "StateChanged"), ("ssh.service", "WouldStopProtected")])
+def test_what_would_stop_by_now_and_was_not_shown_ends_it(stage: Stage, name: str, refusal: str) -> None:
+    stage.nodes["n1"].required_by = name
+    refused = decided(stage)
+    assert isinstance(refused, Refused)
+    assert (refused.name, name in refused.sentence) == (refusal, True)
+    assert isinstance(ending := state(stage).ending, Cancelled)
+    assert name in ending.differences[0]
+
+
+@pytest.mark.parametrize("name", ["b.service", "ssh.service"])
+def test_what_would_stop_only_when_it_begins_is_not_stopped(stage: Stage, name: str) -> None:
+    assert isinstance(decided(stage), Incident)
+    stage.nodes["n1"].required_by = name
+    stage.run_by("one", "r")
+    stage.world.run()
+    assert isinstance(ending := state(stage).ending, Cancelled)
+    assert name in f"{ending.because} {ending.differences}"
+    assert stage.nodes["n1"].enabled

@@ -51,7 +51,7 @@ class CutWire(Wire):
         if self.world.now < self.whole_at:
             raise ConnectionRefused(f"{node.name} refused the connection.")
         line = " ".join(word for question in batch.questions for word in question.command.argv)
-        acts = "sh -c" in line
+        acts = "sudo -n systemctl" in line
         hit = self.cut.words in line and acts != (self.cut.words == LOOK)
         hit = hit and self.cut.once()
         self.cut.seen += hit

@@ -1,0 +1,58 @@
+"""What is run as root to read a node: exact argument lists, each program by its full path.
+
+sudo looks for the first word alone and compares the rest as text. Behind `timeout` a bare name would be looked for in
+the PATH of whoever calls sudo, and where sudoers sets no `secure_path`, a program of theirs would run as root.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+
+from bot.domain.command import Command
+
+FOLDERS = ("/usr/bin", "/bin")  # /bin is a folder of its own on Debian 9 and Ubuntu 18.04
+
+
+def in_folders(argv: Sequence[str], folders: Sequence[str] = FOLDERS) -> tuple[tuple[str, ...], ...]:
+    """Return an argument list once for each folder that its program may be in.
+
+    Example:
+    >>> in_folders(("dmesg", "-k"))
+    (('/usr/bin/dmesg', '-k'), ('/bin/dmesg', '-k'))
+    """
+    return tuple((f"{folder}/{argv[0]}", *argv[1:]) for folder in folders)
+
+
+def root_argv(argv: tuple[str, ...], seconds: float) -> tuple[str, ...]:
+    """Return the argument list that runs `argv` as root, ended inside sudo: exactly what a sudoers line must allow.
+
+    Example:
+    >>> root_argv(("/usr/bin/dmesg",), 4)
+    ('sudo', '-n', 'timeout', '-k', '1', '4', '/usr/bin/dmesg')
+    """
+    return ("sudo", "-n", "timeout", "-k", "1", f"{seconds:g}", *argv)
+
+
+def root_line(argv: Sequence[str], seconds: float, folders: Sequence[str] = FOLDERS) -> str:
+    """Return the POSIX-sh command that runs `argv` as root, from the first of the folders that has its program.
+
+    Example:
+    >>> root_line(("dmesg", "-k"), 4)
+    '{ for p in /usr/bin/dmesg /bin/dmesg; do [ -x $p ] && break; done; sudo -n timeout -k 1 4 $p -k; }'
+    """
+    places = " ".join(shlex.quote(way[0]) for way in in_folders(argv, folders))
+    before, rest = shlex.join(root_argv((), seconds)), shlex.join(argv[1:])
+    return f"{{ for p in {places}; do [ -x $p ] && break; done; {before} $p {rest}; }}"
+
+
+def root_ways(command: Command) -> tuple[tuple[str, ...], ...]:
+    """Return every argument list that a command runs as root where a node allows it.
+
+    Example:
+    >>> root_ways(Command("log", ("sh", "-c", root_line(("dmesg",), 8, ["/bin"])), sudo=(("/bin/dmesg",),)))
+    (('sudo', '-n', 'timeout', '-k', '1', '8', '/bin/dmesg'),)
+    """
+    seconds = command.limit.total_seconds()
+    ways = (*((command.argv,) if command.as_root else ()), *command.sudo)
+    return tuple(root_argv(argv, seconds) for argv in ways)

@@ -1,0 +1,115 @@
+"""The lines of `zombie sudoers` under a real sudo: whoever has the reading key gets root for nothing else."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from bot.domain.command import Command
+from bot.domain.root_command import root_line, root_ways
+from bot.probes import PROBES
+from bot.response.execution.privilege import reading_lines
+from tests.nodes.sshd import IS_ROOT, Sshd
+
+pytestmark = [
+    pytest.mark.real_sshd,
+    pytest.mark.skipif(not IS_ROOT, reason="only root can make a user of the test's own, and give it rights"),
+]
+README = (Path(__file__).parents[2] / "README.md").read_text()
+RIGHTS = sorted({way for probe in PROBES.values() for command in probe.commands for way in root_ways(command)})
+
+
+def allowed(sshd: Sshd) -> None:
+    """Give the login what `zombie sudoers` prints, on a node whose sudoers sets no PATH of its own."""
+    rules = re.findall(r" NOPASSWD: (.*?)(?:  #.*)?$", reading_lines("zombie", PROBES.values()), re.MULTILINE)
+    assert len(rules) == len(RIGHTS)
+    sshd.allow_sudo(*rules, defaults="!secure_path")
+
+
+def fakes(sshd: Sshd, *names: str) -> tuple[Path, Path]:
+    """Return a folder of the login's own programs by these names, and the file in which they write who ran them."""
+    folder, ran_by = sshd.home / "fakes", sshd.home / "ran-by"
+    folder.mkdir()
+    ran_by.touch()
+    ran_by.chmod(0o666)
+    for name in names:
+        (folder / name).write_text(f"#!/bin/sh\n/usr/bin/id -u >>{ran_by}\n")
+        (folder / name).chmod(0o755)
+    return folder, ran_by
+
+
+def ssh(sshd: Sshd, script: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        ["ssh", *sshd.ssh_options, sshd.address, script],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def test_program_of_the_callers_own_never_runs_as_root(sshd: Sshd) -> None:
+    allowed(sshd)
+    programs = {Path(right[6]).name for right in RIGHTS}
+    assert {"dmesg", "journalctl", "docker", "crictl", "ctr"} <= programs
+    folder, ran_by = fakes(sshd, *programs)
+    by_name = {(*right[:6], Path(right[6]).name, *right[7:]) for right in RIGHTS}
+    lines = [shlex.join(argv) for argv in (*RIGHTS, *sorted(by_name))]
+    ssh(sshd, f"PATH={folder}:$PATH; export PATH; {'; '.join(lines)}")
+    ssh(sshd, f"PATH={folder}:$PATH dmesg")
+    assert ran_by.read_text().split() == [ssh(sshd, "id -u").stdout.strip()], "the login's own run alone was its own"
+
+
+def test_bots_own_line_runs_the_real_program_as_root(sshd: Sshd) -> None:
+    command = Command("who", ("sh", "-c", root_line(("id", "-u"), 8)), sudo=(("/usr/bin/id", "-u"),))
+    (right,) = root_ways(command)
+    sshd.allow_sudo(f"/usr/bin/{shlex.join(right[2:])}", defaults="!secure_path")
+    folder, ran_by = fakes(sshd, "id")
+    assert ssh(sshd, f"PATH={folder}:$PATH; export PATH; {command.argv[2]}").stdout == "0\n"
+    assert ran_by.read_text() == ""
+
+
+def test_every_root_line_of_a_probe_is_among_the_rights() -> None:
+    lines = {
+        way[2]
+        for probe in PROBES.values()
+        for command in probe.commands
+        for way in command.alternatives
+        if "sudo -n" in way[-1]
+    }
+    assert lines
+    said = set()
+    for line in lines:
+        for places, argv in re.findall(r"for p in ([^;]+); do \[ -x \$p \] && break; done; (sudo -n [^;]+); }", line):
+            said |= {tuple(place if word == "$p" else word for word in shlex.split(argv)) for place in places.split()}
+        assert line.count("sudo -n") == line.count("for p in"), "each is run by its full path"
+    assert said == set(RIGHTS)
+
+
+@pytest.mark.parametrize(
+    ("lines", "is_installed"), [("zt ALL=(root) NOPASSWD: /bin/true\n", True), ("zt ALL=(\n", False)]
+)
+def test_readme_installs_only_lines_that_visudo_takes(tmp_path: Path, lines: str, is_installed: bool) -> None:
+    """What is under /etc/sudoers.d and no sudoers file locks everybody out of sudo."""
+    (script,) = re.findall(r"\./zombie sudoers \| ssh \S+ '([^']+)'", README)
+    place = tmp_path / "installed"
+    assert script.count("/etc/sudoers.d/zombie") == 1
+    done = subprocess.run(
+        ["sh", "-c", script.replace("/etc/sudoers.d/zombie", str(place))],
+        input=lines,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "TMPDIR": str(tmp_path)},
+    )
+    assert place.exists() == is_installed, done.stderr
+    assert (done.returncode == 0) == is_installed
+    if is_installed:
+        assert (place.read_text(), place.stat().st_mode & 0o777, place.stat().st_uid) == (lines, 0o440, 0)
+    assert not list(tmp_path.glob("tmp.*")), "nothing is left behind"
