@@ -18,9 +18,21 @@ from bot.domain.action import Step
 from bot.domain.alert import BOT, Alert
 from bot.domain.entry import NOTHING_BEFORE, Head, body_of, chained, instant_text, written
 from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, LedgerUnavailable, UnreadableEntry
-from bot.domain.events import AlertJoined, AlertReceived, Declined, IncidentEvent, PlanProposed, PlanWithheld, Triaged
+from bot.domain.events import (
+    AlertJoined,
+    AlertReceived,
+    Approved,
+    Declined,
+    Endorsed,
+    IncidentEvent,
+    PlanProposed,
+    PlanWithheld,
+    StepStarted,
+    StepVerified,
+    Triaged,
+)
 from bot.domain.fold import fold
-from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, IncidentEnded
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, EntryAnchored, IncidentEnded
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger, on_threads
@@ -148,7 +160,7 @@ def test_nobody_without_a_proper_name_makes_an_entry(ledger: Ledger, by: str) ->
 @pytest.mark.parametrize("state", list(State))
 def test_end_and_only_the_end_writes_its_head_into_the_house(ledger: Ledger, state: State) -> None:
     incident = tell(ledger, WAYS[state])
-    noted = [entry.event for entry in ledger.read(HOUSE)]
+    noted = [entry.event for entry in ledger.read(HOUSE) if not isinstance(entry.event, EntryAnchored)]
     if incident.ended:
         assert noted == [IncidentEnded(ID, state.value, incident.seq, incident.head)]
         assert ledger.open_streams() == ()
@@ -159,7 +171,36 @@ def test_end_and_only_the_end_writes_its_head_into_the_house(ledger: Ledger, sta
 
 def test_verdict_without_a_plan_is_an_end_too(ledger: Ledger) -> None:
     incident = tell(ledger, (OPENING, Triaged(HEALTHY)))
-    assert [entry.event for entry in ledger.read(HOUSE)] == [IncidentEnded(ID, "triaged", 2, incident.head)]
+    assert ledger.read(HOUSE)[-1].event == IncidentEnded(ID, "triaged", 2, incident.head)
+
+
+def test_opening_every_yes_and_every_begun_step_is_anchored_in_the_house_as_it_happens(ledger: Ledger) -> None:
+    two = PlanProposed.of(PLAN, {}, approvals_needed=2)
+    told: list[tuple[IncidentEvent, str, bool]] = [
+        (OPENING, ASKER, True),
+        (TRIAGED, BOT, False),
+        (two, BOT, False),
+        (Endorsed(two.digest, "fine"), ASKER, True),
+        (Approved(two.digest, "it leaks"), APPROVER, True),
+        (StepStarted(1), BOT, True),
+        (StepVerified(1), BOT, False),
+        (StepStarted(2), BOT, True),
+        (StepStarted(2, 2), BOT, True),
+    ]
+    anchors: list[EntryAnchored] = []
+    for seq, (event, by, is_anchored) in enumerate(told):
+        entry = ledger.append(ID, seq, event, by)
+        if is_anchored:
+            anchors.append(EntryAnchored(ID, entry.kind, entry.seq, entry.hash))
+        assert [noted.event for noted in ledger.read(HOUSE)] == anchors
+
+
+def test_what_cannot_be_appended_is_not_anchored(ledger: Ledger) -> None:
+    tell(ledger, (OPENING, TRIAGED, PROPOSED))
+    for wrong in (Approved("another", "x"), StepStarted(1)):
+        with pytest.raises(ImpossibleEvent):
+            ledger.append(ID, 3, wrong, APPROVER)
+    assert [noted.body["kind"] for noted in ledger.read(HOUSE)] == ["AlertReceived"]
 
 
 def test_house_takes_entries_wherever_it_ends(ledger: Ledger) -> None:

@@ -35,7 +35,15 @@ from bot.domain.events import (
     Triaged,
     ValidationStarted,
 )
-from bot.domain.house_events import BrakePulled, BrakeReleased, HouseEvent, IncidentEnded, PolicyChanged, WishRefused
+from bot.domain.house_events import (
+    BrakePulled,
+    BrakeReleased,
+    EntryAnchored,
+    HouseEvent,
+    IncidentEnded,
+    PolicyChanged,
+    WishRefused,
+)
 from bot.domain.probe import Unread
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
@@ -119,6 +127,7 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
 )
 HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     IncidentEnded("7k3m9x2qpv", "resolved", 9, "ab" * 32),
+    EntryAnchored("7k3m9x2qpv", "Approved", 4, "ef" * 32),
     WishRefused("SelfApproval", "Who asks does not approve.", "approve", "7k3m9x2qpv"),
     BrakePulled("rollout"),
     BrakeReleased("rollout is over"),
