@@ -70,8 +70,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         action="append",
         default=[],
         metavar="ID",
-        help="with --from-slack: read this channel; may be repeated (default: those of the settings, and those to which "
-        "cards were posted)",
+        help="with --from-slack: read this channel; may be repeated (default: those of the settings, and those "
+        "to which cards were posted)",
     )
     verify.add_argument(
         "--since",

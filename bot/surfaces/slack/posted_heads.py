@@ -62,7 +62,8 @@ async def posted_heads(token: str, api_url: str, channels: Collection[str], sinc
                     unread[channel] = name
     except SlackApiError as error:
         if error_name(error) == "missing_scope":
-            scope = one_line(str(error.response.get("needed", "channels:history")), 60)
+            needed = str(error.response.get("needed") or "channels:history")  # one, or all of which one is needed
+            scope = one_line(needed.partition(",")[0], 60)
             raise UsageError(f"The Slack app may not read messages: it lacks {scope}.", _ADD.format(scope)) from error
         raise UsageError(f"Slack refuses: {error_name(error)}.", "zombie doctor says what is wrong.") from error
     except (aiohttp.ClientError, TimeoutError, OSError) as error:

@@ -231,7 +231,8 @@ async def test_calls_are_remembered_without_their_tokens(api: Api) -> None:
 async def test_history_needs_its_scope_and_names_it(api: Api) -> None:
     for method in ("conversations.history", "conversations.replies"):
         answer = await api(method, channel=ALERTS, ts="1.000000")
-        assert (answer["error"], answer["needed"]) == ("missing_scope", "channels:history")
+        assert answer["error"] == "missing_scope"
+        assert "channels:history" in answer["needed"].split(",")
 
 
 async def test_history_is_paged_newest_first_and_a_thread_oldest_first() -> None:
@@ -244,7 +245,7 @@ async def test_history_is_paged_newest_first_and_a_thread_oldest_first() -> None
         api.message_of("alice", only_for="U0ALICE001")
         latest = api.message_of("alice")
         first = await api("conversations.history", channel=ALERTS, limit=2)
-        assert [each["ts"] for each in first["messages"]][0] == latest.ts
+        assert first["messages"][0]["ts"] == latest.ts
         assert first["messages"][1]["subtype"] == "thread_broadcast"
         cursor = first["response_metadata"]["next_cursor"]
         second = await api("conversations.history", channel=ALERTS, limit=2, cursor=cursor)
