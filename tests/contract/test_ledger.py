@@ -21,14 +21,10 @@ from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, LedgerUnav
 from bot.domain.events import (
     AlertJoined,
     AlertReceived,
-    Approved,
     Declined,
-    Endorsed,
     IncidentEvent,
     PlanProposed,
     PlanWithheld,
-    StepStarted,
-    StepVerified,
     Triaged,
 )
 from bot.domain.fold import fold
@@ -172,35 +168,6 @@ def test_end_and_only_the_end_writes_its_head_into_the_house(ledger: Ledger, sta
 def test_verdict_without_a_plan_is_an_end_too(ledger: Ledger) -> None:
     incident = tell(ledger, (OPENING, Triaged(HEALTHY)))
     assert ledger.read(HOUSE)[-1].event == IncidentEnded(ID, "triaged", 2, incident.head)
-
-
-def test_opening_every_yes_and_every_begun_step_is_anchored_in_the_house_as_it_happens(ledger: Ledger) -> None:
-    two = PlanProposed.of(PLAN, {}, approvals_needed=2)
-    told: list[tuple[IncidentEvent, str, bool]] = [
-        (OPENING, ASKER, True),
-        (TRIAGED, BOT, False),
-        (two, BOT, False),
-        (Endorsed(two.digest, "fine"), ASKER, True),
-        (Approved(two.digest, "it leaks"), APPROVER, True),
-        (StepStarted(1), BOT, True),
-        (StepVerified(1), BOT, False),
-        (StepStarted(2), BOT, True),
-        (StepStarted(2, 2), BOT, True),
-    ]
-    anchors: list[EntryAnchored] = []
-    for seq, (event, by, is_anchored) in enumerate(told):
-        entry = ledger.append(ID, seq, event, by)
-        if is_anchored:
-            anchors.append(EntryAnchored(ID, entry.kind, entry.seq, entry.hash))
-        assert [noted.event for noted in ledger.read(HOUSE)] == anchors
-
-
-def test_what_cannot_be_appended_is_not_anchored(ledger: Ledger) -> None:
-    tell(ledger, (OPENING, TRIAGED, PROPOSED))
-    for wrong in (Approved("another", "x"), StepStarted(1)):
-        with pytest.raises(ImpossibleEvent):
-            ledger.append(ID, 3, wrong, APPROVER)
-    assert [noted.body["kind"] for noted in ledger.read(HOUSE)] == ["AlertReceived"]
 
 
 def test_house_takes_entries_wherever_it_ends(ledger: Ledger) -> None:
