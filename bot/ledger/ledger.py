@@ -11,10 +11,10 @@ from bot.domain.action import Plan
 from bot.domain.alert import BOT, is_who
 from bot.domain.claim import Claim, Hold
 from bot.domain.contracts import Clock
-from bot.domain.entry import HOUSE_EVENTS, Entry, Event, Head, instant_of, instant_text, is_stream, kind_of
+from bot.domain.entry import ANCHORED, HOUSE_EVENTS, Entry, Event, Head, instant_of, instant_text, is_stream, kind_of
 from bot.domain.errors import Braked, Conflict, ImpossibleEvent
 from bot.domain.events import IncidentEvent, StepStarted
-from bot.domain.house_events import HOUSE, IncidentEnded, NodeReleased, WishRefused
+from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded, NodeReleased, WishRefused
 from bot.domain.incident import Changes, IncidentSummary
 from bot.ledger import holds
 from bot.ledger.database import Database
@@ -74,7 +74,7 @@ class Ledger:
                     )
                 holds.may_begin(connection, stream, claim, instant_of(at))
             entry = self._add_to_incident(connection, stream, expected_seq, (event,), by)[-1]
-            holds.take(connection, stream, event.number, claim, at)
+            holds.take(connection, stream, event.number, claim, instant_text(entry.at))
             return entry
 
     def hold(self, node: str, machine_id: str = "") -> Hold | None:
@@ -164,6 +164,10 @@ class Ledger:
         incident = summarise(connection, read_stream(connection, stream))
         mark_changed(connection, stream)
         note_machines(connection, events)
+        for entry in entries:
+            if entry.kind in ANCHORED:
+                anchor = EntryAnchored(stream, entry.kind, entry.seq, entry.hash)
+                self._add(connection, HOUSE, None, anchor, BOT)
         if incident.ended:
             holds.release(connection, incident.id)
             ended = IncidentEnded(incident.id, incident.state.value, entries[-1].seq, entries[-1].hash)

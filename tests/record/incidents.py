@@ -38,6 +38,7 @@ from bot.domain.events import (
 from bot.domain.house_events import (
     BrakePulled,
     BrakeReleased,
+    EntryAnchored,
     HouseEvent,
     IncidentEnded,
     NodeReleased,
@@ -129,6 +130,7 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     IncidentEnded("7k3m9x2qpv", "resolved", 9, "ab" * 32),
     NodeReleased("node-7", "7k3m9x2qpv", "it waits for an answer", "the node is needed", "carol"),
     WishRefused("SelfApproval", "Who asks does not approve.", "approve", "7k3m9x2qpv", 3),
+    EntryAnchored("7k3m9x2qpv", "Approved", 4, "ef" * 32),
     BrakePulled("rollout"),
     BrakeReleased("rollout is over"),
     PolicyChanged("cd" * 32, 'approvers = ["U012APPRO"]'),
