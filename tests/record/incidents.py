@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bot.domain.action import Plan, Step
@@ -93,7 +94,16 @@ RESOLVED = Resolved("The leak is gone.", (Compared("memory cgroups", "68,700", "
 # One of each, every field filled in.
 INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     AlertReceived(
-        ALERT, NODE, "g7k3m9x2qp", "node-health", "old0000000", "old1111111", "C024ALERTS", "It is stale.", "storm-1"
+        ALERT,
+        NODE,
+        "g7k3m9x2qp",
+        "node-health",
+        "old0000000",
+        "old1111111",
+        "C024ALERTS",
+        "It is stale.",
+        "storm-1",
+        ("terminal:eve",),
     ),
     AlertJoined(Alert("alertmanager", "a1b2", text="NodeSlow")),
     AlertCleared("alertmanager", "a1b2"),
@@ -101,8 +111,8 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     TRIAGED,
     PlanWithheld("Acting is off.", ("zombie ALL=(root) NOPASSWD: /usr/bin/systemctl reboot",)),
     PROPOSED,
-    Endorsed(PROPOSED.digest, "fine by me", "bob"),
-    APPROVED,
+    Endorsed(PROPOSED.digest, "fine by me", "bob", 3, ("terminal:eve",)),
+    replace(APPROVED, needed=1, lapsed=("terminal:eve",)),
     Declined("the job has to finish", PROPOSED.digest, "ann"),
     Expired("Nobody decided within 15 minutes."),
     Cancelled("The node changed.", ("boot_id: another",)),

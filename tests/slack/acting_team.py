@@ -54,6 +54,7 @@ TEAM = "T0DEMO0001"
 GROUPED = Policy(
     acting=True,
     approver_groups=frozenset(("slack:S0SRE00001",)),
+    kinds=frozenset(("slack", "terminal")),
     approval_expires=timedelta(minutes=15),
     units=frozenset(("ecs.service",)),
     validation=timedelta(seconds=10),

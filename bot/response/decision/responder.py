@@ -22,6 +22,7 @@ from bot.domain.errors import (
     NodeBusy,
     NotAnApprover,
     Refused,
+    SelfApproval,
     StateChanged,
     UnknownIncident,
 )
@@ -40,7 +41,7 @@ from bot.domain.events import (
 )
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, WishRefused
 from bot.domain.incident import Incident
-from bot.domain.policy import SAME_AGAIN, Approval, Policy
+from bot.domain.policy import SAME_AGAIN, Approval, Policy, Voices
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.response.decision.explaining import Explaining
@@ -58,7 +59,7 @@ _TOO_FAST = "The incident goes on faster than it can be decided."
 
 @dataclass(frozen=True, slots=True)
 class Responder:
-    """Takes decisions; what it needs is handed in."""
+    """Takes decisions; what it needs is handed in. `voices` is None where nobody can be asked who somebody is now."""
 
     policy: Policy
     book: Record
@@ -68,6 +69,7 @@ class Responder:
     diagnose: Diagnose
     clock: Clock
     glance: Recheck | None = None
+    voices: Voices | None = None
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def decide(self, incident_id: str, approval: Approval) -> Incident:
@@ -170,12 +172,52 @@ class Responder:
                 await self._look_again(incident)
                 looked = True
                 await self._is_in_time(incident)  # also now: to look may have taken long
-            last = len(incident.endorsements) + 1 >= proposal.approvals_needed
-            said = Approved if last else Endorsed
-            event = said(proposal.digest, approval.reason.strip(), approval.os_user)
+            needed, lapsed = await self._needed(incident, proposal)
+            said = Approved if len(incident.endorsements) + 1 >= needed else Endorsed
+            more = needed if needed > proposal.approvals_needed else 0
+            event = said(proposal.digest, approval.reason.strip(), approval.os_user, more, lapsed)
             with contextlib.suppress(Conflict):
                 return await self.book.tell(incident, event, approval.by)
         raise CannotTell(_TOO_FAST, "Try again.")
+
+    async def _needed(self, incident: Incident, proposal: PlanProposed) -> tuple[int, tuple[str, ...]]:
+        """Count how many have to say yes now, which may be more than when it was proposed, and whose yes lapsed.
+
+        Raises: CannotTell when it cannot be told of somebody who has said yes whether it still counts.
+        """
+        nodes = 1
+        if self.policy.approvals_for_several > proposal.approvals_needed:
+            beside = await self.ledger.together(incident.summary.card)
+            if len(beside) > 1:
+                nodes = len({(await self.book.find(name)).node for name in beside})
+        strange = guards.is_strange(self.policy, incident)
+        needed = max(proposal.approvals_needed, self.policy.approvals_needed(nodes, strange))
+        if len(incident.endorsements) + 1 < needed:
+            return needed, ()
+        lapsed = tuple(
+            [earlier.by for earlier in incident.endorsements if not await self._counts(incident, earlier.by)]
+        )
+        return needed + len(lapsed), lapsed
+
+    async def _counts(self, incident: Incident, by: str) -> bool:
+        """True while somebody who has said yes may still say it."""
+        try:
+            again = await self.voices.again(by) if self.voices is not None else Approval(by, "")
+            guards.is_not_the_asker(self.policy, incident, again)
+            guards.is_named(self.policy, again)
+        except (NotAnApprover, SelfApproval):
+            # Where nobody can be asked, a group may still name them.
+            if (
+                self.voices is None
+                and self.policy.approver_groups
+                and not guards.has_asked(self.policy, incident, Approval(by, ""))
+            ):
+                raise CannotTell(
+                    f"{by} has said yes, and whether they still may cannot be told here.",
+                    "Say the last yes in the chat.",
+                ) from None
+            return False
+        return True
 
     async def _told(
         self, wish: str, incident_id: str, approval: Approval, event_of: Callable[[Incident], IncidentEvent]
