@@ -34,12 +34,13 @@ from bot.sources import SOURCES
 from bot.sources.source import Source
 from bot.surfaces import SURFACES
 from bot.surfaces.member import SurfaceMember
+from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.command_handler import CommandHandler
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.listeners import Background, listen
+from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
@@ -135,6 +136,7 @@ class Service:
             nodes=len(known.nodes),
             picker=self._alerts,
             pagerduty=self._pagerduty,
+            wishes=books.wishes,
         )
         self._desk = CommandHandler(
             known,
@@ -145,6 +147,7 @@ class Service:
             Ephemeral(self._slack.calls, self._timing, log),
             self._background,
             settings.slack.channels,
+            books.wishes,
         )
         shown: list[Surface] = [cards, self._deeds.surface, self._metering.witness]
         if self._pagerduty is not None:
@@ -257,9 +260,10 @@ class Service:
     # --- while it runs
 
     async def _sweep(self) -> None:
-        """Post what the outbox still holds."""
+        """Post what the outbox still holds, and carry on the decisions that nobody is at."""
         while True:
             try:
+                await self._deeds.clicks.carry_on()
                 if posts := await self._poster.sweep():
                     self._journal.log("taken_up", posts=posts)
             except LedgerError as error:

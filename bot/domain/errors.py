@@ -37,6 +37,7 @@ ZombieError
 │   ├── NodeBusy               another incident acts on the node
 │   ├── BudgetSpent            as many nodes as may be are acted on already
 │   ├── Braked                 the brake is on
+│   ├── StaleRequest           what it answers is not the present one: the brake was pulled again since
 │   ├── QuietHours             nothing may begin at this time of day
 │   ├── ProtectedUnit          no plan may stop this unit
 │   ├── MissingRight           the login on the node may not run one of the commands
@@ -204,6 +205,10 @@ class PlanChanged(Refused):
 
 class StateChanged(Refused):
     """The node is not as it was when the plan was proposed."""
+
+
+class StaleRequest(Refused):
+    """What it answers is not the present one."""
 
 
 class AlreadyDecided(Refused):

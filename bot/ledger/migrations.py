@@ -108,6 +108,16 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
         """CREATE INDEX incident_groups ON incidents ("group")""",
     ),
     ("CREATE TABLE turns (channel TEXT NOT NULL PRIMARY KEY, free_at TEXT NOT NULL)",),
+    (
+        """CREATE TABLE wishes (
+            id TEXT NOT NULL PRIMARY KEY, key TEXT NOT NULL, body TEXT NOT NULL, kept_at TEXT NOT NULL,
+            runner TEXT NOT NULL, done BOOLEAN NOT NULL)""",
+        "CREATE INDEX wishes_by_age ON wishes (kept_at)",
+        {
+            "sqlite": "CREATE INDEX waiting_wishes ON wishes (kept_at) WHERE done = 0",
+            "postgresql": "CREATE INDEX waiting_wishes ON wishes (kept_at) WHERE NOT done",
+        },
+    ),
 )
 VERSION = len(MIGRATIONS)
 

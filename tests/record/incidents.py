@@ -130,8 +130,8 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
 HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     IncidentEnded("7k3m9x2qpv", "resolved", 9, "ab" * 32),
     WishRefused("SelfApproval", "Who asks does not approve.", "approve", "7k3m9x2qpv"),
-    BrakePulled("rollout"),
-    BrakeReleased("rollout is over"),
+    BrakePulled("rollout", "sent-V1-2.3"),
+    BrakeReleased("rollout is over", 3),
     PolicyChanged("cd" * 32, 'approvers = ["U012APPRO"]'),
 )
 
