@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import json
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -43,7 +44,7 @@ class WishStore:
 
     def keep(self, key: str, body: str = "") -> bool:
         """Note a wish; False if it is done, or a live runner is at it."""
-        row: dict[str, Any] = {"id": _id(key), "key": ascii(key)[:200], "body": body, "done": False}
+        row: dict[str, Any] = {"id": _id(key), "key": _plain(key), "body": body, "done": False}
         row["runner"] = self._leases.runner
         with self._database.adding() as connection:
             row["kept_at"] = instant_text(self._now(connection))
@@ -95,4 +96,9 @@ class WishStore:
 
 def _id(key: str) -> str:
     """A key as the table's, whatever characters it has: it comes from outside."""
-    return hashlib.sha256(key.encode(errors="surrogatepass")).hexdigest()
+    return hashlib.sha256(_plain(key).encode()).hexdigest()
+
+
+def _plain(key: str) -> str:
+    """A key without what a database cannot keep: control characters and halves of surrogate pairs."""
+    return json.dumps(key)[1:-1]

@@ -276,6 +276,36 @@ def test_nobody_else_moves_it(stage: Stage, on: bool) -> None:
     assert (stage.ledger.braked() is None) is on
 
 
+def test_release_that_was_meant_for_an_earlier_pull_does_nothing_and_says_so(stage: Stage) -> None:
+    first = do(stage, stage.responder().brake(True, ANN))
+    do(stage, stage.responder().brake(False, BOB, pull=first.seq))
+    second = do(stage, stage.responder().brake(True, ANN))
+    refused = do(stage, stage.responder().brake(False, BOB, pull=first.seq))
+    assert isinstance(refused, Refused)
+    assert refused.name == "StaleRequest"
+    assert f"Pull #{second.seq} is on" in refused.sentence
+    assert stage.ledger.braked() == second
+    assert refusals(stage) == [("brake off", "StaleRequest")]
+    assert do(stage, stage.responder().brake(False, BOB, pull=second.seq)) is None
+
+
+def test_release_that_was_asked_for_before_the_pull_does_nothing(stage: Stage) -> None:
+    pulled = do(stage, stage.responder().brake(True, ANN))
+    early = stage.responder().brake(False, BOB, asked_at=pulled.at - timedelta(milliseconds=1))
+    refused = do(stage, early)
+    assert isinstance(refused, Refused)
+    assert refused.name == "StaleRequest"
+    assert do(stage, stage.responder().brake(False, BOB, asked_at=pulled.at)) is None
+
+
+def test_whoever_may_be_in_a_group_that_cannot_be_asked_pulls_and_does_not_release(stage: Stage) -> None:
+    pulled = do(stage, stage.responder().brake(True, STRANGER, anybody=True))
+    assert pulled.by == STRANGER.by
+    refused = do(stage, stage.responder().brake(False, STRANGER, anybody=True))
+    assert isinstance(refused, Refused)
+    assert refused.name == "NotAnApprover"
+
+
 def test_wish_about_an_incident_that_is_not_there_is_on_record(stage: Stage) -> None:
     async def wish() -> str:
         try:
