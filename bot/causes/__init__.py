@@ -6,14 +6,21 @@ from bot.causes.cfs_throttling import CAUSE as CFS_THROTTLING
 from bot.causes.conntrack_full import CAUSE as CONNTRACK_FULL
 from bot.causes.cpu_steal import CAUSE as CPU_STEAL
 from bot.causes.crash_looping_unit import CAUSE as CRASH_LOOPING_UNIT
+from bot.causes.disk_full import CAUSE as DISK_FULL
+from bot.causes.essential_unit_stopped import CAUSE as ESSENTIAL_UNIT_STOPPED
 from bot.causes.failed_units import CAUSE as FAILED_UNITS
+from bot.causes.filesystem_read_only import CAUSE as FILESYSTEM_READ_ONLY
+from bot.causes.gpu_fault import CAUSE as GPU_FAULT
 from bot.causes.instance_allowance_exceeded import CAUSE as INSTANCE_ALLOWANCE_EXCEEDED
 from bot.causes.io_stall import CAUSE as IO_STALL
 from bot.causes.irq_affinity import CAUSE as IRQ_AFFINITY
 from bot.causes.leaked_memory_cgroups import CAUSE as LEAKED_MEMORY_CGROUPS
 from bot.causes.lockup import CAUSE as LOCKUP
 from bot.causes.memory_reclaim import CAUSE as MEMORY_RECLAIM
+from bot.causes.neighbour_overflow import CAUSE as NEIGHBOUR_OVERFLOW
 from bot.causes.nic_device_fault import CAUSE as NIC_DEVICE_FAULT
+from bot.causes.oom_kills import CAUSE as OOM_KILLS
+from bot.causes.pid_or_fd_exhaustion import CAUSE as PID_OR_FD_EXHAUSTION
 from bot.causes.softirq_storm import CAUSE as SOFTIRQ_STORM
 from bot.causes.too_many_live_cgroups import CAUSE as TOO_MANY_LIVE_CGROUPS
 
@@ -23,6 +30,12 @@ CAUSES = {
         LEAKED_MEMORY_CGROUPS,
         TOO_MANY_LIVE_CGROUPS,
         CRASH_LOOPING_UNIT,
+        ESSENTIAL_UNIT_STOPPED,
+        FILESYSTEM_READ_ONLY,
+        DISK_FULL,
+        OOM_KILLS,
+        PID_OR_FD_EXHAUSTION,
+        NEIGHBOUR_OVERFLOW,
         FAILED_UNITS,
         IRQ_AFFINITY,
         SOFTIRQ_STORM,
@@ -34,5 +47,6 @@ CAUSES = {
         LOCKUP,
         IO_STALL,
         NIC_DEVICE_FAULT,
+        GPU_FAULT,
     )
 }

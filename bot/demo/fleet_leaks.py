@@ -11,6 +11,7 @@ from bot.demo.machine.state import (
     DAY,
     Cgroups,
     Container,
+    Gpu,
     Loop,
     Memory,
     Nic,
@@ -60,6 +61,9 @@ def _pods(number: int) -> tuple[Container, ...]:
     return tuple(found)
 
 
+_GPUS = tuple(Gpu(f"0000:{bus}:1{place}.0") for bus in ("10", "20", "90", "a0") for place in ("c", "d"))
+
+
 def gpu_node(
     name: str,
     number: int,
@@ -86,6 +90,7 @@ def gpu_node(
         processes=(*_training(cores), kubelet(Thread(core, 0.2, 95.4))),
         memory=_GPU_MEMORY,
         conntrack=(21_400, 2_097_152),
+        gpus=_GPUS,
         files={
             "/var/lib/kubelet/config.yaml": "kind: KubeletConfiguration\n",
             "/etc/ecs/ecs.config": "",

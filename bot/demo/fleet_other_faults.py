@@ -20,6 +20,7 @@ from bot.demo.machine.state import (
     DAY,
     Cgroups,
     Container,
+    Gpu,
     Line,
     Loop,
     Memory,
@@ -77,6 +78,34 @@ BUSY = State(
     ),
     conntrack=(8_100, 2_097_152),
     files=_KUBERNETES,
+)
+
+_LOST = "0000:90:1c.0"
+GPU_LOST = replace(
+    BUSY,
+    name="train-gpu-1b-0116",
+    load=Load(96, Shares(usr=3.0, sys=0.6)),
+    processes=(kubelet(),),
+    uptime=12.6 * DAY,
+    gpus=tuple(
+        Gpu(bus, there=bus != _LOST)
+        for bus in ("0000:10:1c.0", "0000:10:1d.0", "0000:20:1c.0", "0000:20:1d.0", _LOST, "0000:90:1d.0")
+    ),
+    log=(
+        Line(12.6 * DAY - 1_261.0, f"NVRM: GPU at PCI:{_LOST}: GPU-6ae0bd45-1c2b-4a3e-9f0f-3b1b7a1d6a10", 5),
+        Line(
+            12.6 * DAY - 1_260.9,
+            f"NVRM: Xid (PCI:{_LOST[:-2]}): 79, pid='<unknown>', name=<unknown>, GPU has fallen off the bus.",
+            3,
+        ),
+        Line(12.6 * DAY - 1_260.8, f"NVRM: GPU {_LOST}: GPU has fallen off the bus.", 3),
+        Line(
+            12.6 * DAY - 1_260.7,
+            f"NVRM: Xid (PCI:{_LOST[:-2]}): 154, GPU recovery action changed from 0x0 (None) to "
+            "0x2 (Node Reboot Required)",
+            3,
+        ),
+    ),
 )
 
 ALLOWANCE = State(

@@ -57,6 +57,7 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
     findings = _ordered([w for w in weighings if isinstance(w, Finding)], playbook)
     ruled_out = tuple(w for w in weighings if isinstance(w, RuledOut))
     undecided = [w for w in weighings if isinstance(w, Undecided)]
+    told = {found.cause for found in findings} | {out.cause for out in ruled_out}
     unread = snapshot.unread
     verdict = Verdict(
         node=snapshot.node,
@@ -68,6 +69,7 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         ruled_out=ruled_out,
         unread=unread,
         snapshot=snapshot,
+        undecided=_would_decide([weighing for weighing in undecided if weighing.cause not in told], unread, playbook),
     )
     # What was not read outranks every finding that is less grave than what it would decide.
     found = max((_status(finding).rank for finding in findings if _is_sure(finding)), default=0)
@@ -103,6 +105,31 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         remedy=first.remedy if proven else (),
         lasting_fix=first.lasting_fix if _is_sure(first) else "",
         try_next=_first_decide(open_before),
+    )
+
+
+def _would_decide(
+    undecided: Sequence[Undecided], unread: Sequence[Unread], playbook: Playbook
+) -> tuple[Undecided, ...]:
+    """Each open cause once, with the unread probes that it looks at where it does not say itself what would decide.
+
+    Shape: conditions that name no cause are symptoms, and none of these.
+    """
+    looks_at = {condition.cause: condition.probes for condition in playbook.conditions if condition.cause}
+    looks_at |= {used.cause.name: used.cause.probes for used in playbook.causes}
+    missing = {reading.probe for reading in unread}
+    first = {weighing.cause: weighing for weighing in reversed(undecided)}
+    return tuple(
+        weighing
+        if weighing.would_decide
+        else replace(
+            weighing,
+            would_decide=f"reading {' and '.join(lacking)}"
+            if (lacking := [probe for probe in looks_at[weighing.cause] if probe in missing])
+            else "",
+        )
+        for weighing in undecided
+        if weighing.cause in looks_at and first[weighing.cause] is weighing
     )
 
 

@@ -1,7 +1,7 @@
 """What can happen to an incident, each as a past participle: what an entry of the ledger says.
 
 A field that is added later has a default, so that older entries can still be read; a change of meaning raises the
-event's form in `event_form.py`.
+event's form in `entry.py`.
 """
 
 from __future__ import annotations

@@ -75,11 +75,18 @@ class Undecided:
     """A cause that cannot be told because something was not read.
 
     `suspected`: something that was read points at it, so that what is missing decides the whole verdict.
+    `would_decide`: what would tell, in a few words; empty where only a later look could.
     """
 
     cause: str
     because: str
     suspected: bool = False
+    would_decide: str = ""
+
+    @property
+    def says(self) -> str:
+        """Why it is open, and what would decide it."""
+        return f"{self.because}; {self.would_decide} would decide it" if self.would_decide else self.because
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,3 +108,4 @@ class Verdict:
     snapshot: Snapshot | None = None
     took: timedelta = timedelta(0)
     try_next: str = ""
+    undecided: tuple[Undecided, ...] = ()  # what could be neither ruled in nor out; absence never reads as cleared

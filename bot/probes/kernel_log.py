@@ -1,4 +1,4 @@
-"""What the kernel's log of this boot says that matters: resets, lockups, stalls, kills, full tables, failing disks.
+"""What matters in the kernel's log of this boot: resets, lockups, stalls, kills, full tables, failing disks and GPUs.
 
 Defined in: journalctl(1), dmesg(1); the wordings in `formats/ena_events.py` and `formats/kernel_events.py`.
 """
@@ -94,8 +94,10 @@ _SORTS = (
     "Comm: |[0-9]-[^ ]*: \\(|(mem_cgroup|memcg|memory|rstat|shrink)_[a-z_.0-9]*\\+0x",
     "blocked (in I.O wait )?for more than|Kill(ed)? process",
     "conntrack: table full|fork rejected by pids|cgroup: .*(o space left|ENOSPC|error -28)",
+    "eighbou?r table overflow|file-max limit",
     _DISK_SORT,
-    "unstable|NVRM: ",
+    "unstable",
+    "NVRM: .*(Xid|fallen off)|SXid \\(",
 )
 _PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # one a packet, a hundred in a row: the first three tell
 FILTER = (

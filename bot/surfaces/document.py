@@ -42,6 +42,10 @@ def node_document(verdict: Verdict, incidents: Mapping[str, str] | None = None) 
             for item in verdict.evidence
         ],
         "ruled_out": [{"cause": ruled_out.cause, "because": ruled_out.because} for ruled_out in verdict.ruled_out],
+        "undecided": [
+            {"cause": open_.cause, "because": open_.because, "would_decide": open_.would_decide}
+            for open_ in verdict.undecided
+        ],
         "unread": [{"probe": unread.probe, "reason": unread.reason} for unread in verdict.unread],
         "suspects": list(verdict.suspects),
         "plan": None

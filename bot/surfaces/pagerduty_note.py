@@ -129,6 +129,8 @@ def _proof(verdict: Verdict) -> Iterator[str]:
     yield from (f"- {one_line(item.probe, 40)}: {one_line(item.says, LINE)}" for item in verdict.evidence)
     if verdict.lasting_fix and verdict.cause is not None:
         yield f"Lasting fix: {one_line(verdict.lasting_fix, LINE)}"
+    if verdict.undecided:
+        yield "Undecided: " + one_line(", ".join(open_.cause for open_ in verdict.undecided), LINE)
     if verdict.unread:
         yield "Not read: " + one_line("; ".join(f"{item.probe} ({item.reason})" for item in verdict.unread), LINE)
     if verdict.ruled_out:

@@ -94,6 +94,10 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iter
     elif verdict.lasting_fix and verdict.cause is not None:
         yield from _section("What would help")
         yield from wrapped(verdict.lasting_fix, width, "    ", first="  - ")
+    if verdict.undecided:
+        yield from _section("Undecided")
+        for open_ in verdict.undecided:
+            yield from wrapped(f"{open_.cause}: {open_.says}", width, "    ", first="  - ")
     if verdict.ruled_out:
         yield from _section("Ruled out")
         for ruled_out in verdict.ruled_out:

@@ -39,6 +39,7 @@ EXPECTED = {
     "quiet-1a-0061": Expected("degraded", LEAK, "possible"),
     "ci-runner-1b-0019": Expected("degraded", LEAK, "confirmed", ("metrics-shipper.service",), ("disable_unit",)),
     "train-gpu-1a-0102": Expected("healthy"),
+    "train-gpu-1b-0116": Expected("critical", "gpu-fault", "confirmed", ("0000:90:1c.0",)),
     "ingest-1c-0011": Expected("degraded", "instance-allowance-exceeded", "confirmed"),
     "edge-1b-0003": Expected("degraded", "irq-affinity", "confirmed"),
     "api-1c-0150": Expected("degraded", "cfs-throttling", "confirmed"),

@@ -181,6 +181,55 @@ def ecs_files(context: CommandContext, argv: Sequence[str]) -> Answer:
     return Answer.text(f"{text}-- end --\n")
 
 
+def essential_units(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The units that the node stands on, and the kubelet's own health check."""
+    now = context.now()
+    words = argv[2].partition("systemctl ")[2].partition(";")[0].split()
+    shown = systemd.systemctl(context.state, now, ["systemctl", *words]).stdout.decode()
+    here = {unit.name for unit in context.state.units}
+    missing = (name for name in words if "." in name and name not in here)
+    shown += "".join(f"\nId={name}\nLoadState=not-found\nActiveState=inactive\n" for name in missing)
+    runs = any(unit.name == "kubelet.service" and unit.active == "active" for unit in context.state.units)
+    return Answer.text(f"{shown}\nId=-- health --\nAnswer={'200 0' if runs else '000 7'}\n-- end --\n")
+
+
+def filesystems(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The mounts on block devices, fstab, and the room on each."""
+    disks = context.state.disks
+    text = "==> /mounts <==\n" + "".join(f"{d.device} ext4 {d.options} {d.point}\n" for d in disks)
+    text += "==> /fstab <==\n" + "".join(f"LABEL={d.device} {d.point} ext4 defaults 0 1\n" for d in disks)
+    text += "==> /blocks <==\nFilesystem 1024-blocks Used Available Capacity Mounted on\n"
+    text += "".join(f"/dev/{d.device} {d.kib} {d.kib - d.free} {d.free} 1% {d.point}\n" for d in disks)
+    text += "==> /inodes <==\nFilesystem Inodes IUsed IFree IUse% Mounted on\n"
+    for d in disks:
+        text += f"/dev/{d.device} {d.inodes} {d.inodes - d.free_inodes} {d.free_inodes} 1% {d.point}\n"
+    kubelet = "here\n" if context.files.read("/var/lib/kubelet/config.yaml", context.now()) is not None else ""
+    return Answer.text(f"{text}==> /kubelet <==\n{kubelet}-- end --\n")
+
+
+def pci_gpus(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The GPUs on the PCI bus, with the driver that holds each."""
+    return Answer.text("".join(f"{gpu.bus} 0x030200 nvidia\n" for gpu in context.state.gpus) + "-- end --\n")
+
+
+def nvidia_smi(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """What nvidia-smi says of each GPU: errors, rows of memory, and what it asks for."""
+    gpus = context.state.gpus
+    if not gpus:
+        return Answer.text("no gpu\n")
+    there = [(f"0000{gpu.bus.upper()}", gpu) for gpu in gpus if gpu.there]
+    lost = [
+        f"Unable to determine the device handle for GPU {gpu.bus.upper()}: Unknown Error\n"
+        for gpu in gpus
+        if not gpu.there
+    ]
+    listed = "".join([*(f"{bus}, 0\n" for bus, _ in there), *lost])
+    rows = "".join(f"{bus}, {'Yes' if gpu.remap_pending else 'No'}, No\n" for bus, gpu in there)
+    said = "".join(f"GPU {bus}\n    GPU Recovery Action               : {gpu.recovery}\n" for bus, gpu in there)
+    status = f"status {255 if lost else 0}\n"
+    return Answer.text(f"==> /gpus <==\n{listed}{status}==> /rows <==\n{rows}==> /actions <==\n{said}-- end --\n")
+
+
 _SORT = re.compile(r"if \(/(.+?)/\) c = \d+")
 _MOST_OF_A_SORT = 80
 
@@ -216,6 +265,10 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("docker events", runtime.docker),
     ("docker ps", runtime.docker),
     ("crictl ps", runtime.cri),
+    ("127.0.0.1:10248", essential_units),
+    ("readlink $d/driver", pci_gpus),
+    ("/dev/block/$d", filesystems),
+    ("nvidia-smi --query-gpu", nvidia_smi),
     ("/device/driver", nics),
     ("-- whole --", kernel_lines),
     ("systemctl list-unit-files", known_agents),

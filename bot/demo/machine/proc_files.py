@@ -50,6 +50,9 @@ def files(state: State) -> dict[str, Content]:
         "/proc/sys/kernel/hostname": f"{state.name}\n",
         "/proc/sys/kernel/random/boot_id": f"{identity(state, f'boot {state.generation}')}\n",
         "/proc/sys/kernel/pid_max": "4194304\n",
+        "/proc/sys/fs/file-nr": "9824\t0\t9223372036854775807\n",
+        "/proc/net/stat/arp_cache": _NEIGHBOURS,
+        "/proc/net/stat/ndisc_cache": _NEIGHBOURS,
         "/proc/sys/kernel/threads-max": f"{state.memory.total // 8}\n",
         "/proc/sys/net/core/somaxconn": "4096\n",
         "/etc/machine-id": f"{identity(state, 'machine').hex}\n",
@@ -88,6 +91,14 @@ def os_release(state: State) -> str:
         f'NAME="{name}"\nVERSION_ID="{state.system.os_version}"\nID={state.system.os_id}\n'
         f'PRETTY_NAME="{state.system.pretty}"\n'
     )
+
+
+_NEIGHBOURS = (
+    "entries  allocs   destroys hash_grows lookups  hits     res_failed rcv_probes_mcast rcv_probes_ucast "
+    "periodic_gc_runs forced_gc_runs unresolved_discards table_fulls\n"
+    "0000001c 00000a2f 00000a12 00000002 0001f2b3 0001e0aa 00000003 00000000 00000000 00002ab1 00000000 00000000 "
+    "00000000\n"
+)
 
 
 def _loadavg(state: State) -> str:

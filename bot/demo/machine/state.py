@@ -241,6 +241,29 @@ class Quota:
 
 
 @dataclass(frozen=True, slots=True)
+class Disk:
+    """A file system on a block device, mounted at `point`. Units: KiB."""
+
+    point: str = "/"
+    device: str = "nvme0n1p1"
+    options: str = "rw,relatime"
+    kib: int = 104_000_000
+    free: int = 61_000_000
+    inodes: int = 13_107_200
+    free_inodes: int = 12_400_000
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """An NVIDIA GPU on the bus; one that is not `there` for nvidia-smi has fallen off."""
+
+    bus: str
+    there: bool = True
+    remap_pending: bool = False
+    recovery: str = "None"
+
+
+@dataclass(frozen=True, slots=True)
 class State:
     """Everything about a simulated node."""
 
@@ -257,6 +280,8 @@ class State:
     memory: Memory = Memory()
     quotas: tuple[Quota, ...] = ()
     conntrack: tuple[int, int] | None = (3_400, 262_144)
+    gpus: tuple[Gpu, ...] = ()
+    disks: tuple[Disk, ...] = (Disk(),)
     files: Mapping[str, Content] = field(default_factory=dict)  # further files: configuration and logs of agents
     reads_journal: bool = True
     sudo: bool = True

@@ -71,6 +71,8 @@ def properties(state: State, unit: Unit, now: Moment) -> dict[str, str]:
         "FragmentPath": unit.fragment or f"/lib/systemd/system/{unit.name}",
         "DropInPaths": "",
         "UnitFileState": unit.enabled,
+        "ConditionResult": "yes",
+        "ConditionTimestampMonotonic": str(int(since * 1e6)),
         "StateChangeTimestampMonotonic": str(int(since * 1e6)),
     }
     if state.system.systemd < _COUNTS_SINCE:

@@ -60,6 +60,11 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"cgroup: fork rejected by pids controller in",
         r"cgroup: .*(?:[Nn]o space left on device|ENOSPC|error -28\b)",
     ),
+    Kind.NEIGHBOURS_FULL: (
+        r"(?:neighbour: )?(?P<device>arp_cache|ndisc_cache): neighbou?r table overflow",
+        r"Neighbour table overflow",
+    ),
+    Kind.FILES_EXHAUSTED: (r"VFS: file-max limit [0-9]+ reached",),
     Kind.CLOCKSOURCE: (
         r"(?:clocksource: )?(?:timekeeping watchdog[^:]*: )?Marking clocksource '?(?P<device>\w{1,20})'? as unstable",
         r"Clocksource (?P<device>\w{1,20}) unstable",
@@ -68,6 +73,8 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
     Kind.GPU_ERROR: (
         r"NVRM: Xid \((?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})[^)]*\): [0-9]+",
         r"NVRM: GPU (?:at )?(?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})\S* has fallen off the bus",
+        r"NVRM: The NVIDIA GPU (?P<device>[0-9A-Fa-f:.]{4,20})\b.{0,160}fallen off the bus",
+        r"nvidia-nvswitch[0-9]+: SXid \((?:PCI:)?(?P<device>[0-9A-Fa-f:.]{4,20})[^)]*\): [0-9]+",
     ),
 }
 _PATTERNS = tuple((kind, re.compile(pattern)) for kind, patterns in _WORDINGS.items() for pattern in patterns)

@@ -51,6 +51,8 @@ class KernelEventKind(enum.StrEnum):
     CGROUP_EXHAUSTED = "cgroup-exhausted"  # ENOSPC on making a cgroup, fork rejected by pids
     CLOCKSOURCE = "clocksource"
     GPU_ERROR = "gpu-error"
+    NEIGHBOURS_FULL = "neighbours-full"
+    FILES_EXHAUSTED = "files-exhausted"  # nobody but root may open another file
 
 
 _SINCE_BOOT = r"\[\s*(?P<at>[0-9]{1,9}\.[0-9]{1,9})\]"

@@ -120,6 +120,9 @@ def _verdict_blocks(view: IncidentView) -> Iterator[Block]:
             yield titled("The login lacks these sudoers lines")
             lacking = [clipped(one_line(right, 10_000), SAID) for right in view.withheld.lacking]
             yield preformatted(lacking[:MOST_LACKING])
+    if verdict is not None and verdict.undecided:
+        names = ", ".join(open_.cause for open_ in verdict.undecided)
+        yield footnote(clipped(f"Undecided: {names}. What would decide them is in the thread.", SAID))
     if verdict is not None and verdict.unread:
         names = ", ".join(unread.probe for unread in verdict.unread)
         yield footnote(clipped(f"Not read: {names}. The reasons are in the thread.", SAID))

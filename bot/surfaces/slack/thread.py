@@ -64,6 +64,7 @@ def _details(verdict: Verdict) -> Iterator[Block]:
         yield from _pieces([(item.probe, item.says)])
         yield from _lines(item.source)
     for title, rows in (
+        ("Undecided", [(open_.cause, open_.says) for open_ in verdict.undecided]),
         ("Ruled out", [(ruled_out.cause, ruled_out.because) for ruled_out in verdict.ruled_out]),
         ("Not read", [(unread.probe, unread.reason) for unread in verdict.unread]),
     ):

@@ -15,11 +15,15 @@ from bot.probes.agents import Agent, AgentsReading
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.containers import ContainersReading
 from bot.probes.cpu import CpuReading
+from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
+from bot.probes.filesystems import FilesystemsReading, Mount, Room
 from bot.probes.formats.container_lists import Container
 from bot.probes.formats.core_second import CoreSecond
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.gpu import GpuReading
 from bot.probes.host import HostReading
 from bot.probes.interrupts import InterruptLine, InterruptsReading
+from bot.probes.kernel_limits import KernelLimitsReading, Limit
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.nic import Nic, NicReading
 from bot.probes.processes import ProcessesReading, ProcessUse, ThreadUse
@@ -32,6 +36,7 @@ PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
 NODE_HEALTH: dict[str, Any] = yaml.safe_load((PLAYBOOKS / "node-health.yaml").read_text())
 DAYS = 11.25
 GIB = 1048576
+KUBELET = EssentialUnit("kubelet.service", "kubelet", active_later="active")
 
 
 def tuning(cause: Cause, **changed: float) -> Tuning:
@@ -77,7 +82,9 @@ def node(*readings: Any) -> Snapshot:
     """Return a healthy node's snapshot with these readings in place of its own."""
     healthy = (
         host(), cpu(), cgroups(), units(), containers(), agents(), nic(), log(), processes(), interrupts(), softirq(),
-        memory(), ThrottlingReading(()),
+        memory(), ThrottlingReading(()), GpuReading(()), KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0),
+        EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")),
+        FilesystemsReading((Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw"),), (Room("/", 58.0, 94.0),), True),
     )  # fmt: skip
     taken_at = datetime(2026, 11, 21, tzinfo=UTC)
     return Snapshot("n", taken_at, timedelta(seconds=5), {reading.probe: reading for reading in (*healthy, *readings)})

@@ -126,6 +126,28 @@ def test_unread_cgroups_say_what_would_decide() -> None:
     assert "kubelet" in said.summary
 
 
+def test_what_was_neither_ruled_in_nor_out_is_listed_with_what_would_decide_it() -> None:
+    healthy = verdict(b.unread("throttling"))
+    assert healthy.status is Status.HEALTHY
+    assert [(open_.cause, open_.would_decide) for open_ in healthy.undecided] == [
+        ("cfs-throttling", "reading throttling")
+    ]
+    assert "cfs-throttling" not in {ruled_out.cause for ruled_out in healthy.ruled_out}
+    assert verdict(*HIDDEN, *WALKED, RESETS).undecided == ()
+    blind = verdict(*(b.unread(probe) for probe in ("kernel_log", "cpu")))
+    told = {open_.cause: open_.would_decide for open_ in blind.undecided}
+    assert told["io-stall"] == "reading kernel_log and cpu"
+    assert all("reading" in decides for decides in told.values())
+
+
+@pytest.mark.parametrize("probe", sorted(PROBES))
+def test_no_cause_is_lost_between_found_ruled_out_and_undecided(probe: str) -> None:
+    said = verdict(b.unread(probe))
+    told = [*(out.cause for out in said.ruled_out), *(open_.cause for open_ in said.undecided)]
+    assert len(told) == len(set(told))
+    assert set(CAUSES) <= set(told) | {said.cause}
+
+
 def test_lasting_fix_stands_with_every_cause_that_may_have_a_plan() -> None:
     assert "image or launch template" in verdict(*HIDDEN).lasting_fix
     assert all(used.lasting_fix for used in LIBRARY.get("node-health").causes)

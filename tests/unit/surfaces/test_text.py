@@ -24,7 +24,14 @@ def test_headline_says_node_status_cause_and_confidence() -> None:
 
 def test_text_says_everything_a_person_needs() -> None:
     text = verdict_text(FOUNDING)
-    for word in ("memory  4", "ecs.service", "sudo -n systemctl disable --now -- ecs.service", "cpu-steal", "Not read"):
+    for word in (
+        "memory  4",
+        "ecs.service",
+        "sudo -n systemctl disable --now -- ecs.service",
+        "cpu-steal",
+        "Not read",
+        "io-stall",
+    ):
         assert word in text, text
 
 

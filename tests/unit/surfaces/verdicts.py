@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from bot.domain.action import Plan, Step
 from bot.domain.probe import Unread
-from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
+from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided, Verdict
 
 HOSTILE = "<!channel> <@U123> *bold* `code` http://evil.example \x1b[31mred\x00 \u202egnp.exe & $(touch pwned)"
 
@@ -24,6 +24,7 @@ FOUNDING = Verdict(
     ),
     ruled_out=(RuledOut("cpu-steal", "no time was stolen"),),
     unread=(Unread("containers", "permission denied"),),
+    undecided=(Undecided("io-stall", "the processes were not read", would_decide="reading processes"),),
     suspects=("ecs.service",),
     plan=Plan(
         "node-123",
@@ -52,6 +53,7 @@ arbitrary = st.builds(
     evidence=st.lists(_evidence, max_size=12).map(tuple),
     ruled_out=st.lists(st.builds(RuledOut, _text, _text), max_size=20).map(tuple),
     unread=st.lists(st.builds(Unread, _text, _text), max_size=14).map(tuple),
+    undecided=st.lists(st.builds(Undecided, _text, _text, st.booleans(), _text), max_size=9).map(tuple),
     suspects=st.lists(_text, max_size=3).map(tuple),
     plan=st.one_of(st.none(), _plan),
     lasting_fix=_text,

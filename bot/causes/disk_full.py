@@ -1,0 +1,67 @@
+"""A file system that the node lives on has no room left: no blocks, or no inodes.
+
+Confirms: less room than the kubelet leaves before it evicts pods, by its own configuration where it says so.
+Refutes: room on all of them. Room that only root may use counts as used: the kubelet and df count so, too.
+Remedy: none planned: what fills a disk is still there after a reboot.
+"""
+
+from __future__ import annotations
+
+from bot.causes._figures import percent, sentence
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.filesystems import FilesystemsReading, Room
+
+NAME = "disk-full"
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether a file system is full, or nearly so."""
+    reading = snapshot.get(FilesystemsReading)
+    if isinstance(reading, Unread):
+        return Undecided(NAME, f"the file systems were not read ({reading.reason})")
+    if not reading.rooms:
+        return Undecided(NAME, "`df` said nothing of any file system")
+    evidence = []
+    gone = False
+    for room in reading.rooms:
+        for what, free, least in _limits(room, reading, tuning):
+            if free < least:
+                gone = gone or free <= tuning["gone_percent"]
+                says = f"{room.point} has {percent(free)} of its {what} left; {percent(least)} is the least"
+                evidence.append(Evidence(f"{what}-low", "filesystems", says, room.lines))
+    if evidence:
+        return Finding(
+            cause=NAME,
+            status=Status.CRITICAL if gone else Status.DEGRADED,
+            confidence=Confidence.CONFIRMED,
+            summary=sentence(*(item.says for item in evidence[:3])),
+            evidence=tuple(evidence),
+        )
+    fullest = min(reading.rooms, key=lambda room: room.free_percent)
+    return RuledOut(NAME, f"the fullest file system, {fullest.point}, has {percent(fullest.free_percent)} free")
+
+
+def _limits(room: Room, reading: FilesystemsReading, tuning: Tuning) -> list[tuple[str, float, float]]:
+    """What is counted, how much is left of it, and the least that should be: the kubelet's where there is one."""
+    filesystem = "imagefs" if room.has_images and room.point != "/" else "nodefs"
+    own = dict(reading.limits)
+    if not reading.has_kubelet:
+        blocks, inodes = tuning["free_percent"], tuning["free_percent"]
+    else:
+        blocks = own.get(f"{filesystem}.available", tuning[f"{filesystem}_percent"])
+        inodes = own.get(f"{filesystem}.inodesFree", tuning["inodes_percent"])
+    counted = [("blocks", room.free_percent, blocks)]
+    if room.free_inodes_percent is not None:
+        counted.append(("inodes", room.free_inodes_percent, inodes))
+    return counted
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Disk full",
+    probes=("filesystems",),
+    thresholds=("free_percent", "nodefs_percent", "imagefs_percent", "inodes_percent", "gone_percent"),
+    weigh=weigh,
+)

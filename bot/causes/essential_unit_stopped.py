@@ -1,0 +1,91 @@
+"""A unit that the node cannot take work without starts at boot, and does not run; or the kubelet says it is ill.
+
+Confirms: a kubelet, runtime or network unit that is enabled and stopped at both looks; the kubelet's own health check
+failing at both.
+Refutes: every such unit that starts at boot runs, waits behind its socket, or has nothing to do here.
+Remedy: none planned. It wants a start, and a look at why it stopped; a reboot ends the work that still runs.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from bot.causes._figures import sentence, span
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
+from bot.probes.host import HostReading
+
+NAME = "essential-unit-stopped"
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether the node lacks a unit that it stands on."""
+    reading, host = snapshot.get(EssentialUnitsReading), snapshot.get(HostReading)
+    if isinstance(reading, Unread):
+        return Undecided(NAME, f"the essential units were not read ({reading.reason})")
+    if not reading.systemd:
+        return RuledOut(NAME, "no systemd runs here")
+    stopped = [unit for unit in reading.units if unit.is_stopped]
+    evidence = [Evidence("unit-stopped", "essential_units", _says(unit, host), unit.source) for unit in stopped]
+    if reading.is_kubelet_ill:
+        said = " and ".join(reading.health)
+        evidence.append(
+            Evidence("kubelet-ill", "essential_units", f"the kubelet's own health check failed at both looks ({said})")
+        )
+    if not evidence:
+        return _none(reading)
+    if not isinstance(host, Unread) and host.uptime < timedelta(minutes=tuning["boot_minutes"]):
+        # A unit that waits for another, or for the network, is stopped until then.
+        return Undecided(
+            NAME,
+            f"{evidence[0].says}, but the node booted {span(host.uptime)} ago",
+            would_decide="a later look",
+        )
+    takes_no_work = reading.is_kubelet_ill or any(unit.kind != "network" for unit in stopped)
+    return Finding(
+        cause=NAME,
+        status=Status.CRITICAL if takes_no_work else Status.DEGRADED,
+        confidence=Confidence.CONFIRMED,
+        summary=sentence(*(item.says for item in evidence[:3])),
+        evidence=tuple(evidence),
+        suspects=tuple(unit.name for unit in stopped),
+        lasting_fix=_advice(stopped),
+    )
+
+
+def _says(unit: EssentialUnit, host: HostReading | Unread) -> str:
+    since = ""
+    if unit.changed_usec and not isinstance(host, Unread):
+        since = f" for {span(max(timedelta(0), host.uptime - timedelta(microseconds=unit.changed_usec)))}"
+    how = "failed" if unit.active == "failed" else "stopped"
+    why = f", result {unit.result}" if unit.result not in ("", "success") else ""
+    return f"{unit.name} starts at boot and is {how}{since}{why}"
+
+
+def _advice(stopped: list[EssentialUnit]) -> str:
+    names = " ".join(unit.name for unit in stopped)
+    if not names:
+        return ""
+    return f"Find out why it stopped (`journalctl -u {stopped[0].name}`), then `systemctl start {names}`."
+
+
+def _none(reading: EssentialUnitsReading) -> Weighing:
+    running = [unit.name for unit in reading.units if unit.active == "active"]
+    if not reading.units:
+        return RuledOut(NAME, "no kubelet, container runtime or network unit that we know is installed")
+    if any(said not in ("", "ok") for said in reading.health):
+        return Undecided(
+            NAME, "the kubelet's own health check failed at one of two looks", would_decide="a further look"
+        )
+    return RuledOut(NAME, f"what starts at boot runs: {', '.join(running) or 'nothing of it starts at boot'}")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Essential unit stopped",
+    probes=("essential_units", "host"),
+    thresholds=("boot_minutes",),
+    weigh=weigh,
+)

@@ -1,0 +1,91 @@
+"""A file system that is meant to be written takes no writes, because the kernel shut it after an error.
+
+Confirms: options that say so (`emergency_ro`, `shutdown`); read-only where fstab wants it writable, or where the log
+tells of the device's error. Since Linux 6.12 ext4 stays `rw` in its options after an error, and an XFS that shut down
+never was read-only by them: there the log's line decides.
+Refutes: what is read-only by design, as an image, `/boot`, or a mount that fstab wants so.
+Remedy: none planned: the error is on the disk, and only fsck or another disk ends it. A reboot runs into it again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bot.causes import _recent
+from bot.causes._figures import sentence
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.filesystems import FilesystemsReading, Mount
+from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.kernel_log import KernelLogReading
+
+NAME = "filesystem-read-only"
+_SHUT = re.compile(
+    r"Remounting filesystem read-only|Detected aborted journal|[Aa]borting journal on device|"
+    r"[Ss]hutting down filesystem|forced readonly|Filesystem has been shut down"
+)
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether a file system was shut after an error."""
+    reading, log = snapshot.get(FilesystemsReading), snapshot.get(KernelLogReading)
+    if isinstance(reading, Unread):
+        return Undecided(NAME, f"the file systems were not read ({reading.reason})")
+    errors = () if isinstance(log, Unread) else log.of(KernelEventKind.DISK_ERROR)
+    shut = [event for event in errors if _SHUT.search(event.text)]
+    evidence: list[Evidence] = []
+    sure, doubtful = False, []
+    for mount in reading.mounts:
+        told = [event for event in shut if _device(event) == mount.device]
+        if mount.is_shut or (mount.is_read_only and (told or mount.meant == "rw")):
+            sure = True
+            why = ", and fstab wants it writable" if mount.meant == "rw" and not mount.is_shut else ""
+            says = f"{mount.point} ({mount.type} on {mount.device}) takes no writes{why}"
+            evidence.append(Evidence("read-only", "filesystems", says, (mount.source,)))
+        elif told and not mount.is_read_only:
+            says = f"the kernel shut {mount.point} ({mount.type} on {mount.device}), {_recent.ago(snapshot, told[-1])}"
+            evidence.append(Evidence("shut-by-log", "kernel_log", says, _recent.lines(told, 3)))
+            continue
+        elif mount.is_read_only:
+            doubtful.append(mount)
+            continue
+        if told:
+            evidence.append(
+                Evidence(
+                    "shut", "kernel_log", f"the log says why, {_recent.ago(snapshot, told[-1])}", _recent.lines(told, 3)
+                )
+            )
+    if not evidence:
+        return _none(log, doubtful)
+    return Finding(
+        cause=NAME,
+        status=Status.CRITICAL,
+        confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
+        summary=sentence(*(item.says for item in evidence[:3])),
+        evidence=tuple(evidence),
+    )
+
+
+def _device(event: KernelEvent) -> str:
+    """The device's name as the kernel knows it; JBD2 adds the journal's inode to it (`sda1-8`)."""
+    return re.sub(r"-[0-9]{1,6}\Z", "", event.device.rstrip(".:")) if event.device else ""
+
+
+def _none(log: KernelLogReading | Unread, doubtful: Sequence[Mount]) -> Weighing:
+    if isinstance(log, Unread):
+        return Undecided(NAME, f"the kernel log was not read ({log.reason}), and some errors show only there")
+    if doubtful:
+        points = ", ".join(mount.point for mount in doubtful[:3])
+        return RuledOut(NAME, f"{points} takes no writes, but fstab does not want it to, and the log tells of no error")
+    return RuledOut(NAME, "every file system on a block device takes writes, and the log tells of none that was shut")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="File system read-only",
+    probes=("filesystems", "kernel_log", "host"),
+    thresholds=(),
+    weigh=weigh,
+)

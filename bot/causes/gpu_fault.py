@@ -1,0 +1,171 @@
+"""A GPU is gone from the bus, does not answer, or reports an error that only a reset, a reboot or a new card ends.
+
+Confirms: a GPU that does not answer, and the driver's line about it; a recovery action that is demanded now; a row of
+memory that could not be replaced; a fault's Xid within the last minutes.
+Supports: a fault's Xid of the last hours; nvidia-smi that hangs beside one; errors that repeat on one GPU.
+Refutes: no GPU; GPUs that answer and a log without such lines. What applications do to themselves is no fault.
+Remedy: none planned: NVIDIA's action for the code is named. Reset, reboot and replacement are for people to decide,
+for which of them helps depends on the card, and a reboot that did not help once does not help again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bot.causes import _recent
+from bot.causes._figures import count, sentence
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.formats.gpu_events import RECOVERY_ACTION, Xid, XidKind, xid
+from bot.probes.formats.kernel_line import KernelEventKind
+from bot.probes.gpu import Gpu, GpuReading
+from bot.probes.kernel_log import KernelLogReading
+
+NAME = "gpu-fault"
+_NO_ACTION = ("", "none")
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether a GPU is faulty, by its state now and by what the driver said of it."""
+    gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
+    told = () if isinstance(log, Unread) else tuple(filter(None, map(xid, log.of(KernelEventKind.GPU_ERROR))))
+    state = () if isinstance(gpus, Unread) else gpus.gpus
+    faults = _within(snapshot, [x for x in told if x.meaning.kind is XidKind.FAULT], tuning["recent_hours"])
+    repeated = _repeated(_within(snapshot, [x for x in told if x.meaning.kind is XidKind.REPEATS], 24), tuning)
+    evidence = [
+        *_silent(state),
+        *_demanded(state, told),
+        *_memory(state),
+        *_faults(snapshot, faults),
+        *_repeats(snapshot, repeated),
+    ]
+    hangs = not isinstance(gpus, Unread) and gpus.smi == "stalled"
+    if hangs and faults:
+        evidence.append(Evidence("smi-hangs", "gpu", "nvidia-smi did not answer within its time limit", ()))
+    if not evidence:
+        return _none(snapshot, told)
+    now = _recent.surely_within(snapshot, [x.event for x in faults], tuning["now_minutes"])
+    grave = {"gpu-silent", "gpu-recovery", "remap-failed", "smi-hangs"} & {item.finding for item in evidence}
+    sure = grave or now or any(item.finding == "remap-pending" for item in evidence)
+    return Finding(
+        cause=NAME,
+        status=Status.CRITICAL if grave or (now and not _all_answer(state)) else Status.DEGRADED,
+        confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
+        summary=sentence(*(item.says for item in evidence[:3])),
+        evidence=tuple(evidence),
+        suspects=tuple(dict.fromkeys(bus for bus in (*_sick(state), *(x.bus for x in faults)) if bus)),
+        lasting_fix=_advice(state, faults),
+    )
+
+
+def _silent(state: Sequence[Gpu]) -> Iterable[Evidence]:
+    for gpu in state:
+        if gpu.answers is False:
+            says = f"GPU {gpu.bus} is on the bus and does not answer nvidia-smi"
+            yield Evidence("gpu-silent", "gpu", says, gpu.lines)
+
+
+def _demanded(state: Sequence[Gpu], told: Sequence[Xid]) -> Iterable[Evidence]:
+    """What is to be done, as the GPU itself says now; else as its latest Xid 154 said."""
+    asked = {gpu.bus for gpu in state if gpu.recovery or (gpu.answers and any("Recovery" in row for row in gpu.lines))}
+    for gpu in state:
+        if gpu.recovery:
+            says = f"GPU {gpu.bus} asks for recovery: {gpu.recovery}"
+            yield Evidence("gpu-recovery", "gpu", says, gpu.lines)
+    latest = {x.bus: x for x in told if x.code == RECOVERY_ACTION and x.recovery}
+    for bus, last in latest.items():
+        if bus not in asked and last.recovery.lower() not in _NO_ACTION:
+            says = f"the driver says of GPU {bus}: {last.recovery}"
+            yield Evidence("gpu-recovery", "kernel_log", says, (last.event.text,))
+
+
+def _memory(state: Sequence[Gpu]) -> Iterable[Evidence]:
+    for gpu in state:
+        if gpu.remap_failed:
+            says = f"GPU {gpu.bus} could not replace a bad row of its memory"
+            yield Evidence("remap-failed", "gpu", says, gpu.lines)
+        elif gpu.remap_pending:
+            says = f"GPU {gpu.bus} has a row of its memory to replace, which a GPU reset does"
+            yield Evidence("remap-pending", "gpu", says, gpu.lines)
+
+
+def _faults(snapshot: Snapshot, faults: Sequence[Xid]) -> Iterable[Evidence]:
+    for key in dict.fromkeys((x.bus, x.says) for x in faults):
+        same = [x for x in faults if (x.bus, x.says) == key]
+        often = f"{len(same)} times, the last " if len(same) > 1 else ""
+        where = f" on GPU {key[0]}" if key[0] else ""
+        says = f"{key[1]}{where}, {often}{_recent.ago(snapshot, same[-1].event)}; NVIDIA: {same[-1].meaning.action}"
+        yield Evidence("gpu-xid", "kernel_log", says, _recent.lines([x.event for x in same], 3))
+
+
+def _repeats(snapshot: Snapshot, repeated: Sequence[Sequence[Xid]]) -> Iterable[Evidence]:
+    for same in repeated:
+        says = f"{same[-1].says} {count(len(same), 'time')} on GPU {same[-1].bus}; NVIDIA: {same[-1].meaning.action}"
+        yield Evidence("gpu-xid-repeats", "kernel_log", says, _recent.lines([x.event for x in same], 3))
+
+
+def _repeated(told: Sequence[Xid], tuning: Tuning) -> list[list[Xid]]:
+    by_gpu: dict[tuple[str, int], list[Xid]] = {}
+    for x in told:
+        by_gpu.setdefault((x.bus, x.code), []).append(x)
+    return [same for same in by_gpu.values() if len(same) >= tuning["repeats_few"]]
+
+
+def _within(snapshot: Snapshot, told: Sequence[Xid], hours: float) -> list[Xid]:
+    kept = set(_recent.recent(snapshot, [x.event for x in told], hours))
+    return [x for x in told if x.event in kept]
+
+
+def _all_answer(state: Sequence[Gpu]) -> bool:
+    held = [gpu for gpu in state if gpu.driver == "nvidia"]
+    return bool(held) and all(gpu.answers for gpu in held)
+
+
+def _sick(state: Sequence[Gpu]) -> list[str]:
+    return [gpu.bus for gpu in state if gpu.answers is False or gpu.recovery or gpu.remap_failed]
+
+
+def _advice(state: Sequence[Gpu], faults: Sequence[Xid]) -> str:
+    """NVIDIA's action for the gravest of it, in words; the playbook's words where there is none."""
+    if any(gpu.replace or gpu.remap_failed for gpu in state):
+        return "Replace the GPU: its memory can repair itself no further."
+    if faults:
+        return f"NVIDIA's action for {faults[-1].says}: {faults[-1].meaning.action}. Drain the node first."
+    return ""
+
+
+def _none(snapshot: Snapshot, told: Sequence[Xid]) -> Weighing:
+    gpus, log = snapshot.get(GpuReading), snapshot.get(KernelLogReading)
+    if not isinstance(gpus, Unread) and not gpus.gpus and not told:
+        return RuledOut(NAME, "there is no NVIDIA GPU on the bus")
+    if isinstance(gpus, Unread):
+        return Undecided(NAME, f"the GPUs were not read ({gpus.reason})")
+    if isinstance(log, Unread):
+        return Undecided(NAME, f"the kernel log was not read ({log.reason})")
+    silent = [gpu for gpu in gpus.gpus if gpu.driver == "nvidia" and gpu.answers is None]
+    if silent:
+        what = {"stalled": "nvidia-smi did not answer within its time limit", "absent": "there is no nvidia-smi"}
+        because = what.get(gpus.smi, "nvidia-smi did not say whether every GPU answers")
+        return Undecided(NAME, because, would_decide="`nvidia-smi -q` by hand")
+    doubtful = [x for x in told if x.meaning.kind is XidKind.OPEN and x.code != RECOVERY_ACTION]
+    recent = _within(snapshot, doubtful, 1)
+    if recent:
+        return Undecided(
+            NAME,
+            f"{recent[-1].says} in the log has no one meaning",
+            would_decide="NVIDIA's catalog of codes",
+        )
+    own = [x for x in told if x.meaning.kind is XidKind.APPLICATION]
+    beside = f"; {own[-1].says} is the application's own error" if own else ""
+    answer = f"{count(len(gpus.gpus), 'GPU')} on the bus, and each that the driver holds answers"
+    return RuledOut(NAME, f"{answer}; no fault of a GPU in the log{beside}")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="GPU fault",
+    probes=("gpu", "kernel_log", "host"),
+    thresholds=("recent_hours", "now_minutes", "repeats_few"),
+    weigh=weigh,
+)

@@ -1,0 +1,56 @@
+"""The table of neighbours (ARP, or IPv6's) has no room, and packets to machines that are not in it are dropped.
+
+Confirms: the count of refused entries rises between the looks; the kernel's line about it within the last while.
+Refutes: a count that stands still, and a log without the line.
+Remedy: none planned: the table fills again after a reboot; raise net.ipv4.neigh.default.gc_thresh3.
+"""
+
+from __future__ import annotations
+
+from bot.causes import _recent
+from bot.causes._figures import count, sentence
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.formats.kernel_line import KernelEventKind
+from bot.probes.kernel_limits import KernelLimitsReading
+from bot.probes.kernel_log import KernelLogReading
+
+NAME = "neighbour-overflow"
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether the table is full now, or was within the last while."""
+    reading, log = snapshot.get(KernelLimitsReading), snapshot.get(KernelLogReading)
+    said = () if isinstance(log, Unread) else log.of(KernelEventKind.NEIGHBOURS_FULL)
+    recent = _recent.recent(snapshot, said, tuning["recent_hours"])
+    rise = 0 if isinstance(reading, Unread) else reading.table_fulls_rise
+    evidence = []
+    if rise >= tuning["refused_rise"] and not isinstance(reading, Unread):
+        says = f"{count(rise, 'neighbour')} found no room in the table within the window"
+        source = (*reading.source, f"table_fulls {reading.table_fulls} then {reading.table_fulls_later}")
+        evidence.append(Evidence("neighbours-refused", "kernel_limits", says, source))
+    if recent:
+        says = f"the kernel says that the table overflowed, {_recent.ago(snapshot, recent[-1])}"
+        evidence.append(Evidence("neighbours-overflow", "kernel_log", says, _recent.lines(recent, 3)))
+    if evidence:
+        return Finding(
+            cause=NAME,
+            status=Status.CRITICAL if rise >= tuning["refused_rise"] else Status.DEGRADED,
+            confidence=Confidence.CONFIRMED,
+            summary=sentence(*(item.says for item in evidence)),
+            evidence=tuple(evidence),
+        )
+    if isinstance(reading, Unread) or reading.table_fulls is None:
+        because = reading.reason if isinstance(reading, Unread) else "the kernel does not count it here"
+        return Undecided(NAME, f"the table's refusals were not read ({because})")
+    return RuledOut(NAME, "no neighbour was refused within the window, and the log does not tell of an overflow")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Neighbour table full",
+    probes=("kernel_limits", "kernel_log", "host"),
+    thresholds=("refused_rise", "recent_hours"),
+    weigh=weigh,
+)

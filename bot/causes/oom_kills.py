@@ -1,0 +1,73 @@
+"""The kernel killed processes for want of memory: of the whole machine, or of a cgroup that reached its limit.
+
+Confirms: a kill for the whole machine within the last hour; one cgroup's processes killed again and again.
+Refutes: a log without such kills. A single kill at a cgroup's own limit is that workload's, and only told.
+Remedy: none planned: raise the limit, or mend what grows.
+"""
+
+from __future__ import annotations
+
+import re
+
+from bot.causes import _recent
+from bot.causes._figures import count, sentence
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.kernel_log import KernelLogReading
+
+NAME = "oom-kills"
+_OF_A_CGROUP = re.compile(r"Memory cgroup out of memory")
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether processes are being killed for want of memory."""
+    log = snapshot.get(KernelLogReading)
+    if isinstance(log, Unread):
+        return Undecided(NAME, f"the kernel log was not read ({log.reason})")
+    kills = log.of(KernelEventKind.OOM_KILL)
+    whole = _recent.recent(
+        snapshot, [kill for kill in kills if not _OF_A_CGROUP.search(kill.text)], tuning["machine_hours"]
+    )
+    limited = [kill for kill in kills if _OF_A_CGROUP.search(kill.text)]
+    again = _again(_recent.surely_within(snapshot, limited, tuning["cgroup_minutes"]), tuning["cgroup_few"])
+    evidence = []
+    if whole:
+        says = f"{count(len(whole), 'process was', 'processes were')} killed because the machine had no memory left"
+        says += f", {_recent.ago(snapshot, whole[-1])}"
+        evidence.append(Evidence("oom-machine", "kernel_log", says, _recent.lines(whole, 3)))
+    for name, of_it in again:
+        says = (
+            f"{name} was killed {len(of_it)} times at its cgroup's limit, the last {_recent.ago(snapshot, of_it[-1])}"
+        )
+        evidence.append(Evidence("oom-cgroup", "kernel_log", says, _recent.lines(of_it, 3)))
+    if evidence:
+        return Finding(
+            cause=NAME,
+            status=Status.DEGRADED,
+            confidence=Confidence.CONFIRMED,
+            summary=sentence(*(item.says for item in evidence[:3])),
+            evidence=tuple(evidence),
+            suspects=tuple(name for name, _ in again),
+        )
+    single = _recent.recent(snapshot, limited, tuning["machine_hours"])
+    beside = f"; {count(len(single), 'kill')} at a cgroup's own limit is that workload's" if single else ""
+    return RuledOut(NAME, f"nothing was killed for want of the machine's memory within the last while{beside}")
+
+
+def _again(kills: tuple[KernelEvent, ...], few: float) -> list[tuple[str, list[KernelEvent]]]:
+    by_process: dict[str, list[KernelEvent]] = {}
+    for kill in kills:
+        by_process.setdefault(kill.process or "a process", []).append(kill)
+    return [(name, of_it) for name, of_it in by_process.items() if len(of_it) >= few]
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Processes killed for want of memory",
+    probes=("kernel_log", "host"),
+    thresholds=("machine_hours", "cgroup_few", "cgroup_minutes"),
+    weigh=weigh,
+    worst=Status.DEGRADED,
+)

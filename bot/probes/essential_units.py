@@ -1,0 +1,169 @@
+"""Units without which the node takes no work: kubelets, container runtimes and networks, looked at twice.
+
+Defined in: systemctl(1), org.freedesktop.systemd1(5); the kubelet's health check,
+https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/ (`--healthz-port`, 10248).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bot.domain.command import Command, Looks, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.protected import KUBELET_UNITS
+from bot.probes.formats.fragment import fragment
+from bot.probes.formats.systemctl import shown_units
+
+
+@dataclass(frozen=True, slots=True)
+class EssentialUnit:
+    """One unit that is there; `..._later` is the second look, None where there was none.
+
+    Units: `changed_usec` is the node's monotonic clock when it came to its state, 0 for never since boot.
+    """
+
+    name: str
+    kind: str  # "kubelet", "runtime" or "network"
+    enabled: str = "enabled"  # UnitFileState
+    active: str = "active"
+    sub: str = "running"
+    active_later: str | None = None
+    result: str = "success"
+    condition_met: bool = True  # False: systemd tried, and its conditions say that it has nothing to do here
+    changed_usec: int | None = None
+    sockets: tuple[str, ...] = ()  # sockets that listen in its place, and start it
+    source: tuple[str, ...] = ()
+
+    @property
+    def is_stopped(self) -> bool:
+        """True when it starts at boot, has something to do, and neither runs nor starts in either look."""
+        stopped = self.active in _STOPPED and self.active_later in (None, *_STOPPED)
+        return stopped and self.enabled in _AT_BOOT and self.condition_met and not self.sockets
+
+
+@dataclass(frozen=True, slots=True)
+class EssentialUnitsReading:
+    """The units that are there; `systemd` False: no systemd runs here.
+
+    Shape: `health` is what the kubelet's own check answered at each look: `ok`, `timeout`, an HTTP status, or empty
+    where nobody answers there or nobody could ask.
+    """
+
+    probe: ClassVar[str] = "essential_units"
+
+    systemd: bool
+    units: tuple[EssentialUnit, ...] = ()
+    health: tuple[str, ...] = ()
+
+    @property
+    def stopped_count(self) -> int:
+        """How many are stopped though they start at boot."""
+        return sum(unit.is_stopped for unit in self.units)
+
+    @property
+    def is_kubelet_ill(self) -> bool:
+        """True when the kubelet's own check failed at both looks."""
+        return len(self.health) > 1 and all(said not in ("", "ok") for said in self.health)
+
+
+RUNTIME_UNITS = ("containerd.service", "docker.service", "crio.service", "cri-docker.service")
+NETWORK_UNITS = ("NetworkManager.service", "systemd-networkd.service", "networking.service", "network.service")
+_SOCKETS = ("docker.socket", "cri-docker.socket")
+_KINDS: Mapping[str, str] = {
+    **dict.fromkeys(KUBELET_UNITS, "kubelet"),
+    **dict.fromkeys(RUNTIME_UNITS, "runtime"),
+    **dict.fromkeys(NETWORK_UNITS, "network"),
+}
+_PROPERTIES = (
+    "Id",
+    "LoadState",
+    "ActiveState",
+    "SubState",
+    "Result",
+    "UnitFileState",
+    "ConditionResult",
+    "ConditionTimestampMonotonic",
+    "StateChangeTimestampMonotonic",
+    "TriggeredBy",
+)
+_STOPPED = ("inactive", "failed")
+_AT_BOOT = ("enabled", "enabled-runtime", "linked", "linked-runtime")
+
+_NO_SYSTEMD, _END = "no /run/systemd/system", "-- end --"
+# curl's exit status 28 is a time-out; 7 is nobody there, as where the check is switched off.
+_LOOK = fragment(f"""
+    [ -d /run/systemd/system ] || {{ echo '{_NO_SYSTEMD}'; exit; }};
+    systemctl show --no-pager -p {",".join(_PROPERTIES)} {" ".join([*_KINDS, *_SOCKETS])};
+    echo; echo 'Id=-- health --';
+    if command -v curl >/dev/null; then
+        c=$(curl -s -o /dev/null -m 2 -w '%{{http_code}}' http://127.0.0.1:10248/healthz); echo "Answer=$c $?"; fi;
+    echo '{_END}'
+""")
+
+
+def parse(outputs: Outputs) -> EssentialUnitsReading:
+    """Read the units of both looks, and what the kubelet says of itself.
+
+    Unread when: systemd runs and does not answer. Without systemd there is an answer: `systemd` is False.
+    """
+    first = outputs.text("look", 0)
+    if first.strip() == _NO_SYSTEMD:
+        return EssentialUnitsReading(systemd=False)
+    shown, later = _shown(first), _shown(outputs.text_or_none("look", 1) or "")
+    if not first.rstrip("\n").endswith(_END) or not any(name in shown for name in _KINDS):
+        raise CannotRead("essential_units: systemctl's answer is cut short")
+    listening = {name for name in _SOCKETS if shown.get(name, {}).get("ActiveState") == "active"}
+    units = tuple(
+        _unit(name, kind, shown[name], later.get(name), listening)
+        for name, kind in _KINDS.items()
+        if shown.get(name, {}).get("LoadState") == "loaded"
+    )
+    looks = (look for look in (shown, later) if look)
+    return EssentialUnitsReading(True, units, tuple(_health(look.get("-- health --", {})) for look in looks))
+
+
+def _shown(text: str) -> dict[str, Mapping[str, str]]:
+    return {told["Id"]: told for told in shown_units(text) if told.get("Id")}
+
+
+def _unit(
+    name: str, kind: str, told: Mapping[str, str], later: Mapping[str, str] | None, listening: set[str]
+) -> EssentialUnit:
+    keys = ("ActiveState", "SubState", "UnitFileState", "Result")
+    changed = told.get("StateChangeTimestampMonotonic", "")
+    return EssentialUnit(
+        name=name,
+        kind=kind,
+        enabled=told.get("UnitFileState", ""),
+        active=told.get("ActiveState", ""),
+        sub=told.get("SubState", ""),
+        active_later=None if later is None else later.get("ActiveState", ""),
+        result=told.get("Result", ""),
+        # Where systemd never tried a start it never looked at the conditions, and says "no" then, too.
+        condition_met=told.get("ConditionResult") != "no" or told.get("ConditionTimestampMonotonic", "0") == "0",
+        changed_usec=int(changed) if re.fullmatch(r"[0-9]{1,20}", changed) else None,
+        sockets=tuple(sorted(listening.intersection(told.get("TriggeredBy", "").split()))),
+        source=(f"Id={name}", *(f"{key}={told[key]}" for key in keys if key in told)),
+    )
+
+
+def _health(told: Mapping[str, str]) -> str:
+    answer = re.fullmatch(r"([0-9]{3}) ([0-9]{1,3})", told.get("Answer", ""))
+    if answer is None:
+        return ""
+    if answer.group(2) == "28":
+        return "timeout"
+    return {"200": "ok", "000": ""}.get(answer.group(1), answer.group(1))
+
+
+PROBE = Probe(
+    name="essential_units",
+    title="kubelet, runtime and network units",
+    commands=(Command("look", ("sh", "-c", _LOOK), looks=Looks.TWICE, lane="systemd", output_limit_bytes=64 * 1024),),
+    parse=parse,
+    reading=EssentialUnitsReading,
+)

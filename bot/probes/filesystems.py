@@ -1,0 +1,184 @@
+"""File systems on block devices: how full those are that a node lives on, and which of them take no writes.
+
+Defined in: df(1p) (-P, -i), proc_pid_mountinfo(5), fstab(5); ext4's and XFS's options in the kernel's
+Documentation/filesystems. The kubelet's limits: https://kubernetes.io/docs/concepts/scheduling-eviction/node-pressure-eviction/
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bot.domain.command import Command, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.safe_text import one_line
+from bot.probes.formats.fragment import fragment
+from bot.probes.formats.sections import sections
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One file system on a block device, by its shortest mount point.
+
+    Shape: `device` is the kernel's own name (`nvme0n1p1`, `dm-0`), as its log says it; `options` are the file system's,
+    not the mount's: a read-only bind mount of a writable one is not read-only. `meant` is what fstab asks for: `rw`,
+    `ro`, or empty where fstab does not name it.
+    """
+
+    point: str
+    device: str
+    type: str
+    options: tuple[str, ...]
+    meant: str = ""
+    source: str = ""
+
+    @property
+    def is_shut(self) -> bool:
+        """True when an error made the file system refuse writes; its options say so."""
+        return "emergency_ro" in self.options or "shutdown" in self.options
+
+    @property
+    def is_read_only(self) -> bool:
+        """True when it takes no writes, whatever the reason."""
+        return self.is_shut or "ro" in self.options
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """How much is free on one file system. Units: percent of the whole; None where it does not count inodes."""
+
+    point: str
+    free_percent: float
+    free_inodes_percent: float | None = None
+    has_images: bool = False  # container images lie on it
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FilesystemsReading:
+    """The mounts, the room on those that a node lives on, and the kubelet's own limits where it says them.
+
+    Units: `limits` in percent, by the kubelet's names (`nodefs.available`).
+    """
+
+    probe: ClassVar[str] = "filesystems"
+
+    mounts: tuple[Mount, ...] = ()
+    rooms: tuple[Room, ...] = ()
+    has_kubelet: bool = False
+    limits: tuple[tuple[str, float], ...] = ()
+
+    @property
+    def least_free_percent(self) -> float:
+        """The room on the fullest of them; 100 where there is none."""
+        return min((room.free_percent for room in self.rooms), default=100.0)
+
+    @property
+    def least_free_inodes_percent(self) -> float:
+        """The inodes left on the fullest of them; 100 where none counts them."""
+        return min((r.free_inodes_percent for r in self.rooms if r.free_inodes_percent is not None), default=100.0)
+
+    @property
+    def read_only_count(self) -> int:
+        """How many take no writes."""
+        return sum(mount.is_read_only for mount in self.mounts)
+
+
+_IMAGES = ("/var/lib/containerd", "/var/lib/docker", "/var/lib/containers")
+_PLACES = ("/", "/var", "/var/lib/kubelet", *_IMAGES, "/var/log", "/tmp")
+_TYPES = "ext2|ext3|ext4|xfs|btrfs|f2fs|jfs|reiserfs"
+_END = "-- end --"
+_KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
+# One line a device, its shortest mount point; a node with a thousand pods mounts one device a thousand times.
+_MOUNTS = (
+    '{ t = ""; for (i = 7; i < NF; i++) if ($i == "-") { t = $(i + 1); s = $(i + 2); o = $(i + 3) } '
+    f"if (t ~ /^({_TYPES})$/) {{ k = $3 t; if (!(k in p) || length($5) < length(p[k])) "
+    '{ p[k] = $5; r[k] = $3 " " t " " s " " o " " $5 } } } END { for (k in r) print r[k] }'
+)
+_LOOK = fragment(f"""
+    echo '==> /mounts <==';
+    awk '{_MOUNTS}' /proc/self/mountinfo | head -n 200 | while read -r d t s o p; do
+        n=$(readlink /sys/dev/block/$d) || n=$s; echo "${{n##*/}} $t $o $p"; done;
+    echo '==> /fstab <=='; [ -r /etc/fstab ] && grep -v '^[[:space:]]*#' /etc/fstab;
+    echo '==> /blocks <=='; df -Pk {" ".join(_PLACES)} 2>/dev/null;
+    echo '==> /inodes <=='; df -Pi {" ".join(_PLACES)} 2>/dev/null;
+    echo '==> /kubelet <=='; [ -d /var/lib/kubelet ] && echo here;
+    [ -r {_KUBELET_CONFIG} ] && grep -aE '^ +(nodefs|imagefs)[.](available|inodesFree): ' {_KUBELET_CONFIG};
+    echo '{_END}'
+""")
+
+_MOUNT = re.compile(r"(\S{1,80}) (\w{2,12}) (\S{1,400}) (/.*)")
+_ROOM = re.compile(r".*?\s([0-9]{1,20})\s+[0-9]{1,20}\s+(-?[0-9]{1,20})\s+(?:[0-9]{1,3}%|-)\s+(/.*)")
+_LIMIT = re.compile(r" +((?:nodefs|imagefs)\.(?:available|inodesFree)): +[\"']?([0-9]{1,3}(?:\.[0-9]{1,3})?)%[\"']?")
+
+
+def parse(outputs: Outputs) -> FilesystemsReading:
+    """Read mounts, room and limits.
+
+    Unread when: the answer is cut short, as where a dead mount holds `df`, or names neither a mount nor any room.
+    """
+    text = outputs.text("look")
+    if text.rstrip("\n").rpartition("\n")[2] != _END:
+        raise CannotRead("filesystems: the answer is cut short")
+    files = sections(text)
+    meant = dict(_meant(files.get("/fstab", ())))
+    mounts = tuple(_mounts(files.get("/mounts", ()), meant))
+    rooms = tuple(_rooms(files.get("/blocks", ()), files.get("/inodes", ())))
+    if not mounts and not rooms:
+        raise CannotRead("filesystems: no file system is named")
+    kubelet = files.get("/kubelet", ())
+    limits = ((found.group(1), float(found.group(2))) for line in kubelet if (found := _LIMIT.fullmatch(line.rstrip())))
+    return FilesystemsReading(mounts, rooms, "here" in kubelet, tuple(limits))
+
+
+def _meant(fstab: Iterable[str]) -> Iterable[tuple[str, str]]:
+    for line in fstab:
+        words = line.split()
+        if len(words) > 3 and words[1].startswith("/"):
+            yield words[1], "ro" if "ro" in words[3].split(",") else "rw"
+
+
+def _mounts(lines: Iterable[str], meant: dict[str, str]) -> Iterable[Mount]:
+    for line in lines:
+        if found := _MOUNT.fullmatch(line):
+            device, kind, options, point = found.groups()
+            said = (one_line(point, 200), one_line(device, 80), kind, tuple(options.split(",")))
+            yield Mount(*said, meant=meant.get(point, ""), source=one_line(line, 300))
+
+
+def _rooms(blocks: Iterable[str], inodes: Iterable[str]) -> Iterable[Room]:
+    """One room a file system, however many of the places lie on it."""
+    nodes = {found.group(3): (found, line) for line in inodes if (found := _ROOM.fullmatch(line))}
+    seen: set[str] = set()
+    for line in blocks:
+        found = _ROOM.fullmatch(line)
+        if found is None or found.group(3) in seen or not int(found.group(1)):
+            continue
+        point = found.group(3)
+        seen.add(point)
+        inode, inode_line = nodes.get(point, (None, ""))
+        counted = inode is not None and int(inode.group(1)) > 0
+        yield Room(
+            point=one_line(point, 200),
+            free_percent=_share(found),
+            free_inodes_percent=_share(inode) if counted and inode is not None else None,
+            has_images=any(place == point or place.startswith(point.rstrip("/") + "/") for place in _IMAGES),
+            lines=tuple(one_line(text, 200) for text in (line, inode_line) if text),
+        )
+
+
+def _share(row: re.Match[str]) -> float:
+    """The free share in percent; what root alone may still use counts as used."""
+    return min(100.0, max(0.0, 100 * int(row.group(2)) / int(row.group(1))))
+
+
+PROBE = Probe(
+    name="filesystems",
+    title="file systems: room, and whether they take writes",
+    commands=(Command("look", ("sh", "-c", _LOOK), lane="filesystems", output_limit_bytes=128 * 1024),),
+    parse=parse,
+    reading=FilesystemsReading,
+)

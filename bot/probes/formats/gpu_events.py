@@ -1,0 +1,120 @@
+"""What NVIDIA's driver says of its GPUs in the kernel log: Xid, SXid, and a GPU that is gone from the bus.
+
+Defined in: https://docs.nvidia.com/deploy/xid-errors/analyzing-xid-catalog.html (names and immediate actions),
+https://docs.nvidia.com/datacenter/tesla/fabric-manager-user-guide (SXid, fatal or not).
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from dataclasses import dataclass
+
+from bot.probes.formats.kernel_line import KernelEvent
+
+FALLEN_OFF = 79
+RECOVERY_ACTION = 154  # states what is to be done, and outranks every table
+
+
+class XidKind(enum.Enum):
+    """What a code means for the GPU."""
+
+    FAULT = "fault"
+    REPEATS = "repeats"  # corrected or contained: a fault when it repeats on one GPU
+    APPLICATION = "application"  # the program's own error, as far as NVIDIA says
+    OPEN = "open"  # contested, or not in this table
+
+
+@dataclass(frozen=True, slots=True)
+class XidMeaning:
+    """NVIDIA's name of a code, and the immediate action of its catalog."""
+
+    kind: XidKind
+    name: str
+    action: str
+
+
+_FAULT, _REPEATS, _APPLICATION, _OPEN = XidKind.FAULT, XidKind.REPEATS, XidKind.APPLICATION, XidKind.OPEN
+MEANINGS: dict[int, XidMeaning] = {
+    13: XidMeaning(_APPLICATION, "graphics engine exception", "restart the application"),
+    31: XidMeaning(_APPLICATION, "GPU memory page fault", "restart the application"),
+    43: XidMeaning(_APPLICATION, "GPU stopped processing", "nothing: the application is at fault"),
+    45: XidMeaning(_APPLICATION, "preemptive cleanup, due to previous errors", "nothing: look at the error before it"),
+    48: XidMeaning(_FAULT, "double-bit ECC error", "reset the GPU"),
+    63: XidMeaning(_REPEATS, "row remapped or page retired", "nothing; a pending remap takes effect at a GPU reset"),
+    64: XidMeaning(_FAULT, "row remapping or page retirement failed", "reset the GPU; replace it if it repeats"),
+    68: XidMeaning(_OPEN, "video decoder exception", "contested: see NVIDIA's catalog"),
+    74: XidMeaning(_FAULT, "NVLink error", "look at the link; reset the GPU or reboot"),
+    79: XidMeaning(_FAULT, "GPU has fallen off the bus", "restart the machine with a power cycle; replace on a repeat"),
+    92: XidMeaning(_REPEATS, "high rate of single-bit ECC errors", "nothing; watch whether it repeats"),
+    94: XidMeaning(_REPEATS, "contained memory error", "restart the application; reset the GPU when convenient"),
+    95: XidMeaning(_FAULT, "uncontained memory error", "reset the GPU"),
+    109: XidMeaning(_OPEN, "context switch timeout", "contested: see NVIDIA's catalog"),
+    119: XidMeaning(_FAULT, "GSP RPC timeout", "reset the GPU"),
+    120: XidMeaning(_FAULT, "GSP error", "reset the GPU"),
+    140: XidMeaning(_FAULT, "unrecovered ECC error", "reset the GPU"),
+}
+_UNKNOWN = XidMeaning(_OPEN, "not in our table", "see NVIDIA's catalog")
+
+_XID = re.compile(r"NVRM: Xid \((?:PCI:)?(?P<bus>[0-9A-Fa-f:.]{4,20})[^)]*\): (?P<code>[0-9]{1,4})\b(?P<rest>.*)")
+_SXID = re.compile(
+    r"nvidia-nvswitch[0-9]+: SXid \((?:PCI:)?(?P<bus>[0-9A-Fa-f:.]{4,20})[^)]*\): (?P<code>[0-9]{1,6}),? "
+    r"(?P<grave>Fatal|Non-fatal)"
+)
+_GONE = re.compile(r"NVRM: .*fallen off the bus")
+_ACTION = re.compile(
+    r"recovery action changed from 0x[0-9a-fA-F]+ \([^)]{1,60}\) to 0x[0-9a-fA-F]+ \((?P<to>[^)]{1,60})\)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Xid:
+    """One line: which GPU (`bus`, empty where it names none) or switch, which code, and what that means.
+
+    Shape: `recovery` is the action that an Xid 154 states, empty for every other code.
+    """
+
+    event: KernelEvent
+    bus: str
+    code: int
+    meaning: XidMeaning
+    is_switch: bool = False
+    recovery: str = ""
+
+    @property
+    def says(self) -> str:
+        """The code with its name."""
+        return f"{'SXid' if self.is_switch else 'Xid'} {self.code} ({self.meaning.name})"
+
+
+def xid(event: KernelEvent) -> Xid | None:
+    """Return what a line of the kernel log says of a GPU; None where it is another line."""
+    if found := _XID.search(event.text):
+        code = int(found["code"])
+        action = _ACTION.search(found["rest"])
+        recovery = action["to"].strip() if action and code == RECOVERY_ACTION else ""
+        return Xid(event, bus_id(found["bus"]), code, MEANINGS.get(code, _UNKNOWN), recovery=recovery)
+    if found := _SXID.search(event.text):
+        fatal = found["grave"] == "Fatal"
+        meaning = XidMeaning(
+            _FAULT if fatal else _REPEATS,
+            "fatal NVSwitch error" if fatal else "NVSwitch error that is not fatal",
+            "reset the GPUs and the switch: reboot the machine" if fatal else "nothing; watch whether it repeats",
+        )
+        return Xid(event, bus_id(found["bus"]), int(found["code"]), meaning, is_switch=True)
+    if _GONE.search(event.text):
+        return Xid(event, bus_id(event.device) if event.device else "", FALLEN_OFF, MEANINGS[FALLEN_OFF])
+    return None
+
+
+def bus_id(text: str) -> str:
+    """Return a PCI address in the one form of sysfs, whoever wrote it.
+
+    Example:
+    >>> bus_id("00000000:3B:00.0"), bus_id("0000:3b:00"), bus_id("3b:00.0")
+    ('0000:3b:00.0', '0000:3b:00.0', '0000:3b:00.0')
+    """
+    parts = text.lower().rstrip(":").split(":")
+    domain, bus, place = (["0", *parts] if len(parts) == 2 else parts[-3:]) if len(parts) > 1 else ("0", *parts, "00")
+    domain = domain.lstrip("0").rjust(4, "0")
+    return f"{domain}:{bus}:{place if '.' in place else place + '.0'}"

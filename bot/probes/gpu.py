@@ -1,0 +1,198 @@
+"""NVIDIA's GPUs: those on the PCI bus, those that answer, and what they say of their memory.
+
+Defined in: Linux, Documentation/ABI/testing/sysfs-bus-pci; nvidia-smi(1) (--query-gpu, --query-remapped-rows, -q).
+
+A sick GPU can hold nvidia-smi in the kernel, where nothing ends it: it is asked in a lane of its own, and only where
+sysfs shows a GPU.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from bot.domain.command import Command, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.safe_text import one_line
+from bot.probes.formats.fragment import fragment
+from bot.probes.formats.gpu_events import bus_id
+from bot.probes.formats.sections import sections
+
+
+@dataclass(frozen=True, slots=True)
+class Gpu:
+    """One GPU on the bus. What was not told is None or empty.
+
+    Shape: `answers` False: nvidia-smi answered for others, or named this one as out of reach; None: it was not asked,
+    or the driver is another one. `recovery` is what *GPU Recovery Action* says, or `Reset` where nvidia-smi demands it.
+    """
+
+    bus: str
+    driver: str = ""
+    answers: bool | None = None
+    uncorrected: int | None = None
+    remap_pending: bool | None = None
+    remap_failed: bool | None = None
+    recovery: str = ""
+    replace: bool = False  # SRAM Threshold Exceeded: NVIDIA's gate for a replacement
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GpuReading:
+    """The GPUs of a node; none on the bus is an answer. `smi` says what became of nvidia-smi."""
+
+    probe: ClassVar[str] = "gpu"
+
+    gpus: tuple[Gpu, ...]
+    smi: str = ""  # "answered", "absent", "stalled", "failed", or empty where there was nobody to ask about
+
+    @property
+    def count(self) -> int:
+        """How many GPUs are on the bus."""
+        return len(self.gpus)
+
+    @property
+    def silent_count(self) -> int:
+        """How many do not answer."""
+        return sum(gpu.answers is False for gpu in self.gpus)
+
+    @property
+    def remap_failed_count(self) -> int:
+        """How many could not replace a bad row of their memory."""
+        return sum(gpu.remap_failed is True for gpu in self.gpus)
+
+
+_END = "-- end --"
+_NONE = "no gpu"
+# 10de is NVIDIA; class 0300 is a display controller, 0302 one without a display. Bridges and audio are others.
+_BUS = fragment(f"""
+    for f in $(grep -ls 0x10de /sys/bus/pci/devices/*/vendor); do
+        d=${{f%/vendor}}; c=$(cat $d/class);
+        case $c in 0x0300*|0x0302*) l=$(readlink $d/driver); echo "${{d##*/}} $c ${{l##*/}}";; esac; done;
+    echo '{_END}'
+""")
+_SMI = fragment(f"""
+    grep -qs 0x10de /sys/bus/pci/devices/*/vendor || {{ echo '{_NONE}'; exit; }};
+    command -v nvidia-smi >/dev/null || {{ echo absent; exit; }};
+    echo '==> /gpus <==';
+    nvidia-smi --query-gpu=pci.bus_id,ecc.errors.uncorrected.volatile.total --format=csv,noheader,nounits 2>&1;
+    echo "status $?";
+    echo '==> /rows <==';
+    nvidia-smi --query-remapped-rows=gpu_bus_id,remapped_rows.pending,remapped_rows.failure --format=csv,noheader 2>&1;
+    echo '==> /actions <==';
+    nvidia-smi -q 2>&1 | grep -aE '^GPU [0-9A-Fa-f]+:|GPU Recovery Action|SRAM Threshold Exceeded';
+    echo '{_END}'
+""")
+
+_ON_BUS = re.compile(r"([0-9a-f]{4,8}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7]) 0x[0-9a-f]{6} ?(\S{0,40})")
+_ROW = re.compile(r"([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7]), *(.{1,60})")
+_LOST = re.compile(r"[Uu]nable to determine the device handle for (?:gpu|GPU) ?(\S{4,20}?)[:.]? ")
+_HEAD = re.compile(r"GPU ([0-9A-Fa-f]{4,8}:[0-9A-Fa-f]{2}:[0-9A-Fa-f]{2}\.[0-7])")
+_SAID = re.compile(r"\s+(GPU Recovery Action|SRAM Threshold Exceeded)\s*:\s*(\S.{0,60})")
+_NEEDS_RESET = "requires reset"
+_NO_DEVICES = "No devices were found"
+
+
+def parse(outputs: Outputs) -> GpuReading:
+    """Read the bus, and what nvidia-smi says of each GPU on it.
+
+    Unread when: the list of the bus is cut, or a row of it is malformed. That nvidia-smi does not answer is told.
+    """
+    lines = outputs.text("bus").rstrip("\n").split("\n")
+    if lines[-1] != _END:
+        raise CannotRead("gpu: the list of the bus is cut short")
+    rows = [(line, _ON_BUS.fullmatch(line.rstrip())) for line in lines[:-1] if line.strip()]
+    for line, row in rows:
+        if row is None:
+            raise CannotRead(f"gpu: a row of the bus is malformed ({one_line(line, 60)})")
+    on_bus = [(row.group(1), row.group(2), one_line(line)) for line, row in rows if row is not None]
+    if not on_bus:
+        return GpuReading(())
+    smi, text = _smi(outputs)
+    if smi != "answered":
+        return GpuReading(tuple(Gpu(bus_id(bus), driver, lines=(line,)) for bus, driver, line in on_bus), smi)
+    told = _Told(text)
+    return GpuReading(tuple(told.gpu(bus_id(bus), driver, line) for bus, driver, line in on_bus), smi)
+
+
+def _smi(outputs: Outputs) -> tuple[str, str]:
+    run = outputs.get("smi")
+    if run is None or run.exit_status is None or run.exit_status in (124, 137):
+        return "stalled", ""
+    if run.stdout.strip() in ("absent", _NONE):
+        return "absent", ""
+    whole = run.stdout.rstrip("\n").rpartition("\n")[2] == _END and not run.cut
+    told = "status 0" in run.stdout or _NO_DEVICES in run.stdout or _LOST.search(run.stdout) is not None
+    return ("answered", run.stdout) if whole and told else ("failed", "")
+
+
+class _Told:
+    """What nvidia-smi printed, by GPU."""
+
+    def __init__(self, text: str) -> None:
+        files = sections(text)
+        listed = files.get("/gpus", ())
+        self._gpus = self._table(listed)
+        self._rows = self._table(files.get("/rows", ()))
+        lost = ((_LOST.search(f"{line} "), one_line(line)) for line in listed)
+        self._lost = {bus_id(found.group(1)): line for found, line in lost if found is not None}
+        # Where one is out of reach, some versions end there, and who else answers is not told.
+        self._whole = "status 0" in listed or any(_NO_DEVICES in line for line in listed)
+        self._said: dict[str, dict[str, tuple[str, str]]] = {}
+        bus = ""
+        for line in files.get("/actions", ()):
+            if head := _HEAD.match(line):
+                bus = bus_id(head.group(1))
+            elif bus and (found := _SAID.fullmatch(line.rstrip())):
+                self._said.setdefault(bus, {})[found.group(1)] = (found.group(2).strip(), one_line(line))
+
+    @staticmethod
+    def _table(lines: tuple[str, ...]) -> dict[str, tuple[tuple[str, ...], str]]:
+        found = ((_ROW.fullmatch(line.strip()), line) for line in lines)
+        return {
+            bus_id(row.group(1)): (tuple(cell.strip() for cell in row.group(2).split(",")), one_line(line))
+            for row, line in found
+            if row is not None
+        }
+
+    def gpu(self, bus: str, driver: str, line: str) -> Gpu:
+        """Return what is known of a GPU; only one that the nvidia driver holds is expected to answer."""
+        cells, row = self._gpus.get(bus, ((), ""))
+        remap, remap_row = self._rows.get(bus, ((), ""))
+        said = self._said.get(bus, {})
+        lost = bus in self._lost or (self._whole and bus not in self._gpus)
+        needs_reset = any(_NEEDS_RESET in cell for cell in (*cells, *remap))
+        action, action_row = said.get("GPU Recovery Action", ("", ""))
+        threshold, threshold_row = said.get("SRAM Threshold Exceeded", ("", ""))
+        return Gpu(
+            bus=bus,
+            driver=driver,
+            answers=None if driver != "nvidia" else False if lost else True if bus in self._gpus else None,
+            uncorrected=int(cells[0]) if cells and re.fullmatch(r"[0-9]{1,18}", cells[0]) else None,
+            remap_pending=_flag(remap, 0),
+            remap_failed=_flag(remap, 1),
+            recovery="Reset" if needs_reset else "" if action in ("", "None", "N/A") else one_line(action, 60),
+            replace=threshold == "Yes",
+            lines=tuple(filter(None, (line, self._lost.get(bus, ""), row, remap_row, action_row, threshold_row))),
+        )
+
+
+def _flag(cells: tuple[str, ...], at: int) -> bool | None:
+    word = cells[at].lower() if len(cells) > at else ""
+    return {"yes": True, "1": True, "no": False, "0": False}.get(word)
+
+
+PROBE = Probe(
+    name="gpu",
+    title="NVIDIA GPUs",
+    commands=(
+        Command("bus", ("sh", "-c", _BUS), output_limit_bytes=16 * 1024),
+        Command("smi", ("sh", "-c", _SMI), lane="gpu", limit=timedelta(seconds=6), output_limit_bytes=64 * 1024),
+    ),
+    parse=parse,
+    reading=GpuReading,
+)

@@ -1,0 +1,59 @@
+"""File systems without room: blocks and inodes, by the kubelet's limits where there is one."""
+
+import pytest
+
+from bot.domain.verdict import Status
+from bot.probes.filesystems import FilesystemsReading, Mount, Room
+from tests.unit.causes import builders as b
+from tests.unit.causes.builders import found, ruled_out, undecided
+
+FULL = "disk-full"
+MOUNT = Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw")
+
+
+def disks(*rooms: Room, kubelet: bool = True, **limits: float) -> FilesystemsReading:
+    named = tuple((name.replace("_", "."), value) for name, value in limits.items())
+    return FilesystemsReading((MOUNT,), rooms, kubelet, named)
+
+
+@pytest.mark.parametrize(
+    ("room", "status"),
+    [
+        (Room("/", 9.0, 90.0), Status.DEGRADED),
+        (Room("/", 0.4, 90.0), Status.CRITICAL),
+        (Room("/", 60.0, 4.0), Status.DEGRADED),
+        (Room("/", 60.0, 0.0), Status.CRITICAL),
+        (Room("/var/lib/containerd", 14.0, 90.0, has_images=True), Status.DEGRADED),
+    ],
+)
+def test_less_room_than_the_kubelet_leaves(room: Room, status: Status) -> None:
+    finding = found(FULL, disks(room))
+    assert finding.status is status
+    assert room.point in finding.summary
+    assert finding.remedy == ()
+
+
+@pytest.mark.parametrize(
+    "reading",
+    [
+        disks(Room("/", 11.0, 90.0)),
+        disks(Room("/", 60.0, 6.0)),
+        disks(Room("/", 60.0, None)),  # btrfs counts no inodes
+        disks(Room("/", 12.0, 90.0, has_images=True)),  # images on the root disk: nodefs decides
+        disks(Room("/", 7.0, 90.0), nodefs_available=5.0),  # k3s and RKE2
+        disks(Room("/", 6.0, 90.0), kubelet=False),
+        disks(Room("/var/lib/containerd", 13.0, 90.0, has_images=True), imagefs_available=12.0),
+    ],
+)
+def test_room_by_its_own_measure_is_ruled_out(reading: FilesystemsReading) -> None:
+    assert "free" in ruled_out(FULL, reading).because
+
+
+def test_the_kubelets_own_limit_counts_where_it_is_stricter() -> None:
+    assert "20 % is the least" in found(FULL, disks(Room("/", 18.0, 90.0), nodefs_available=20.0)).summary
+    assert found(FULL, disks(Room("/", 4.0, 90.0), kubelet=False)).status is Status.DEGRADED
+
+
+def test_what_was_not_read_is_open() -> None:
+    assert "not read" in undecided(FULL, b.unread("filesystems")).because
+    assert "nothing" in undecided(FULL, disks()).because

@@ -1,0 +1,79 @@
+"""Units that a node stands on: stopped though they start at boot, and everything that only looks so."""
+
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.verdict import Confidence, Status
+from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
+from tests.unit.causes import builders as b
+from tests.unit.causes.builders import found, ruled_out, undecided
+
+STOPPED = "essential-unit-stopped"
+RUNTIME = EssentialUnit("containerd.service", "runtime", active_later="active")
+
+
+def units(*units: EssentialUnit, health: tuple[str, ...] = ("ok", "ok")) -> EssentialUnitsReading:
+    return EssentialUnitsReading(True, units or (b.KUBELET, RUNTIME), health)
+
+
+def stopped(unit: EssentialUnit = b.KUBELET, **more: object) -> EssentialUnit:
+    told = {"active": "inactive", "sub": "dead", "active_later": "inactive", **more}
+    return replace(unit, **told)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("unit", [b.KUBELET, RUNTIME])
+def test_enabled_unit_that_does_not_run_is_critical(unit: EssentialUnit) -> None:
+    finding = found(STOPPED, units(stopped(unit)))
+    assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.CONFIRMED)
+    assert finding.suspects == (unit.name,)
+    assert f"systemctl start {unit.name}" in finding.lasting_fix
+    assert finding.remedy == ()
+
+
+def test_failed_unit_says_since_when_and_how() -> None:
+    hours_ago = int((b.DAYS * 86400 - 3 * 3600) * 1e6)
+    failed = stopped(active="failed", active_later="failed", result="exit-code", changed_usec=hours_ago)
+    assert "failed for 3 hours, result exit-code" in found(STOPPED, units(failed)).summary
+
+
+def test_network_unit_leaves_the_node_in_reach_and_is_degraded() -> None:
+    network = EssentialUnit("systemd-networkd.service", "network")
+    assert found(STOPPED, units(stopped(network))).status is Status.DEGRADED
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        stopped(enabled="disabled"),
+        stopped(enabled="masked"),  # by hand, as for maintenance
+        stopped(enabled="static"),
+        stopped(condition_met=False),
+        stopped(RUNTIME, sockets=("docker.socket",)),
+        stopped(active_later="activating"),
+        replace(b.KUBELET, active="activating", sub="auto-restart", active_later="activating"),  # loops: another cause
+        replace(b.KUBELET, active="active", sub="exited", active_later="active"),
+    ],
+)
+def test_what_only_looks_stopped_is_ruled_out(unit: EssentialUnit) -> None:
+    ruled_out(STOPPED, units(unit))
+
+
+def test_kubelet_that_calls_itself_ill_at_both_looks_is_critical() -> None:
+    assert found(STOPPED, units(health=("500", "500"))).status is Status.CRITICAL
+    assert "timeout" in found(STOPPED, units(health=("timeout", "500"))).summary
+    assert "one of two looks" in undecided(STOPPED, units(health=("500", "ok"))).because
+    ruled_out(STOPPED, units(health=("", "")))  # nobody answers there: it may be switched off
+
+
+def test_node_that_just_booted_is_given_time() -> None:
+    assert "booted" in undecided(STOPPED, units(stopped()), b.host(days=3 / 1440)).because
+    assert found(STOPPED, units(stopped()), b.host(days=1)).status is Status.CRITICAL
+
+
+def test_what_was_not_read_is_open_and_no_systemd_is_an_answer() -> None:
+    assert "not read" in undecided(STOPPED, b.unread("essential_units")).because
+    assert "no systemd" in ruled_out(STOPPED, EssentialUnitsReading(systemd=False)).because
+    assert "containerd.service" in ruled_out(STOPPED, units()).because
+    assert timedelta(0) < timedelta(minutes=b.NODE_HEALTH["causes"][STOPPED]["thresholds"]["boot_minutes"]["value"])
