@@ -36,12 +36,13 @@ from bot.sources.source import Source
 from bot.surfaces import SURFACES
 from bot.surfaces.member import SurfaceMember
 from bot.surfaces.slack.askers import Askers, groups_among
+from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.command_handler import CommandHandler
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.listeners import Background, listen
+from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SLACK, SlackTokens
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
@@ -146,6 +147,7 @@ class Service:
             askers=asking,
             picker=self._alerts,
             pagerduty=self._pagerduty,
+            wishes=books.wishes,
         )
         self._desk = CommandHandler(
             known,
@@ -157,6 +159,7 @@ class Service:
             self._background,
             settings.slack.channels,
             asking,
+            books.wishes,
         )
         shown: list[Surface] = [cards, self._deeds.surface, self._metering.witness]
         if self._pagerduty is not None:
@@ -272,9 +275,10 @@ class Service:
     # --- while it runs
 
     async def _sweep(self) -> None:
-        """Post what the outbox still holds."""
+        """Post what the outbox still holds, and carry on the decisions that nobody is at."""
         while True:
             try:
+                await self._deeds.clicks.carry_on()
                 if posts := await self._poster.sweep():
                     self._journal.log("taken_up", posts=posts)
             except LedgerError as error:

@@ -2,25 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from bot.actions import ACTIONS
 from bot.app.pagerduty import PagerDutyParts
 from bot.domain.contracts import ActingLedger, Log, Outbox
 from bot.domain.engine_contracts import Notices
 from bot.domain.policy import Policy
+from bot.domain.wish import Wishes
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.progress import Readings
 from bot.surfaces.slack.askers import Askers
+from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.context import NodePicker, SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.home import Deliveries, HomeDesk
-from bot.surfaces.slack.listeners import Background, InteractionHandler
+from bot.surfaces.slack.interactions import InteractionHandler
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.surface import SlackSurface
+from bot.surfaces.slack.voices import SlackVoices
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,9 +54,14 @@ def slack_acting(
     askers: Askers | None = None,
     picker: NodePicker | None = None,
     pagerduty: PagerDutyParts | None = None,
+    wishes: Wishes | None = None,
 ) -> SlackActing:
-    """Put it together; `nodes` is how many the inventory has. Without `askers` every full member may ask."""
+    """Put it together; `nodes` is how many the inventory has, `wishes` keep what Slack delivers.
+
+    Without `askers` every full member may ask.
+    """
     people = slack.people(policy.approver_groups)
+    responder = replace(responder, voices=SlackVoices(people, policy))
     surface = SlackSurface(poster, outbox, ledger, policy, responder.book, notices, ACTIONS)
     context = SlackContext(
         responder=responder,
@@ -67,6 +75,7 @@ def slack_acting(
         log=log,
         askers=askers or Askers(slack, people, timing.clock),
         picker=picker,
+        wishes=wishes,
     )
     home = HomeDesk(context, background, outbox, nodes, readings, deliveries, pagerduty)
     return SlackActing(surface, InteractionHandler(context, home, background), CommandReplies(context, pagerduty), home)

@@ -11,11 +11,13 @@ from datetime import timedelta
 from bot.app.parts import runner_name
 from bot.domain.alarm_contracts import DedupStore, Inbox
 from bot.domain.contracts import ActingLedger, Leases, Outbox
+from bot.domain.wish import Wishes
 from bot.ledger import Database, Ledger, on_threads
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
 from bot.ledger.dedup_store import DedupStore as BlockingCases
 from bot.ledger.inbox import Inbox as BlockingInbox
+from bot.ledger.wishes import WishStore
 from bot.surfaces import SURFACES
 from bot.surfaces.pagerduty import PARTS
 
@@ -41,6 +43,7 @@ class Stores:
     inbox: Inbox
     cases: DedupStore
     pages: Outbox
+    wishes: Wishes
     database: Database
     threads: ThreadPoolExecutor
 
@@ -66,6 +69,7 @@ def books(database_url: str) -> Iterator[Stores]:
             on_threads(BlockingInbox(database, runner, leases=leases), threads, {"keep": doors}),
             on_threads(BlockingCases(database), threads),
             on_threads(BlockingOutbox(database, PAGES_LENT_FOR, parts=PARTS, at_once=1), threads),
+            on_threads(WishStore(database, leases), threads, {"keep": doors}),
             database,
             threads,
         )

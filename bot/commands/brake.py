@@ -47,7 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.domain.house_events import HOUSE, BrakePulled
     from bot.domain.safe_text import one_line
     from bot.ledger import Ledger
-    from bot.response.decision.responder import NO_REASON, moved
+    from bot.response.decision.braking import NO_REASON, moved
 
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
     with record.opened(arguments.environ) as database:

@@ -93,7 +93,8 @@ class AlertGroup:
     Shape: `case` is the source's own name of the case, the same for whatever is told of it later. `labels` are what
     routes go by (`service`, and whatever the source labels a whole case with). `body` is as a signal's. `occurred_at`
     is None where the source does not say. `unseen` counts signals that the source left out. `whole` is false where the
-    signals have to be asked for. `raised_by` is None for a machine.
+    signals have to be asked for. `raised_by` is None for a machine, and
+    without an id where it cannot be told whether a person did.
     """
 
     source: SourceKind

@@ -131,7 +131,8 @@ class Ledger(Protocol):
         `expected_seq` None means wherever the stream ends; only the house may be appended to so. The end of an incident
         writes its head into the house in the same transaction.
 
-        Raises: Conflict when the stream has another length by now; ImpossibleEvent when the event cannot come next.
+        Raises: Conflict when the stream has another length by now; ImpossibleEvent when the event cannot come next;
+        StaleRequest when it would release another pull of the brake than the one that is on.
         """
         ...
 

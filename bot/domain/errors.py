@@ -40,6 +40,7 @@ ZombieError
 │   ├── NodeBusy               another incident acts on the node
 │   ├── BudgetSpent            as many nodes as may be are acted on already
 │   ├── Braked                 the brake is on
+│   ├── StaleRequest           what it answers is not the present one: the brake was pulled again since
 │   ├── QuietHours             nothing may begin at this time of day
 │   ├── ProtectedUnit          no plan may stop this unit
 │   ├── WouldStopProtected     with the unit a protected one would stop
@@ -218,6 +219,10 @@ class PlanChanged(Refused):
 
 class StateChanged(Refused):
     """The node is not as it was when the plan was proposed."""
+
+
+class StaleRequest(Refused):
+    """What it answers is not the present one."""
 
 
 class AlreadyDecided(Refused):

@@ -23,6 +23,7 @@ class AlertReceived:
     Shape: incidents of one alert share `group`; `reopens` is the ended incident that came back; `undoes` the one whose
     steps are to be taken back. Of an alarm, `channel` is where its card belongs, `withheld` why no plan will be offered
     whatever the verdict (empty: it may be), and `storm` the storm in whose message it is told in place of a card.
+    `askers` are the people who raised what its group was opened by before this node was added to it.
     """
 
     alert: Alert
@@ -34,11 +35,12 @@ class AlertReceived:
     channel: str = ""
     withheld: str = ""
     storm: str = ""
+    askers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class AlertJoined:
-    """Another alert about the same node came; it may come after the incident's end, and changes nothing of that."""
+    """Another alert about the node came, or the same by another person; after the end it changes nothing of that."""
 
     alert: Alert
 
@@ -122,11 +124,17 @@ class PlanProposed:
 
 @dataclass(frozen=True, slots=True)
 class Endorsed:
-    """A yes where more than one is needed, and this is not the last."""
+    """A yes where more than one is needed, and this is not the last.
+
+    Shape: `needed` is how many have to say yes, as counted at this moment; 0 means as many as were proposed. `lapsed`
+    are people whose earlier yes counts no more; each of them is counted in `needed`, so that another takes their place.
+    """
 
     digest: str
     reason: str
     os_user: str = ""
+    needed: int = 0
+    lapsed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +144,8 @@ class Approved:
     digest: str
     reason: str
     os_user: str = ""
+    needed: int = 0
+    lapsed: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -109,6 +109,7 @@ def _opened(entry: Entry) -> Incident:
         channel=event.channel,
         withholds=event.withheld,
         storm=event.storm,
+        inherited=event.askers,
     )
 
 
@@ -120,7 +121,7 @@ def _told(incident: Incident, entry: Entry, event: Event) -> dict[str, Any]:
         case AlertCleared(source=source, id=alert_id):
             return {"cleared": incident.cleared | {f"{source}:{alert_id}"}}
         case NodePicked(node=node):
-            return {"node": node}
+            return {"node": node, "picked_by": entry.by if entry.by != BOT else ""}
         case Triaged():
             return {"triage": event, "playbook": event.playbook or incident.playbook}
         case PlanWithheld():
@@ -201,9 +202,10 @@ def _about_decision(incident: Incident, event: Endorsed | Approved | Declined, b
         return "only a person says yes"
     if by in {endorsement.by for endorsement in incident.endorsements}:
         return f"{by} has said yes already"
-    is_last = len(incident.endorsements) + 1 >= proposal.approvals_needed
+    needed = max(proposal.approvals_needed, event.needed)
+    is_last = len(incident.endorsements) + 1 >= needed
     if isinstance(event, Approved) and not is_last:
-        return f"{proposal.approvals_needed} have to say yes"
+        return f"{needed} have to say yes"
     return "this yes is the last that was needed" if isinstance(event, Endorsed) and is_last else ""
 
 

@@ -48,16 +48,18 @@ class WishRefused:
 
 @dataclass(frozen=True, slots=True)
 class BrakePulled:
-    """Nothing that has not begun may begin."""
+    """Nothing that has not begun may begin. Its entry's number is the pull's; `request` names the wish."""
 
     reason: str
+    request: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class BrakeReleased:
-    """Acting may go on."""
+    """Acting may go on; `pull` is the number of the pull that this releases, 0 in older records."""
 
     reason: str
+    pull: int = 0
 
 
 @dataclass(frozen=True, slots=True)

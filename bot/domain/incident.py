@@ -84,7 +84,8 @@ class Incident:
 
     Shape: `seq` and `head` are the last entry's number and hash. `parked_from` is set once a question is open, until it
     is answered; `ending` is the event that ended it. `withholds` says why its plan would not be offered whatever it is;
-    `cleared` are the alerts that are over, each as `SOURCE:ID`.
+    `cleared` are the alerts that are over, each as `SOURCE:ID`. `inherited` are the people who raised its group before
+    its node was added; `picked_by` is who said which node is meant.
     """
 
     id: str
@@ -102,6 +103,8 @@ class Incident:
     channel: str = ""
     withholds: str = ""
     storm: str = ""
+    inherited: tuple[str, ...] = ()
+    picked_by: str = ""
     joined: tuple[Alert, ...] = ()
     cleared: frozenset[str] = frozenset()
     triage: Triaged | None = None
@@ -128,6 +131,19 @@ class Incident:
     def alerts(self) -> tuple[Alert, ...]:
         """What it was opened by, and whatever joined."""
         return (self.alert, *self.joined)
+
+    @property
+    def askers(self) -> tuple[str, ...]:
+        """Everybody who had a hand in asking for it: who raised an alert of it, and who picked its node."""
+        everybody = (*(alert.asked_by for alert in self.alerts), *self.inherited, self.picked_by)
+        return tuple(dict.fromkeys(person for person in everybody if person))
+
+    @property
+    def voices_needed(self) -> int:
+        """How many have to say yes, as far as the record has counted."""
+        said = [decision.event for decision in (*self.endorsements, self.decision) if decision is not None]
+        counted = [event.needed for event in said if not isinstance(event, Declined)]
+        return max([self.proposal.approvals_needed if self.proposal is not None else 1, *counted])
 
     @property
     def is_over(self) -> bool:

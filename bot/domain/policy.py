@@ -7,6 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Protocol
 
 from bot.domain.alert import person_of
 from bot.domain.claim import Limits
@@ -135,3 +136,14 @@ class Approval:
     digest: str = ""
     groups: frozenset[str] = frozenset()
     os_user: str = ""
+
+
+class Voices(Protocol):
+    """Says how whoever said yes before stands now."""
+
+    async def again(self, by: str, /) -> Approval:
+        """Return the person with the groups that they are in at this moment.
+
+        Raises: NotAnApprover for one who may say nothing any more; CannotTell when nobody can be asked.
+        """
+        ...

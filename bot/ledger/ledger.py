@@ -12,9 +12,9 @@ from bot.domain.alert import BOT, is_who
 from bot.domain.claim import Claim, Hold
 from bot.domain.contracts import Clock
 from bot.domain.entry import ANCHORED, HOUSE_EVENTS, Entry, Event, Head, instant_of, instant_text, is_stream, kind_of
-from bot.domain.errors import Braked, Conflict, ImpossibleEvent
+from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest
 from bot.domain.events import IncidentEvent, StepStarted
-from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded, NodeReleased, WishRefused
+from bot.domain.house_events import HOUSE, BrakeReleased, EntryAnchored, IncidentEnded, NodeReleased, WishRefused
 from bot.domain.incident import Changes, IncidentSummary
 from bot.ledger import holds
 from bot.ledger.database import Database
@@ -37,13 +37,16 @@ class Ledger:
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         """Append an event as entry `expected_seq + 1` and return the entry.
 
-        Raises: Conflict when the stream has another length; ImpossibleEvent when the event cannot come next.
+        Raises: Conflict when the stream has another length; ImpossibleEvent when the event cannot come next;
+        StaleRequest when it would release another pull of the brake than the one that is on.
         """
         _check_names(stream, by)
         if (stream == HOUSE) != isinstance(event, HOUSE_EVENTS) or (stream != HOUSE and expected_seq is None):
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {stream} so.")
         with self._database.writing() as connection:
             if stream == HOUSE:
+                if isinstance(event, BrakeReleased) and event.pull:
+                    _is_present(holds.brake(connection), event.pull)
                 return self._add(connection, HOUSE, expected_seq, event, by)
             return self._add_to_incident(connection, stream, expected_seq, (event,), by)[-1]
 
@@ -184,6 +187,11 @@ class Ledger:
 
     def _now(self, connection: Connection) -> str:
         return instant_text(self._time()) if self._time is not None else self._database.now(connection)
+
+
+def _is_present(pulled: Entry | None, pull: int) -> None:
+    if pulled is None or pulled.seq != pull:
+        raise StaleRequest(f"Pull #{pull} is not the one by which the brake is on.")
 
 
 def _check_names(stream: str, by: str) -> None:

@@ -111,6 +111,16 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
             "by" TEXT NOT NULL, refusal TEXT NOT NULL, wish TEXT NOT NULL, since TEXT NOT NULL, told INTEGER NOT NULL,
             counted INTEGER NOT NULL, PRIMARY KEY ("by", refusal, wish))""",
     ),
+    (
+        """CREATE TABLE wishes (
+            id TEXT NOT NULL PRIMARY KEY, key TEXT NOT NULL, body TEXT NOT NULL, kept_at TEXT NOT NULL,
+            runner TEXT NOT NULL, done BOOLEAN NOT NULL)""",
+        "CREATE INDEX wishes_by_age ON wishes (kept_at)",
+        {
+            "sqlite": "CREATE INDEX waiting_wishes ON wishes (kept_at) WHERE done = 0",
+            "postgresql": "CREATE INDEX waiting_wishes ON wishes (kept_at) WHERE NOT done",
+        },
+    ),
 )
 VERSION = len(MIGRATIONS)
 

@@ -153,6 +153,18 @@ DELIVERIES = Table(
     Column("done", Boolean, nullable=False),
 )
 
+# What people asked for in a chat, by the chat's own id of each delivery. `runner` is at it, or was when it died.
+WISHES = Table(
+    "wishes",
+    _METADATA,
+    Column("id", Text, primary_key=True),
+    Column("key", Text, nullable=False),
+    Column("body", Text, nullable=False),
+    Column("kept_at", Text, nullable=False),
+    Column("runner", Text, nullable=False),
+    Column("done", Boolean, nullable=False),
+)
+
 # Each case of a source and its group of incidents. `over_at` is empty while it fires; `delivery` is the one with which
 # it last began.
 CASES = Table(

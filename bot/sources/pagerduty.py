@@ -98,9 +98,12 @@ def alarm_of(
 def alarm_of_page(incident: Mapping[str, Any], happening: Happening, occurred_at: datetime | None) -> AlertGroup | None:
     """Return the alarm that an incident is as the REST API has it; None for one that the bot raised itself.
 
+    Shape: who raised it stands in `first_trigger_log_entry.agent`, which is there where the incident was asked for with
+    `include[]=first_trigger_log_entries`. Where it is not, and of one that was reopened, nobody can tell who raised it:
+    that counts as a person whom nobody knows.
     Raises: MalformedDelivery when it has no id.
     """
-    return None if is_ours(incident) else alarm_of(incident, happening, occurred_at)
+    return None if is_ours(incident) else alarm_of(incident, happening, occurred_at, _first_raiser(incident, happening))
 
 
 def signals_of(alerts: Iterable[Mapping[str, Any]]) -> tuple[SourceAlert, ...]:
@@ -128,6 +131,15 @@ def _raiser(agent: Mapping[str, Any]) -> Reporter | None:
     if text(agent, "type") not in ("user_reference", "user"):
         return None
     return Reporter(text(agent, "id"), text(agent, "summary"), text(agent, "email"))
+
+
+def _first_raiser(incident: Mapping[str, Any], happening: Happening) -> Reporter | None:
+    if happening is Happening.RESOLVED:
+        return None
+    agent = inner(inner(incident, "first_trigger_log_entry"), "agent")
+    if happening is Happening.REOPENED or not text(agent, "type"):
+        return Reporter("")
+    return _raiser(agent)
 
 
 def _url(incident: Mapping[str, Any]) -> str:

@@ -19,6 +19,7 @@ PAGE_ROWS = 100
 MOST_ROWS = 10_000  # PagerDuty itself pages no further
 SUMMARY = 1024  # characters, by the Events API
 KEY = 255
+WITH_RAISER = {"include[]": "first_trigger_log_entries"}  # else the answer does not say who raised a page
 
 
 class PagerDutyClient:
@@ -40,11 +41,11 @@ class PagerDutyClient:
 
     async def page(self, page_id: str) -> Page:
         """Return a page as it stands."""
-        return _page(_one(await self._http.ask("GET", f"/incidents/{_in_path(page_id)}"), "incident"))
+        return _page(_one(await self._http.ask("GET", f"/incidents/{_in_path(page_id)}", WITH_RAISER), "incident"))
 
     async def pages_since(self, since: datetime, *, only_open: bool = True) -> tuple[Page, ...]:
         """Return the pages created since then, the oldest first."""
-        query: dict[str, Any] = {"since": since.astimezone(UTC).isoformat(), "sort_by": "created_at:asc"}
+        query: dict[str, Any] = {"since": since.astimezone(UTC).isoformat(), "sort_by": "created_at:asc", **WITH_RAISER}
         if only_open:
             query["statuses[]"] = ["triggered", "acknowledged"]
         return tuple([_page(page) async for page in self._all("/incidents", "incidents", query)])

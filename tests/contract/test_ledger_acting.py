@@ -13,7 +13,7 @@ import pytest
 
 from bot.domain.action import Plan, Step
 from bot.domain.claim import Claim, Limits
-from bot.domain.errors import AlreadyTried, Braked, BudgetSpent, Conflict, NodeBusy, Refused
+from bot.domain.errors import AlreadyTried, Braked, BudgetSpent, Conflict, NodeBusy, Refused, StaleRequest
 from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, StepStarted, Triaged
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, NodeReleased, WishRefused
 from bot.ledger import Database, Ledger, audit
@@ -97,6 +97,20 @@ def test_brake_stops_what_has_not_begun_and_lets_what_has_begun_end(database: Da
     ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-one", at_once=2))
     ledger.append(HOUSE, None, BrakeReleased("done"), "terminal:ann")
     ledger.begin("two", 4, FIRST, "bot", claim("node-two", at_once=2))
+
+
+def test_release_is_compared_with_the_pull_in_the_very_append(database: Database) -> None:
+    ledger = Ledger(database)
+    first = ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
+    second = ledger.append(HOUSE, None, BrakePulled("a storm"), "terminal:bob")
+    with pytest.raises(StaleRequest):
+        ledger.append(HOUSE, None, BrakeReleased("done", first.seq), "terminal:ann")
+    assert ledger.braked() == second
+    ledger.append(HOUSE, None, BrakeReleased("done", second.seq), "terminal:ann")
+    with pytest.raises(StaleRequest):
+        ledger.append(HOUSE, None, BrakeReleased("again", second.seq), "terminal:ann")
+    assert ledger.braked() is None
+    assert ledger.head(HOUSE).seq == 3
 
 
 def test_silence_is_measured_by_the_databases_clock(database: Database) -> None:

@@ -50,6 +50,7 @@ PLAYBOOK = Playbook("node-health", "Health", 1, (), (), (LOCKUP,))
 POLICY = Policy(
     acting=True,
     approvers=frozenset(("terminal:ann",)),
+    kinds=frozenset(("slack", "terminal")),
     approval_expires=timedelta(minutes=15),
     units=frozenset(("ecs.service",)),
     validation=timedelta(minutes=2),

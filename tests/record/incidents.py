@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 from bot.domain.action import Plan, Step
@@ -102,7 +103,16 @@ RESOLVED = Resolved("The leak is gone.", (Compared("memory cgroups", "68,700", "
 # One of each, every field filled in.
 INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     AlertReceived(
-        ALERT, NODE, "g7k3m9x2qp", "node-health", "old0000000", "old1111111", "C024ALERTS", "It is stale.", "storm-1"
+        ALERT,
+        NODE,
+        "g7k3m9x2qp",
+        "node-health",
+        "old0000000",
+        "old1111111",
+        "C024ALERTS",
+        "It is stale.",
+        "storm-1",
+        ("terminal:eve",),
     ),
     AlertJoined(Alert("alertmanager", "a1b2", text="NodeSlow")),
     AlertCleared("alertmanager", "a1b2"),
@@ -110,8 +120,8 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     TRIAGED,
     PlanWithheld("Acting is off.", ("zombie ALL=(root) NOPASSWD: /usr/bin/systemctl reboot",)),
     PROPOSED,
-    Endorsed(PROPOSED.digest, "fine by me", "bob"),
-    APPROVED,
+    Endorsed(PROPOSED.digest, "fine by me", "bob", 3, ("terminal:eve",)),
+    replace(APPROVED, needed=1, lapsed=("terminal:eve",)),
     Declined("the job has to finish", PROPOSED.digest, "ann"),
     Expired("Nobody decided within 15 minutes."),
     Cancelled("The node changed.", ("boot_id: another",)),
@@ -131,8 +141,8 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     NodeReleased("node-7", "7k3m9x2qpv", "it waits for an answer", "the node is needed", "carol"),
     WishRefused("SelfApproval", "Who asks does not approve.", "approve", "7k3m9x2qpv", 3),
     EntryAnchored("7k3m9x2qpv", "Approved", 4, "ef" * 32),
-    BrakePulled("rollout"),
-    BrakeReleased("rollout is over"),
+    BrakePulled("rollout", "sent-V1-2.3"),
+    BrakeReleased("rollout is over", 3),
     PolicyChanged("cd" * 32, 'approvers = ["U012APPRO"]'),
 )
 

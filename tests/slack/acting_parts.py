@@ -45,10 +45,11 @@ class Gone:
 
     def __init__(self, inner: Any) -> None:
         self.is_gone = False
+        self.is_gone_for = ""  # one verb
         self._inner = inner
 
     def __getattr__(self, verb: str) -> Any:
         async def fails(*_: object, **__: object) -> None:
             raise LedgerUnavailable("The database is locked.")
 
-        return fails if self.is_gone else getattr(self._inner, verb)
+        return fails if self.is_gone or verb == self.is_gone_for else getattr(self._inner, verb)

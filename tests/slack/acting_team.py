@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import io
 import json
-from collections.abc import AsyncIterator, Coroutine
+from collections.abc import AsyncIterator, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -28,8 +28,9 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
-from bot.ledger import Database, Ledger, Outbox, on_threads
+from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
 from bot.ledger.inbox import Inbox
+from bot.ledger.wishes import WishStore
 from bot.response.decision.binding import binds
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.figures import figures
@@ -55,6 +56,7 @@ TEAM = "T0DEMO0001"
 GROUPED = Policy(
     acting=True,
     approver_groups=frozenset(("slack:S0SRE00001",)),
+    kinds=frozenset(("slack", "terminal")),
     approval_expires=timedelta(minutes=15),
     units=frozenset(("ecs.service",)),
     validation=timedelta(seconds=10),
@@ -76,12 +78,19 @@ class ActingTeam:
     log: io.StringIO
     run_plans: bool = True
     acting: SlackActing = field(init=False)
+    restarted: Callable[[str], SlackActing] = field(init=False)  # the same again, as another runner
+    wishes: Any = None
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
     needed: int = 1  # how many have to say yes
     looks: int = 0  # how often a node was looked at again
     running: int = 0  # nodes that are read
 
+    is_dying: bool = False  # what is acknowledged now is never begun
+
     def begin(self, work: Coroutine[Any, Any, Any], name: str) -> None:
+        if self.is_dying:
+            work.close()
+            return
         task = asyncio.create_task(work, name=name)
         self.tasks.add(task)
         task.add_done_callback(self._ended)
@@ -247,21 +256,27 @@ async def acting_team(
         connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), journal.log, journal.logger("slack"))
         poster = Poster(connection.calls, outbox, QUICK, lambda: datetime.now(UTC), journal.log)
         team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log)
-        team.acting = slack_acting(
-            connection,
-            poster,
-            outbox,
-            ledger,
-            policy,
-            responder,
-            QUICK,
-            journal.log,
-            team,  # type: ignore[arg-type]
-            team,
-            team,
-            deliveries=on_threads(Inbox(database, "runner-1"), threads),
-            nodes=nodes,
-        )
+
+        def runs(runner: str) -> SlackActing:
+            team.wishes = Gone(on_threads(WishStore(database, Leases(database, runner)), threads))
+            return slack_acting(
+                connection,
+                poster,
+                outbox,
+                ledger,
+                policy,
+                responder,
+                QUICK,
+                journal.log,
+                team,  # type: ignore[arg-type]
+                team,
+                team,
+                deliveries=on_threads(Inbox(database, "runner-1"), threads),
+                nodes=nodes,
+                wishes=team.wishes,
+            )
+
+        team.restarted, team.acting = runs, runs("runner-1")
         listen(connection.app, team, team.acting.home, team.acting.clicks)
         assert await connection.start() == ""
         try:

@@ -78,6 +78,7 @@ class Incident:
     fields: dict[str, Any] = field(default_factory=dict)
     acknowledged_by: User | None = None
     changed_at: datetime | None = None
+    raised_by: User | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +149,7 @@ class Account:
         incident = Incident(
             self.new_id("Q"), len(self.incidents) + 1, title, self.service(service), key, created_at or self.clock()
         )
+        incident.raised_by = by
         self.incidents[incident.id] = incident
         for number in range(alerts):
             self.add_alert(incident, title, details, mail=mail, contexts=contexts, key=key if not number else "")

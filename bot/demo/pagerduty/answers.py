@@ -43,7 +43,7 @@ class Answers:
                 "GET",
                 incident,
                 "incident",
-                lambda request, _: (200, {"incident": self._incident_json(self._incident(request))}),
+                lambda request, _: (200, {"incident": self._incident_json(self._incident(request), request)}),
             ),
             ("PUT", incident, "update_incident", self._update_incident),
             ("GET", f"{incident}/alerts", "alerts", self._alerts),
@@ -71,8 +71,8 @@ class Answers:
             raise Refusal(404, "Not Found", 2100)
         return found
 
-    def _incident_json(self, incident: Incident) -> Json:
-        found = forms.incident(incident)
+    def _incident_json(self, incident: Incident, request: web.Request) -> Json:
+        found = forms.incident(incident, "first_trigger_log_entries" in request.query.getall("include[]", []))
         return found if self._account.counts_alerts else {key: found[key] for key in found if key != "alert_counts"}
 
     def _incidents(self, request: web.Request, _: Any) -> Reply:
@@ -85,7 +85,7 @@ class Answers:
             )
             if (not statuses or incident.status in statuses) and (since is None or incident.created_at >= since)
         ]
-        return 200, _paged("incidents", [self._incident_json(incident) for incident in found], request)
+        return 200, _paged("incidents", [self._incident_json(incident, request) for incident in found], request)
 
     def _update_incident(self, request: web.Request, body: Any) -> Reply:
         incident = self._incident(request)
@@ -94,7 +94,7 @@ class Answers:
             self._account.acknowledge(incident, self._account.bot)
         elif status == "resolved":
             self._account.resolve(incident, self._account.bot)
-        return 200, {"incident": self._incident_json(incident)}
+        return 200, {"incident": self._incident_json(incident, request)}
 
     def _alerts(self, request: web.Request, _: Any) -> Reply:
         incident = self._incident(request)

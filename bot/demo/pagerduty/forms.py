@@ -36,8 +36,8 @@ def user(who: User) -> Json:
     return {**reference("user", who.id, who.name, "/users"), "name": who.name, "email": who.email, "role": "user"}
 
 
-def incident(incident: Incident) -> Json:
-    """Return an incident as the REST API shows it, without its alerts' details."""
+def incident(incident: Incident, with_entry: bool = False) -> Json:
+    """Return an incident as the REST API shows it; `with_entry` includes its first log entry, not only a reference."""
     whole: Json = reference("incident", incident.id, f"[#{incident.number}] {incident.title}", "/incidents")
     return {
         **whole,
@@ -54,11 +54,25 @@ def incident(incident: Incident) -> Json:
         "acknowledgements": [{"acknowledger": agent(incident.acknowledged_by)}] if incident.acknowledged_by else [],
         "teams": [],
         "priority": None,
+        "first_trigger_log_entry": first_entry(incident, with_entry),
         "alert_counts": {
             "all": len(incident.alerts),
             "triggered": sum(1 for alert in incident.alerts if alert.status == "triggered"),
             "resolved": sum(1 for alert in incident.alerts if alert.status == "resolved"),
         },
+    }
+
+
+def first_entry(incident: Incident, with_entry: bool) -> Json:
+    """Return the log entry with which an incident began, or the reference to it."""
+    entry = incident.alerts[0].entry if incident.alerts else f"R{incident.id}"
+    if not with_entry:
+        return reference("trigger_log_entry_reference", entry, "Triggered", "/log_entries")
+    return {
+        **reference("trigger_log_entry", entry, "Triggered", "/log_entries"),
+        "created_at": instant(incident.created_at),
+        "agent": agent(incident.raised_by or incident.service),
+        "channel": {"type": "web_trigger" if incident.raised_by else "api"},
     }
 
 

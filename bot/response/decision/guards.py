@@ -77,16 +77,15 @@ def is_not_the_asker(policy: Policy, incident: Incident, approval: Approval) -> 
 
 
 def has_asked(policy: Policy, incident: Incident, approval: Approval) -> bool:
-    """True when this person asked for the incident, under whatever name, or from the same login."""
+    """True when this person asked for the incident or picked its node, under whatever name or from the same login."""
     mine = policy.people_of(approval.by, approval.os_user)
-    asked = (alert for alert in (incident.alert, *incident.joined) if alert.asked_by)
-    return any(mine & policy.people_of(alert.asked_by, alert.os_user) for alert in asked)
+    asked = (policy.people_of(alert.asked_by, alert.os_user) for alert in incident.alerts if alert.asked_by)
+    return any(mine & names for names in (*asked, *(policy.names_of(asker) for asker in incident.askers)))
 
 
 def is_strange(policy: Policy, incident: Incident) -> bool:
     """True when a person raised it who is nobody we know: whoever approves may be the same."""
-    askers = (alert.asked_by for alert in (incident.alert, *incident.joined) if alert.asked_by)
-    return any(asker.partition(":")[0] not in policy.kinds for asker in askers)
+    return any(asker.partition(":")[0] not in policy.kinds for asker in incident.askers)
 
 
 def may_call_off(policy: Policy, incident: Incident, approval: Approval) -> None:
@@ -99,10 +98,8 @@ def is_another_voice(policy: Policy, incident: Incident, approval: Approval) -> 
     """Raises: NotEnoughApprovers for one who has said yes already, be it under another name of the same login."""
     mine = policy.people_of(approval.by, approval.os_user)
     if any(mine & policy.people_of(earlier.by, earlier.event.os_user) for earlier in incident.endorsements):
-        needed = incident.proposal.approvals_needed if incident.proposal is not None else 1
-        raise NotEnoughApprovers(
-            f"You have said yes already; {len(incident.endorsements)} of {needed} have.", "Ask another approver."
-        )
+        voices = f"{len(incident.endorsements)} of {incident.voices_needed}"
+        raise NotEnoughApprovers(f"You have said yes already; {voices} have.", "Ask another approver.")
 
 
 def has_not_begun(incident: Incident) -> None:

@@ -1,4 +1,4 @@
-"""A person's decision: every guard, a new look at the node, and the first decision on record counts. Also the brake."""
+"""A person's decision: every guard, a new look at the node, and the first decision on record counts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,6 @@ from bot.domain.errors import (
     Conflict,
     LedgerError,
     NodeBusy,
-    NotAnApprover,
     Refused,
     UnknownIncident,
 )
@@ -38,11 +37,13 @@ from bot.domain.events import (
     PlanProposed,
     QuestionAnswered,
 )
-from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, WishRefused
+from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
-from bot.domain.policy import SAME_AGAIN, Approval, Policy
+from bot.domain.policy import SAME_AGAIN, Approval, Policy, Voices
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
+from bot.response.decision.braking import moved
+from bot.response.decision.counting import Counting
 from bot.response.decision.explaining import Explaining
 from bot.response.decision.preflight import Diagnose, Drifted, Preflight
 from bot.response.decision.recheck import Recheck
@@ -58,7 +59,7 @@ _TOO_FAST = "The incident goes on faster than it can be decided."
 
 @dataclass(frozen=True, slots=True)
 class Responder:
-    """Takes decisions; what it needs is handed in."""
+    """Takes decisions; what it needs is handed in. `voices` is None where nobody can be asked who somebody is now."""
 
     policy: Policy
     book: Record
@@ -68,6 +69,7 @@ class Responder:
     diagnose: Diagnose
     clock: Clock
     glance: Recheck | None = None
+    voices: Voices | None = None
     _turns: WeakValueDictionary[str, asyncio.Lock] = field(default_factory=WeakValueDictionary)
 
     async def decide(self, incident_id: str, approval: Approval) -> Incident:
@@ -145,12 +147,30 @@ class Responder:
                 incident, approval
             )
 
-    async def brake(self, on: bool, approval: Approval) -> Entry | None:
-        """Pull the brake, or release it, and return by what it is on; an approver does either.
+    async def brake(
+        self,
+        on: bool,
+        approval: Approval,
+        *,
+        pull: int = 0,
+        asked_at: datetime | None = None,
+        anybody: bool = False,
+        request: str = "",
+    ) -> Entry | None:
+        """Pull the brake, or release it, and return by what it is on: see `moved`.
 
         Raises: Refused; that is on record then, too.
         """
-        return await moved(self.policy, self.ledger, approval, on=on)
+        return await moved(
+            self.policy,
+            self.ledger,
+            approval,
+            on=on,
+            pull=pull,
+            asked_at=asked_at,
+            anybody=anybody,
+            request=request,
+        )
 
     async def explain(self, by: str, groups: Iterable[str], verb: str, node: str) -> tuple[str, ...]:
         """Say whether a person could do something to a node now, and why or why not, guard by guard.
@@ -163,6 +183,7 @@ class Responder:
     async def _decided(self, incident_id: str, approval: Approval) -> Incident:
         """Decide in one's turn: of many at once the first looks at the node, and the others hear of it."""
         looked = False
+        counting = Counting(self.policy, self.ledger, self.book, self.voices)
         for _ in range(_TRIES):
             incident = await self.book.find(incident_id)
             proposal = await self._guarded(incident, approval)
@@ -170,9 +191,10 @@ class Responder:
                 await self._look_again(incident)
                 looked = True
                 await self._is_in_time(incident)  # also now: to look may have taken long
-            last = len(incident.endorsements) + 1 >= proposal.approvals_needed
-            said = Approved if last else Endorsed
-            event = said(proposal.digest, approval.reason.strip(), approval.os_user)
+            needed, lapsed = await counting.needed(incident, proposal)
+            said = Approved if len(incident.endorsements) + 1 >= needed else Endorsed
+            more = needed if needed > proposal.approvals_needed else 0
+            event = said(proposal.digest, approval.reason.strip(), approval.os_user, more, lapsed)
             with contextlib.suppress(Conflict):
                 return await self.book.tell(incident, event, approval.by)
         raise CannotTell(_TOO_FAST, "Try again.")
@@ -254,24 +276,3 @@ class Responder:
 
     def _now(self, incident: Incident) -> datetime:
         return now_of(self.clock, incident)
-
-
-NO_REASON = "no reason given"
-
-
-async def moved(policy: Policy, ledger: ActingLedger, approval: Approval, *, on: bool) -> Entry | None:
-    """Pull the brake or release it, and return by what it is on; a refusal is on record, too.
-
-    Raises: NotAnApprover.
-    """
-    try:
-        guards.is_named(policy, approval)
-    except NotAnApprover as no:
-        with contextlib.suppress(LedgerError):
-            refused = WishRefused(no.name, no.sentence, f"brake {'on' if on else 'off'}")
-            await ledger.refused(refused, approval.by)
-        raise
-    reason = one_line(approval.reason.strip(), 500) or NO_REASON
-    if on or await ledger.braked() is not None:
-        await ledger.append(HOUSE, None, BrakePulled(reason) if on else BrakeReleased(reason), approval.by)
-    return await ledger.braked()

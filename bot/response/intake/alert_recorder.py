@@ -70,16 +70,20 @@ class AlertRecorder:
 
     async def fires(self, heading: IncidentSeed, nodes: Sequence[str]) -> None:
         """Have each node be an incident of the alarm: a new one, one that it joins, or one that comes back."""
-        known = {incident.node: incident for incident in await self.group(heading.group)}
+        group = await self.group(heading.group)
+        known = {incident.node: incident for incident in group}
+        # Whoever raised the group has asked for each of its nodes, also for one that is added later.
+        askers = tuple(dict.fromkeys(asker for incident in group for asker in incident.askers))
         for node in nodes:
             incident = known.get(node)
+            received = replace(heading.received(node), askers=askers)
             if incident is None:
-                await self._open(incident_id(heading.group, node), heading.received(node))
+                await self._open(incident_id(heading.group, node), received)
             elif incident.is_over:
                 again = incident_id(heading.group, node, heading.turn)
-                await self._open(again, replace(heading.received(node), reopens=incident.id))
-            elif not _has(incident, heading.alert):
-                await self._tell(incident, AlertJoined(heading.alert), _who(heading.alert))
+                await self._open(again, replace(received, reopens=incident.id))
+            else:
+                await self._join(incident, heading.alert)
         for asking in (incident for incident in known.values() if not incident.node and _has(incident, heading.alert)):
             if nodes and asking.state is State.UNKNOWN:
                 await self._tell(asking, Cancelled("The alert names its node by now."), BOT)
@@ -122,8 +126,12 @@ class AlertRecorder:
     async def _open(self, name: str, received: AlertReceived) -> None:
         try:
             await self._ledger.append(name, 0, received, _who(received.alert))
-        except Conflict:
-            return  # it is on record already
+        except Conflict:  # it is on record already, perhaps by another delivery
+            await self._join(fold(await self._ledger.read(name)), received.alert)
+
+    async def _join(self, incident: Incident, alert: Alert) -> None:
+        if not _covers(incident, alert):
+            await self._tell(incident, AlertJoined(alert), _who(alert))
 
     async def _tell(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
         """Add an event; where somebody else was first, look again whether it is still to be said."""
@@ -157,10 +165,15 @@ def _has(incident: Incident, alert: Alert) -> bool:
     return any((earlier.kind, earlier.id) == (alert.kind, alert.id) for earlier in incident.alerts)
 
 
+def _covers(incident: Incident, alert: Alert) -> bool:
+    """True when the incident has the alert, and whoever raised it is among those who asked."""
+    return _has(incident, alert) and (not alert.asked_by or alert.asked_by in incident.askers)
+
+
 def _is_said(incident: Incident, event: IncidentEvent) -> bool:
     match event:
         case AlertJoined(alert=alert):
-            return _has(incident, alert)
+            return _covers(incident, alert)
         case AlertCleared(source=source, id=case):
             return f"{source}:{case}" in incident.cleared
         case Cancelled() | QuestionAsked():

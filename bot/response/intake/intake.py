@@ -229,8 +229,8 @@ class Intake:
         return IncidentSeed(alert, course.group, route.playbook, route.channel, delivery.id, why, course.storm)
 
     async def _asker(self, source: str, raiser: Reporter) -> str:
-        """Who raised it by hand, as the record writes people."""
-        if self._person_of is not None:
+        """Who raised it by hand, as the record writes people; somebody of whom nothing is known is a stranger, too."""
+        if self._person_of is not None and raiser.id:
             try:
                 if person := await self._person_of(raiser):
                     return person

@@ -5,6 +5,7 @@ A click decides nothing. Its payload is not trusted: https://docs.slack.dev/refe
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,7 @@ from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
+from bot.response.decision.braking import stale
 from bot.surfaces.slack.blocks import BRAKE
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
@@ -24,6 +26,7 @@ from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, gro
 from bot.surfaces.view.view import IncidentView, incident_view
 
 DIGEST = 32  # digits by which a dialog names the plan that it shows
+TRIGGER_SECONDS = 3.0  # by then Slack opens no dialog for a click any more
 UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
 
 
@@ -121,13 +124,33 @@ class BlockActions:
         await self._open(click, UNDO, {incident.id: ""}, (), words)
 
     async def _brake(self, click: Click) -> None:
-        if click.value not in ("on", "off"):
+        verb, _, number = click.value.partition("-")
+        if verb == "on" and not number:
+            await self._pull(click)
+        elif verb == "off" and (not number or number.isdecimal()):
+            await self._release(click, int(number or 0))
+        else:
             raise NothingProposed(UNKNOWN_BUTTON)
-        words = {
-            "on": "Nothing new begins. A step that has begun is finished, and its proof is read.",
-            "off": "What waits may begin.",
-        }
-        await self._open(click, BRAKE, {}, (), [words[click.value]], detail=click.value)
+
+    async def _pull(self, click: Click) -> None:
+        words = "Nothing new begins. A step that has begun is finished, and its proof is read."
+        try:
+            async with asyncio.timeout(TRIGGER_SECONDS):
+                await self._open(click, BRAKE, {}, (), [words], detail="on")
+        except (CannotTell, TimeoutError):  # stopping waits for no dialog
+            told = await self._context.pull(click.person, "the dialog for a reason did not open", click.key)
+            await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, told)
+
+    async def _release(self, click: Click, number: int) -> None:
+        """Open the dialog about the pull that is on; a button that was drawn for another one does nothing."""
+        present = await self._context.ledger.braked()
+        if present is None:
+            raise AlreadyDecided("The brake is off already.")
+        if number not in (0, present.seq):
+            raise stale(present, f"That button was about pull #{number}.")
+        reason = one_line(str(present.body.get("reason", "")), 200)
+        words = f"What waits may begin. This releases pull #{present.seq}, of {present.at:%H:%M} UTC: {reason}"
+        await self._open(click, BRAKE, {}, (), [words], detail="off", pull=present.seq)
 
     async def _answer(self, click: Click) -> None:
         incident = await self._find(click.value)
@@ -168,9 +191,10 @@ class BlockActions:
         words: Sequence[str] = (),
         *,
         detail: str = "",
+        pull: int = 0,
         objection: str = "",
     ) -> None:
-        intent = Intent(action, click.person.user, plans, click.channel, click.thread, detail)
+        intent = Intent(action, click.person.user, plans, click.channel, click.thread, detail, pull)
         kind = f"{action} {detail}" if action == BRAKE else action
         view: dict[str, Any] = reason_dialog(kind, self._context.slack.signer.sign(intent), shown, words, objection)
         if error := await self._context.slack.open_dialog(click.trigger, view):

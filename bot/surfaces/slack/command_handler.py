@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Collection
 
-from bot.domain.errors import Refused
+from bot.domain.errors import LedgerError, Refused
+from bot.domain.wish import Wishes
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.record import Opening
 from bot.surfaces.slack.askers import Askers
+from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.listeners import Background
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.part import MessageTarget, request_id
 from bot.surfaces.slack.people import Person
@@ -29,13 +31,15 @@ from bot.surfaces.slack.requests import (
 )
 
 REQUESTS_REMEMBERED = 1000
+NOT_KNOWN = "CannotTell: The ledger cannot be read or written now, so nothing was done. Try again."
 
 
 class CommandHandler:
     """Takes what people type, each delivery once.
 
     Shape: `channels` is where checks may be asked for, anywhere if empty; in a direct message they always may, for they
-    only look. `playbook` is the name of the one that they are read by.
+    only look. `playbook` is the name of the one that they are read by. `wishes` know what was taken before, by whatever
+    program; None where nothing is kept.
     """
 
     def __init__(
@@ -49,6 +53,7 @@ class CommandHandler:
         background: Background,
         channels: Collection[str],
         askers: Askers,
+        wishes: Wishes | None = None,
     ) -> None:
         self._known = known
         self._requests = requests
@@ -59,6 +64,7 @@ class CommandHandler:
         self._background = background
         self._channels = channels
         self._askers = askers
+        self._wishes = wishes
         self._seen: dict[str, None] = {}
 
     def take(self, request: CommandRequest) -> None:
@@ -68,10 +74,24 @@ class CommandHandler:
         self._seen[request.key] = None
         if len(self._seen) > REQUESTS_REMEMBERED:
             del self._seen[next(iter(self._seen))]
-        self._background.begin(self._handle(request), f"request {request.key}")
+        self._background.begin(self._once(request), f"request {request.key}")
 
-    async def _handle(self, request: CommandRequest) -> None:
+    async def _once(self, request: CommandRequest) -> None:
         asked = await asyncio.to_thread(parse, request.text, self._known)  # near names take their time
+        try:
+            if self._wishes is not None and not await self._wishes.keep(request.key):
+                return
+        except LedgerError:
+            # A check is read also without a ledger, and the brake is tried. What is left could be a repetition.
+            if isinstance(asked, Subcommand) and not asked.on:
+                await self._ephemeral.say(request, NOT_KNOWN)
+                return
+        await self._handle(request, asked)
+        if self._wishes is not None:
+            with contextlib.suppress(LedgerError):
+                await self._wishes.done(request.key)
+
+    async def _handle(self, request: CommandRequest, asked: CheckRequest | HelpRequest | Subcommand) -> None:
         if isinstance(asked, HelpRequest):
             await self._ephemeral.say(request, help_words(asked))
         elif isinstance(asked, Subcommand):

@@ -5,17 +5,16 @@ from __future__ import annotations
 from typing import Protocol
 
 from bot.domain.errors import Refused, UnknownIncident
-from bot.domain.house_events import BrakePulled
 from bot.domain.incident import IncidentSummary
 from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
+from bot.response.decision.braking import said
 from bot.response.decision.guards import is_named
-from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.context import SlackContext, brake_words
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.member import ids_of
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.requests import CommandRequest, Subcommand, is_user_id
-from bot.surfaces.slack.view_submissions import BRAKE_WORDS
 from bot.surfaces.view.words import node_words, urgency, utc
 
 MOST_LISTED = 30
@@ -45,7 +44,7 @@ class CommandReplies:
         about = asked.incident or asked.node
         async with self._context.answering(asked.verb, person, request.channel, request.thread_ts, about):
             try:
-                words = await self._words(person, asked)
+                words = await self._words(request, person, asked)
             except (_OnRecord, UnknownIncident) as no:
                 words = refusal_words(no.refusal if isinstance(no, _OnRecord) else no)
             await self._context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
@@ -56,20 +55,23 @@ class CommandReplies:
         words = refusal_words(no)
         await self._context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)
 
-    async def _words(self, person: Person, asked: Subcommand) -> str:
+    async def _words(self, request: CommandRequest, person: Person, asked: Subcommand) -> str:
         if asked.verb == "status":
             self._context.is_of_ours(person)
             return await self._status()
         if asked.verb == "policy":
             self._context.is_of_ours(person)
             return await self._policy(person, asked)
+        if asked.verb == "brake" and asked.on:
+            return await self._context.pull(person, asked.reason, request.key)
         approval = await self._context.approval(person, asked.reason, by_group=asked.verb in ("brake", "pagerduty"))
         if asked.verb == "pagerduty":
             return await self._pagerduty(approval)
         try:
             if asked.verb == "brake":
-                await self._context.responder.brake(asked.on, approval)
-                return BRAKE_WORDS["on" if asked.on else "off"]
+                return brake_words(
+                    await self._context.responder.brake(False, approval, pull=asked.pull, asked_at=request.asked_at)
+                )
             if asked.verb == "cancel":
                 await self._context.responder.cancel(asked.incident, approval)
                 self._context.notices.decided(asked.incident)
@@ -95,8 +97,8 @@ class CommandReplies:
         words += [status_line(summary) for summary in ordered[:MOST_LISTED]]
         if len(ordered) > MOST_LISTED:
             words.append(f"And {len(ordered) - MOST_LISTED} more: zombie incidents")
-        if braked is not None and isinstance(pulled := braked.event, BrakePulled):
-            words.append(f"The brake is on: {braked.by} pulled it at {braked.at:%H:%M} UTC: {one_line(pulled.reason)}")
+        if braked is not None:
+            words.append(f"The brake is on: {said(braked)} (pull #{braked.seq})")
         else:
             words.append("The brake is off.")
         return "\n".join(words)

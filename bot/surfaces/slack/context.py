@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
@@ -9,6 +10,7 @@ from typing import Protocol
 
 from bot.domain.alert import BOT, is_who, person_of
 from bot.domain.contracts import ActingLedger, Log
+from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyDecided,
     CannotTell,
@@ -24,6 +26,7 @@ from bot.domain.house_events import WishRefused
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
+from bot.domain.wish import Wishes
 from bot.response.decision.responder import Responder
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.connection import SlackConnection
@@ -32,6 +35,8 @@ from bot.surfaces.slack.people import People, Person
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
+
+PULL_SECONDS = 2.0  # how long Slack is asked whether somebody may pull the brake; without an answer they may
 
 
 class DecisionListener(Protocol):
@@ -54,7 +59,7 @@ class NodePicker(Protocol):
 class SlackContext:
     """The parts of the bot that decisions made in Slack use.
 
-    Shape: `picker` is None where no alert ever asks which node it means.
+    Shape: `picker` is None where no alert ever asks which node it means; `wishes` where nothing is kept of deliveries.
     """
 
     responder: Responder
@@ -68,6 +73,7 @@ class SlackContext:
     log: Log
     askers: Askers
     picker: NodePicker | None = None
+    wishes: Wishes | None = None
 
     @property
     def view_context(self) -> ViewContext:
@@ -108,6 +114,26 @@ class SlackContext:
             raise CannotTell(f"Whether you may approve cannot be told. {member.unread[0]}", "Try again.")
         return Approval(person.by, reason, groups=member.groups)
 
+    async def pull(self, person: Person, reason: str, request: str) -> str:
+        """Pull the brake, and return what the person is told; for whom [policy] names by id, Slack is not asked.
+
+        Shape: where a group may name them, Slack is asked for `PULL_SECONDS`, and only a clear no keeps them from it:
+        stopping is safe, and has to work while Slack's API does not.
+        Raises: NotAnApprover where Slack says so; LedgerError.
+        """
+        self.is_of_ours(person)
+        approval, anybody = Approval(person.by, reason), False
+        if person_of(person.by) not in self.policy.approvers and self.policy.approver_groups:
+            try:
+                async with asyncio.timeout(PULL_SECONDS):
+                    approval = await self.approval(person, reason)
+            except (CannotTell, TimeoutError):
+                anybody = True
+        try:
+            return brake_words(await self.responder.brake(True, approval, anybody=anybody, request=request))
+        except Refused as no:  # that is on record already
+            return refusal_words(no)
+
     @contextlib.asynccontextmanager
     async def answering(
         self, action: str, person: Person, channel: str, thread_ts: str, about: str = ""
@@ -137,3 +163,10 @@ class SlackContext:
         with contextlib.suppress(LedgerError):
             refused = WishRefused(type(no).__name__, no.sentence, action, one_line(about, 64))
             await self.ledger.refused(refused, by if is_who(by) else BOT)
+
+
+def brake_words(pulled: Entry | None) -> str:
+    """Return what is told of the brake after it was moved."""
+    if pulled is None:
+        return "The brake is off."
+    return f"The brake is on: nothing new begins. To release this pull: /zombie brake off #{pulled.seq} REASON"

@@ -122,7 +122,8 @@ class Intent:
 
     Shape: `action` is what its submission asks for. `plans` holds, by incident, the first digits of the digest of the
     plan that the dialog showed. `detail` is what else the action needs (`on` or `off` for the brake, an answer).
-    `channel` is where the person who opened it is answered, empty where they were in the App Home.
+    `channel` is where the person who opened it is answered, empty where they were in the App Home. `pull` is the number
+    of the pull of the brake that would be released.
     """
 
     action: str
@@ -131,6 +132,7 @@ class Intent:
     channel: str = ""
     thread_ts: str = ""
     detail: str = ""
+    pull: int = 0
 
 
 class MetadataSigner:

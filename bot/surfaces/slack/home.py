@@ -15,10 +15,10 @@ from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
+from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import BRAKE, bold, button, choice_blocks, code, date, line, person, text
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.ephemeral import refusal_words
-from bot.surfaces.slack.listeners import Background
 from bot.surfaces.slack.message import Block, bullets, divider, footnote, header, paragraph
 from bot.surfaces.slack.people import Person
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
@@ -240,4 +240,4 @@ def _brake(braked: Entry | None) -> Iterator[Block]:
     yield line(
         text("The brake is on: "), person(braked.by), text(" pulled it at "), date(braked.at), text(f": {reason}")
     )
-    yield {"type": "actions", "elements": [button("Release the brake", BRAKE, "off")]}
+    yield {"type": "actions", "elements": [button("Release the brake", BRAKE, f"off-{braked.seq}")]}

@@ -2,58 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import re
-from collections import OrderedDict
-from collections.abc import Coroutine, Mapping
+from collections.abc import Mapping
+from datetime import UTC, datetime
 from typing import Any, Protocol
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.domain.contracts import Log
-from bot.domain.safe_text import one_line
-from bot.surfaces.slack.block_actions import BlockActions, Click, click_of
-from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.block_actions import click_of
+from bot.surfaces.slack.interactions import InteractionHandler
 from bot.surfaces.slack.requests import CommandRequest
-from bot.surfaces.slack.view_submissions import AppHome, Submission, ViewSubmissions, submission_of
+from bot.surfaces.slack.view_submissions import AppHome, submission_of
 
-REMEMBERED = 2000
 _MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
 _LINK = re.compile(r"<(?:https?://[^|>]*\|)([^>]*)>")  # Slack turns names like node.example.com into links
 _ANY = re.compile(r".*", re.DOTALL)
-
-
-class Background:
-    """Runs work that nobody waits for."""
-
-    def __init__(self, log: Log) -> None:
-        self._log = log
-        self._tasks: set[asyncio.Task[None]] = set()
-        self._is_closed = False
-
-    def begin(self, work: Coroutine[Any, Any, None], name: str) -> None:
-        """Have something done; nothing begins once this was drained."""
-        if self._is_closed:
-            work.close()
-            return
-        task = asyncio.create_task(work, name=name)
-        self._tasks.add(task)
-        task.add_done_callback(self._ended)
-
-    async def drain(self, seconds: float) -> None:
-        """Wait for what is under way, so long at most, and break off the rest."""
-        if self._tasks:
-            await asyncio.wait(set(self._tasks), timeout=seconds)
-        self._is_closed = True
-        late = set(self._tasks)
-        for task in late:
-            task.cancel()
-        await asyncio.gather(*late, return_exceptions=True)
-
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        self._tasks.discard(task)
-        if not task.cancelled() and (error := task.exception()) is not None:
-            self._log("wish_failed", wish=task.get_name(), error=repr(error))
 
 
 class CommandSink(Protocol):
@@ -62,41 +25,6 @@ class CommandSink(Protocol):
     def take(self, request: CommandRequest, /) -> None:
         """Begin to handle a request; returns at once."""
         ...
-
-
-class InteractionHandler:
-    """Takes clicks and dialogs, and has each handled once in the background."""
-
-    def __init__(self, context: SlackContext, home: AppHome, background: Background) -> None:
-        self._context = context
-        self._background = background
-        self._block_actions = BlockActions(context)
-        self._view_submissions = ViewSubmissions(context, home)
-        self._seen: OrderedDict[str, None] = OrderedDict()
-
-    def clicked(self, click: Click) -> None:
-        """Begin to handle a click; returns at once. A second delivery of it is ignored."""
-        if self._is_new(click.key):
-            self._background.begin(self._block_actions.handle(click), f"click {one_line(click.action, 40)}")
-
-    def submitted(self, submission: Submission) -> Mapping[str, str]:
-        """Begin to handle a dialog; return the errors that it shows instead of closing, by block."""
-        errors, refusal = self._view_submissions.objection(submission)
-        if self._is_new(submission.key):
-            if refusal is not None:
-                noted = self._context.note("decide", submission.person.by, refusal)
-                self._background.begin(noted, "note of a refusal")
-            else:
-                self._background.begin(self._view_submissions.handle(submission), "submission")
-        return errors
-
-    def _is_new(self, key: str) -> bool:
-        if key in self._seen:
-            return False
-        self._seen[key] = None
-        if len(self._seen) > REMEMBERED:
-            self._seen.popitem(last=False)
-        return True
 
 
 def listen(app: AsyncApp, commands: CommandSink, home: AppHome, interactions: InteractionHandler) -> None:
@@ -128,7 +56,7 @@ def listen(app: AsyncApp, commands: CommandSink, home: AppHome, interactions: In
 
     @app.view("reason")
     async def submission(ack: Any, body: Mapping[str, Any]) -> None:
-        errors = interactions.submitted(submission_of(body))
+        errors = await interactions.submitted(submission_of(body))  # on disk before it is acknowledged
         if errors:
             await ack(response_action="errors", errors=dict(errors))
         else:
@@ -163,7 +91,15 @@ def _mention(body: Mapping[str, Any], event: Mapping[str, Any]) -> CommandReques
         thread_ts=str(event.get("thread_ts", "")),
         workspace=str(event.get("team") or body.get("team_id") or ""),
         enterprise=str(body.get("enterprise_id") or ""),
+        asked_at=_instant(event.get("ts")),
     )
+
+
+def _instant(ts: object) -> datetime | None:
+    try:
+        return datetime.fromtimestamp(float(str(ts)), UTC)
+    except (ValueError, OverflowError, OSError):
+        return None
 
 
 def _without_us(text: str, us: set[str]) -> str:

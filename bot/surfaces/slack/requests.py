@@ -6,6 +6,7 @@ import difflib
 import re
 from collections.abc import Collection
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Protocol
 
 from bot.domain.errors import InventoryError, UnknownNode
@@ -21,6 +22,7 @@ LONGEST_REQUEST = 8000
 SUBCOMMANDS = ("status", "cancel", "undo", "policy", "brake", "pagerduty")
 LONGEST_REASON = 500
 _PERSON = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>\Z")
+_PULL = re.compile(r"#([0-9]{1,12})\Z")
 _USER_ID = re.compile(r"[UW][A-Z0-9]{6,}\Z")
 USAGE = {
     "cancel": "Say which: `/zombie cancel ID`, with a reason if you like. `/zombie status` lists what is open.",
@@ -37,7 +39,7 @@ HELP = """*What I can do*
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
 `/zombie undo ID [reason]` — propose to take back what an incident did; somebody else approves it
 `/zombie policy @user VERB NODE` — whether a person may do that on a node, and why: approve, decline, undo, …
-`/zombie brake on|off [reason]` — keep anything new from beginning, or allow it again
+`/zombie brake on|off [#PULL] [reason]` — keep anything new from beginning, or allow it again
 `/zombie pagerduty on` — switch PagerDuty's webhook subscription on again, where it was disabled
 `/zombie help` — this text
 In a thread, where slash commands do not work, mention me: `@zombie check NODE`
@@ -50,7 +52,8 @@ class CommandRequest:
 
     Shape: `key` is Slack's own id of the command or message: two deliveries with one key are one request. `answer_at`
     is the address that answers a slash command in private. `team` is the enterprise's id where there is one;
-    `workspace` and `enterprise` say which workspace the request came from.
+    `workspace` and `enterprise` say which workspace the request came from. `asked_at` is None where Slack does not say
+    when it was typed.
     """
 
     key: str
@@ -62,6 +65,7 @@ class CommandRequest:
     answer_at: str = ""
     workspace: str = ""
     enterprise: str = ""
+    asked_at: datetime | None = None
 
     @property
     def by(self) -> str:
@@ -74,7 +78,8 @@ class Subcommand:
     """A request that is not about reading nodes.
 
     Shape: `incident` is for cancel and undo; `person`, `action` and `node` for policy, where `person` is a Slack id,
-    or a name where Slack sent none; `on` for the brake and PagerDuty.
+    or a name where Slack sent none; `on` for the brake and PagerDuty; `pull` is the number of the pull to be released,
+    0 where none was typed.
     """
 
     verb: str
@@ -84,6 +89,7 @@ class Subcommand:
     action: str = ""
     node: str = ""
     on: bool = False
+    pull: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +151,7 @@ def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:
 
     Example:
     >>> subcommand_of("brake", ["on", "rollout", "today"])
-    Subcommand(verb='brake', incident='', reason='rollout today', person='', action='', node='', on=True)
+    Subcommand(verb='brake', incident='', reason='rollout today', person='', action='', node='', on=True, pull=0)
     >>> subcommand_of("policy", ["<@U0BOB00001|bob>", "reboot", "node-1"]).person
     'U0BOB00001'
     """
@@ -156,7 +162,10 @@ def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:
     if verb == "brake":
         if not words or words[0].lower() not in ("on", "off"):
             return USAGE[verb]
-        return Subcommand(verb, reason=" ".join(words[1:])[:LONGEST_REASON], on=words[0].lower() == "on")
+        on, said = words[0].lower() == "on", words[1:]
+        number = _PULL.match(said[0]) if said and not on else None
+        reason = " ".join(said[1:] if number else said)[:LONGEST_REASON]
+        return Subcommand(verb, reason=reason, on=on, pull=int(number[1]) if number else 0)
     if verb == "pagerduty":
         return Subcommand(verb, on=True) if [word.lower() for word in words] == ["on"] else USAGE[verb]
     if len(words) != 3 and not (len(words) == 2 and words[1] in ("brake", "release")):

@@ -12,8 +12,8 @@ from bot.domain.errors import LedgerError
 from bot.domain.incident import IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
+from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import SUMMARY
-from bot.surfaces.slack.listeners import Background
 from bot.surfaces.slack.message import TEXT, Block, Message, bullets, clipped, escaped, footnote, header, paragraph
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster

@@ -6,19 +6,31 @@ The submission is the decision, not the click: the first one wins, and person, g
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Protocol, TypeAlias
 
 from bot.domain.alert import person_of
-from bot.domain.errors import LedgerError, NothingProposed, PlanChanged, ReasonMissing, Refused, UnknownIncident
+from bot.domain.errors import (
+    LedgerError,
+    NothingProposed,
+    PlanChanged,
+    ReasonMissing,
+    Refused,
+    StaleRequest,
+    UnknownIncident,
+)
 from bot.domain.incident import Incident
+from bot.domain.json_form import NotOfForm, read
 from bot.domain.policy import Approval
+from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
+from bot.response.decision.braking import is_on_record
 from bot.surfaces.slack.blocks import BRAKE
-from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.context import SlackContext, brake_words
 from bot.surfaces.slack.dialog import LONGEST_REASON, REASON, Intent
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.people import Person, mapping
@@ -27,7 +39,6 @@ from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, UNDO
 AT_ONCE = 8  # nodes that one decision reads again at a time
 REMEMBERED = 1000
 
-BRAKE_WORDS = {"on": "The brake is on: nothing new begins.", "off": "The brake is off."}
 BAD_SIGNATURE = PlanChanged("What this dialog carried was changed on the way, so nothing was decided.", "Click again.")
 NO_REASON = ReasonMissing("A decision needs a reason: it goes on record.")
 
@@ -42,6 +53,11 @@ class Submission:
     person: Person
     metadata: str
     reason: str
+
+    @property
+    def text(self) -> str:
+        """The submission as it is kept, with its secrets taken out."""
+        return json.dumps({**asdict(self), "reason": redacted_text(self.reason)}, separators=(",", ":"))
 
 
 class AppHome(Protocol):
@@ -69,25 +85,33 @@ class ViewSubmissions:
             return {REASON: refusal_words(NO_REASON)}, NO_REASON
         return {}, None
 
-    async def handle(self, submission: Submission) -> None:
-        """Decide what a dialog asks for, and tell the person what was refused."""
+    async def handle(self, submission: Submission, *, again: bool = False) -> None:
+        """Decide what a dialog asks for, and tell the person what was refused.
+
+        Shape: `again` is for one that was begun by a run before: what is on record of it by now is not done twice.
+        """
         intent = self._context.slack.signer.verify(submission.metadata)
         if intent is None:
             return
         reason = submission.reason[:LONGEST_REASON]
         about = " ".join(intent.plans)
         async with self._context.answering(intent.action, submission.person, intent.channel, intent.thread_ts, about):
-            await self._decide(intent, submission, reason)
+            await self._decide(intent, submission, reason, again)
         if not intent.channel:  # it was decided in the App Home, which shows what waits
             self._home.open(submission.person.user)
 
-    async def _decide(self, intent: Intent, submission: Submission, reason: str) -> None:
+    async def _decide(self, intent: Intent, submission: Submission, reason: str, again: bool) -> None:
+        if again and intent.action in (APPROVE, DECLINE):
+            intent = await self._undecided(intent, submission.person)
         if intent.action == APPROVE:
             await self._approve(intent, submission, reason)
             return
+        if intent.action == BRAKE and intent.detail == "on":
+            await self._pull(intent, submission, reason, again)
+            return
         approval = await self._context.approval(submission.person, reason, by_group=intent.action in (BRAKE, ANSWER))
         if intent.action == BRAKE:
-            await self._brake(intent, approval)
+            await self._release(intent, approval)
             return
         decide: dict[str, Decide] = {
             DECLINE: lambda incident_id: self._context.responder.decline(incident_id, approval),
@@ -165,13 +189,29 @@ class ViewSubmissions:
         opened = await self._context.responder.undo(incident_id, approval)
         self._context.notices.decided(opened.id)
 
-    async def _brake(self, intent: Intent, approval: Approval) -> None:
+    async def _undecided(self, intent: Intent, person: Person) -> Intent:
+        """Leave out the incidents of which this person's word is on record."""
+        found = await asyncio.gather(*(self._context.find(incident_id) for incident_id in intent.plans))
+        said = {
+            incident.id
+            for incident in found
+            if any(word is not None and word.by == person.by for word in (*incident.endorsements, incident.decision))
+        }
+        return replace(intent, plans={name: digest for name, digest in intent.plans.items() if name not in said})
+
+    async def _pull(self, intent: Intent, submission: Submission, reason: str, again: bool) -> None:
+        if again and await is_on_record(self._context.ledger, submission.key):
+            return
+        words = await self._context.pull(submission.person, reason, submission.key)
+        await self._context.ephemeral.tell(submission.person.by, intent.channel, intent.thread_ts, words)
+
+    async def _release(self, intent: Intent, approval: Approval) -> None:
         try:
-            await self._context.responder.brake(intent.detail == "on", approval)
+            if not intent.pull:  # of an older version's dialog
+                raise StaleRequest("This dialog does not say which pull of the brake it is about.", "Click again.")
+            words = brake_words(await self._context.responder.brake(False, approval, pull=intent.pull))
         except Refused as no:
             words = refusal_words(no)
-        else:
-            words = BRAKE_WORDS[intent.detail]
         await self._context.ephemeral.tell(approval.by, intent.channel, intent.thread_ts, words)
 
     def _lock(self, incident_id: str) -> asyncio.Lock:
@@ -192,3 +232,11 @@ def submission_of(body: Mapping[str, Any]) -> Submission:
         metadata=str(view.get("private_metadata", "")),
         reason=str(typed or "").strip(),
     )
+
+
+def kept_submission(text: str) -> Submission | None:
+    """Return the submission that was kept as this text; None where it cannot be read."""
+    try:
+        return read(Submission, json.loads(text))
+    except (ValueError, RecursionError, NotOfForm):
+        return None

@@ -97,7 +97,7 @@ def needs_of(group: Sequence[Incident], context: ViewContext) -> Sentence:
         return ()
     needed = _needed(group)
     words = f"Needs {needed} approval{'s' if needed > 1 else ''}"
-    if not context.policy.self_approval and any(incident.alert.asked_by for incident in group):
+    if not context.policy.self_approval and any(incident.askers for incident in group):
         words += ", not by whoever asked"
     until = min((at for incident in group if (at := context.decides_until(incident)) is not None), default=None)
     pieces: list[Piece] = [words, *((", until ", Instant(until)) if until is not None else ()), "."]
@@ -124,7 +124,7 @@ def approvers_of(context: ViewContext) -> Sentence:
 
 
 def _needed(group: Sequence[Incident]) -> int:
-    return max((incident.proposal.approvals_needed for incident in group if incident.proposal is not None), default=1)
+    return max((incident.voices_needed for incident in group if incident.proposal is not None), default=1)
 
 
 def _waits(incident: Incident, context: ViewContext) -> Iterator[Sentence]:

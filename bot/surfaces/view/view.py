@@ -183,7 +183,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         needs=needs_of(undecided, context),
         approvers=approvers_of(context) if undecided else (),
         about=_about(group),
-        askers=tuple(dict.fromkeys(incident.alert.asked_by for incident in group if incident.alert.asked_by)),
+        askers=tuple(dict.fromkeys(asker for incident in group for asker in incident.askers)),
         head=context.head if ended else "",
     )
 

@@ -10,13 +10,24 @@ import pytest
 
 from bot.actions import ACTIONS
 from bot.domain.alert import BOT, Alert
-from bot.domain.errors import Refused
-from bot.domain.events import AlertReceived, PlanProposed, PlanWithheld, Triaged
+from bot.domain.errors import Refused, SelfApproval
+from bot.domain.events import (
+    AlertJoined,
+    AlertReceived,
+    Endorsed,
+    NodePicked,
+    PlanProposed,
+    PlanWithheld,
+    QuestionAsked,
+    Triaged,
+)
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
 from bot.domain.probe import Snapshot
+from bot.ledger import audit
 from bot.probes.host import HostReading
+from bot.response.decision import guards
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.node_access import NodeAccess
 from tests.schedules.parts import CountingNode
@@ -113,3 +124,72 @@ def test_one_no_is_enough(stage: Stage) -> None:
     done = do(stage, stage.responder().decline("of-x1", BOB))
     assert isinstance(done, Incident), done
     assert done.state == "declined"
+
+
+CAROL = Approval("slack:T1/U3", "and so do I")
+THREE = replace(TWO, approvers=TWO.approvers | {"slack:U3"}, approvals=1)
+
+
+def told(stage: Stage, *events: Any) -> None:
+    """Have something happen to the incident after its plan was proposed."""
+    for event in events:
+        stage.ledger.append("of-x1", len(stage.ledger.read("of-x1")), event, BOT)
+
+
+def test_stranger_who_is_named_after_the_proposal_makes_another_voice_necessary(stage: Stage) -> None:
+    event = offered(stage, THREE, {"x1": ALARM})
+    assert event.approvals_needed == 1
+    told(stage, AlertJoined(STRANGER))
+    first = do(stage, stage.responder().decide("of-x1", BOB))
+    assert isinstance(first, Incident), first
+    assert (first.state, first.voices_needed) == ("proposed", 2)
+    second = do(stage, stage.responder().decide("of-x1", CAROL))
+    assert isinstance(second, Incident), second
+    assert second.state == "approved"
+
+
+def test_node_that_is_added_after_the_proposal_makes_it_several(stage: Stage) -> None:
+    offered(stage, replace(THREE, approvals_for_several=2), {"x1": ALARM})
+    stage.ledger.append("of-x2", 0, AlertReceived(ALARM, "x2", "g", PLAYBOOK.name), BOT)
+    first = do(stage, stage.responder().decide("of-x1", BOB))
+    assert isinstance(first, Incident), first
+    assert (first.state, first.voices_needed) == ("proposed", 2)
+
+
+def test_whoever_picked_the_node_has_asked(stage: Stage) -> None:
+    stage.policy = THREE
+    stage.nodes["x1"] = CountingNode(stage.world, "x1", "cured")
+    stage.ledger.append("of-x1", 0, AlertReceived(ALARM, "", "g", PLAYBOOK.name), BOT)
+    stage.ledger.append("of-x1", 1, QuestionAsked("Which node?", ("x1", "x2")), BOT)
+    stage.ledger.append("of-x1", 2, NodePicked("x1"), BOB.by)
+    picked = fold(stage.ledger.read("of-x1"))
+    assert guards.has_asked(THREE, picked, BOB)
+    assert not guards.has_asked(THREE, picked, CAROL)
+    with pytest.raises(SelfApproval):
+        guards.is_not_the_asker(THREE, picked, BOB)
+
+
+def test_earlier_voice_that_turns_out_to_have_asked_counts_no_more(stage: Stage) -> None:
+    offered(stage, replace(THREE, approvals=2), {"x1": ALARM})
+    do(stage, stage.responder().decide("of-x1", BOB))
+    told(stage, AlertJoined(Alert("pagerduty", "Q1", BOB.by)))
+    second = do(stage, stage.responder().decide("of-x1", ANN))
+    assert isinstance(second, Incident), second
+    assert (second.state, second.voices_needed) == ("proposed", 3)
+    assert second.endorsements[-1].event == Endorsed(
+        second.proposal.digest if second.proposal else "", ANN.reason, "", 3, (BOB.by,)
+    )
+    third = do(stage, stage.responder().decide("of-x1", CAROL))
+    assert isinstance(third, Incident), third
+    assert third.state == "approved"
+    assert audit(stage.ledger._database).broken == ()
+
+
+def test_voice_that_only_a_group_names_is_not_counted_where_nobody_can_be_asked(stage: Stage) -> None:
+    grouped = replace(TWO, approvers=frozenset(("terminal:ann",)), approver_groups=frozenset(("slack:S1",)))
+    offered(stage, grouped, {"x1": ALARM})
+    do(stage, stage.responder().decide("of-x1", replace(BOB, groups=frozenset(("slack:S1",)))))
+    refused = do(stage, stage.responder().decide("of-x1", ANN))
+    assert isinstance(refused, Refused), refused
+    assert refused.name == "CannotTell"
+    assert incident(stage, "of-x1").state == "proposed"

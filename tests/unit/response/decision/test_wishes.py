@@ -1,4 +1,4 @@
-"""What people may wish beside a yes: calling off, answering, taking back, the brake; and why not, on record."""
+"""What people may wish beside a yes: calling off, answering, taking back; and why not, on record."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import pytest
 
 from bot.domain.errors import Refused, UnknownIncident
 from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Escalated, QuestionAnswered, QuestionAsked, Resolved
-from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval
 from bot.ledger import audit
@@ -256,24 +255,7 @@ def test_unit_that_moved_between_undo_and_yes_calls_it_off(stage: Stage) -> None
     assert isinstance(incident(stage, opened.id).ending, Cancelled)
 
 
-# --- the brake
-
-
-def test_approver_pulls_and_releases_the_brake(stage: Stage) -> None:
-    pulled = do(stage, stage.responder().brake(True, ANN))
-    assert (pulled.by, pulled.body["reason"]) == ("terminal:ann", "it leaks")
-    assert do(stage, stage.responder().brake(False, BOB)) is None
-
-
-@pytest.mark.parametrize("on", [True, False])
-def test_nobody_else_moves_it(stage: Stage, on: bool) -> None:
-    if not on:
-        stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
-    refused = do(stage, stage.responder().brake(on, STRANGER))
-    assert isinstance(refused, Refused)
-    assert refused.name == "NotAnApprover"
-    assert refusals(stage) == [("brake on" if on else "brake off", "NotAnApprover")]
-    assert (stage.ledger.braked() is None) is on
+# --- on record
 
 
 def test_wish_about_an_incident_that_is_not_there_is_on_record(stage: Stage) -> None:

@@ -9,9 +9,12 @@ from datetime import timedelta
 import pytest
 
 from bot.domain.alarm_contracts import StormLimits
+from bot.domain.alert import Alert
 from bot.domain.errors import ImpossibleEvent, PagerDutyRefused, PagerDutyUnavailable, UnknownIncident
 from bot.domain.events import AlertReceived
+from bot.domain.fold import fold
 from bot.domain.transitions import State
+from bot.response.intake.alert_recorder import IncidentSeed, incident_id
 from bot.response.intake.intake import GIVEN_UP_AFTER, LONGEST_PAUSE, Intake, Rules
 from tests.alerts.bodies import BEGAN_AT, group_alert, page_alert
 from tests.alerts.intake import ALERTS, MINUTE, NODES, ROUTES, STALE_AFTER, Stage, do, nodes
@@ -191,5 +194,49 @@ def test_delivery_that_was_half_done_is_done_once(intake: Stage) -> None:
         (one,) = await intake.incidents()
         kinds = [entry.kind for entry in await intake.ledger.read(one.id)]
         assert (kinds, await intake.inbox.waiting()) == ([AlertReceived.__name__], 0)
+
+    do(story())
+
+
+ANN = {"id": "PANN", "type": "user_reference", "summary": "Ann"}
+
+
+def test_another_person_who_is_named_later_has_asked_too(intake: Stage) -> None:
+    async def story() -> None:
+        intake.people = {"PANN": "slack:T1/UANN"}
+        await intake.page("E1", "Q1")
+        await intake.page("E2", "Q1", agent=ANN)
+        await intake.page("E3", "Q1", agent=ANN)
+        (one,) = await intake.incidents()
+        assert one.askers == ("slack:T1/UANN",)
+        assert [entry.kind for entry in await intake.ledger.read(one.id)] == ["AlertReceived", "AlertJoined"]
+        assert not one.is_over
+        await intake.page("E4", "Q1", kind="incident.resolved")
+        assert (await intake.incidents())[0].is_over
+
+    do(story())
+
+
+def test_node_that_is_added_later_inherits_whoever_raised_its_page(intake: Stage) -> None:
+    async def story() -> None:
+        await intake.page("E1", "Q1", agent=ANN)
+        intake.alerts["Q1"] = [page_alert("A1", {"host": "node-1"}), page_alert("A2", {"host": "node-2"})]
+        await intake.page("E2", "Q1")
+        first, second = await intake.incidents()
+        assert (first.node, second.node) == ("node-1", "node-2")
+        assert second.alert.asked_by == ""
+        assert second.askers == first.askers == ("pagerduty:PANN",)
+
+    do(story())
+
+
+def test_two_who_raise_the_same_at_one_moment_have_both_asked(intake: Stage) -> None:
+    async def story() -> None:
+        seed = IncidentSeed(Alert("pagerduty", "Q1", "pagerduty:PANN"), "g1", "node-health", "C1", "E1")
+        await intake.ledger.append(incident_id("g1", "node-1"), 0, seed.received("node-1"), "pagerduty:PANN")
+        other = replace(seed, alert=Alert("pagerduty", "Q2", "pagerduty:PBOB"))
+        await intake.book._open(incident_id("g1", "node-1"), other.received("node-1"))
+        (one,) = [fold(await intake.ledger.read(incident_id("g1", "node-1")))]
+        assert one.askers == ("pagerduty:PANN", "pagerduty:PBOB")
 
     do(story())

@@ -14,7 +14,7 @@ import pytest
 from bot.demo.pagerduty.account import Incident
 from bot.demo.pagerduty.server import PagerDuty
 from bot.domain.alarm_contracts import StormLimits
-from bot.domain.alert import Delivery, Happening
+from bot.domain.alert import Delivery, Happening, Reporter
 from bot.domain.errors import PagerDutyUnavailable
 from bot.ledger import Database, on_threads
 from bot.ledger.dedup_store import DedupStore
@@ -202,3 +202,32 @@ async def test_pagerduty_that_is_down_is_told_and_caught_up_with_later(bench: Be
     bench.pagerduty.faults.clear()
     await bench.watch.look(bench.clock() - HOUR)
     assert bench.told() == [(page.id, "fired")]
+
+
+async def test_person_who_raised_a_page_is_read_where_no_webhook_told_of_it(bench: Bench) -> None:
+    by_hand = bench.pagerduty.account.trigger("node is slow", by=bench.pagerduty.account.person)
+    by_machine = bench.pagerduty.account.trigger("node is hot")
+    await bench.watch.look(bench.clock() - HOUR)
+    raised = {one.alarm.case: one.alarm.raised_by for one in bench.taken() if one.alarm is not None}
+    assert raised[by_machine.id] is None
+    person = raised[by_hand.id]
+    assert person is not None
+    assert person.id == bench.pagerduty.account.person.id
+
+
+async def test_whoever_reopened_a_page_of_which_no_webhook_told_is_somebody_unknown(bench: Bench) -> None:
+    page = bench.pagerduty.account.trigger("node is slow")
+    bench.pagerduty.account.resolve(page)
+    await bench.watch.look(bench.clock() - HOUR)
+    bench.clock.move(timedelta(minutes=1))
+    bench.pagerduty.account.reopen(page)
+    await bench.watch.look(bench.clock() - HOUR)
+    (again,) = [one.alarm for one in bench.taken() if one.alarm is not None]
+    assert (again.happening, again.raised_by) == (Happening.REOPENED, Reporter(""))
+
+
+@pytest.mark.parametrize("entry", [None, {"type": "trigger_log_entry_reference", "id": "R1"}, {"agent": None}])
+def test_page_that_does_not_say_who_raised_it_counts_as_raised_by_somebody(entry: object) -> None:
+    alarm = alarm_of_page({"id": "Q1", "first_trigger_log_entry": entry}, Happening.FIRED, None)
+    assert alarm is not None
+    assert alarm.raised_by == Reporter("")

@@ -1,0 +1,104 @@
+"""The wishes of a chat: each delivery is noted before it is seen to, so that a repetition of it does nothing."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy.dialects import postgresql
+
+from bot.domain.contracts import Clock
+from bot.domain.entry import instant_of, instant_text
+from bot.domain.wish import KeptWish
+from bot.ledger.database import Database
+from bot.ledger.leases import Leases
+from bot.ledger.tables import WISHES
+
+KNOWN_FOR = timedelta(days=7)  # far longer than Slack repeats anything
+SWEPT_EVERY = timedelta(hours=1)
+
+_OF = WISHES.c.id == bindparam("of_id")
+_KNOWN = select(WISHES).where(_OF)
+_INSERT = insert(WISHES)
+_ADD = postgresql.insert(WISHES).on_conflict_do_nothing().returning(WISHES.c.id)
+_TAKE = update(WISHES).where(_OF, ~WISHES.c.done, WISHES.c.runner == bindparam("of_runner"))
+_DONE = update(WISHES).where(_OF).values(done=True, body="")
+_LEFT = select(WISHES).where(~WISHES.c.done, WISHES.c.body != "").order_by(WISHES.c.kept_at, WISHES.c.id)
+_OLD = delete(WISHES).where(WISHES.c.kept_at < bindparam("before"))
+
+
+class WishStore:
+    """One runner's view. Each method is a blocking transaction; `domain/wish.py` says what it guarantees.
+
+    Shape: `leases` say which runners are alive. `time` replaces the database's clock in tests.
+    """
+
+    def __init__(self, database: Database, leases: Leases, time: Clock | None = None) -> None:
+        self._database = database
+        self._leases = leases
+        self._time = time
+        self._swept_at: datetime | None = None
+
+    def keep(self, key: str, body: str = "") -> bool:
+        """Note a wish; False if it is done, or a live runner is at it."""
+        row: dict[str, Any] = {"id": _id(key), "key": _plain(key), "body": body, "done": False}
+        row["runner"] = self._leases.runner
+        with self._database.adding() as connection:
+            row["kept_at"] = instant_text(self._now(connection))
+            if connection.dialect.name == "postgresql":
+                if connection.execute(_ADD, row).first() is not None:
+                    return True
+                known = connection.execute(_KNOWN, {"of_id": row["id"]}).one_or_none()
+            else:
+                known = connection.execute(_KNOWN, {"of_id": row["id"]}).one_or_none()
+                if known is None:
+                    connection.execute(_INSERT, row)
+                    return True
+            if known is None or known.done or known.runner in self._leases.alive(connection):
+                return False
+            return self._take(connection, row["id"], known.runner)
+
+    def done(self, key: str) -> None:
+        """Record that a wish is seen to."""
+        with self._database.adding() as connection:
+            connection.execute(_DONE, {"of_id": _id(key)})
+            now = self._now(connection)
+            if self._swept_at is None or now - self._swept_at > SWEPT_EVERY:
+                connection.execute(_OLD, {"before": instant_text(now - KNOWN_FOR)})
+                self._swept_at = now
+
+    def left(self) -> tuple[KeptWish, ...]:
+        """Take over what no live runner is at."""
+        with self._database.reading() as connection:  # polled often, and mostly empty
+            if not self._of_nobody(connection):
+                return ()
+        with self._database.writing() as connection:
+            return tuple(
+                KeptWish(row.key, row.body, instant_of(row.kept_at))
+                for row in self._of_nobody(connection)
+                if self._take(connection, row.id, row.runner)
+            )
+
+    def _of_nobody(self, connection: Connection) -> list[Any]:
+        alive = self._leases.alive(connection)
+        return [row for row in connection.execute(_LEFT) if row.runner not in alive]
+
+    def _take(self, connection: Connection, name: str, runner: str) -> bool:
+        taken = connection.execute(_TAKE.values(runner=self._leases.runner), {"of_id": name, "of_runner": runner})
+        return bool(taken.rowcount)
+
+    def _now(self, connection: Connection) -> datetime:
+        return self._time() if self._time is not None else instant_of(self._database.now(connection))
+
+
+def _id(key: str) -> str:
+    """A key as the table's, whatever characters it has: it comes from outside."""
+    return hashlib.sha256(_plain(key).encode()).hexdigest()
+
+
+def _plain(key: str) -> str:
+    """A key without what a database cannot keep: control characters and halves of surrogate pairs."""
+    return json.dumps(key)[1:-1]

@@ -1,0 +1,92 @@
+"""The brake: who may pull it, who may release it, and that a release is about the pull that is on now.
+
+Each pull has a number, that of its entry in the stream `house`. A release names it, and the ledger compares it in the
+transaction that appends the release: what was said about an earlier pull releases nothing.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from datetime import datetime
+
+from bot.domain.contracts import ActingLedger
+from bot.domain.entry import Entry
+from bot.domain.errors import LedgerError, NotAnApprover, Refused, StaleRequest
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, WishRefused
+from bot.domain.policy import Approval, Policy
+from bot.domain.safe_text import one_line
+from bot.response.decision import guards
+
+NO_REASON = "no reason given"
+
+
+async def moved(
+    policy: Policy,
+    ledger: ActingLedger,
+    approval: Approval,
+    *,
+    on: bool,
+    pull: int = 0,
+    asked_at: datetime | None = None,
+    anybody: bool = False,
+    request: str = "",
+) -> Entry | None:
+    """Pull the brake or release it, and return by what it is on; a refusal is on record, too.
+
+    Shape: `pull` is the number of the pull that a release is about; 0 means the one that is on, unless it was pulled
+    after `asked_at`. `anybody` lets the person pull it though the policy does not name them: that is for whoever may
+    be in a group that nobody can be asked about now. `request` is the name of the wish, empty where it is never
+    repeated: a pull that is on record under it is not made again.
+
+    Raises: NotAnApprover; StaleRequest when another pull is on than the one that was meant.
+    """
+    try:
+        if not (on and anybody):
+            guards.is_named(policy, approval)
+        reason = one_line(approval.reason.strip(), 500) or NO_REASON
+        if on:
+            await ledger.append(HOUSE, None, BrakePulled(reason, request), approval.by)
+        else:
+            await _release(ledger, approval, reason, pull, asked_at)
+    except (NotAnApprover, StaleRequest) as no:
+        with contextlib.suppress(LedgerError):
+            refused = WishRefused(no.name, no.sentence, f"brake {'on' if on else 'off'}")
+            await ledger.refused(refused, approval.by)
+        raise
+    return await ledger.braked()
+
+
+async def _release(ledger: ActingLedger, approval: Approval, reason: str, pull: int, asked_at: datetime | None) -> None:
+    present = await ledger.braked()
+    if present is None:
+        return
+    if pull not in (0, present.seq):
+        raise stale(present, f"That was about pull #{pull}.")
+    if not pull and asked_at is not None and asked_at < present.at:
+        raise stale(present, "You asked before it was pulled.")
+    try:
+        await ledger.append(HOUSE, None, BrakeReleased(reason, present.seq), approval.by)
+    except StaleRequest as no:
+        if (other := await ledger.braked()) is None:
+            return  # somebody else has released it just now
+        raise stale(other, f"That was about pull #{present.seq}.") from no
+
+
+def stale(present: Entry, why: str) -> Refused:
+    """Return the refusal of a release that is not about the pull that is on."""
+    return StaleRequest(
+        f"{why} Pull #{present.seq} is on, and nothing was released: {said(present)}",
+        f"To release that one: /zombie brake off #{present.seq}",
+    )
+
+
+def said(pulled: Entry) -> str:
+    """Return who pulled the brake, when and why."""
+    reason = one_line(str(pulled.body.get("reason", "")), 200)
+    return f"{pulled.by} pulled it at {pulled.at:%H:%M} UTC: {reason}"
+
+
+async def is_on_record(ledger: ActingLedger, request: str) -> bool:
+    """True when the brake was pulled by this request already."""
+    entries = await ledger.read(HOUSE)
+    return any(entry.kind == BrakePulled.__name__ and entry.body.get("request") == request for entry in entries)

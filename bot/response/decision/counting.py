@@ -1,0 +1,57 @@
+"""How many people have to say yes, counted anew at each yes, and whether the earlier ones still count."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from bot.domain.contracts import Ledger
+from bot.domain.errors import CannotTell, NotAnApprover
+from bot.domain.events import PlanProposed
+from bot.domain.incident import Incident
+from bot.domain.policy import Approval, Policy, Voices
+from bot.response.decision import guards
+from bot.response.record import Record
+
+
+@dataclass(frozen=True, slots=True)
+class Counting:
+    """Counts voices. `voices` is None where nobody can be asked who somebody is now."""
+
+    policy: Policy
+    ledger: Ledger
+    book: Record
+    voices: Voices | None = None
+
+    async def needed(self, incident: Incident, proposal: PlanProposed) -> tuple[int, tuple[str, ...]]:
+        """Return how many have to say yes now, and whose earlier yes counts no more.
+
+        Shape: it is as many as were proposed at least; nodes and people who asked may have been added since. Each
+        person whose yes lapsed is counted once more, so that another takes their place.
+        Raises: CannotTell when it cannot be told whether an earlier yes still counts.
+        """
+        nodes = 1
+        if self.policy.approvals_for_several > proposal.approvals_needed:
+            beside = await self.ledger.together(incident.summary.card)
+            if len(beside) > 1:
+                nodes = len({(await self.book.find(name)).node for name in beside})
+        strange = guards.is_strange(self.policy, incident)
+        needed = max(proposal.approvals_needed, self.policy.approvals_needed(nodes, strange))
+        if len(incident.endorsements) + 1 < needed:
+            return needed, ()
+        said = [earlier.by for earlier in incident.endorsements]
+        lapsed = tuple([by for by in said if not await self._counts(incident, by)])
+        return needed + len(lapsed), lapsed
+
+    async def _counts(self, incident: Incident, by: str) -> bool:
+        asked = not self.policy.self_approval and guards.has_asked(self.policy, incident, Approval(by, ""))
+        try:
+            again = await self.voices.again(by) if self.voices is not None else Approval(by, "")
+            guards.is_named(self.policy, again)
+        except NotAnApprover as no:
+            if self.voices is None and self.policy.approver_groups and not asked:  # a group may still name them
+                raise CannotTell(
+                    f"{by} has said yes, and whether they still may cannot be told here.",
+                    "Say the last yes in the chat.",
+                ) from no
+            return False
+        return not asked

@@ -1,0 +1,130 @@
+"""Clicks and dialogs, each handled once in the background: after a restart and beside other replicas, too.
+
+A submission is on disk before it is acknowledged, so that a crash right after loses nothing: whoever runs next carries
+it on. A click decides nothing, and is only noted.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import OrderedDict
+from collections.abc import Mapping
+
+from bot.domain.errors import CannotTell, LedgerError
+from bot.domain.safe_text import one_line
+from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.block_actions import BlockActions, Click
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.dialog import REASON
+from bot.surfaces.slack.ephemeral import refusal_words
+from bot.surfaces.slack.view_submissions import AppHome, Submission, ViewSubmissions, kept_submission
+
+REMEMBERED = 2000
+KEEP_SECONDS = 2.0  # Slack waits three seconds for an acknowledgement
+NOT_KEPT = CannotTell("The ledger cannot be written now, so nothing was decided.", "Try again.")
+
+
+class InteractionHandler:
+    """Takes clicks and dialogs."""
+
+    def __init__(self, context: SlackContext, home: AppHome, background: Background) -> None:
+        self._context = context
+        self._wishes = context.wishes
+        self._background = background
+        self._block_actions = BlockActions(context)
+        self._view_submissions = ViewSubmissions(context, home)
+        self._seen: OrderedDict[str, None] = OrderedDict()
+        self._submitting: dict[str, asyncio.Task[Mapping[str, str]]] = {}
+
+    def clicked(self, click: Click) -> None:
+        """Begin to handle a click; returns at once. A second delivery of it is ignored."""
+        if self._is_new(click.key):
+            self._background.begin(self._click(click), f"click {one_line(click.action, 40)}")
+
+    async def submitted(self, submission: Submission) -> Mapping[str, str]:
+        """Keep a dialog and begin to handle it; return the errors that it shows instead of closing, by block."""
+        taking = self._submitting.get(submission.key)
+        if taking is None:  # a second delivery hears what became of the first
+            taking = asyncio.create_task(self._submit(submission), name="keep a submission")
+            self._submitting[submission.key] = taking
+            taking.add_done_callback(lambda _: self._submitting.pop(submission.key, None))
+        return await asyncio.shield(taking)
+
+    async def carry_on(self) -> None:
+        """Take up the submissions that were acknowledged and not finished, by a run before or another replica.
+
+        Raises: LedgerError.
+        """
+        for kept in await self._wishes.left() if self._wishes is not None else ():
+            submission = kept_submission(kept.body)
+            if submission is None:
+                self._context.log("submission_unreadable", key=one_line(kept.key, 80))
+                await self._done(kept.key)
+            else:
+                self._context.log("submission_carried_on", key=one_line(kept.key, 80))
+                self._background.begin(self._decide(submission, again=True), "submission carried on")
+
+    async def _click(self, click: Click) -> None:
+        if self._wishes is not None:
+            try:
+                if not await self._wishes.keep(click.key):
+                    return
+            except LedgerError as error:  # whatever it leads to needs the ledger, too
+                self._context.log("ledger_unavailable", error=one_line(str(error)), action=one_line(click.action, 40))
+        await self._block_actions.handle(click)
+        await self._done(click.key)
+
+    async def _submit(self, submission: Submission) -> Mapping[str, str]:
+        errors, refusal = self._view_submissions.objection(submission)
+        if refusal is not None:
+            if self._is_new(submission.key):
+                noted = self._context.note("decide", submission.person.by, refusal)
+                self._background.begin(noted, "note of a refusal")
+            return errors
+        if submission.key in self._seen:
+            return {}
+        if self._wishes is not None:
+            keeping = asyncio.ensure_future(self._wishes.keep(submission.key, submission.text))
+            try:
+                async with asyncio.timeout(KEEP_SECONDS):
+                    is_first = await asyncio.shield(keeping)
+            except (LedgerError, TimeoutError) as error:
+                self._context.log("submission_not_kept", error=one_line(str(error) or repr(error)))
+                self._background.begin(self._forget(keeping, submission.key), "submission that came too late")
+                return {REASON: refusal_words(NOT_KEPT)}
+            if not is_first:
+                return {}
+        if self._is_new(submission.key):
+            self._background.begin(self._decide(submission), "submission")
+        return {}
+
+    async def _decide(self, submission: Submission, *, again: bool = False) -> None:
+        is_broken_off = False
+        try:
+            await self._view_submissions.handle(submission, again=again)
+        except asyncio.CancelledError:
+            is_broken_off = True  # the next run carries it on
+            raise
+        finally:
+            if not is_broken_off:
+                await self._done(submission.key)
+
+    async def _forget(self, keeping: asyncio.Future[bool], key: str) -> None:
+        """Whoever sent it was told that nothing was decided: so nobody carries it on."""
+        with contextlib.suppress(LedgerError):
+            if await keeping:
+                await self._done(key)
+
+    async def _done(self, key: str) -> None:
+        if self._wishes is not None:
+            with contextlib.suppress(LedgerError):
+                await self._wishes.done(key)
+
+    def _is_new(self, key: str) -> bool:
+        if key in self._seen:
+            return False
+        self._seen[key] = None
+        if len(self._seen) > REMEMBERED:
+            self._seen.popitem(last=False)
+        return True

@@ -1,0 +1,40 @@
+"""Whether people of Slack who said yes before still may: Slack is asked at the last yes."""
+
+from __future__ import annotations
+
+from bot.domain.alert import person_of
+from bot.domain.errors import CannotTell
+from bot.domain.policy import Approval, Policy
+from bot.surfaces.slack.blocks import slack_user
+from bot.surfaces.slack.member import SLACK
+from bot.surfaces.slack.people import People
+
+
+class SlackVoices:
+    """Asks Slack about its own people; of others it knows only their names: `bot.domain.policy.Voices`."""
+
+    def __init__(self, people: People, policy: Policy) -> None:
+        self._people = people
+        self._policy = policy
+
+    async def again(self, by: str) -> Approval:
+        """Return the person with the groups that they are in at this moment.
+
+        Raises: NotAnApprover for one who is no full member any more; CannotTell when Slack does not say.
+        """
+        if by.partition(":")[0] != SLACK:
+            return Approval(by, "")
+        user = slack_user(by)
+        try:
+            await self._people.admit(user)
+        except CannotTell as no:
+            raise _unknown(by) from no
+        member = await self._people.membership(user)
+        named = person_of(by) in self._policy.approvers or bool(member.groups & self._policy.approver_groups)
+        if member.unread and not named:
+            raise _unknown(by)
+        return Approval(by, "", groups=member.groups)
+
+
+def _unknown(by: str) -> CannotTell:
+    return CannotTell(f"{by} has said yes, and Slack does not say whether they still may.", "Try again.")

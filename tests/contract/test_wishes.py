@@ -1,0 +1,93 @@
+"""The promises of the wishes of a chat, on every database they may be kept in."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.ledger import Database, Leases
+from bot.ledger.wishes import KNOWN_FOR, SWEPT_EVERY, WishStore
+
+BEGAN_AT = datetime(2026, 11, 21, 9, 30, tzinfo=UTC)
+DEAD = timedelta(minutes=1)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = BEGAN_AT
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.fixture
+def clock() -> Clock:
+    return Clock()
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with Database.open(database_url) as opened:
+        yield opened
+
+
+def wishes(database: Database, clock: Clock, runner: str = "one") -> WishStore:
+    leases = Leases(database, runner, time=clock)
+    leases.beat()
+    return WishStore(database, leases, clock)
+
+
+def test_wish_is_taken_once_whoever_hears_of_it(database: Database, clock: Clock) -> None:
+    one, two = wishes(database, clock), wishes(database, clock, "two")
+    assert one.keep("cmd-1\ud800\x00")
+    assert not one.keep("cmd-1\ud800\x00")
+    assert not two.keep("cmd-1\ud800\x00")
+    one.done("cmd-1\ud800\x00")
+    clock.now += DEAD
+    assert not two.keep("cmd-1\ud800\x00"), "what is done is done, also once its runner is gone"
+    assert two.keep("cmd-2")
+
+
+def test_wish_of_a_runner_that_died_over_it_is_taken_when_it_is_told_again(database: Database, clock: Clock) -> None:
+    one = wishes(database, clock)
+    assert one.keep("cmd-1")
+    clock.now += DEAD
+    assert wishes(database, clock, "two").keep("cmd-1")
+    assert not wishes(database, clock, "three").keep("cmd-1"), "two is alive, and at it"
+
+
+def test_what_a_runner_left_is_carried_on_by_one_other(database: Database, clock: Clock) -> None:
+    one, two = wishes(database, clock), wishes(database, clock, "two")
+    one.keep("sent-1", '{"reason": "it leaks"}')
+    one.keep("cmd-1")
+    one.keep("sent-2", "{}")
+    one.done("sent-2")
+    assert two.left() == (), "one is alive, and at it"
+    assert one.left() == ()
+    clock.now += DEAD
+    two, three = wishes(database, clock, "two"), wishes(database, clock, "three")
+    (left,) = two.left()
+    assert (left.key, left.body, left.kept_at) == ("sent-1", '{"reason": "it leaks"}', BEGAN_AT)
+    assert three.left() == ()
+    assert two.left() == ()
+
+
+def test_many_at_once_take_it_once(database: Database, clock: Clock) -> None:
+    runners = [wishes(database, clock, f"runner-{number}") for number in range(4)]
+    with ThreadPoolExecutor(4) as threads:
+        taken = list(threads.map(lambda store: [store.keep(f"cmd-{number}") for number in range(10)], runners))
+    assert [sum(column) for column in zip(*taken, strict=True)] == [1] * 10
+
+
+def test_what_is_long_over_is_forgotten(database: Database, clock: Clock) -> None:
+    store = wishes(database, clock)
+    store.keep("cmd-1")
+    store.done("cmd-1")
+    clock.now += KNOWN_FOR + SWEPT_EVERY
+    store = wishes(database, clock)
+    store.keep("cmd-2")
+    store.done("cmd-2")
+    assert store.keep("cmd-1")

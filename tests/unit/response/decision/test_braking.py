@@ -1,0 +1,59 @@
+"""Who moves the brake, and that a release is about the pull that is on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+import pytest
+
+from bot.domain.errors import Refused
+from bot.domain.house_events import HOUSE, BrakePulled
+from tests.schedules.stage import Stage
+from tests.unit.response.wishing import ANN, BOB, STRANGER, do, refusals
+
+
+def test_approver_pulls_and_releases_the_brake(stage: Stage) -> None:
+    pulled = do(stage, stage.responder().brake(True, ANN))
+    assert (pulled.by, pulled.body["reason"]) == ("terminal:ann", "it leaks")
+    assert do(stage, stage.responder().brake(False, BOB)) is None
+
+
+@pytest.mark.parametrize("on", [True, False])
+def test_nobody_else_moves_it(stage: Stage, on: bool) -> None:
+    if not on:
+        stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
+    refused = do(stage, stage.responder().brake(on, STRANGER))
+    assert isinstance(refused, Refused)
+    assert refused.name == "NotAnApprover"
+    assert refusals(stage) == [("brake on" if on else "brake off", "NotAnApprover")]
+    assert (stage.ledger.braked() is None) is on
+
+
+def test_release_that_was_meant_for_an_earlier_pull_does_nothing_and_says_so(stage: Stage) -> None:
+    first = do(stage, stage.responder().brake(True, ANN))
+    do(stage, stage.responder().brake(False, BOB, pull=first.seq))
+    second = do(stage, stage.responder().brake(True, ANN))
+    refused = do(stage, stage.responder().brake(False, BOB, pull=first.seq))
+    assert isinstance(refused, Refused)
+    assert refused.name == "StaleRequest"
+    assert f"Pull #{second.seq} is on" in refused.sentence
+    assert stage.ledger.braked() == second
+    assert refusals(stage) == [("brake off", "StaleRequest")]
+    assert do(stage, stage.responder().brake(False, BOB, pull=second.seq)) is None
+
+
+def test_release_that_was_asked_for_before_the_pull_does_nothing(stage: Stage) -> None:
+    pulled = do(stage, stage.responder().brake(True, ANN))
+    early = stage.responder().brake(False, BOB, asked_at=pulled.at - timedelta(milliseconds=1))
+    refused = do(stage, early)
+    assert isinstance(refused, Refused)
+    assert refused.name == "StaleRequest"
+    assert do(stage, stage.responder().brake(False, BOB, asked_at=pulled.at)) is None
+
+
+def test_whoever_may_be_in_a_group_that_cannot_be_asked_pulls_and_does_not_release(stage: Stage) -> None:
+    pulled = do(stage, stage.responder().brake(True, STRANGER, anybody=True))
+    assert pulled.by == STRANGER.by
+    refused = do(stage, stage.responder().brake(False, STRANGER, anybody=True))
+    assert isinstance(refused, Refused)
+    assert refused.name == "NotAnApprover"
