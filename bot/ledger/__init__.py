@@ -14,7 +14,6 @@ from bot.ledger.outbox import Outbox
 from bot.ledger.threads import on_threads
 
 __all__ = [
-    "ActingLedger",
     "Audit",
     "Broken",
     "Database",

@@ -14,11 +14,12 @@ from bot.domain.entry import HOUSE_EVENTS, Entry, Event, Head, instant_of, insta
 from bot.domain.errors import Braked, Conflict, ImpossibleEvent
 from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.house_events import HOUSE, IncidentEnded
-from bot.domain.incident import Changes, IncidentSummary
+from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.ledger import holds
 from bot.ledger.database import Database
-from bot.ledger.summaries import changes, mark_changed, read_summaries, summarise, together
-from bot.ledger.tables import INCIDENTS, head_of, insert_entry, read_stream, sealed
+from bot.ledger.folds import Folds
+from bot.ledger.summaries import changes, mark_changed, nodes_of, read_summaries, summarise, together
+from bot.ledger.tables import INCIDENTS, head_of, insert_entry, last_policy, read_stream, sealed
 
 
 class Ledger:
@@ -30,6 +31,7 @@ class Ledger:
     def __init__(self, database: Database, time: Clock | None = None) -> None:
         self._database = database
         self._time = time
+        self._folds = Folds()
 
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         """Append an event as entry `expected_seq + 1` and return the entry.
@@ -98,6 +100,14 @@ class Ledger:
         with self._database.reading() as connection:
             return read_stream(connection, stream)
 
+    def incident(self, stream: str) -> Incident | None:
+        """Return the incident that a stream's entries tell of; None if there is no such stream.
+
+        Raises: ImpossibleEvent, UnreadableEntry when the entries cannot be folded.
+        """
+        with self._database.reading() as connection:
+            return self._folds.incident(connection, stream)
+
     def head(self, stream: str) -> Head:
         """Return where the stream ends."""
         with self._database.reading() as connection:
@@ -109,10 +119,20 @@ class Ledger:
         with self._database.reading() as connection:
             return tuple(connection.execute(ids).scalars())
 
-    def incidents(self, only_open: bool = False) -> tuple[IncidentSummary, ...]:
-        """Return a summary of each incident, the newest first."""
+    def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
+        """Return a summary of each incident, of all nodes or of one, the newest first."""
         with self._database.reading() as connection:
-            return read_summaries(connection, only_open)
+            return read_summaries(connection, only_open, node)
+
+    def nodes(self, group: str) -> frozenset[str]:
+        """Return the nodes of a group's incidents."""
+        with self._database.reading() as connection:
+            return nodes_of(connection, group)
+
+    def policy(self) -> Entry | None:
+        """Return the entry that noted a policy last."""
+        with self._database.reading() as connection:
+            return last_policy(connection)
 
     def changed(self, since: int | None = None) -> Changes:
         """Return the incidents that changed after that change number; all open ones for None."""
@@ -130,7 +150,10 @@ class Ledger:
         entries = [self._add(connection, stream, expected_seq, events[0], by)]
         entries += [self._add(connection, stream, None, event, by) for event in events[1:]]
         # Folded as it will be read, without secrets. If that fails the transaction is rolled back.
-        incident = summarise(connection, read_stream(connection, stream))
+        incident = self._folds.incident(connection, stream)
+        if incident is None:
+            raise ImpossibleEvent(f"{stream} has no entries after one was appended.")
+        summarise(connection, incident)
         mark_changed(connection, stream)
         if incident.ended:
             holds.release(connection, incident)

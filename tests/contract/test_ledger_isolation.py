@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
 
@@ -25,13 +24,13 @@ WAITING = b"SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT gr
 
 
 @pytest.fixture(params=["read committed", "repeatable read", "serializable"])
-def url(request: pytest.FixtureRequest, postgresql: Postgresql) -> Iterator[str]:
+def url(request: pytest.FixtureRequest, postgresql: Postgresql) -> str:
     """A database whose sessions begin at that isolation level."""
     url = postgresql.new_database()
     with psycopg.connect(url, autocommit=True) as connection:
         name = url.rpartition("/")[2]
         connection.execute(f"ALTER DATABASE {name} SET default_transaction_isolation = '{request.param}'".encode())
-    yield url
+    return url
 
 
 def writers_that_wait(url: str) -> int:
