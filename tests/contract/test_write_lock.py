@@ -7,6 +7,7 @@ import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -87,6 +88,9 @@ def test_ordinary_write_has_its_turn_after_some_urgent_ones_and_in_the_order_of_
             assert came
             order.append(name)
 
+    def all_wait(number: int) -> bool:
+        return len(waiters) == number
+
     flood = 3 * URGENT_IN_A_ROW
     with ThreadPoolExecutor(flood + 2) as threads, contextlib.ExitStack() as until_all_wait:
         until_all_wait.enter_context(write_lock.held(urgent=True, seconds=1))
@@ -94,7 +98,7 @@ def test_ordinary_write_has_its_turn_after_some_urgent_ones_and_in_the_order_of_
         work_of_all = []
         for number, (name, urgent) in enumerate(names, 1):
             work_of_all.append(threads.submit(work, name, urgent))
-            until(lambda number=number: len(waiters) == number, what=f"{number} to wait")
+            until(partial(all_wait, number), what=f"{number} to wait")
         until_all_wait.close()
         for work_of_each in work_of_all:
             work_of_each.result(timeout=10)
@@ -129,6 +133,9 @@ def test_heartbeats_are_heard_while_deliveries_flood_in(tmp_path: Path) -> None:
     with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database, ThreadPoolExecutor(8) as threads:
         flooded = [0] * 7
 
+        def gone_on(to: int) -> bool:
+            return sum(flooded) > to
+
         def flood(thread: int) -> None:
             box = Inbox(database, "flooded")
             while not floods.is_set():
@@ -143,7 +150,7 @@ def test_heartbeats_are_heard_while_deliveries_flood_in(tmp_path: Path) -> None:
                 began, before = time.monotonic(), sum(flooded)
                 beating.beat()
                 waited.append(time.monotonic() - began)
-                until(lambda before=before: sum(flooded) > before + 20, what="the flood to go on")
+                until(partial(gone_on, before + 20), what="the flood to go on")
         finally:
             floods.set()
         for each in flooding:

@@ -89,7 +89,12 @@ class Large:
     def _line(self, number: int) -> dict[str, Any]:
         state = State.CANCELLED if self._ended(number) else State.OPENED
         name = self.name(number)
-        line = {"id": name, "node": f"node-{number % 2000}", "group": f"group-{name}", "state": state.value}
+        line: dict[str, Any] = {
+            "id": name,
+            "node": f"node-{number % 2000}",
+            "group": f"group-{name}",
+            "state": state.value,
+        }
         line |= {"cause": None, "source": "alertmanager", "source_id": name, "opened_at": self._at(number, 1)}
         return line | {
             "updated_at": self._at(number, self.entries),
@@ -138,6 +143,6 @@ def _insert(connection: Connection, table: Table, rows: list[dict[str, Any]]) ->
         return
     names = [column.name for column in table.c]
     quoted = ", ".join(f'"{name}"' for name in names)
-    with connection.connection.cursor().copy(f"COPY {table.name} ({quoted}) FROM STDIN") as copy:  # type: ignore[attr-defined]
+    with connection.connection.cursor().copy(f"COPY {table.name} ({quoted}) FROM STDIN") as copy:
         for row in rows:
             copy.write_row([row[name] for name in names])
