@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeAlias
 
 HOUSE = "house"  # the stream's name
@@ -50,4 +52,15 @@ class PolicyChanged:
     policy: str = ""
 
 
-HouseEvent: TypeAlias = IncidentEnded | WishRefused | BrakePulled | BrakeReleased | PolicyChanged
+@dataclass(frozen=True, slots=True)
+class IncidentsPruned:
+    """Incidents that ended before that instant were removed from the record, as its retention says.
+
+    Shape: `heads` has each incident's last entry, `SEQ:HASH` with the whole hash, by the incident's id.
+    """
+
+    heads: Mapping[str, str]
+    before: datetime
+
+
+HouseEvent: TypeAlias = IncidentEnded | WishRefused | BrakePulled | BrakeReleased | PolicyChanged | IncidentsPruned

@@ -6,7 +6,6 @@ elsewhere: every closing card and note has the head of `house`.
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,7 +16,7 @@ from sqlalchemy import Row, select
 from bot.domain.entry import NOTHING_BEFORE, Entry, Head, chained
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
 from bot.domain.fold import fold
-from bot.domain.house_events import HOUSE, IncidentEnded
+from bot.domain.house_events import HOUSE, IncidentEnded, IncidentsPruned
 from bot.ledger.database import Database
 from bot.ledger.summaries import LINE, line_of
 from bot.ledger.tables import ENTRIES, entry_of
@@ -84,19 +83,6 @@ def audit(database: Database, noted: str = "") -> Audit:
     return Audit(found.entries, incidents, found.heads.get(HOUSE, Head()), tuple(found.broken))
 
 
-def exported(database: Database) -> Iterator[str]:
-    """Yield every entry as one line of JSON, in order of time. A body that is not JSON becomes a string."""
-    with database.reading() as connection:
-        ordered = select(ENTRIES).order_by(ENTRIES.c.at, ENTRIES.c.stream, ENTRIES.c.seq)
-        for row in connection.execution_options(yield_per=500).execute(ordered):
-            fields: dict[str, Any] = {name: row._mapping[name] for name in _FIELDS}
-            try:
-                fields["body"] = json.loads(fields["body"])
-            except (TypeError, ValueError, RecursionError):
-                fields["body"] = str(fields["body"])
-            yield json.dumps(fields, separators=(",", ":"))
-
-
 def _chain(stream: str, rows: Iterator[Row[Any]], found: _Found) -> list[Entry] | None:
     """Recompute a stream's hashes. Return its entries, or None if any row was changed."""
     entries: list[Entry] | None = []
@@ -140,6 +126,9 @@ def _house(entries: list[Entry] | None, found: _Found) -> None:
             continue  # intact, but written by a newer program
         if isinstance(event, IncidentEnded):
             found.ended[event.incident] = event
+        elif isinstance(event, IncidentsPruned):  # whose entries are gone, as is noted here
+            for incident in event.heads:
+                found.ended.pop(incident, None)
 
 
 def _incident(stream: str, entries: list[Entry] | None, line: dict[str, Any] | None, found: _Found) -> None:

@@ -13,7 +13,7 @@ from bot.domain.contracts import Clock
 from bot.domain.entry import HOUSE_EVENTS, Entry, Event, Head, instant_of, instant_text, is_stream, kind_of
 from bot.domain.errors import Braked, Conflict, ImpossibleEvent
 from bot.domain.events import IncidentEvent, StepStarted
-from bot.domain.house_events import HOUSE, IncidentEnded
+from bot.domain.house_events import HOUSE, HouseEvent, IncidentEnded
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.ledger import holds
 from bot.ledger.database import Database
@@ -162,15 +162,24 @@ class Ledger:
         return tuple(entries)
 
     def _add(self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
-        before, last_at = head_of(connection, stream)
-        if expected_seq is not None and before.seq != expected_seq:
-            raise Conflict(f"{stream} has {before.seq} entries, not {expected_seq}.", "Read it again and decide again.")
-        entry = sealed(stream, before, max(self._now(connection), last_at), event, by)
-        insert_entry(connection, entry)
-        return entry
+        return _append(connection, stream, expected_seq, event, by, self._now(connection))
 
     def _now(self, connection: Connection) -> str:
         return instant_text(self._time()) if self._time is not None else self._database.now(connection)
+
+
+def append_to_house(database: Database, connection: Connection, event: HouseEvent, by: str) -> Entry:
+    """Append what concerns more than one incident, in a transaction that changes what the entry tells of."""
+    return _append(connection, HOUSE, None, event, by, database.now(connection))
+
+
+def _append(connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str, now: str) -> Entry:
+    before, last_at = head_of(connection, stream)
+    if expected_seq is not None and before.seq != expected_seq:
+        raise Conflict(f"{stream} has {before.seq} entries, not {expected_seq}.", "Read it again and decide again.")
+    entry = sealed(stream, before, max(now, last_at), event, by)
+    insert_entry(connection, entry)
+    return entry
 
 
 def _check_names(stream: str, by: str) -> None:

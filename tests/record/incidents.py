@@ -35,7 +35,15 @@ from bot.domain.events import (
     Triaged,
     ValidationStarted,
 )
-from bot.domain.house_events import BrakePulled, BrakeReleased, HouseEvent, IncidentEnded, PolicyChanged, WishRefused
+from bot.domain.house_events import (
+    BrakePulled,
+    BrakeReleased,
+    HouseEvent,
+    IncidentEnded,
+    IncidentsPruned,
+    PolicyChanged,
+    WishRefused,
+)
 from bot.domain.probe import Unread
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
@@ -123,6 +131,7 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     BrakePulled("rollout"),
     BrakeReleased("rollout is over"),
     PolicyChanged("cd" * 32, 'approvers = ["U012APPRO"]'),
+    IncidentsPruned({"7k3m9x2qpv": f"9:{'ab' * 32}"}, BEGAN_AT),
 )
 
 _TO_PROPOSED: tuple[IncidentEvent, ...] = (OPENING, TRIAGED, PROPOSED)
