@@ -17,7 +17,7 @@ from bot.domain.house_events import HOUSE, HouseEvent, IncidentEnded
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.ledger import holds
 from bot.ledger.database import Database
-from bot.ledger.folds import Folds
+from bot.ledger.folds import MOST_KEPT, Folds
 from bot.ledger.summaries import changes, mark_changed, nodes_of, read_summaries, summarise, together
 from bot.ledger.tables import INCIDENTS, head_of, insert_entry, last_policy, read_stream, sealed
 
@@ -25,13 +25,13 @@ from bot.ledger.tables import INCIDENTS, head_of, insert_entry, last_policy, rea
 class Ledger:
     """Reads and appends. Each method is a blocking transaction; the contract says what it guarantees.
 
-    Shape: `time` replaces the database's clock in tests.
+    Shape: `time` replaces the database's clock in tests; `most_kept` is how many incidents are kept folded.
     """
 
-    def __init__(self, database: Database, time: Clock | None = None) -> None:
+    def __init__(self, database: Database, time: Clock | None = None, most_kept: int = MOST_KEPT) -> None:
         self._database = database
         self._time = time
-        self._folds = Folds()
+        self._folds = Folds(most_kept)
 
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         """Append an event as entry `expected_seq + 1` and return the entry.

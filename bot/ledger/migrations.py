@@ -114,7 +114,7 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
         'CREATE INDEX entries_in_time ON entries ("at", stream, seq)',
         "CREATE INDEX incidents_of_node ON incidents (node, opened_at)",
         "CREATE INDEX posts_in_order ON posts (number)",
-        "CREATE INDEX case_storms ON cases (storm)",
+        "CREATE INDEX case_storms ON cases (storm) WHERE storm <> ''",
     ),
 )
 VERSION = len(MIGRATIONS)
