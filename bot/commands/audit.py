@@ -4,14 +4,30 @@ from __future__ import annotations
 
 import argparse
 import re
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from bot.commands import options
 
+if TYPE_CHECKING:
+    from bot.domain.entry import NotedHead
+    from bot.ledger import Database
+    from bot.surfaces.slack.posted_heads import PostedHeads
+
 _EXAMPLES = """examples:
   zombie audit verify
-  zombie audit verify --head 3f9a1c04b7de          the hash on a closing card must be in the record
+  zombie audit verify --head 412:3f9a1c04b7de52c0a8e91d7734bb06f2    as it stands on a closing card, after “record”
+  zombie audit verify --from-slack --since 7d
   zombie audit export > record.jsonl
 """
+_EXIT_CODES = """exit status:
+  0  the record is intact
+  1  it is broken; each line names what is
+  2  it cannot be read, or Slack cannot, or nothing was found in Slack to compare with
+"""
+_CHANNEL = re.compile(r"[CG][A-Z0-9]{5,}\Z")  # of Slack; what PagerDuty's notes are kept under is none
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -28,12 +44,44 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         verbs,
         "verify",
         "recompute every hash and list what is broken",
-        "Recompute the hash of every entry, compare each incident's end with its note in the stream house, and list "
-        "what is broken as INCIDENT/ENTRY. A record that was truncated or rewritten as a whole shows only against a "
-        "hash that was noted elsewhere: every closing card and note has one.",
-        "exit status: 0 the record is intact, 1 it is broken, 2 it cannot be read",
+        "Recompute the hash of every entry, compare each incident with its notes in the stream house and with the "
+        "tables that follow from it, look whether the database still keeps entries from being changed, and list what "
+        "is broken as INCIDENT/ENTRY. A record that was cut off or rewritten as a whole shows only against a head that "
+        "was noted elsewhere: every closing card, every note and the reply to every yes has one.",
+        _EXIT_CODES,
     )
-    verify.add_argument("--head", type=_hash, metavar="HASH", help="a hash that must be in the record")
+    verify.add_argument(
+        "--head",
+        type=_head,
+        action="append",
+        default=[],
+        metavar="SEQ:HASH",
+        help="a head that the record must contain; may be repeated. A hash alone, as on older cards, is taken, too",
+    )
+    verify.add_argument(
+        "--from-slack",
+        action="store_true",
+        help="read the heads that the bot posted back from Slack, and compare; the app needs channels:history "
+        "(groups:history for private channels), which its manifest does not ask for",
+    )
+    verify.add_argument(
+        "--channel",
+        type=_channel,
+        action="append",
+        default=[],
+        metavar="ID",
+        help="with --from-slack: read this channel; may be repeated (default: those of the settings, and those "
+        "to which cards were posted)",
+    )
+    verify.add_argument(
+        "--since",
+        type=options.duration,
+        default=timedelta(days=30),
+        metavar="TIME",
+        help="with --from-slack: how far back, such as 7d (default: 30d). Each card's thread is one call, and Slack "
+        "takes about 50 a minute",
+    )
+    verify.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
     verify.set_defaults(run=run_verify)
     export = verbs.add_parser("export", help="print every entry as one line of JSON, in order of time")
     export.set_defaults(run=run_export)
@@ -45,15 +93,43 @@ def run_verify(arguments: argparse.Namespace) -> int:
     from bot.ledger import audit
 
     with record.existing(arguments.environ) as database:
-        found = audit(database, arguments.head or "")
+        posted = _from_slack(arguments, database) if arguments.from_slack else None
+        found = audit(database, [*arguments.head, *(posted.heads if posted is not None else ())])
     counted = f"{found.entries} entries, {found.incidents} incidents"
-    if not found.broken:
-        print(f"whole: {counted}; the house ends with {found.house.hash}")
-        return 0
     for broken in found.broken:
         print(f"broken: {broken}")
-    print(f"{len(found.broken)} broken of {counted}")
-    return 1
+    if posted is not None:
+        print(f"heads in Slack: {len(posted.heads)} compared")
+        for channel, why in posted.unread.items():
+            print(f"not read in Slack: {channel} ({why})")
+    if found.broken:
+        print(f"{len(found.broken)} broken of {counted}")
+        return 1
+    print(f"whole: {counted}; the house ends with {found.house.noted or 'no entry'}")
+    if posted is not None and (posted.unread or not posted.heads):
+        print("The record agrees with itself, but not all of it was compared with Slack.", file=sys.stderr)
+        return 2
+    return 0
+
+
+def _from_slack(arguments: argparse.Namespace, database: Database) -> PostedHeads:
+    """Read the posted heads. Raises: UsageError when Slack cannot be read; SettingsError when it is not set up."""
+    import asyncio
+
+    from bot.app.parts import now
+    from bot.domain.errors import UsageError
+    from bot.ledger import Outbox
+    from bot.surfaces.slack.member import SlackTokens
+    from bot.surfaces.slack.posted_heads import posted_heads
+
+    settings = options.settings(arguments)
+    tokens = SlackTokens.of(*settings.slack.access)
+    routed = (route.channel for route in settings.routes)
+    named = {*settings.slack.channels, settings.slack.alerts_channel, *routed, *Outbox(database).channels()}
+    channels = frozenset(arguments.channel) or {channel for channel in named if _CHANNEL.match(channel)}
+    if not channels:
+        raise UsageError("No channel is known to which a card was posted.", "Name one with --channel C0123456789.")
+    return asyncio.run(posted_heads(tokens.bot, tokens.api_url, channels, now() - arguments.since))
 
 
 def run_export(arguments: argparse.Namespace) -> int:
@@ -67,7 +143,16 @@ def run_export(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _hash(text: str) -> str:
-    if not re.fullmatch(r"[0-9a-fA-F]{12,64}", text):
-        raise argparse.ArgumentTypeError("a hash is 64 hexadecimal digits, or at least their first 12")
-    return text.lower()
+def _head(text: str) -> NotedHead:
+    from bot.domain.entry import NotedHead
+
+    try:
+        return NotedHead.of(text)
+    except ValueError as no:
+        raise argparse.ArgumentTypeError(str(no)) from no
+
+
+def _channel(text: str) -> str:
+    if not _CHANNEL.match(text):
+        raise argparse.ArgumentTypeError(f"{text[:40]!r} is not the id of a channel, such as C0123456789")
+    return text

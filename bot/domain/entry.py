@@ -16,12 +16,17 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, TypeAlias, get_args
 
 from bot.domain.errors import UnreadableEntry
-from bot.domain.events import IncidentEvent
+from bot.domain.events import AlertReceived, Approved, Endorsed, IncidentEvent, StepStarted
 from bot.domain.house_events import HouseEvent
 from bot.domain.json_form import NotOfForm, plain, read
 
 NOTHING_BEFORE = "0" * 64  # what a stream's first entry is chained to
+NOTED_DIGITS = (
+    32  # of a hash that is noted outside the ledger: half of SHA-256, which nobody can find a second text for
+)
+_content = json.JSONEncoder(separators=(",", ":")).encode  # built once: building it costs more than running it
 _STREAM = re.compile(r"[a-z0-9][a-z0-9-]{0,63}\Z")
+_NOTED = re.compile(rf"(?:([1-9]\d{{0,17}}):([0-9a-fA-F]{{{NOTED_DIGITS},64}})|([0-9a-fA-F]{{12,64}}))\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +61,55 @@ class Head:
     seq: int = 0
     hash: str = NOTHING_BEFORE
 
+    @property
+    def noted(self) -> str:
+        """How it is noted on cards: `SEQ:HASH`, the hash by its first 32 digits; empty for an empty stream.
+
+        Example:
+        >>> Head(12, "3f9a" * 16).noted
+        '12:3f9a3f9a3f9a3f9a3f9a3f9a3f9a3f9a'
+        """
+        return f"{self.seq}:{self.hash[:NOTED_DIGITS]}" if self.seq else ""
+
+
+@dataclass(frozen=True, slots=True)
+class NotedHead:
+    """A head of `house` that was noted outside the ledger, or, of an older note, a hash alone.
+
+    Shape: `seq` is None where only a hash was noted: it may be any entry's of any stream. `digits` are the first of the
+    hash, in lower case; `where` says where it was noted, for a sentence; empty for a command line.
+    """
+
+    seq: int | None
+    digits: str
+    where: str = ""
+
+    @classmethod
+    def of(cls, text: str, where: str = "") -> NotedHead:
+        """Read `SEQ:HASH` with at least 32 digits, or the older form: a hash alone, with at least 12.
+
+        Raises: ValueError when it is neither.
+
+        Example:
+        >>> NotedHead.of("12:" + "3F9a" * 8).seq
+        12
+        >>> NotedHead.of("3f9a1c04b7de").seq is None
+        True
+        """
+        if (found := _NOTED.match(text)) is None:
+            raise ValueError(
+                f"{text[:80]!r} is no head: write SEQ:HASH with at least {NOTED_DIGITS} hexadecimal digits, as on a "
+                "card, or a hash alone with at least 12"
+            )
+        return cls(int(found[1]) if found[1] else None, (found[2] or found[3]).lower(), where)
+
+    def __str__(self) -> str:
+        return self.digits if self.seq is None else f"{self.seq}:{self.digits}"
+
 
 def chained(previous: str, stream: str, seq: int, at: str, by: str, kind: str, body: str) -> str:
     """Return the hash of an entry: SHA-256, in hex, over the hash before it and every field as it is kept."""
-    content = json.dumps([previous, stream, seq, at, by, kind, body], separators=(",", ":"))
+    content = _content([previous, stream, seq, at, by, kind, body])
     return hashlib.sha256(content.encode("ascii")).hexdigest()
 
 
@@ -100,6 +150,9 @@ Lift: TypeAlias = Callable[[Body], Body]
 
 INCIDENT_EVENTS: tuple[type[Any], ...] = get_args(IncidentEvent)
 HOUSE_EVENTS: tuple[type[Any], ...] = get_args(HouseEvent)
+ANCHORED = frozenset(
+    event.__name__ for event in (AlertReceived, Endorsed, Approved, StepStarted)
+)  # in `house`, at once
 EVENTS: Mapping[str, type[Any]] = {event.__name__: event for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS)}
 
 FORMS: Mapping[str, int] = {}  # kinds whose form is no longer 1

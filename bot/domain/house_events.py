@@ -21,6 +21,20 @@ class IncidentEnded:
 
 
 @dataclass(frozen=True, slots=True)
+class EntryAnchored:
+    """An entry of an incident that may never go: its opening, a yes, the beginning of a step.
+
+    Shape: `kind`, `seq` and `head` are that entry's kind, number and hash. It is written in the same transaction as the
+    entry, so that whoever cuts an incident's entries off has to rewrite `house`, too.
+    """
+
+    incident: str
+    kind: str
+    seq: int
+    head: str
+
+
+@dataclass(frozen=True, slots=True)
 class WishRefused:
     """What a person asked for was not done; `refusal` is its name, `sentence` what they were told."""
 
@@ -63,4 +77,6 @@ class IncidentsPruned:
     before: datetime
 
 
-HouseEvent: TypeAlias = IncidentEnded | WishRefused | BrakePulled | BrakeReleased | PolicyChanged | IncidentsPruned
+HouseEvent: TypeAlias = (
+    IncidentEnded | EntryAnchored | WishRefused | BrakePulled | BrakeReleased | PolicyChanged | IncidentsPruned
+)

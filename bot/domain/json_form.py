@@ -118,23 +118,25 @@ def _word(kind: Any, value: Any, where: str) -> Any:
 def _record(kind: Any, value: Any, where: str) -> Any:
     told = _of(dict, value, where)
     given = {}
-    for name, key, must, reader in _parts(kind):
+    for name, key, must, plain_kind, reader in _parts(kind):
         if key in told:
-            given[name] = reader(told[key], f"{where}.{key}")
+            item = told[key]  # most are texts and numbers, and need no reader
+            given[name] = item if type(item) is plain_kind else reader(item, f"{where}.{key}")
         elif must:
             raise NotOfForm(f"{where} has no {key}")
     return kind(**given)
 
 
 @functools.cache
-def _parts(kind: Any) -> tuple[tuple[str, str, bool, Reader], ...]:
-    """Return a record's fields: name, key in JSON, whether it must be there, and what reads it."""
+def _parts(kind: Any) -> tuple[tuple[str, str, bool, type[Any] | None, Reader], ...]:
+    """Return a record's fields: name, key in JSON, whether it must be there, its type if plain, and what reads it."""
     hints = _hints(kind)
     return tuple(
         (
             field.name,
             f"{field.name}_seconds" if hints[field.name] is timedelta else field.name,
             field.default is MISSING and field.default_factory is MISSING,
+            hints[field.name] if hints[field.name] in (str, int, float, bool) else None,
             _reader(hints[field.name]),
         )
         for field in _fields(kind)

@@ -6,7 +6,8 @@ the middle of a transaction, and commands without an event loop need none.
 
 from __future__ import annotations
 
-from bot.ledger.audit import Audit, Broken, audit
+from bot.ledger.audit import Audit, audit
+from bot.ledger.chain import Broken
 from bot.ledger.database import Database, is_there
 from bot.ledger.export import exported
 from bot.ledger.leases import Leases

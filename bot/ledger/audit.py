@@ -1,39 +1,32 @@
-"""The audit: recomputes every hash, and compares each incident's end with the entry in the `house` stream.
+"""The audit: recomputes every hash, and compares the streams with each other, with the tables and with noted heads.
 
-A hash chain cannot show that it was truncated or rewritten as a whole. That shows against a hash that was noted
-elsewhere: every closing card and note has the head of `house`.
+A hash chain alone cannot show that it was cut off at its end or rewritten as a whole. `house` notes each opening, each
+yes, each begun step and each end of an incident; and a head of `house` that was noted outside the ledger, on a card in
+Slack for instance, shows whether `house` itself was cut off or rewritten before it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 from typing import Any
 
-from sqlalchemy import Row, select
+from sqlalchemy import Connection, select
 
-from bot.domain.entry import NOTHING_BEFORE, Entry, Head, chained
-from bot.domain.errors import ImpossibleEvent, UnreadableEntry
-from bot.domain.fold import fold
-from bot.domain.house_events import HOUSE, IncidentEnded, IncidentsPruned
+from bot.domain.entry import Head, NotedHead
+from bot.domain.errors import UnreadableEntry
+from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded, IncidentsPruned
+from bot.ledger.append_only import troubled_triggers
+from bot.ledger.audited_stream import NOT_ITS_END, AuditedStream
+from bot.ledger.chain import FIELDS, Broken, Chain
 from bot.ledger.database import Database
-from bot.ledger.summaries import LINE, line_of
-from bot.ledger.tables import ENTRIES, entry_of
+from bot.ledger.mentions import Mention, Mentions
+from bot.ledger.summaries import LINE
+from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS
 
-_FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")
-
-
-@dataclass(frozen=True, slots=True)
-class Broken:
-    """One entry that was changed or is missing. `seq` 0 means the whole stream."""
-
-    stream: str
-    seq: int
-    says: str
-
-    def __str__(self) -> str:
-        return f"{self.stream}/{self.seq}: {self.says}" if self.seq else f"{self.stream}: {self.says}"
+_ROWS = 500  # read at once
+_OLD_DIGITS = 12  # of a hash that was noted alone, at least
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,111 +40,141 @@ class Audit:
 
 
 @dataclass(slots=True)
-class _Found:
-    """What the audit has found so far."""
+class _Noted:
+    """The heads that were noted elsewhere, and which of them the record was found to contain."""
 
-    noted: str
-    noted_is_there: bool = False
-    entries: int = 0
-    heads: dict[str, Head] = field(default_factory=dict)
-    ended: dict[str, IncidentEnded] = field(default_factory=dict)  # by the house stream
-    should_have_ended: dict[str, int] = field(default_factory=dict)  # by their own entries, with the last one's number
-    broken: list[Broken] = field(default_factory=list)
+    heads: Sequence[NotedHead]
+    by_seq: dict[int, list[NotedHead]] = field(default_factory=dict)
+    by_digits: dict[str, list[NotedHead]] = field(default_factory=dict)
+    found: set[NotedHead] = field(default_factory=set)
 
-
-def audit(database: Database, noted: str = "") -> Audit:
-    """Check all entries. `noted` is a hash, or the beginning of one, that the record must contain."""
-    found = _Found(noted.lower())
-    with database.reading() as connection:
-        rows = connection.execution_options(yield_per=500).execute(
-            select(ENTRIES).order_by(ENTRIES.c.stream, ENTRIES.c.seq)
-        )
-        lines = {row.id: dict(row._mapping) for row in connection.execute(select(*LINE))}
-        for stream, of_stream in groupby(rows, key=lambda row: row.stream):
-            entries = _chain(str(stream), of_stream, found)
-            if stream == HOUSE:
-                _house(entries, found)
+    def __post_init__(self) -> None:
+        for head in self.heads:
+            if head.seq is not None:
+                self.by_seq.setdefault(head.seq, []).append(head)
             else:
-                _incident(str(stream), entries, lines.pop(stream, None), found)
-    for stream in lines:
-        found.broken.append(Broken(str(stream), 0, "is listed as an incident but has no entries"))
-    _ends(found)
-    if noted and not found.noted_is_there:
-        says = f"no entry has the hash {noted}: the record was truncated or rewritten"
-        found.broken.append(Broken(HOUSE, 0, says))
-    incidents = len(found.heads.keys() - {HOUSE})
-    return Audit(found.entries, incidents, found.heads.get(HOUSE, Head()), tuple(found.broken))
+                self.by_digits.setdefault(head.digits[:_OLD_DIGITS], []).append(head)
+
+    def look(self, stream: str, seq: object, digest: object) -> None:
+        """Look whether an entry whose hash is right is one of them."""
+        if stream == HOUSE and isinstance(seq, int):
+            self._compare(self.by_seq.get(seq, ()), str(digest))
+        if self.by_digits:
+            self._compare(self.by_digits.get(str(digest)[:_OLD_DIGITS], ()), str(digest))
+
+    def _compare(self, heads: Sequence[NotedHead], digest: str) -> None:
+        self.found.update(head for head in heads if digest.startswith(head.digits))
+
+    def missing(self, house: Head) -> Iterator[Broken]:
+        """Yield what is wrong with each head that is not in the record."""
+        for head in self.heads:
+            if head in self.found:
+                continue
+            where = f", noted {head.where}" if head.where else ""
+            if head.seq is None:
+                says = f"no entry has the hash {head}{where}: the record was truncated or rewritten"
+            elif head.seq > house.seq:
+                says = f"ends with entry {house.seq}, before the head {head}{where}: the record was truncated"
+            else:
+                says = f"entry {head.seq} does not have the hash of the head {head}{where}: the record was rewritten"
+            yield Broken(HOUSE, 0, says)
 
 
-def _chain(stream: str, rows: Iterator[Row[Any]], found: _Found) -> list[Entry] | None:
-    """Recompute a stream's hashes. Return its entries, or None if any row was changed."""
-    entries: list[Entry] | None = []
-    broken_before = len(found.broken)
-    previous, expected = {NOTHING_BEFORE}, 1
-    for row in rows:
-        found.entries += 1
-        values = [row._mapping[name] for name in _FIELDS]
-        says = ""
-        if not isinstance(row.seq, int) or not all(isinstance(value, str) for value in (*values[:1], *values[2:])):
-            says, hashes = "has values of the wrong types", set()
-        else:
-            hashes = {chained(digest, *values[:-1]) for digest in previous}
-            if row.seq != expected:
-                found.broken.append(Broken(stream, expected, f"is missing; the next entry is {row.seq}"))
-            elif row.hash not in hashes:
-                says = "its hash does not match its content and the entry before it"
-            expected = row.seq + 1
-        if says:
-            found.broken.append(Broken(stream, row.seq if isinstance(row.seq, int) else expected, says))
-        # After a broken entry the next may match either hash, so that one changed field is one broken entry.
-        previous = {str(row.hash)} | (hashes if says else set())
-        found.noted_is_there |= bool(found.noted) and not says and str(row.hash).startswith(found.noted)
-        found.heads[stream] = Head(expected - 1, str(row.hash))
-        entries = _and_entry(entries, row)
-    return entries if len(found.broken) == broken_before else None
+def audit(database: Database, noted: Sequence[NotedHead] = ()) -> Audit:
+    """Check all entries, and that the record contains these heads, which were noted outside it.
+
+    Shape: one pass over the entries, `house` first; the memory it takes does not grow with the record.
+    """
+    heads, entries, incidents = _Noted(noted), 0, 0
+    with database.reading() as connection, Mentions() as mentions:
+        broken = [
+            Broken("database", 0, f"the trigger {name}, which keeps entries from being changed, is missing or altered")
+            for name in troubled_triggers(connection)
+        ]
+        house = _House(_rows(connection, HOUSE), heads)
+        mentions.add(house.mentions())
+        mentions.add(_of_tables(connection))
+        mentions.complete()
+        broken += house.chain.broken
+        entries += house.chain.entries
+        for stream, rows in groupby(_rows(connection), key=lambda row: row[0]):
+            audited = AuditedStream(str(stream), mentions.take(stream), house.anchors_since)
+            for row in rows:
+                if audited.read(row):
+                    heads.look(audited.stream, row[1], row[6])
+            broken += audited.result()
+            entries += audited.chain.entries
+            incidents += 1
+        broken += _without_entries(mentions.left())
+    broken += heads.missing(house.chain.head)
+    return Audit(entries, incidents, house.chain.head, tuple(broken))
 
 
-def _and_entry(entries: list[Entry] | None, row: Row[Any]) -> list[Entry] | None:
-    try:
-        return None if entries is None else [*entries, entry_of(row)]
-    except UnreadableEntry:
-        return None
+class _House:
+    """The stream `house`: its chain, and what it says of the incidents."""
+
+    def __init__(self, rows: Iterator[Sequence[Any]], heads: _Noted) -> None:
+        self.chain = Chain(HOUSE)
+        self.anchors_since: str | None = None  # when the first anchor was noted: older programs noted none
+        self._rows = rows
+        self._heads = heads
+
+    def mentions(self) -> Iterator[Mention]:
+        """Read the stream, and yield what it notes of incidents."""
+        for row in self._rows:
+            entry, is_right = self.chain.follow(row)
+            if is_right:
+                self._heads.look(HOUSE, row[1], row[6])
+            try:
+                event = entry.event if entry is not None else None
+            except UnreadableEntry:
+                continue  # intact, but written by a newer program
+            if isinstance(event, EntryAnchored):
+                self.anchors_since = self.anchors_since or str(row[2])
+                yield Mention(event.incident, "anchor", event.seq, event.head)
+            elif isinstance(event, IncidentEnded):
+                yield Mention(event.incident, "end", event.seq, event.head)
+            elif isinstance(event, IncidentsPruned):
+                for incident, head in event.heads.items():
+                    seq, _, digest = head.partition(":")
+                    yield Mention(incident, "pruned", int(seq) if seq.isdecimal() else 0, digest)
+        if self.chain.broken:
+            self.anchors_since = None  # what is missing in it is told already, and once is enough
 
 
-def _house(entries: list[Entry] | None, found: _Found) -> None:
-    for entry in entries or ():
-        try:
-            event = entry.event
-        except UnreadableEntry:
-            continue  # intact, but written by a newer program
-        if isinstance(event, IncidentEnded):
-            found.ended[event.incident] = event
-        elif isinstance(event, IncidentsPruned):  # whose entries are gone, as is noted here
-            for incident in event.heads:
-                found.ended.pop(incident, None)
+def _rows(connection: Connection, stream: str = "") -> Iterator[Sequence[Any]]:
+    """Yield the rows of `house`, or of all other streams, in order."""
+    columns = [ENTRIES.c[name] for name in FIELDS]
+    only = ENTRIES.c.stream == stream if stream else ENTRIES.c.stream != HOUSE
+    asked = select(*columns).where(only).order_by(ENTRIES.c.stream, ENTRIES.c.seq)
+    yield from connection.execute(asked.execution_options(yield_per=_ROWS))
 
 
-def _incident(stream: str, entries: list[Entry] | None, line: dict[str, Any] | None, found: _Found) -> None:
-    if entries is None:
-        return
-    try:
-        incident = fold(entries)
-    except ImpossibleEvent as no:
-        found.broken.append(Broken(stream, len(entries), f"is not a valid incident: {no.sentence}"))
-        return
-    except UnreadableEntry:
-        return  # intact, but written by a newer program
-    if line != line_of(incident):
-        found.broken.append(Broken(stream, incident.seq, "the list of incidents differs from its entries"))
-    if incident.ended:
-        found.should_have_ended[stream] = incident.seq
+def _of_tables(connection: Connection) -> Iterator[Mention]:
+    """Yield the rows of the tables that follow from the entries."""
+    for row in connection.execute(select(*LINE).execution_options(yield_per=_ROWS)):
+        yield Mention(row.id, "line", 0, dict(row._mapping))
+    for row in connection.execute(select(HOLDS.c.incident, HOLDS.c.node, HOLDS.c.step)):
+        yield Mention(row.incident, "hold", 0, [row.node, row.step])
+    attempts = select(ATTEMPTS.c.incident, ATTEMPTS.c.node, ATTEMPTS.c.remedy, ATTEMPTS.c.at)
+    for row in connection.execute(attempts.execution_options(yield_per=_ROWS)):
+        yield Mention(row.incident, "attempt", 0, [row.node, row.remedy, row.at])
 
 
-def _ends(found: _Found) -> None:
-    for stream, end in found.ended.items():
-        if found.heads.get(stream) != Head(end.seq, end.head):
-            says = f"does not end as noted in house, with entry {end.seq}: entries were removed, added or rewritten"
-            found.broken.append(Broken(stream, found.heads.get(stream, Head()).seq, says))
-    for stream, seq in found.should_have_ended.items():
-        if stream not in found.ended:
-            found.broken.append(Broken(HOUSE, 0, f"the note of the end of {stream}, entry {seq}, is missing"))
+def _without_entries(mentions: Iterator[Mention]) -> Iterator[Broken]:
+    """Yield what is said of incidents that have no entries."""
+    for stream, of_stream in groupby(mentions, key=lambda mention: mention.stream):
+        kinds = {mention.kind: mention for mention in of_stream}
+        if "line" in kinds:
+            yield Broken(stream, 0, "is listed as an incident but has no entries")
+        end, pruned = kinds.get("end"), kinds.get("pruned")
+        if end and pruned:
+            if (end.seq, end.value) != (pruned.seq, pruned.value):
+                yield Broken(stream, pruned.seq, "was pruned at another entry than the end that house noted")
+        elif end:
+            yield Broken(stream, 0, NOT_ITS_END.format(end.seq))
+        elif "anchor" in kinds:
+            yield Broken(stream, 0, "was noted in house but has no entries: they were removed")
+        for kind, table in (("hold", "holds"), ("attempt", "attempts")):
+            if kind in kinds:
+                yield Broken(stream, 0, f"stands in the table {table} but has no entries")

@@ -10,10 +10,10 @@ from sqlalchemy import Connection, select
 from bot.domain.alert import BOT, is_who
 from bot.domain.claim import Claim, Hold
 from bot.domain.contracts import Clock
-from bot.domain.entry import HOUSE_EVENTS, Entry, Event, Head, instant_of, instant_text, is_stream, kind_of
+from bot.domain.entry import ANCHORED, HOUSE_EVENTS, Entry, Event, Head, instant_of, instant_text, is_stream, kind_of
 from bot.domain.errors import Braked, Conflict, ImpossibleEvent
 from bot.domain.events import IncidentEvent, StepStarted
-from bot.domain.house_events import HOUSE, HouseEvent, IncidentEnded
+from bot.domain.house_events import HOUSE, EntryAnchored, HouseEvent, IncidentEnded
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.ledger import holds
 from bot.ledger.database import Database
@@ -72,7 +72,7 @@ class Ledger:
                     )
                 holds.may_begin(connection, stream, claim, instant_of(at))
             entry = self._add_to_incident(connection, stream, expected_seq, (event,), by)[-1]
-            holds.take(connection, stream, event.number, claim, at)
+            holds.take(connection, stream, event.number, claim, instant_text(entry.at))
             return entry
 
     def hold(self, node: str) -> Hold | None:
@@ -155,6 +155,10 @@ class Ledger:
             raise ImpossibleEvent(f"{stream} has no entries after one was appended.")
         summarise(connection, incident)
         mark_changed(connection, stream)
+        for entry in entries:
+            if entry.kind in ANCHORED:
+                anchor = EntryAnchored(stream, entry.kind, entry.seq, entry.hash)
+                self._add(connection, HOUSE, None, anchor, BOT)
         if incident.ended:
             holds.release(connection, incident)
             ended = IncidentEnded(incident.id, incident.state.value, entries[-1].seq, entries[-1].hash)

@@ -10,6 +10,7 @@ from sqlalchemy import Connection
 
 from bot.domain.errors import ImpossibleEvent, LedgerUnavailable, UnreadableEntry
 from bot.domain.fold import fold
+from bot.ledger.append_only import TRIGGERS
 from bot.ledger.summaries import summarise
 from bot.ledger.tables import read_stream, streams
 
@@ -23,22 +24,6 @@ def _fill_incidents(connection: Connection) -> None:
             summarise(connection, fold(read_stream(connection, stream)))
 
 
-# Triggers prevent changes of entries by accident; the hash chain reveals those made on purpose.
-_APPEND_ONLY: Sequence[Change] = (
-    {
-        "sqlite": """CREATE TRIGGER entries_stay_as_they_are BEFORE UPDATE ON entries
-            BEGIN SELECT RAISE(ABORT, 'entries are only ever appended'); END""",
-        "postgresql": """CREATE FUNCTION zombie_entries_are_appended() RETURNS trigger LANGUAGE plpgsql AS
-            'BEGIN RAISE EXCEPTION ''entries are only ever appended''; END'""",
-    },
-    {
-        "sqlite": """CREATE TRIGGER entries_stay BEFORE DELETE ON entries
-            BEGIN SELECT RAISE(ABORT, 'entries are only ever appended'); END""",
-        "postgresql": """CREATE TRIGGER entries_stay BEFORE UPDATE OR DELETE OR TRUNCATE ON entries
-            FOR EACH STATEMENT EXECUTE FUNCTION zombie_entries_are_appended()""",
-    },
-)
-
 _COUNTED = "GENERATED ALWAYS AS IDENTITY"
 _DELIVERIES = """source TEXT NOT NULL, id TEXT NOT NULL, number {number}, "case" TEXT NOT NULL, body TEXT NOT NULL,
     kept_at TEXT NOT NULL, due_at TEXT NOT NULL, runner TEXT NOT NULL, attempts INTEGER NOT NULL, error TEXT NOT NULL,
@@ -51,7 +36,7 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
             body TEXT NOT NULL, hash TEXT NOT NULL, PRIMARY KEY (stream, seq))""",
     ),
     (
-        *_APPEND_ONLY,
+        *map(dict, TRIGGERS),
         """CREATE TABLE incidents (
             id TEXT NOT NULL PRIMARY KEY, node TEXT NOT NULL, "group" TEXT NOT NULL, state TEXT NOT NULL, cause TEXT,
             source TEXT NOT NULL, source_id TEXT NOT NULL, opened_at TEXT NOT NULL, updated_at TEXT NOT NULL,

@@ -142,6 +142,12 @@ class Outbox:
         content: Mapping[str, Any] = json.loads(row.content)
         return content
 
+    def channels(self) -> frozenset[str]:
+        """Return where posts were delivered to: channels, or whatever else a surface keeps as one."""
+        with self._database.reading() as connection:
+            rows = connection.execute(select(POSTS.c.place_channel).where(self._ours).distinct())
+            return frozenset(str(channel) for channel in rows.scalars() if channel)
+
     def waiting(self) -> int:
         """Return the number of posts that are not delivered yet."""
         with self._database.reading() as connection:

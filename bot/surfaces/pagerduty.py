@@ -82,7 +82,7 @@ class PagerDutySurface:
         Raises: LedgerError when it cannot be kept.
         """
         pages = pages_of(group) if self._writes else {}
-        head = (await self._ledger.head(HOUSE)).hash if pages and all(incident.ended for incident in group) else ""
+        head = (await self._ledger.head(HOUSE)).noted if pages and all(incident.ended for incident in group) else ""
         for page, incidents in pages.items():
             first = min(_of_page(group, incidents, page), key=lambda incident: (incident.opened_at, incident.id)).id
             text = note_text(incidents, first, head, self._context)

@@ -22,7 +22,6 @@ LINE = 220
 STORY = 600
 ROW = 160
 ROWS = 25
-HEAD = 12  # digits, as many as `zombie audit verify --head` asks for
 NOTHING = ViewContext()
 
 
@@ -55,12 +54,12 @@ def _without_answered(incidents: tuple[Incident, ...]) -> tuple[Incident, ...]:
 def note_text(incidents: Sequence[Incident], first: str, head: str = "", context: ViewContext = NOTHING) -> str:
     """Return the note of a page; empty while there is nothing to say.
 
-    Shape: `first` is the incident that marks the note, `head` the house's hash, which a closing note carries.
+    Shape: `first` is the incident that marks the note, `head` the record's, which a closing note carries.
     """
     if not any(map(_has_something, incidents)):
         return ""
     group = group_view(incidents, context)
-    last = [f"record {head[:HEAD]}"] if head and all(view.ended for view in group.incidents) else []
+    last = [f"record {head}"] if head and all(view.ended for view in group.incidents) else []
     last.append(mark(first))
     lines = _single(group, group.incidents[0]) if len(group.incidents) == 1 else _several(group)
     return _fitted([redacted_text(line) for line in lines], last)
@@ -76,7 +75,7 @@ def _has_something(incident: Incident) -> bool:
 
 
 def without_head(note: str) -> str:
-    """Return a note without the house's hash, which may be a later one without anything being new."""
+    """Return a note without the record's head, which may be a later one without anything being new."""
     return "\n".join(line.rstrip() for line in note.strip().splitlines() if not line.startswith("record "))
 
 

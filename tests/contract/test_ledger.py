@@ -18,9 +18,17 @@ from bot.domain.action import Step
 from bot.domain.alert import BOT, Alert
 from bot.domain.entry import NOTHING_BEFORE, Head, body_of, chained, instant_text, written
 from bot.domain.errors import Conflict, ImpossibleEvent, LedgerError, LedgerUnavailable, UnreadableEntry
-from bot.domain.events import AlertJoined, AlertReceived, Declined, IncidentEvent, PlanProposed, PlanWithheld, Triaged
+from bot.domain.events import (
+    AlertJoined,
+    AlertReceived,
+    Declined,
+    IncidentEvent,
+    PlanProposed,
+    PlanWithheld,
+    Triaged,
+)
 from bot.domain.fold import fold
-from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, IncidentEnded
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, EntryAnchored, IncidentEnded
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger, on_threads
@@ -148,7 +156,7 @@ def test_nobody_without_a_proper_name_makes_an_entry(ledger: Ledger, by: str) ->
 @pytest.mark.parametrize("state", list(State))
 def test_end_and_only_the_end_writes_its_head_into_the_house(ledger: Ledger, state: State) -> None:
     incident = tell(ledger, WAYS[state])
-    noted = [entry.event for entry in ledger.read(HOUSE)]
+    noted = [entry.event for entry in ledger.read(HOUSE) if not isinstance(entry.event, EntryAnchored)]
     if incident.ended:
         assert noted == [IncidentEnded(ID, state.value, incident.seq, incident.head)]
         assert ledger.open_streams() == ()
@@ -159,7 +167,7 @@ def test_end_and_only_the_end_writes_its_head_into_the_house(ledger: Ledger, sta
 
 def test_verdict_without_a_plan_is_an_end_too(ledger: Ledger) -> None:
     incident = tell(ledger, (OPENING, Triaged(HEALTHY)))
-    assert [entry.event for entry in ledger.read(HOUSE)] == [IncidentEnded(ID, "triaged", 2, incident.head)]
+    assert ledger.read(HOUSE)[-1].event == IncidentEnded(ID, "triaged", 2, incident.head)
 
 
 def test_house_takes_entries_wherever_it_ends(ledger: Ledger) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from bot.domain.action import Plan
+from bot.domain.action import Plan, Step
 from bot.domain.claim import Claim, Limits
 from bot.domain.errors import AlreadyTried, Braked, BudgetSpent, Conflict, NodeBusy, Refused
 from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, StepStarted, Triaged
@@ -28,9 +28,9 @@ def database(database_url: str) -> Iterator[Database]:
         yield opened
 
 
-def approved(ledger: Ledger, incident: str, node: str) -> int:
+def approved(ledger: Ledger, incident: str, node: str, steps: tuple[Step, ...] = STEPS) -> int:
     """Put an approved incident on record and return its length."""
-    plan = Plan(node, STEPS)
+    plan = Plan(node, steps)
     proposal = PlanProposed.of(plan, {})
     ledger.append(incident, 0, AlertReceived(ALERT, node), ASKER)
     ledger.append(incident, 1, Triaged(replace(VERDICT, node=node, plan=plan)), "bot")
@@ -39,25 +39,26 @@ def approved(ledger: Ledger, incident: str, node: str) -> int:
 
 
 def claim(node: str, remedy: str = "", labels: dict[str, str] | None = None, **limits: Any) -> Claim:
-    return Claim(node, remedy or node, "r1", Limits(**limits), labels or {})
+    return Claim(node, remedy or Plan(node, STEPS).remedy, "r1", Limits(**limits), labels or {})
 
 
 def test_node_is_held_from_the_first_step_to_the_end(database: Database) -> None:
     ledger = Ledger(database)
-    for name in ("one", "two"):
-        approved(ledger, name, "node-1")
+    other = Plan("node-1", STEPS[1:])
+    approved(ledger, "one", "node-1")
+    approved(ledger, "two", "node-1", other.steps)
     ledger.begin("one", 4, FIRST, "bot", claim("node-1", at_once=9))
     held = ledger.hold("node-1")
     assert held is not None
     assert (held.incident, held.step, held.runner) == ("one", 1, "r1")
     with pytest.raises(NodeBusy, match="one"):
-        ledger.begin("two", 4, FIRST, "bot", claim("node-1", "other", at_once=9))
+        ledger.begin("two", 4, FIRST, "bot", claim("node-1", other.remedy, at_once=9))
     assert ledger.head("two").seq == 4, "nothing of it is on record"
     ledger.append("one", 5, Escalated("enough"), "bot")
     assert ledger.hold("node-1") is None
     with pytest.raises(AlreadyTried, match="one"):
         ledger.begin("two", 4, FIRST, "bot", claim("node-1", at_once=9))
-    ledger.begin("two", 4, FIRST, "bot", claim("node-1", "other", at_once=9))
+    ledger.begin("two", 4, FIRST, "bot", claim("node-1", other.remedy, at_once=9))
     assert audit(database).broken == ()
 
 

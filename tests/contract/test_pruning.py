@@ -118,6 +118,18 @@ def test_record_is_append_only_again_and_what_is_taken_out_by_hand_is_found(data
     assert "kept" in {broken.stream for broken in audit(database).broken}
 
 
+def test_pruning_that_names_another_end_than_house_noted_is_found(database: Database) -> None:
+    then = Ledger(database, long_ago)
+    tell(then, "gone", "gone", Cancelled("asked twice"))
+    then.append(HOUSE, None, IncidentsPruned({"gone": f"1:{'ab' * 32}"}, long_ago()), "bot")
+    with database.writing() as connection, deletions_allowed(connection):
+        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "gone"))
+        connection.execute(delete(INCIDENTS))
+    assert [(broken.stream, broken.says) for broken in audit(database).broken] == [
+        ("gone", "was pruned at another entry than the end that house noted")
+    ]
+
+
 def test_who_follows_the_record_misses_nothing_after_it_was_pruned(database: Database) -> None:
     then = Ledger(database, long_ago)
     for name in ("first", "last"):

@@ -28,6 +28,8 @@ NEEDS: dict[str, str] = {
     "chat_postEphemeral": "chat:write",
     "chat_postMessage": "chat:write",
     "chat_update": "chat:write",
+    "conversations_history": "channels:history",
+    "conversations_replies": "channels:history",
     "usergroups_users_list": "usergroups:read",
     "users_info": "users:read",
     "users_lookupByEmail": "users:read.email",
@@ -35,7 +37,7 @@ NEEDS: dict[str, str] = {
     "views_publish": "",
 }
 # Scopes that a workspace may leave out: what they are for is told to be missing, and nothing is done on a guess.
-OPTIONAL = {"users:read.email"}
+OPTIONAL = {"users:read.email", "channels:history"}
 # What is heard, and the scope without which Slack does not tell it.
 HEARD = {"app_mention": "app_mentions:read", "app_home_opened": ""}
 METHOD = re.compile(r"(?:admin|api|apps|auth|bots|chat|conversations|files|reactions|team|usergroups|users|views)_\w+")

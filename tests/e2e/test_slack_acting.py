@@ -11,6 +11,7 @@ from pathlib import Path
 from bot.demo.slack.people import User, UserGroup
 from bot.demo.slack.server import SlackWorkspace
 from bot.demo.slack.typed import mentions
+from bot.domain.entry import Head
 from bot.domain.events import Approved
 from tests.slack.acting_team import ALICE, BOB, GUEST, ONCALL, acting_team
 from tests.slack.workspace import workspace
@@ -47,12 +48,18 @@ async def test_second_person_approves_and_the_card_follows_to_the_cure(tmp_path:
         assert "core 39 is gone" in card.text
         assert sum(team.stage.nodes["node-1"].reboots.values()) == 1
         assert await team.refusals() == []
-        thread = await slack.until(lambda: slack.thread(card)[1:], what="before and after")
-        assert "before and after" in thread[0].text
-        assert not thread[0].is_broadcast
+        said, table = await slack.until(
+            lambda: slack.thread(card)[2:] and slack.thread(card)[1:], what="before and after"
+        )
+        assert "before and after" in table.text
+        assert not table.is_broadcast
         await team.idle()
-        heads = [entry.hash[:12] for entry in await team.ledger.read("house")]
+        house = await team.ledger.read("house")
+        heads = [Head(entry.seq, entry.hash).noted for entry in house]
         assert any(f"record {head}" in json.dumps(card.blocks) for head in heads), "the record's end stands on it"
+        yes = next(at for at, entry in enumerate(house) if entry.body.get("kind") == "Approved")
+        assert said.text.startswith(f"<@{BOB}> said yes to node-1. record ")
+        assert said.text.rpartition(" ")[2] in heads[yes:], "the record as it stood with the yes in it"
 
 
 async def test_node_that_is_not_cured_is_told_to_the_channel_once(tmp_path: Path) -> None:
@@ -227,8 +234,8 @@ async def test_slack_that_is_down_while_it_acts_shows_the_end_when_it_is_back(tm
         await team.until_state("resolved")
         slack.faults.clear()
         card = await team.card("Resolved: node-1")
-        await slack.until(lambda: slack.thread(card)[1:], what="before and after")
-        assert len(team.cards("node-1")) == 2, "the card and its table; nothing came twice"
+        await slack.until(lambda: slack.thread(card)[2:], what="before and after")
+        assert len(team.cards("node-1")) == 3, "the card, the yes and the table; nothing came twice"
 
 
 async def test_two_who_have_to_say_yes_are_counted(tmp_path: Path) -> None:

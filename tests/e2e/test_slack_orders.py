@@ -166,4 +166,5 @@ async def test_brake_is_pulled_and_released_at_home(slack: SlackWorkspace, team:
         await slack.submit("bob", dialog, {"reason": "a rollout"})
         await home(slack, "bob", words)
     await team.idle()
-    assert [entry.kind for entry in await team.ledger.read("house")] == ["BrakePulled", "BrakeReleased"]
+    moved = [entry.kind for entry in await team.ledger.read("house") if entry.kind.startswith("Brake")]
+    assert moved == ["BrakePulled", "BrakeReleased"]

@@ -38,6 +38,7 @@ from bot.domain.events import (
 from bot.domain.house_events import (
     BrakePulled,
     BrakeReleased,
+    EntryAnchored,
     HouseEvent,
     IncidentEnded,
     IncidentsPruned,
@@ -127,6 +128,7 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
 )
 HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     IncidentEnded("7k3m9x2qpv", "resolved", 9, "ab" * 32),
+    EntryAnchored("7k3m9x2qpv", "Approved", 4, "ef" * 32),
     WishRefused("SelfApproval", "Who asks does not approve.", "approve", "7k3m9x2qpv"),
     BrakePulled("rollout"),
     BrakeReleased("rollout is over"),

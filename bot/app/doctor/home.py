@@ -49,10 +49,8 @@ async def record(url: str, now: Callable[[], datetime]) -> tuple[Examined, ...]:
     head = Examined(
         "audit head",
         Mark.OK if found.house.seq else Mark.NOT_SET,
-        f"entry {found.house.seq} of the house, {found.house.hash[:16]}"
-        if found.house.seq
-        else "nothing on record yet",
-        "Note it elsewhere; zombie audit verify --head HASH asks for it." if found.house.seq else "",
+        found.house.noted or "nothing on record yet",
+        "Note it elsewhere; zombie audit verify --head SEQ:HASH asks for it." if found.house.seq else "",
     )
     skew = abs((now() - found.now).total_seconds())
     clock = Examined("clock and database's", Mark.OK, f"{skew:.0f} s apart")

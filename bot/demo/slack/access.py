@@ -28,6 +28,8 @@ WANTED: dict[str, tuple[str, ...]] = {
     "chat.postEphemeral": ("chat:write",),
     "chat.delete": ("chat:write",),
     "chat.getPermalink": (),
+    "conversations.history": ("channels:history", "groups:history", "im:history", "mpim:history"),
+    "conversations.replies": ("channels:history", "groups:history", "im:history", "mpim:history"),
     "conversations.info": ("channels:read", "groups:read", "im:read", "mpim:read"),
     "conversations.open": ("channels:manage", "groups:write", "im:write", "mpim:write"),
     "users.info": ("users:read",),

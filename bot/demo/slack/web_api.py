@@ -15,7 +15,7 @@ from typing import Any
 
 from aiohttp import web
 
-from bot.demo.slack import methods_chat, methods_files, methods_people, methods_views
+from bot.demo.slack import methods_chat, methods_files, methods_history, methods_people, methods_views
 from bot.demo.slack.access import WANTED, Access
 from bot.demo.slack.arguments import Arguments, read_arguments
 from bot.demo.slack.call import Call, Handler
@@ -30,6 +30,7 @@ from bot.domain.contracts import Clock
 HANDLERS: Mapping[str, Handler] = {
     **methods_chat.HANDLERS,
     **methods_people.HANDLERS,
+    **methods_history.HANDLERS,
     **methods_views.HANDLERS,
     **methods_files.HANDLERS,
 }

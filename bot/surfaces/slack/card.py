@@ -34,6 +34,7 @@ from bot.surfaces.slack.message import (
     length,
     paragraph,
     preformatted,
+    record_line,
     titled,
 )
 from bot.surfaces.text import facts
@@ -204,9 +205,10 @@ def _small_print(group: GroupView) -> Iterator[Block]:
         if view.verdict is not None and view.state is State.TRIAGED:
             parts.insert(0, f"read in {view.verdict.took.total_seconds():.1f} s")
             parts.append(facts(view.verdict.snapshot))
-    parts += [f"record {group.head}"] if group.head else []
     if said := " · ".join(part for part in parts if part):
         yield footnote(clipped(said, SAID))
+    if group.head:
+        yield record_line(group.head)
     if group.about:
         yield footnote(group.about)
     if askers := [person(by) for by in group.askers if slack_user(by)][:MOST_ASKERS]:

@@ -6,7 +6,7 @@ Limits: the Block Kit reference, and what Slack is known to refuse beyond it (13
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias
 
@@ -21,6 +21,7 @@ SECTION = 3000
 CONTEXT_ELEMENTS = 10
 CONTEXT_TEXT = 2000
 ALL_BLOCKS = 12_000  # JSON of all blocks together; Slack answers msg_blocks_too_long at about 13,200
+RECORD = "record"
 FIRST_WORDS = 140  # what a locked phone shows
 INVITE = (
     "I may not write in this channel, so only you see this. "
@@ -74,6 +75,18 @@ def footnote(text: str) -> Block:
         "type": "context",
         "elements": [{"type": "plain_text", "text": clipped(safe(text), CONTEXT_TEXT), "emoji": False}],
     }
+
+
+def record_line(head: str) -> Block:
+    """The head of the record. It is found again by the block's id, which no words of a node or an alert can forge."""
+    return {**footnote(f"{RECORD} {head}"), "block_id": RECORD}
+
+
+def record_heads(blocks: Iterable[Any]) -> Iterator[str]:
+    """Yield the heads that a message of ours carries."""
+    for block in blocks:
+        if isinstance(block, Mapping) and block.get("block_id") == RECORD and (elements := block.get("elements")):
+            yield str(elements[0].get("text", "")).removeprefix(f"{RECORD} ")
 
 
 def bullets(items: Sequence[tuple[str, str]]) -> Block:

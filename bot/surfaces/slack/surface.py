@@ -26,12 +26,11 @@ from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.part import MessageTarget, spot_of
 from bot.surfaces.slack.poster import CARD, Poster
-from bot.surfaces.slack.thread import replies
+from bot.surfaces.slack.thread import replies, voices
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.standing import group_of
 
-HEAD = 12  # digits of the record's hash on a closing card, as many as `zombie audit verify --head` asks for
 REMEMBERED = 2000  # groups of which the last wording is known
 PROGRESS = (State.ACTING, State.VERIFYING)
 
@@ -63,6 +62,7 @@ class SlackSurface:
         self._shown: OrderedDict[str, str] = OrderedDict()  # the last wording of each card, the last shown last
         self._as_of: dict[str, datetime] = {}
         self._heads: dict[str, str] = {}
+        self._heard: dict[str, set[str]] = {}  # of each card, the replies to a yes that were asked for
         self._checking: dict[str, str] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
@@ -156,7 +156,7 @@ class SlackSurface:
 
     async def _telling(self, name: str, group: Sequence[Incident]) -> ViewContext:
         if name not in self._heads and _ended(group):
-            self._heads[name] = (await self._ledger.head(HOUSE)).hash[:HEAD]
+            self._heads[name] = (await self._ledger.head(HOUSE)).noted
         waits = {incident.id: self._notices.waits_for(incident.id) for incident in group if _may_be_held_up(incident)}
         return ViewContext(
             self._policy,
@@ -172,6 +172,14 @@ class SlackSurface:
         return {incident.id: told[incident.id] for incident in group if incident.id in told}
 
     async def _reply(self, name: str, spot: MessageTarget, group: Sequence[Incident]) -> None:
+        heard = self._heard.setdefault(name, set())
+        for voice in voices(group):
+            if voice.part in heard:
+                continue
+            if await self._outbox.place(name, voice.part) is None:
+                head = (await self._ledger.head(HOUSE)).noted
+                await self._poster.enqueue(name, voice.part, spot, voice.message(head), under=CARD)
+            heard.add(voice.part)
         for incident in group:
             for reply in replies(incident, self.words):
                 if await self._outbox.place(name, reply.part) is None:
@@ -209,6 +217,7 @@ class SlackSurface:
             forgotten, _ = self._shown.popitem(last=False)
             self._heads.pop(forgotten, None)
             self._as_of.pop(forgotten, None)
+            self._heard.pop(forgotten, None)
 
 
 def _may_be_held_up(incident: Incident) -> bool:

@@ -1,14 +1,15 @@
-"""What stands in the thread of a card: the details of a verdict, the table of before and after, a call for help."""
+"""What stands in the thread of a card: a verdict's details, each yes, the table of before and after, a cry for help."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
-from bot.domain.incident import Incident
+from bot.domain.incident import Decision, Incident
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Verdict
-from bot.surfaces.slack.blocks import step_blocks
+from bot.surfaces.slack.blocks import drawn, line, marked_up, step_blocks
 from bot.surfaces.slack.message import (
     TEXT,
     Block,
@@ -19,17 +20,21 @@ from bot.surfaces.slack.message import (
     paged,
     paragraph,
     preformatted,
+    record_line,
     titled,
 )
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 from bot.surfaces.view.view import IncidentView, incident_view
+from bot.surfaces.view.words import Person, Sentence
 
 SAID = 300
 PIECE = 1500  # characters of one preformatted block
 WORD = 160
 MOST_ROWS = 20
 CELL = 120
+NAMED = 10  # nodes to which a yes was said
+TOGETHER = timedelta(seconds=10)  # between the entries of one yes to several nodes
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +61,46 @@ def replies(incident: Incident, words: PlanWords = BY_NAME) -> Iterator[Reply]:
         yield Reply(f"after-{view.id}", _before_and_after(view))
     if view.escalated is not None and incident.steps:
         yield Reply(f"escalated-{view.id}", _not_fixed(view))
+
+
+@dataclass(frozen=True, slots=True)
+class Voice:
+    """One yes of one person, to one or several nodes of a card, by the name under which its reply is kept."""
+
+    part: str
+    by: str
+    nodes: tuple[str, ...]
+
+    def message(self, head: str) -> Message:
+        """Return the reply. It carries the head of the record, so that nobody can rewrite what stood before it."""
+        more = f" and {len(self.nodes) - NAMED} more" if len(self.nodes) > NAMED else ""
+        named = ", ".join(one_line(node, WORD) for node in self.nodes[:NAMED])
+        said: Sentence = (Person(self.by), f" said yes to {named}{more}.")
+        return Message(f"{marked_up(said)} record {head}", (line(*drawn(said)), record_line(head)))
+
+
+def voices(group: Sequence[Incident]) -> tuple[Voice, ...]:
+    """Return every yes that was said to a card's incidents, the oldest first; one dialog covers several nodes."""
+    said = [
+        (decision.at, incident.id, number, decision, incident.node)
+        for incident in group
+        for number, decision in enumerate(_yeses(incident), 1)
+    ]
+    found: list[Voice] = []
+    last: Decision | None = None
+    for at, incident_id, number, decision, node in sorted(said, key=lambda each: each[:3]):
+        if last is not None and last.by == decision.by and at - last.at <= TOGETHER:
+            found[-1] = Voice(found[-1].part, decision.by, (*found[-1].nodes, node))
+        else:
+            found.append(Voice(f"yes-{number}-{incident_id}", decision.by, (node,)))
+        last = decision
+    return tuple(found)
+
+
+def _yeses(incident: Incident) -> Iterator[Decision]:
+    yield from incident.endorsements
+    if incident.approval is not None:
+        yield incident.approval
 
 
 def _details(verdict: Verdict) -> Iterator[Block]:

@@ -33,8 +33,8 @@ class Underway:
 class ViewContext:
     """Everything that a view is made of, except the incidents: so a view is a pure function.
 
-    Shape: without a `policy` nothing is said of who may approve, and until when. `head` is the beginning of the hash by
-    which the record ends, for cards that close. By incident: `checking` is who said yes while the node is read again,
+    Shape: without a `policy` nothing is said of who may approve, and until when. `head` is the record's, as
+    `SEQ:HASH`, for cards that close. By incident: `checking` is who said yes while the node is read again,
     `waits_for` why an approved plan does not begin yet; `undoable` are those whose steps can be taken back. By node:
     `progress` is how far its reading has come, `fresh` the verdict that is not on record yet.
     """

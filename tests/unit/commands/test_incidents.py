@@ -17,7 +17,8 @@ from bot.domain.events import Escalated
 from bot.domain.fold import fold
 from bot.domain.transitions import State
 from bot.ledger import Database, Ledger
-from tests.record.incidents import ASKER, VERDICT, WAYS, by_whom
+from tests.record.incidents import ASKER, VERDICT, WAYS
+from tests.record.keeping import keep
 
 ID = "7k3m9x2qpv"
 STAMP = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z")
@@ -48,8 +49,7 @@ def url(tmp_path: Path) -> str:
 
 def tell(url: str, state: State, stream: str = ID) -> None:
     with Database.open(url) as database:
-        for seq, event in enumerate(WAYS[state]):
-            Ledger(database).append(stream, seq, event, by_whom(event))
+        keep(Ledger(database), stream, WAYS[state])
 
 
 def test_no_ledger_yet_is_an_empty_list(run: Run, tmp_path: Path) -> None:
@@ -131,10 +131,22 @@ def test_record_that_is_whole_is_said_to_be(run: Run, url: str) -> None:
     tell(url, State.RESOLVED)
     status, out, _ = run("audit", "verify")
     with Database.open(url) as database:
-        head = Ledger(database).head("house").hash
-    assert (status, out) == (0, f"whole: 11 entries, 1 incidents; the house ends with {head}\n")
-    assert run("audit", "verify", "--head", head)[0] == 0
-    assert run("audit", "verify", "--head", head[:16])[0] == 0
+        head = Ledger(database).head("house")
+    assert (status, out) == (0, f"whole: 14 entries, 1 incidents; the house ends with {head.noted}\n")
+    assert run("audit", "verify", "--head", head.noted)[0] == 0
+    assert run("audit", "verify", "--head", f"{head.seq}:{head.hash}")[0] == 0
+    assert run("audit", "verify", "--head", head.hash)[0] == 0, "as older cards have it"
+    assert run("audit", "verify", "--head", head.hash[:16])[0] == 0
+
+
+@pytest.mark.parametrize(
+    "wrong", ["", "3f9a", "xyz" * 5, "ab" * 33, "12:3f9a1c04b7de", "0:" + "ab" * 32, "x:" + "ab" * 32, "1:" + "zz" * 32]
+)
+def test_head_that_is_none_is_a_usage_error(run: Run, url: str, wrong: str) -> None:
+    tell(url, State.RESOLVED)
+    status, out, err = run("audit", "verify", "--head", wrong)
+    assert (status, out) == (2, "")
+    assert "SEQ:HASH" in err
 
 
 def test_broken_line_is_named(run: Run, url: str) -> None:
@@ -144,7 +156,9 @@ def test_broken_line_is_named(run: Run, url: str) -> None:
         connection.execute(text("UPDATE entries SET \"by\" = 'slack:T1/U666' WHERE kind = 'Approved'"))
     status, out, _ = run("audit", "verify")
     assert status == 1
-    assert out.splitlines()[0].startswith(f"broken: {ID}/4: ")
+    trigger, entry = out.splitlines()[:2]
+    assert trigger.startswith("broken: database: the trigger entries_stay_as_they_are")
+    assert entry.startswith(f"broken: {ID}/4: ")
 
 
 def test_record_that_lacks_a_noted_head_is_broken(run: Run, url: str) -> None:
@@ -162,18 +176,11 @@ def test_ledger_that_is_gone_is_never_called_whole(run: Run, tmp_path: Path) -> 
     assert not (tmp_path / "state").exists()
 
 
-@pytest.mark.parametrize("wrong", ["abc", "xyz" * 5, "ab" * 33])
-def test_head_that_is_no_hash_is_a_usage_error(run: Run, wrong: str) -> None:
-    status, _, err = run("audit", "verify", "--head", wrong)
-    assert status == 2
-    assert "64 hexadecimal digits" in err
-
-
 def test_export_is_one_line_of_json_an_entry(run: Run, url: str) -> None:
     tell(url, State.RESOLVED)
     status, out, _ = run("audit", "export")
     lines = [json.loads(line) for line in out.splitlines()]
-    assert (status, len(lines)) == (0, 11)
+    assert (status, len(lines)) == (0, 14)
     assert set(lines[0]) == {"stream", "seq", "at", "by", "kind", "body", "hash"}
     assert {line["stream"] for line in lines} == {ID, "house"}
 

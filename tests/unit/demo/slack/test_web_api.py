@@ -226,3 +226,37 @@ async def test_calls_are_remembered_without_their_tokens(api: Api) -> None:
         ("chat.postMessage", {"channel": ALERTS, "text": "x"}, ""),
         ("chat.postMessage", {"channel": GENERAL, "text": "x"}, "not_in_channel"),
     ]
+
+
+async def test_history_needs_its_scope_and_names_it(api: Api) -> None:
+    for method in ("conversations.history", "conversations.replies"):
+        answer = await api(method, channel=ALERTS, ts="1.000000")
+        assert answer["error"] == "missing_scope"
+        assert "channels:history" in answer["needed"].split(",")
+
+
+async def test_history_is_paged_newest_first_and_a_thread_oldest_first() -> None:
+    clock = SteppedClock()
+    async with workspace(clock=clock, scopes={"channels:history"}) as slack, ClientSession() as session:
+        api = Api(slack, session, clock)
+        parent = api.message_of("alice")
+        for number in range(3):
+            api.message_of("alice", thread_ts=parent.ts, is_broadcast=number == 2)
+        api.message_of("alice", only_for="U0ALICE001")
+        latest = api.message_of("alice")
+        first = await api("conversations.history", channel=ALERTS, limit=2)
+        assert first["messages"][0]["ts"] == latest.ts
+        assert first["messages"][1]["subtype"] == "thread_broadcast"
+        cursor = first["response_metadata"]["next_cursor"]
+        second = await api("conversations.history", channel=ALERTS, limit=2, cursor=cursor)
+        assert [each["ts"] for each in second["messages"]] == [parent.ts]
+        assert (second["has_more"], second["response_metadata"]["next_cursor"]) == (False, "")
+        assert second["messages"][0]["reply_count"] == 3
+        newer = await api("conversations.history", channel=ALERTS, oldest=parent.ts)
+        assert parent.ts not in [each["ts"] for each in newer["messages"]]
+        thread = await api("conversations.replies", channel=ALERTS, ts=parent.ts)
+        told = [each["ts"] for each in thread["messages"]]
+        assert (told[0], len(told), told == sorted(told)) == (parent.ts, 4, True)
+        assert (await api("conversations.replies", channel=ALERTS, ts="1.000000"))["error"] == "thread_not_found"
+        assert (await api("conversations.history", channel=GENERAL))["error"] == "not_in_channel"
+        assert (await api("conversations.history", channel="C0NOWHERE1"))["error"] == "channel_not_found"

@@ -1,0 +1,136 @@
+"""One incident under audit: its chain, its fold, and whether all that is said of it elsewhere agrees."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+from typing import Any
+
+from bot.domain.entry import ANCHORED, Entry, Head, instant_of
+from bot.domain.errors import ImpossibleEvent, UnreadableEntry
+from bot.domain.events import StepStarted
+from bot.domain.fold import after, fold
+from bot.domain.house_events import HOUSE
+from bot.domain.incident import Incident
+from bot.ledger.chain import Broken, Chain
+from bot.ledger.mentions import Mention, as_json
+from bot.ledger.summaries import line_of
+
+NOT_ITS_END = "does not end as noted in house, with entry {0}: entries were removed, added or rewritten"
+_APART = timedelta(minutes=1)  # an older program noted an attempt some milliseconds before its entry
+
+
+class AuditedStream:
+    """Reads an incident's entries one by one, and keeps none of them.
+
+    Shape: `mentions` is what is said of it elsewhere. `anchors_since` is the time of the first anchor in `house`: an
+    incident that was opened later has an anchor for each entry that needs one; None: nothing is missed.
+    """
+
+    def __init__(self, stream: str, mentions: Sequence[Mention], anchors_since: str | None) -> None:
+        self.stream = stream
+        self.chain = Chain(stream)
+        self._anchors = {mention.seq: mention.value for mention in mentions if mention.kind in ("anchor", "end")}
+        self._end = max((mention.seq for mention in mentions if mention.kind == "end"), default=0)
+        self._rows = {mention.kind: mention.value for mention in mentions if mention.kind not in ("anchor", "end")}
+        self._anchors_since = anchors_since
+        self._needs_anchors = False
+        self._anchored: set[int] = set()
+        self._first_step: Entry | None = None
+        self._incident: Incident | None = None
+        self._is_rewritten = False
+        self._goes_on = True  # while every entry so far could be read and followed
+        self._broken: list[Broken] = []
+
+    def read(self, row: Sequence[Any]) -> bool:
+        """Read the next row. Return whether its hash is right."""
+        entry, is_right = self.chain.follow(row)
+        self._goes_on = self._goes_on and entry is not None and not self.chain.broken
+        seq = self.chain.head.seq
+        if seq in self._anchors:
+            noted = self._anchors[seq]
+            self._anchored.add(seq)
+            if noted != self.chain.head.hash and is_right and not self._is_rewritten:  # said once
+                self._is_rewritten = True
+                self._broken.append(Broken(self.stream, seq, "is not the entry that house noted: it was rewritten"))
+        if seq == 1:
+            since = self._anchors_since
+            self._needs_anchors = since is not None and (seq in self._anchors or str(row[2]) > since)
+        if self._goes_on and entry is not None:
+            self._fold(entry)
+            if self._needs_anchors and entry.kind in ANCHORED and seq not in self._anchors:
+                self._needs_anchors = False  # said once
+                says = f"the note of entry {seq} of {self.stream}, {entry.kind}, is missing"
+                self._broken.append(Broken(HOUSE, 0, says))
+        return is_right
+
+    def result(self) -> tuple[Broken, ...]:
+        """Return what is wrong, once all rows were read."""
+        head = self.chain.head
+        found = [*self.chain.broken, *self._broken]
+        if self._end and head != Head(self._end, self._anchors[self._end]):
+            found.append(Broken(self.stream, head.seq, NOT_ITS_END.format(self._end)))
+        for seq in sorted(self._anchors.keys() - self._anchored - {self._end}):
+            if seq > head.seq:
+                says = f"ends before entry {seq}, which house noted: entries were removed"
+                found.append(Broken(self.stream, head.seq, says))
+                break
+        if self._goes_on and self._incident is not None:
+            found += self._of_incident(self._incident)
+        return tuple(found)
+
+    def _fold(self, entry: Entry) -> None:
+        try:
+            self._incident = fold((entry,)) if self._incident is None else after(self._incident, entry)
+            if self._first_step is None and entry.kind == StepStarted.__name__:
+                self._first_step = entry
+        except ImpossibleEvent as no:
+            self._goes_on = False
+            self._broken.append(Broken(self.stream, entry.seq, f"is not a valid incident: {no.sentence}"))
+        except UnreadableEntry:
+            self._goes_on = False  # intact, but written by a newer program
+
+    def _of_incident(self, incident: Incident) -> Iterator[Broken]:
+        if self._rows.get("line") != as_json(line_of(incident)):
+            yield Broken(self.stream, incident.seq, "the list of incidents differs from its entries")
+        if incident.ended and not self._end:
+            yield Broken(HOUSE, 0, f"the note of the end of {self.stream}, entry {incident.seq}, is missing")
+        yield from self._of_hold(incident)
+        yield from self._of_attempt(incident)
+
+    def _of_hold(self, incident: Incident) -> Iterator[Broken]:
+        """An incident holds its node from its first step to its end."""
+        held = self._rows.get("hold")
+        begun = [step.number for step in incident.steps if step.started is not None]
+        due = None if incident.ended or not begun else [incident.node, begun[-1]]
+        if held == due or (held is None and not self._is_anchored(self._first_step)):
+            return
+        if due is None:
+            yield Broken(self.stream, incident.seq, "stands in the table holds but acts on no node")
+        else:
+            says = f"acts on {incident.node}, step {due[1]}, and the table holds says otherwise"
+            yield Broken(self.stream, incident.seq, says)
+
+    def _of_attempt(self, incident: Incident) -> Iterator[Broken]:
+        """An incident whose plan was begun stands in the table of attempts, with its node, its plan and when."""
+        row, first = self._rows.get("attempt"), self._first_step
+        if first is None or incident.proposal is None:
+            if row is not None:
+                yield Broken(self.stream, incident.seq, "stands in the table attempts but began no step")
+            return
+        if row is None:
+            if self._is_anchored(first):
+                yield Broken(self.stream, first.seq, "began its plan, and is missing in the table attempts")
+        elif row[:2] != [incident.node, incident.proposal.plan.remedy] or not _is_about(row[2], first):
+            yield Broken(self.stream, first.seq, "began its plan, and the table attempts says otherwise")
+
+    def _is_anchored(self, entry: Entry | None) -> bool:
+        """True where a program of today wrote the entry: it kept the tables in the same transaction."""
+        return entry is not None and entry.seq in self._anchors
+
+
+def _is_about(text: object, entry: Entry) -> bool:
+    try:
+        return abs(instant_of(str(text)) - entry.at) <= _APART
+    except ValueError:
+        return False

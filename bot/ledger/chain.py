@@ -1,0 +1,65 @@
+"""A stream's chain of hashes, followed row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from bot.domain.entry import NOTHING_BEFORE, Entry, Head, chained
+from bot.domain.errors import UnreadableEntry
+from bot.ledger.tables import entry_of
+
+FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")  # of a row, in this order
+
+
+@dataclass(frozen=True, slots=True)
+class Broken:
+    """One entry that was changed or is missing. `seq` 0 means the whole stream."""
+
+    stream: str
+    seq: int
+    says: str
+
+    def __str__(self) -> str:
+        return f"{self.stream}/{self.seq}: {self.says}" if self.seq else f"{self.stream}: {self.says}"
+
+
+class Chain:
+    """Recomputes the hashes of one stream. `head` is its last entry so far, `broken` what was found."""
+
+    def __init__(self, stream: str) -> None:
+        self.stream = stream
+        self.entries = 0
+        self.head = Head()
+        self.broken: list[Broken] = []
+        self._before: tuple[str, ...] = (NOTHING_BEFORE,)
+        self._expected = 1
+
+    def follow(self, row: Any) -> tuple[Entry | None, bool]:
+        """Check the next row, whose columns are `FIELDS`. Return its entry, and whether its hash is right.
+
+        There is no entry where the row was changed, or is not one that this program can read.
+        """
+        self.entries += 1
+        stream, seq, at, by, kind, body, digest = row
+        says, hashes = "", tuple[str, ...]()
+        if not isinstance(seq, int) or not all(
+            isinstance(value, str) for value in (stream, at, by, kind, body, digest)
+        ):
+            says = "has values of the wrong types"
+        else:
+            hashes = tuple([chained(before, stream, seq, at, by, kind, body) for before in self._before])
+            if seq != self._expected:
+                self.broken.append(Broken(self.stream, self._expected, f"is missing; the next entry is {seq}"))
+            elif digest not in hashes:
+                says = "its hash does not match its content and the entry before it"
+            self._expected = seq + 1
+        if says:
+            self.broken.append(Broken(self.stream, seq if isinstance(seq, int) else self._expected, says))
+        # After a broken entry the next may match either hash, so that one changed field is one broken entry.
+        self._before = (str(digest), *hashes) if says else (str(digest),)
+        self.head = Head(self._expected - 1, str(digest))
+        try:
+            return (None if says else entry_of(row)), not says
+        except UnreadableEntry:
+            return None, not says

@@ -1,0 +1,89 @@
+"""What is said of each incident elsewhere than in its own stream: by `house`, and by the tables that follow from it.
+
+An audit reads these first and then each stream once. They wait in a temporary SQLite database, which SQLite moves to
+disk when it grows (https://sqlite.org/inmemorydb.html#temp_db), so that an audit of any record takes the same memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Literal, TypeAlias
+
+Kind: TypeAlias = Literal["end", "anchor", "pruned", "line", "hold", "attempt"]
+
+
+@dataclass(frozen=True, slots=True)
+class Mention:
+    """One thing that is said of a stream.
+
+    Shape: of an `end`, an `anchor` and a `pruned`, `seq` and `value` are an entry's number and hash; of a `line`, a
+    `hold` or an `attempt`, `value` is a row of that table as JSON.
+    """
+
+    stream: str
+    kind: Kind
+    seq: int
+    value: Any
+
+
+class Mentions:
+    """Keeps mentions until their stream is read; within a `with`, after which they are gone."""
+
+    def __init__(self) -> None:
+        self._kept = sqlite3.connect("", isolation_level=None)
+        for statement in (
+            "PRAGMA journal_mode = OFF",
+            "PRAGMA synchronous = OFF",
+            "CREATE TABLE mentions (stream TEXT, kind TEXT, seq INTEGER, value TEXT)",
+        ):
+            self._kept.execute(statement)
+
+    def __enter__(self) -> Mentions:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._kept.close()
+
+    def add(self, mentions: Iterable[Mention]) -> None:
+        """Keep them."""
+        rows = ((_text(each.stream), each.kind, each.seq, _text(each.value)) for each in mentions)
+        with contextlib.closing(self._kept.cursor()) as cursor:
+            cursor.execute("BEGIN")
+            cursor.executemany("INSERT INTO mentions VALUES (?, ?, ?, ?)", rows)
+            cursor.execute("COMMIT")
+
+    def complete(self) -> None:
+        """Say that all are there: from now on they are taken."""
+        self._kept.execute("CREATE INDEX by_stream ON mentions (stream, seq)")
+
+    def take(self, stream: object) -> tuple[Mention, ...]:
+        """Return what is said of one stream, by the entries' numbers, and forget it."""
+        named = _text(stream)
+        found = tuple(
+            Mention(str(stream), row[0], row[1], json.loads(row[2]))
+            for row in self._kept.execute(
+                "SELECT kind, seq, value FROM mentions WHERE stream = ? ORDER BY seq, rowid", (named,)
+            )
+        )
+        if found:
+            self._kept.execute("DELETE FROM mentions WHERE stream = ?", (named,))
+        return found
+
+    def left(self) -> Iterator[Mention]:
+        """Yield what is said of streams that were not read."""
+        for row in self._kept.execute("SELECT stream, kind, seq, value FROM mentions ORDER BY stream, seq, rowid"):
+            yield Mention(str(json.loads(row[0])), row[1], row[2], json.loads(row[3]))
+
+
+def as_json(value: Any) -> Any:
+    """Return a value as it comes back from JSON, whatever a forger put in its place."""
+    return json.loads(_text(value))
+
+
+def _text(value: object) -> str:
+    return json.dumps(value, default=repr)

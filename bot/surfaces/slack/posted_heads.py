@@ -1,0 +1,122 @@
+"""The heads of the record that the bot posted, read back from Slack: on closing cards, and under each yes.
+
+Source: `conversations.history` and `conversations.replies`, https://docs.slack.dev/reference/methods. The bot itself
+needs neither, so its manifest asks for no history; whoever wants to compare adds the scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Collection, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+import aiohttp
+from slack_sdk.errors import SlackApiError
+from slack_sdk.http_retry.builtin_async_handlers import AsyncRateLimitErrorRetryHandler
+from slack_sdk.web.async_client import AsyncWebClient
+
+from bot.domain.entry import NotedHead
+from bot.domain.errors import UsageError
+from bot.domain.safe_text import one_line
+from bot.surfaces.slack.calls import error_name
+from bot.surfaces.slack.connection import is_loopback
+from bot.surfaces.slack.message import record_heads
+
+PAGE = 200  # messages of one answer, as Slack recommends
+CALL_SECONDS = 30
+LIMITED = 20  # times in a row that Slack may ask to wait
+_ADD = (
+    "Add “- {0}” to oauth_config.scopes.bot in the app's manifest, install it again, and take it out afterwards: only "
+    "this command needs it."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class PostedHeads:
+    """What was found in Slack; `unread` are channels that the bot is not in, or that are gone, each with why."""
+
+    heads: tuple[NotedHead, ...]
+    unread: Mapping[str, str]
+
+
+async def posted_heads(token: str, api_url: str, channels: Collection[str], since: datetime) -> PostedHeads:
+    """Read the messages that the bot posted into these channels since then, and the threads under them.
+
+    Raises: UsageError when Slack refuses, with the scope that is missing, or cannot be reached.
+    """
+    heads: list[NotedHead] = []
+    unread: dict[str, str] = {}
+    try:
+        async with _client(token, api_url) as client:
+            us = await client.auth_test()
+            for channel in sorted(channels):
+                try:
+                    async for message in _messages(client, channel, since):
+                        if us.get("user_id") == message.get("user"):
+                            heads += _heads(channel, message)
+                except SlackApiError as error:
+                    if (name := error_name(error)) not in ("not_in_channel", "channel_not_found"):
+                        raise
+                    unread[channel] = name
+    except SlackApiError as error:
+        if error_name(error) == "missing_scope":
+            needed = str(error.response.get("needed") or "channels:history")  # one, or all of which one is needed
+            scope = one_line(needed.partition(",")[0], 60)
+            raise UsageError(f"The Slack app may not read messages: it lacks {scope}.", _ADD.format(scope)) from error
+        raise UsageError(f"Slack refuses: {error_name(error)}.", "zombie doctor says what is wrong.") from error
+    except (aiohttp.ClientError, TimeoutError, OSError) as error:
+        why = one_line(str(error) or repr(error), 120)
+        raise UsageError(f"Slack cannot be reached: {why}.", "zombie doctor says what is wrong.") from error
+    return PostedHeads(tuple(heads), unread)
+
+
+async def _messages(client: AsyncWebClient, channel: str, since: datetime) -> AsyncIterator[Mapping[str, Any]]:
+    oldest = f"{since.timestamp():.6f}"
+    cursor = ""
+    while True:
+        page = await client.conversations_history(channel=channel, oldest=oldest, limit=PAGE, cursor=cursor)
+        for message in page.get("messages") or ():
+            yield message
+            if message.get("reply_count"):
+                async for reply in _replies(client, channel, str(message["ts"])):
+                    yield reply
+        if not (cursor := _next(page)):
+            return
+
+
+async def _replies(client: AsyncWebClient, channel: str, ts: str) -> AsyncIterator[Mapping[str, Any]]:
+    cursor = ""
+    while True:
+        page = await client.conversations_replies(channel=channel, ts=ts, limit=PAGE, cursor=cursor)
+        for reply in page.get("messages") or ():
+            if reply.get("ts") != ts:
+                yield reply
+        if not (cursor := _next(page)):
+            return
+
+
+def _next(page: Any) -> str:
+    return str((page.get("response_metadata") or {}).get("next_cursor") or "")
+
+
+def _heads(channel: str, message: Mapping[str, Any]) -> list[NotedHead]:
+    found = []
+    for text in record_heads(message.get("blocks") or ()):
+        try:
+            found.append(NotedHead.of(text, f"in Slack, channel {channel}, message {message.get('ts')}"))
+        except ValueError:
+            continue  # a message of a program that noted it otherwise
+    return found
+
+
+@asynccontextmanager
+async def _client(token: str, api_url: str) -> AsyncIterator[AsyncWebClient]:
+    client = AsyncWebClient(token=token, base_url=api_url)
+    client.retry_handlers.append(AsyncRateLimitErrorRetryHandler(max_retry_count=LIMITED))
+    if is_loopback(api_url):
+        client.proxy = None  # one from the environment would lead away from here
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=CALL_SECONDS)) as session:
+        client.session = session
+        yield client
