@@ -14,6 +14,9 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Literal, TypeAlias
 
+from bot.domain.errors import LedgerUnavailable
+from bot.domain.safe_text import one_line
+
 Kind: TypeAlias = Literal["end", "anchor", "pruned", "line", "hold", "attempt"]
 
 
@@ -50,12 +53,21 @@ class Mentions:
         self._kept.close()
 
     def add(self, mentions: Iterable[Mention]) -> None:
-        """Keep them."""
+        """Keep them.
+
+        Raises: LedgerUnavailable when there is no room for the temporary file.
+        """
         rows = ((_text(each.stream), each.kind, each.seq, _text(each.value)) for each in mentions)
-        with contextlib.closing(self._kept.cursor()) as cursor:
-            cursor.execute("BEGIN")
-            cursor.executemany("INSERT INTO mentions VALUES (?, ?, ?, ?)", rows)
-            cursor.execute("COMMIT")
+        try:
+            with contextlib.closing(self._kept.cursor()) as cursor:
+                cursor.execute("BEGIN")
+                cursor.executemany("INSERT INTO mentions VALUES (?, ?, ?, ?)", rows)
+                cursor.execute("COMMIT")
+        except sqlite3.Error as no:
+            raise LedgerUnavailable(
+                f"The audit's temporary file cannot be written: {one_line(str(no))}.",
+                "Set SQLITE_TMPDIR to another folder.",
+            ) from no
 
     def complete(self) -> None:
         """Say that all are there: from now on they are taken."""
