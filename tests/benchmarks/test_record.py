@@ -29,7 +29,7 @@ from tests.slack.replicas import replicas
 pytestmark = pytest.mark.benchmark
 INCIDENTS, ENTRIES = 100_000, 50
 TIMES = 20
-MOST = 0.02  # seconds, of what is asked under the lock that every writer waits for
+MOST = 0.25  # seconds, also where other programs keep the disk busy; `test_record_cost.py` counts what it costs
 MOST_TO_START = 10.0
 JOINED = 800
 
