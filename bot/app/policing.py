@@ -85,11 +85,9 @@ def _why_nobody(policy: Policy) -> str:
 
 
 async def _last(ledger: Ledger) -> str:
-    for entry in reversed(await ledger.read(HOUSE)):
-        if entry.kind == PolicyChanged.__name__:
-            try:
-                event = entry.event
-            except UnreadableEntry:
-                return ""
-            return event.digest if isinstance(event, PolicyChanged) else ""
-    return ""
+    try:
+        entry = await ledger.policy()
+        event = entry.event if entry is not None else None
+    except UnreadableEntry:
+        return ""
+    return event.digest if isinstance(event, PolicyChanged) else ""

@@ -20,7 +20,7 @@ def serve(settings: Settings, known: Inventory, database_url: str, environment: 
     """
     tokens = SlackTokens.of(*settings.slack.access)
     journal = Journal(secrets=settings.secrets)
-    with journal.everything(), books(database_url) as kept:
+    with journal.everything(), books(database_url, settings.retention.deliveries) as kept:
         asyncio.run(_run(settings, known, tokens, kept, environment, journal))
     return 0
 

@@ -16,6 +16,7 @@ from bot.ledger import Database, Ledger, on_threads
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
 from bot.ledger.dedup_store import DedupStore as BlockingCases
+from bot.ledger.inbox import KNOWN_FOR
 from bot.ledger.inbox import Inbox as BlockingInbox
 from bot.ledger.wishes import WishStore
 from bot.surfaces import SURFACES
@@ -49,8 +50,8 @@ class Stores:
 
 
 @contextlib.contextmanager
-def books(database_url: str) -> Iterator[Stores]:
-    """Open them for the length of a block.
+def books(database_url: str, known_for: timedelta = KNOWN_FOR) -> Iterator[Stores]:
+    """Open them for the length of a block; `known_for`: how long handled deliveries are known.
 
     Raises: SettingsError, LedgerUnavailable.
     """
@@ -66,7 +67,7 @@ def books(database_url: str) -> Iterator[Stores]:
             on_threads(Ledger(database), threads),
             on_threads(BlockingOutbox(database, leases=leases, of_others=PARTS_OF_OTHERS), threads),
             on_threads(leases, threads),
-            on_threads(BlockingInbox(database, runner, leases=leases), threads, {"keep": doors}),
+            on_threads(BlockingInbox(database, runner, leases=leases, known_for=known_for), threads, {"keep": doors}),
             on_threads(BlockingCases(database), threads),
             on_threads(BlockingOutbox(database, PAGES_LENT_FOR, parts=PARTS, at_once=1), threads),
             on_threads(WishStore(database, leases), threads, {"keep": doors}),

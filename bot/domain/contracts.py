@@ -20,7 +20,7 @@ if TYPE_CHECKING:  # words of the record, which a check that keeps none need not
     from bot.domain.entry import Entry, Event, Head
     from bot.domain.events import IncidentEvent, StepStarted
     from bot.domain.house_events import NodeReleased, WishRefused
-    from bot.domain.incident import Changes, IncidentSummary
+    from bot.domain.incident import Changes, Incident, IncidentSummary
     from bot.domain.post import DuePost, MessageRef, Post
 
 
@@ -149,6 +149,15 @@ class Ledger(Protocol):
         """Return the stream's entries in order; none where there is no such stream."""
         ...
 
+    async def incident(self, stream: str) -> Incident | None:
+        """Return the incident that a stream's entries tell of, None where there is no such stream.
+
+        What was folded before is not folded again: it costs what came since.
+
+        Raises: ImpossibleEvent when the entries tell of none; UnreadableEntry when one of them cannot be read here.
+        """
+        ...
+
     async def head(self, stream: str) -> Head:
         """Return where the stream ends."""
         ...
@@ -157,8 +166,16 @@ class Ledger(Protocol):
         """Return the ids of all incidents that have not ended, the oldest first."""
         ...
 
-    async def incidents(self, only_open: bool = False) -> tuple[IncidentSummary, ...]:
-        """Return one line an incident, the newest first."""
+    async def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
+        """Return one line an incident, of all nodes or of one, the newest first."""
+        ...
+
+    async def nodes(self, group: str) -> frozenset[str]:
+        """Return the nodes of a group's incidents."""
+        ...
+
+    async def policy(self) -> Entry | None:
+        """Return the entry of the house that noted a policy last."""
         ...
 
     async def changed(self, since: int | None = None) -> Changes:

@@ -7,25 +7,26 @@ from datetime import timedelta
 
 _WRITTEN = re.compile(r"(\d{1,12}(?:\.\d{1,6})?)(ms|s|m|h|d)\Z", re.ASCII)
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_LONGEST_SECONDS = 366 * 86400.0
+YEAR = timedelta(days=366)
 
 
-def parse_duration(written: object) -> timedelta:
+def parse_duration(written: object, longest: timedelta = YEAR) -> timedelta:
     """Return the duration that text like `5s` or a bare number of seconds stands for.
 
-    Raises: ValueError, with a sentence for a person, when it is neither, is negative or is longer than a year.
+    Raises: ValueError, with a sentence for a person, when it is neither, is negative or is longer than `longest`.
 
     Example:
     >>> parse_duration("15m"), parse_duration(1.5)
     (datetime.timedelta(seconds=900), datetime.timedelta(seconds=1, microseconds=500000))
     """
     seconds: float | None = None
+    most = longest.total_seconds()
     if isinstance(written, int | float) and not isinstance(written, bool):
         # Compared before anything is computed with it: an int may be too long for a float, a float may be nan.
-        seconds = float(written) if 0 <= written <= _LONGEST_SECONDS else None
+        seconds = float(written) if 0 <= written <= most else None
     elif isinstance(written, str) and (found := _WRITTEN.match(written)):
         seconds = float(found.group(1)) * _SECONDS[found.group(2)]
-    if seconds is None or seconds > _LONGEST_SECONDS:
+    if seconds is None or seconds > most:
         raise ValueError('a duration is written like "5s", "250ms", "15m" or "2h"')
     return timedelta(seconds=seconds)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TypeAlias
 
 HOUSE = "house"  # the stream's name
@@ -84,6 +86,24 @@ class NodeReleased:
     os_user: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class IncidentsPruned:
+    """Incidents that ended before that instant were removed from the record, as its retention says.
+
+    Shape: `heads` has each incident's last entry, `SEQ:HASH` with the whole hash, by the incident's id.
+    """
+
+    heads: Mapping[str, str]
+    before: datetime
+
+
 HouseEvent: TypeAlias = (
-    IncidentEnded | EntryAnchored | WishRefused | BrakePulled | BrakeReleased | PolicyChanged | NodeReleased
+    IncidentEnded
+    | EntryAnchored
+    | WishRefused
+    | BrakePulled
+    | BrakeReleased
+    | PolicyChanged
+    | NodeReleased
+    | IncidentsPruned
 )

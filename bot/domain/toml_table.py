@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from typing import Any
 
-from bot.domain.duration import parse_duration
+from bot.domain.duration import YEAR, parse_duration
 from bot.domain.problems import Problems
 from bot.domain.safe_text import one_line, safe
 from bot.domain.toml_text import KeyPath, TomlText
@@ -92,13 +92,13 @@ class TomlTable:
             return None
         return value
 
-    def duration(self, key: str) -> timedelta | None:
+    def duration(self, key: str, longest: timedelta = YEAR) -> timedelta | None:
         """The key's duration, text like `5s` or a bare number of seconds."""
         value = self._data.get(key)
         if value is None:
             return None
         try:
-            return parse_duration(value)
+            return parse_duration(value, longest)
         except ValueError as no:
             self.wrong(key, f"is {_shown(value)}; {no}")
             return None

@@ -14,7 +14,6 @@ from typing import Any
 
 from bot.domain.contracts import Leases, Ledger, Log, Seconds, Sleep
 from bot.domain.engine_contracts import Advance, Groups, Surface
-from bot.domain.fold import fold
 from bot.domain.incident import IncidentSummary
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
@@ -266,12 +265,13 @@ class Engine:
 
     async def _kicked(self, incident_id: str) -> None:
         async def take() -> None:
-            group = self._group_of(incident_id) or fold(await self._ledger.read(incident_id)).summary.card
-            is_new = group not in self._mine
+            if not (group := self._group_of(incident_id)):  # it may have ended, or be newer than the last look
+                incident = await self._ledger.incident(incident_id)
+                group = incident.summary.card if incident is not None else incident_id
             await self._leases.take(group, by_force=True)
-            self._is_ours(group)
-            if is_new:  # what was decided may have been looked at already, as another's
+            if group not in self._mine:  # what was decided may have been looked at already, as another's
                 self._want_shown(group)
+            self._is_ours(group)
             if not self._draining:
                 self._advancing.want(incident_id)
                 self._advancing.begin()

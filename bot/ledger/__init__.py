@@ -6,22 +6,25 @@ the middle of a transaction, and commands without an event loop need none.
 
 from __future__ import annotations
 
-from bot.ledger.audit import Audit, audit, exported
+from bot.ledger.audit import Audit, audit
 from bot.ledger.chain import Broken
 from bot.ledger.database import Database, is_there
+from bot.ledger.export import exported
 from bot.ledger.leases import Leases
 from bot.ledger.ledger import Ledger
 from bot.ledger.outbox import Outbox
+from bot.ledger.pruning import Pruned, Pruner
 from bot.ledger.threads import on_threads
 
 __all__ = [
-    "ActingLedger",
     "Audit",
     "Broken",
     "Database",
     "Leases",
     "Ledger",
     "Outbox",
+    "Pruned",
+    "Pruner",
     "audit",
     "exported",
     "is_there",

@@ -7,7 +7,6 @@ Slack for instance, shows whether `house` itself was cut off or rewritten before
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -17,7 +16,7 @@ from sqlalchemy import Connection, select
 
 from bot.domain.entry import Head, NotedHead
 from bot.domain.errors import UnreadableEntry
-from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
+from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded, IncidentsPruned, NodeReleased
 from bot.ledger.append_only import troubled_triggers
 from bot.ledger.audited_stream import NOT_ITS_END, AuditedStream
 from bot.ledger.chain import FIELDS, Broken, Chain
@@ -111,19 +110,6 @@ def audit(database: Database, noted: Sequence[NotedHead] = ()) -> Audit:
     return Audit(entries, incidents, house.chain.head, tuple(broken))
 
 
-def exported(database: Database) -> Iterator[str]:
-    """Yield every entry as one line of JSON, in order of time. A body that is not JSON becomes a string."""
-    with database.reading() as connection:
-        ordered = select(ENTRIES).order_by(ENTRIES.c.at, ENTRIES.c.stream, ENTRIES.c.seq)
-        for row in connection.execution_options(yield_per=500).execute(ordered):
-            fields: dict[str, Any] = {name: row._mapping[name] for name in FIELDS}
-            try:
-                fields["body"] = json.loads(fields["body"])
-            except (TypeError, ValueError, RecursionError):
-                fields["body"] = str(fields["body"])
-            yield json.dumps(fields, separators=(",", ":"))
-
-
 class _House:
     """The stream `house`: its chain, and what it says of the incidents."""
 
@@ -148,6 +134,12 @@ class _House:
                 yield Mention(event.incident, "anchor", event.seq, event.head)
             elif isinstance(event, IncidentEnded):
                 yield Mention(event.incident, "end", event.seq, event.head)
+            elif isinstance(event, NodeReleased):
+                yield Mention(event.incident, "released", 0, event.node)
+            elif isinstance(event, IncidentsPruned):
+                for incident, head in event.heads.items():
+                    seq, _, digest = head.partition(":")
+                    yield Mention(incident, "pruned", int(seq) if seq.isdecimal() else 0, digest)
         if self.chain.broken:
             self.anchors_since = None  # what is missing in it is told already, and once is enough
 
@@ -177,7 +169,11 @@ def _without_entries(mentions: Iterator[Mention]) -> Iterator[Broken]:
         kinds = {mention.kind: mention for mention in of_stream}
         if "line" in kinds:
             yield Broken(stream, 0, "is listed as an incident but has no entries")
-        if end := kinds.get("end"):
+        end, pruned = kinds.get("end"), kinds.get("pruned")
+        if end and pruned:
+            if (end.seq, end.value) != (pruned.seq, pruned.value):
+                yield Broken(stream, pruned.seq, "was pruned at another entry than the end that house noted")
+        elif end:
             yield Broken(stream, 0, NOT_ITS_END.format(end.seq))
         elif "anchor" in kinds:
             yield Broken(stream, 0, "was noted in house but has no entries: they were removed")

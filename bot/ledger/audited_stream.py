@@ -103,6 +103,8 @@ class AuditedStream:
         held = self._rows.get("hold")
         begun = [step.number for step in incident.steps if step.started is not None]
         due = None if incident.ended or not begun else [incident.node, begun[-1]]
+        if held is None and "released" in self._rows:
+            return  # a person freed the node; the next step takes it again
         if held == due or (held is None and not self._is_anchored(self._first_step)):
             return
         if due is None:

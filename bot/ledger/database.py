@@ -11,7 +11,6 @@ import contextlib
 import fcntl
 import os
 import sqlite3
-import threading
 from collections.abc import Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -25,13 +24,16 @@ from bot.domain.errors import LedgerUnavailable, SettingsError
 from bot.domain.safe_text import one_line
 from bot.ledger.migrations import migrate
 from bot.ledger.presence import Presence
+from bot.ledger.write_lock import WriteLock
 
 BUSY = timedelta(seconds=10)  # how long a process waits for another's transaction, which takes milliseconds
 _WRITES, _ADDS = "zombie_writes", "adds"
 _ADVISORY_LOCK = int.from_bytes(b"zombie")
 # A process that hangs in a transaction must not block the others: the server ends its session before they time out.
 _PATIENCE = "SET LOCAL lock_timeout = {0}; SET LOCAL idle_in_transaction_session_timeout = {1}"
-_POSTGRESQL_BEGIN_WRITE = f"SET LOCAL synchronous_commit = on; SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"
+# A server's default may be stricter. Then all that a transaction reads would be as old as its wait for the lock, and a
+# step could begin past a brake that was pulled meanwhile; and a delivery that comes twice at once would be an error.
+_POSTGRESQL_WRITES = "SET TRANSACTION ISOLATION LEVEL READ COMMITTED; SET LOCAL synchronous_commit = on"
 _POSTGRESQL_BEGIN_READ = "SET TRANSACTION ISOLATION LEVEL REPEATABLE READ READ ONLY"
 _NOW = {
     "sqlite": "SELECT strftime('%Y-%m-%dT%H:%M:%fZ', 'now')",
@@ -132,7 +134,10 @@ class Database:
 
     @contextlib.contextmanager
     def _locked_for_writing(self, writes: bool | str) -> Iterator[None]:
-        """Wait for this program's other writing threads. Inserts go first, because a sender waits for the answer."""
+        """Wait for this program's other writing threads. Inserts go first, because a sender waits for the answer.
+
+        Without end they do not: after some of them another write has its turn.
+        """
         if not writes or self._write_lock is None:
             yield
             return
@@ -216,10 +221,9 @@ def _postgresql(url: URL, busy: timedelta) -> Engine:
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
         how = connection.get_execution_options()[_WRITES]
-        if how == _ADDS:
-            connection.exec_driver_sql(f"{patience}; SET LOCAL synchronous_commit = on")
-        elif how:
-            connection.exec_driver_sql(f"{patience}; {_POSTGRESQL_BEGIN_WRITE}")
+        if how:
+            lock = "" if how == _ADDS else f"; SELECT pg_advisory_xact_lock({_ADVISORY_LOCK})"
+            connection.exec_driver_sql(f"{_POSTGRESQL_WRITES}; {patience}{lock}")
         else:
             connection.exec_driver_sql(f"{_POSTGRESQL_BEGIN_READ}; {patience}")
 
@@ -251,30 +255,3 @@ def _text(raw: bytes) -> str:
 def _reason(error: Exception) -> str:
     cause = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
     return one_line(str(cause).split("\n", 1)[0], 200).rstrip(".") or type(cause).__name__
-
-
-class WriteLock:
-    """Held by one thread of this program at a time; urgent threads go first."""
-
-    def __init__(self) -> None:
-        self._changed = threading.Condition()
-        self._is_held = False
-        self._urgent = 0
-
-    @contextlib.contextmanager
-    def held(self, *, urgent: bool, seconds: float) -> Iterator[bool]:
-        """Wait for the lock for at most `seconds`, and hold it for the length of a block; yield False on a time-out."""
-        with self._changed:
-            self._urgent += urgent
-            try:
-                is_ours = self._changed.wait_for(lambda: not self._is_held and (urgent or not self._urgent), seconds)
-            finally:
-                self._urgent -= urgent
-            self._is_held = self._is_held or is_ours
-        try:
-            yield is_ours
-        finally:
-            if is_ours:
-                with self._changed:
-                    self._is_held = False
-                    self._changed.notify_all()

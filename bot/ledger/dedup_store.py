@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Any
 
-from sqlalchemy import Connection, Row, bindparam, exists, func, insert, select, update
+from sqlalchemy import Connection, Row, and_, bindparam, exists, func, insert, literal_column, select, update
 
 from bot.domain.alarm_contracts import Correlation, OpenCase, Recurrence, Storm, StormLimits
 from bot.domain.alert import AlertGroup, Delivery, SourceKind
@@ -47,10 +47,12 @@ _INCIDENTS = (
     .where(INCIDENTS.c.group == bindparam("of_group"))
     .order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
 )
-_IN_STORM = select(func.count()).select_from(CASES).where(CASES.c.storm == bindparam("of_storm"))
+# As its partial index has it: most cases belong to no storm, and are not in the index.
+_IS_OF_STORM = and_(CASES.c.storm == bindparam("of_storm"), CASES.c.storm != literal_column("''"))
+_IN_STORM = select(func.count()).select_from(CASES).where(_IS_OF_STORM)
 _OF_STORM = (
     select(INCIDENTS)
-    .where(INCIDENTS.c.group.in_(select(CASES.c.group).where(CASES.c.storm == bindparam("of_storm"))))
+    .where(INCIDENTS.c.group.in_(select(CASES.c.group).where(_IS_OF_STORM)))
     .order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
 )
 

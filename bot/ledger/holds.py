@@ -16,21 +16,19 @@ from sqlalchemy import Connection, Row, and_, bindparam, delete, func, insert, o
 from bot.domain.claim import Claim, Hold, busy_with
 from bot.domain.entry import Entry, instant_of, instant_text
 from bot.domain.errors import AlreadyTried, ApprovalExpired, BudgetSpent, NodeBusy
-from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
+from bot.domain.house_events import BrakePulled
 from bot.ledger.machines import further_names
-from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, entry_of
+from bot.ledger.tables import ATTEMPTS, HOLDS, last_brake
 
 _CLOCK_TOLERANCE = timedelta(minutes=1)  # by how much NTP may set a clock back
-_BRAKE = (BrakePulled.__name__, BrakeReleased.__name__)
 
 _BEAT = update(HOLDS).where(HOLDS.c.incident == bindparam("named"))
 
 
 def brake(connection: Connection) -> Entry | None:
     """Return the entry by which the brake was pulled, None while it is off."""
-    moved = select(ENTRIES).where(ENTRIES.c.stream == HOUSE, ENTRIES.c.kind.in_(_BRAKE))
-    row = connection.execute(moved.order_by(ENTRIES.c.seq.desc()).limit(1)).one_or_none()
-    return entry_of(row) if row is not None and row.kind == BrakePulled.__name__ else None
+    moved = last_brake(connection)
+    return moved if moved is not None and moved.kind == BrakePulled.__name__ else None
 
 
 def held(connection: Connection, node: str, machine_id: str, now: datetime) -> Hold | None:

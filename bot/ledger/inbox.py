@@ -21,7 +21,7 @@ from bot.ledger.database import Database
 from bot.ledger.leases import SILENT, Leases, live
 from bot.ledger.tables import DELIVERIES
 
-KNOWN_FOR = timedelta(days=7)  # PagerDuty retries for two days; a later repetition counts as new
+KNOWN_FOR = timedelta(days=30)  # PagerDuty retries for two days; a later repetition counts as new
 SWEPT_EVERY = timedelta(hours=1)
 _SOON = ""  # sorts before every instant
 _LOOKED_THROUGH = 1000
@@ -54,13 +54,17 @@ class Inbox:
         silent: timedelta = SILENT,
         time: Clock | None = None,
         leases: Leases | None = None,
+        known_for: timedelta = KNOWN_FOR,
     ) -> None:
-        """`leases` say which runners are alive; without them, those with a recent heartbeat are."""
+        """`known_for`: how long the id of a handled delivery is kept, so that its repetition is known.
+
+        `leases` say which runners are alive; without them, those with a recent heartbeat are."""
         self._database = database
         self._runner = runner
         self._silent = silent
         self._time = time
         self._leases = leases
+        self._known_for = known_for
         self._swept_at: datetime | None = None
 
     def keep(self, delivery: Delivery) -> bool:
@@ -110,7 +114,7 @@ class Inbox:
             connection.execute(_UPDATE, _named(delivery.source, delivery.id) | values)
             now = self._now(connection)
             if self._swept_at is None or now - self._swept_at > SWEPT_EVERY:
-                connection.execute(_OLD, {"before": instant_text(now - KNOWN_FOR)})
+                connection.execute(_OLD, {"before": instant_text(now - self._known_for)})
                 self._swept_at = now
 
     def failed(self, delivery: Delivery, retry_after: timedelta, error: str) -> None:

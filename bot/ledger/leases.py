@@ -29,16 +29,15 @@ _UNSEEN = union(
 )
 _MINE = select(LEASES.c.group).where(LEASES.c.runner == bindparam("me"))
 _BEAT = update(RUNNERS).where(RUNNERS.c.id == bindparam("me"))
+# From the holds, which are few, to their incidents: the other way round, each heartbeat would read all incidents.
 _HOLDS = update(HOLDS).where(
     HOLDS.c.runner == bindparam("me"),
-    HOLDS.c.incident.in_(
-        select(INCIDENTS.c.id).join(LEASES, LEASES.c.group == _CARD).where(LEASES.c.runner == bindparam("me"))
-    ),
+    exists().where(INCIDENTS.c.id == HOLDS.c.incident, LEASES.c.group == _CARD, LEASES.c.runner == bindparam("me")),
 )
 _TAKE = update(LEASES).where(LEASES.c.group == bindparam("named"))
 _OF_DEAD = update(HOLDS).where(
     HOLDS.c.runner.in_(select(RUNNERS.c.id).where(RUNNERS.c.id.not_in(bindparam("live", expanding=True)))),
-    HOLDS.c.incident.in_(select(INCIDENTS.c.id).where(_CARD.in_(bindparam("cards", expanding=True)))),
+    exists().where(INCIDENTS.c.id == HOLDS.c.incident, _CARD.in_(bindparam("cards", expanding=True))),
 )
 _LET_GO = delete(LEASES).where(
     LEASES.c.group == bindparam("named"),

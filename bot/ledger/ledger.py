@@ -14,25 +14,35 @@ from bot.domain.contracts import Clock
 from bot.domain.entry import ANCHORED, HOUSE_EVENTS, Entry, Event, Head, instant_of, instant_text, is_stream, kind_of
 from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest
 from bot.domain.events import IncidentEvent, StepStarted
-from bot.domain.house_events import HOUSE, BrakeReleased, EntryAnchored, IncidentEnded, NodeReleased, WishRefused
-from bot.domain.incident import Changes, IncidentSummary
+from bot.domain.house_events import (
+    HOUSE,
+    BrakeReleased,
+    EntryAnchored,
+    HouseEvent,
+    IncidentEnded,
+    NodeReleased,
+    WishRefused,
+)
+from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.ledger import holds
 from bot.ledger.database import Database
+from bot.ledger.folds import MOST_KEPT, Folds
 from bot.ledger.machines import names_of_machines, note_machines
 from bot.ledger.refusals import to_write
-from bot.ledger.summaries import changes, mark_changed, read_summaries, summarise, together
-from bot.ledger.tables import INCIDENTS, head_of, insert_entry, read_stream, sealed
+from bot.ledger.summaries import changes, mark_changed, nodes_of, read_summaries, summarise, together
+from bot.ledger.tables import INCIDENTS, head_of, insert_entry, last_policy, read_stream, sealed
 
 
 class Ledger:
     """Reads and appends. Each method is a blocking transaction; the contract says what it guarantees.
 
-    Shape: `time` replaces the database's clock in tests.
+    Shape: `time` replaces the database's clock in tests; `most_kept` is how many incidents are kept folded.
     """
 
-    def __init__(self, database: Database, time: Clock | None = None) -> None:
+    def __init__(self, database: Database, time: Clock | None = None, most_kept: int = MOST_KEPT) -> None:
         self._database = database
         self._time = time
+        self._folds = Folds(most_kept)
 
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         """Append an event as entry `expected_seq + 1` and return the entry.
@@ -132,6 +142,14 @@ class Ledger:
         with self._database.reading() as connection:
             return read_stream(connection, stream)
 
+    def incident(self, stream: str) -> Incident | None:
+        """Return the incident that a stream's entries tell of; None if there is no such stream.
+
+        Raises: ImpossibleEvent, UnreadableEntry when the entries cannot be folded.
+        """
+        with self._database.reading() as connection:
+            return self._folds.incident(connection, stream)
+
     def head(self, stream: str) -> Head:
         """Return where the stream ends."""
         with self._database.reading() as connection:
@@ -143,10 +161,20 @@ class Ledger:
         with self._database.reading() as connection:
             return tuple(connection.execute(ids).scalars())
 
-    def incidents(self, only_open: bool = False) -> tuple[IncidentSummary, ...]:
-        """Return a summary of each incident, the newest first."""
+    def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
+        """Return a summary of each incident, of all nodes or of one, the newest first."""
         with self._database.reading() as connection:
-            return read_summaries(connection, only_open)
+            return read_summaries(connection, only_open, node)
+
+    def nodes(self, group: str) -> frozenset[str]:
+        """Return the nodes of a group's incidents."""
+        with self._database.reading() as connection:
+            return nodes_of(connection, group)
+
+    def policy(self) -> Entry | None:
+        """Return the entry that noted a policy last."""
+        with self._database.reading() as connection:
+            return last_policy(connection)
 
     def changed(self, since: int | None = None) -> Changes:
         """Return the incidents that changed after that change number; all open ones for None."""
@@ -164,7 +192,10 @@ class Ledger:
         entries = [self._add(connection, stream, expected_seq, events[0], by)]
         entries += [self._add(connection, stream, None, event, by) for event in events[1:]]
         # Folded as it will be read, without secrets. If that fails the transaction is rolled back.
-        incident = summarise(connection, read_stream(connection, stream))
+        incident = self._folds.incident(connection, stream)
+        if incident is None:
+            raise ImpossibleEvent(f"{stream} has no entries after one was appended.")
+        summarise(connection, incident)
         mark_changed(connection, stream)
         note_machines(connection, events)
         for entry in entries:
@@ -178,12 +209,7 @@ class Ledger:
         return tuple(entries)
 
     def _add(self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
-        before, last_at = head_of(connection, stream)
-        if expected_seq is not None and before.seq != expected_seq:
-            raise Conflict(f"{stream} has {before.seq} entries, not {expected_seq}.", "Read it again and decide again.")
-        entry = sealed(stream, before, max(self._now(connection), last_at), event, by)
-        insert_entry(connection, entry)
-        return entry
+        return _append(connection, stream, expected_seq, event, by, self._now(connection))
 
     def _now(self, connection: Connection) -> str:
         return instant_text(self._time()) if self._time is not None else self._database.now(connection)
@@ -192,6 +218,20 @@ class Ledger:
 def _is_present(pulled: Entry | None, pull: int) -> None:
     if pulled is None or pulled.seq != pull:
         raise StaleRequest(f"Pull #{pull} is not the one by which the brake is on.")
+
+
+def append_to_house(database: Database, connection: Connection, event: HouseEvent, by: str) -> Entry:
+    """Append what concerns more than one incident, in a transaction that changes what the entry tells of."""
+    return _append(connection, HOUSE, None, event, by, database.now(connection))
+
+
+def _append(connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str, now: str) -> Entry:
+    before, last_at = head_of(connection, stream)
+    if expected_seq is not None and before.seq != expected_seq:
+        raise Conflict(f"{stream} has {before.seq} entries, not {expected_seq}.", "Read it again and decide again.")
+    entry = sealed(stream, before, max(now, last_at), event, by)
+    insert_entry(connection, entry)
+    return entry
 
 
 def _check_names(stream: str, by: str) -> None:

@@ -17,15 +17,15 @@ from typing import Any, Literal, TypeAlias
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.safe_text import one_line
 
-Kind: TypeAlias = Literal["end", "anchor", "line", "hold", "attempt"]
+Kind: TypeAlias = Literal["end", "anchor", "pruned", "released", "line", "hold", "attempt"]
 
 
 @dataclass(frozen=True, slots=True)
 class Mention:
     """One thing that is said of a stream.
 
-    Shape: of an `end` and an `anchor`, `seq` and `value` are an entry's number and hash; of a `line`, `hold` or
-    `attempt`, `value` is a row of that table as JSON.
+    Shape: of an `end`, an `anchor` and a `pruned`, `seq` and `value` are an entry's number and hash; of a `line`, a
+    `hold` or an `attempt`, `value` is a row of that table as JSON.
     """
 
     stream: str

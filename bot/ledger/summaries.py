@@ -9,9 +9,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, and_, bindparam, func, insert, or_, select, update
 
 from bot.domain.alert import SourceKind
-from bot.domain.entry import Entry, instant_of, instant_text
+from bot.domain.entry import instant_of, instant_text
 from bot.domain.errors import UnreadableEntry
-from bot.domain.fold import fold
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.transitions import State
 from bot.ledger.tables import INCIDENTS
@@ -31,20 +30,16 @@ _TOGETHER = (
     )
     .order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
 )
+_NODES = select(INCIDENTS.c.node).where(INCIDENTS.c.group == bindparam("of_group")).distinct()
 _OPEN = select(INCIDENTS).where(~INCIDENTS.c.ended).order_by(INCIDENTS.c.change)
 
 
-def summarise(connection: Connection, entries: Sequence[Entry]) -> Incident:
-    """Fold a stream, write the incident's row, and return the incident.
-
-    Raises: ImpossibleEvent when the entries are no valid incident; UnreadableEntry when an entry cannot be read.
-    """
-    incident = fold(entries)
+def summarise(connection: Connection, incident: Incident) -> None:
+    """Write the incident's row."""
     line = line_of(incident)
     done = connection.execute(_UPDATE, line | {"named": incident.id})
     if not done.rowcount:
         connection.execute(_INSERT, line)
-    return incident
 
 
 def mark_changed(connection: Connection, incident: str) -> None:
@@ -94,14 +89,21 @@ def line_of(incident: Incident) -> dict[str, Any]:
     }
 
 
-def read_summaries(connection: Connection, only_open: bool) -> tuple[IncidentSummary, ...]:
-    """Return the summaries, the newest first.
+def nodes_of(connection: Connection, group: str) -> frozenset[str]:
+    """Return the nodes of a group's incidents."""
+    return frozenset(connection.execute(_NODES, {"of_group": group}).scalars())
+
+
+def read_summaries(connection: Connection, only_open: bool, node: str | None = None) -> tuple[IncidentSummary, ...]:
+    """Return the summaries, of all nodes or of one, the newest first.
 
     Raises: UnreadableEntry when a row is malformed.
     """
     lines = select(INCIDENTS).order_by(INCIDENTS.c.opened_at.desc(), INCIDENTS.c.id)
     if only_open:
         lines = lines.where(~INCIDENTS.c.ended)
+    if node is not None:
+        lines = lines.where(INCIDENTS.c.node == node)
     return tuple(summary_of(row) for row in connection.execute(lines))
 
 

@@ -5,7 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sqlalchemy import Boolean, Column, Connection, Integer, MetaData, Row, Table, Text, bindparam, insert, select
+from sqlalchemy import (
+    Boolean,
+    Column,
+    Connection,
+    Integer,
+    MetaData,
+    Row,
+    Table,
+    Text,
+    bindparam,
+    insert,
+    select,
+)
 
 from bot.domain.entry import Entry, Event, Head, body_of, chained, instant_of, instant_text, kind_of, written
 from bot.domain.errors import UnreadableEntry
@@ -193,6 +205,20 @@ _LAST = (
 _INSERT = insert(ENTRIES)
 
 
+def _last_of_house(index: str, kinds: str) -> dict[str, str]:
+    """Return the question for the last entry of these kinds in `house`, by dialect.
+
+    Kinds are written out as the partial index has them: of a parameter, a database cannot say whether the index covers
+    it. The index is named to SQLite, which would take `house` for as short as a stream is on average.
+    """
+    asked = "SELECT * FROM entries{} WHERE stream = 'house' AND {} ORDER BY seq DESC LIMIT 1"
+    return {"sqlite": asked.format(f" INDEXED BY {index}", kinds), "postgresql": asked.format("", kinds)}
+
+
+_LAST_BRAKE = _last_of_house("brake_moved", "kind IN ('BrakePulled', 'BrakeReleased')")
+_LAST_POLICY = _last_of_house("policy_changed", "kind = 'PolicyChanged'")
+
+
 def read_stream(connection: Connection, stream: str) -> tuple[Entry, ...]:
     """Return a stream's entries in order.
 
@@ -205,6 +231,24 @@ def head_of(connection: Connection, stream: str) -> tuple[Head, str]:
     """Return a stream's head, and the time of its last entry as stored."""
     row = connection.execute(_LAST, {"named": stream}).one_or_none()
     return (Head(), "") if row is None else (Head(row.seq, row.hash), row.at)
+
+
+def last_brake(connection: Connection) -> Entry | None:
+    """Return the entry by which the brake was moved last.
+
+    Raises: UnreadableEntry when its row is malformed.
+    """
+    return _first(connection, _LAST_BRAKE)
+
+
+def last_policy(connection: Connection) -> Entry | None:
+    """Return the entry that noted a policy last; raises as `last_brake`."""
+    return _first(connection, _LAST_POLICY)
+
+
+def _first(connection: Connection, by_dialect: dict[str, str]) -> Entry | None:
+    row = connection.exec_driver_sql(by_dialect[connection.dialect.name]).one_or_none()
+    return None if row is None else entry_of(row)
 
 
 def streams(connection: Connection) -> tuple[str, ...]:

@@ -23,7 +23,7 @@ from bot.domain.events import (
     QuestionAsked,
     StepVerified,
 )
-from bot.domain.fold import after, fold
+from bot.domain.fold import after
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.safe_text import one_line
@@ -87,7 +87,11 @@ class Record:
 
         Raises: UnknownIncident when there is none of that id.
         """
-        return fold(await self.story(incident_id))
+        named = is_stream(incident_id) and incident_id != HOUSE
+        incident = await self._ledger.incident(incident_id) if named else None
+        if incident is None:
+            raise _unknown(incident_id)
+        return incident
 
     async def story(self, incident_id: str) -> tuple[Entry, ...]:
         """Return the incident's entries.
@@ -96,7 +100,7 @@ class Record:
         """
         entries = await self._ledger.read(incident_id) if is_stream(incident_id) and incident_id != HOUSE else ()
         if not entries:
-            raise UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
+            raise _unknown(incident_id)
         return entries
 
     async def together(self, group: str) -> tuple[Incident, ...]:
@@ -104,13 +108,14 @@ class Record:
 
         Raises: LedgerError when the ledger cannot be asked.
         """
-        folded = []
-        for incident in await self._ledger.together(group):
-            entries = await self._ledger.read(incident)
+        folded: list[Incident] = []
+        for name in await self._ledger.together(group):
             try:
-                folded.append(fold(entries))
+                incident = await self._ledger.incident(name)
             except (ImpossibleEvent, UnreadableEntry) as error:  # a newer program's, or a damaged one: not ours to end
-                self._log("record_unreadable", incident=incident, error=one_line(str(error)))
+                self._log("record_unreadable", incident=name, error=one_line(str(error)))
+            else:
+                folded += [incident] if incident is not None else []
         return tuple(folded)
 
     async def tell(self, incident: Incident, event: IncidentEvent, by: str) -> Incident:
@@ -126,6 +131,10 @@ class Record:
         for entry in await self._ledger.append_all(incident.id, incident.seq, events, by):
             incident = after(incident, entry)
         return incident
+
+
+def _unknown(incident_id: str) -> UnknownIncident:
+    return UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
 
 
 def _short(*words: str) -> str:

@@ -17,6 +17,7 @@ from bot.settings.tables import (
     ActSettings,
     KubernetesSettings,
     PolicySettings,
+    RetentionSettings,
     RouteSettings,
     SlackSettings,
     StormSettings,
@@ -39,6 +40,7 @@ class Settings(General):
     act: ActSettings = ActSettings()
     members: Mapping[str, Any] = field(default_factory=dict)
     storm: StormSettings = StormSettings()
+    retention: RetentionSettings = RetentionSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
     acting_login: ActingLogin = ActingLogin()
     routes: tuple[RouteSettings, ...] = ()
@@ -112,7 +114,13 @@ class Settings(General):
 def _tables(members: Members) -> Members:
     """Every table, in the order in which it is shown."""
     before = {"slack": SlackSettings, "policy": PolicySettings, "act": ActSettings}
-    return {**before, **members, "storm": StormSettings, "kubernetes": KubernetesSettings}
+    return {
+        **before,
+        **members,
+        "storm": StormSettings,
+        "retention": RetentionSettings,
+        "kubernetes": KubernetesSettings,
+    }
 
 
 def all_rows(members: Members = NO_MEMBERS) -> dict[str, dict[str, Setting]]:

@@ -161,6 +161,25 @@ class StormSettings:
     window: timedelta = option(duration, defaults.STORM_WINDOW)
 
 
+_SHORTEST_KEPT, _LONGEST_KEPT = timedelta(days=2), timedelta(days=100 * 366)
+
+
+def _kept_for(table: TomlTable, name: str) -> timedelta | None:
+    found = table.duration(name, _LONGEST_KEPT)
+    if found is not None and found < _SHORTEST_KEPT:  # guards look back for a day, sources deliver again for two
+        table.wrong(name, 'should be at least "2d"')
+        return None
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class RetentionSettings:
+    """How long the record keeps what is over; None is for ever. `zombie prune` removes what is older."""
+
+    incidents: timedelta | None = option(_kept_for, None)
+    deliveries: timedelta = option(_kept_for, timedelta(days=30))
+
+
 @dataclass(frozen=True, slots=True)
 class KubernetesSettings:
     """By which account nodes are drained, and how."""

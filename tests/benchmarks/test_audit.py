@@ -11,6 +11,7 @@ import pytest
 from sqlalchemy import Connection, insert
 
 from bot.domain.entry import ANCHORED, Entry, Event, Head, instant_of
+from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
 from bot.domain.transitions import State
 from bot.ledger import Database, audit
@@ -42,7 +43,8 @@ class Filling:
 
     def incident(self, stream: str) -> None:
         entries = [self.add(stream, event, by_whom(event)) for event in WAYS[State.RESOLVED]]
-        incident = summarise(self.connection, entries)
+        incident = fold(entries)
+        summarise(self.connection, incident)
         self.add(HOUSE, IncidentEnded(stream, incident.state.value, incident.seq, incident.head))
         assert incident.proposal is not None
         begun = next(entry for entry in entries if entry.event == STARTED)

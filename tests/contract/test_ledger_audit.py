@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, text
 
 from bot.domain.entry import NOTHING_BEFORE, Head, NotedHead, chained
+from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.transitions import State
 from bot.ledger import Audit, Database, Ledger, audit, exported
@@ -236,7 +237,7 @@ def test_end_cut_off_an_open_incident_is_found_by_what_the_house_noted(filled: D
         for statement in (gone, no_hold, no_attempt):
             connection.execute(statement, {"id": OPEN})
         if left:
-            summarise(connection, read_stream(connection, OPEN))
+            summarise(connection, fold(read_stream(connection, OPEN)))
 
     assert [str(one) for one in after(filled, lambda c: cut(c, 0)).broken] == [
         f"{OPEN}: was noted in house but has no entries: they were removed"

@@ -42,6 +42,7 @@ from bot.domain.house_events import (
     EntryAnchored,
     HouseEvent,
     IncidentEnded,
+    IncidentsPruned,
     NodeReleased,
     PolicyChanged,
     WishRefused,
@@ -144,6 +145,7 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     BrakePulled("rollout", "sent-V1-2.3"),
     BrakeReleased("rollout is over", 3),
     PolicyChanged("cd" * 32, 'approvers = ["U012APPRO"]'),
+    IncidentsPruned({"7k3m9x2qpv": f"9:{'ab' * 32}"}, BEGAN_AT),
 )
 
 _TO_PROPOSED: tuple[IncidentEvent, ...] = (OPENING, TRIAGED, PROPOSED)

@@ -18,7 +18,7 @@ from bot.domain.entry import Entry, Event, Head
 from bot.domain.errors import ConnectionLost, ConnectionRefused, HostKeyRejected, LedgerUnavailable
 from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.house_events import NodeReleased, WishRefused
-from bot.domain.incident import Changes, IncidentSummary
+from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.domain.node import Node
 from bot.ledger import Ledger
 from tests.schedules.world import BEGAN_AT, World
@@ -183,14 +183,23 @@ class Recorder:
     async def read(self, stream: str) -> tuple[Entry, ...]:
         return await self._do(self.ledger.read, stream)  # type: ignore[no-any-return]
 
+    async def incident(self, stream: str) -> Incident | None:
+        return await self._do(self.ledger.incident, stream)  # type: ignore[no-any-return]
+
     async def head(self, stream: str) -> Head:
         return await self._do(self.ledger.head, stream)  # type: ignore[no-any-return]
 
     async def open_streams(self) -> tuple[str, ...]:
         return await self._do(self.ledger.open_streams)  # type: ignore[no-any-return]
 
-    async def incidents(self, only_open: bool = False) -> tuple[IncidentSummary, ...]:
-        return await self._do(self.ledger.incidents, only_open)  # type: ignore[no-any-return]
+    async def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
+        return await self._do(self.ledger.incidents, only_open, node)  # type: ignore[no-any-return]
+
+    async def nodes(self, group: str) -> frozenset[str]:
+        return await self._do(self.ledger.nodes, group)  # type: ignore[no-any-return]
+
+    async def policy(self) -> Entry | None:
+        return await self._do(self.ledger.policy)  # type: ignore[no-any-return]
 
     async def changed(self, since: int | None = None) -> Changes:
         return await self._do(self.ledger.changed, since)  # type: ignore[no-any-return]

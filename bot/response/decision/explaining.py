@@ -119,9 +119,7 @@ class Explaining:
 
     async def _incident(self, node: str, verb: str) -> Incident | None:
         """The newest incident of a node that the verb could be about."""
-        for summary in await self.ledger.incidents(only_open=verb != "undo"):
-            if summary.node != node:
-                continue
+        for summary in await self.ledger.incidents(only_open=verb != "undo", node=node):
             try:
                 incident = await self.book.find(summary.id)
             except (ImpossibleEvent, UnreadableEntry, UnknownIncident):

@@ -94,8 +94,7 @@ class Proposer:
     async def _approvals_needed(self, incident: Incident | None) -> int:
         if incident is None:
             return self._policy.approvals_needed(1, strange=False)
-        lines = await self._ledger.incidents()
-        nodes = {line.node for line in lines if incident.group and line.group == incident.group}
+        nodes = await self._ledger.nodes(incident.group) if incident.group else frozenset()
         return self._policy.approvals_needed(len(nodes), is_strange(self._policy, incident))
 
     def _found(self, name: str) -> Node | None:

@@ -12,7 +12,7 @@ from bot.domain.alert import BOT
 from bot.domain.contracts import Ledger, Log
 from bot.domain.errors import Conflict, ImpossibleEvent
 from bot.domain.events import Cancelled, IncidentEvent, PlanProposed, PlanWithheld, Triaged
-from bot.domain.fold import after, fold
+from bot.domain.fold import after
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
@@ -62,7 +62,7 @@ class VerdictRecorder:
         )
         offer: IncidentEvent | None = None
         for _ in range(_TRIES):
-            incident = fold(await self._ledger.read(incident.id))
+            incident = await self._ledger.incident(incident.id) or incident
             if incident.state is not State.OPENED:
                 return incident
             offer = offer or await self._offered(incident, verdict, playbook)

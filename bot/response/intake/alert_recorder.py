@@ -19,7 +19,7 @@ from bot.domain.events import (
     NodePicked,
     QuestionAsked,
 )
-from bot.domain.fold import after, fold
+from bot.domain.fold import after
 from bot.domain.incident import Incident, newest
 from bot.domain.transitions import State
 
@@ -66,7 +66,8 @@ class AlertRecorder:
 
     async def group(self, name: str) -> tuple[Incident, ...]:
         """Return a group's incidents, of several of one node the newest."""
-        return newest([fold(await self._ledger.read(name)) for name in await self._cases.incidents_of(name)])
+        found = [await self._ledger.incident(name) for name in await self._cases.incidents_of(name)]
+        return newest([incident for incident in found if incident is not None])
 
     async def fires(self, heading: IncidentSeed, nodes: Sequence[str]) -> None:
         """Have each node be an incident of the alarm: a new one, one that it joins, or one that comes back."""
@@ -92,12 +93,12 @@ class AlertRecorder:
         """Have a person say which node is meant."""
         name = incident_id(heading.group, "?")
         received = heading.received("")
-        asked_before = await self._ledger.read(name)
-        if asked_before and fold(asked_before).is_over:
+        asked_before = await self._ledger.incident(name)
+        if asked_before is not None and asked_before.is_over:
             name, received = incident_id(heading.group, "?", heading.turn), replace(received, reopens=name)
         await self._open(name, received)
-        incident = fold(await self._ledger.read(name))
-        if incident.state is State.OPENED and not incident.node:
+        incident = await self._ledger.incident(name)
+        if incident is not None and incident.state is State.OPENED and not incident.node:
             asked = QuestionAsked(question, tuple(dict.fromkeys(options))[:MOST_OPTIONS])
             await self._tell(incident, asked, BOT)
 
@@ -118,16 +119,19 @@ class AlertRecorder:
 
         Raises: UnknownIncident when there is none of that id; ImpossibleEvent when it has its node.
         """
-        entries = await self._ledger.read(name)
-        if not entries:
+        incident = await self._ledger.incident(name)
+        if incident is None:
             raise UnknownIncident(f"There is no incident {name!r}.")
-        return await self._tell(fold(entries), NodePicked(node), by)
+        return await self._tell(incident, NodePicked(node), by)
 
     async def _open(self, name: str, received: AlertReceived) -> None:
         try:
             await self._ledger.append(name, 0, received, _who(received.alert))
         except Conflict:  # it is on record already, perhaps by another delivery
-            await self._join(fold(await self._ledger.read(name)), received.alert)
+            incident = await self._ledger.incident(name)
+            if incident is None:
+                raise
+            await self._join(incident, received.alert)
 
     async def _join(self, incident: Incident, alert: Alert) -> None:
         if not _covers(incident, alert):
@@ -139,7 +143,7 @@ class AlertRecorder:
             try:
                 return after(incident, await self._ledger.append(incident.id, incident.seq, event, by))
             except Conflict:
-                incident = fold(await self._ledger.read(incident.id))
+                incident = await self._ledger.incident(incident.id) or incident
                 if _is_said(incident, event):
                     return incident
             except ImpossibleEvent:

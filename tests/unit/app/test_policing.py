@@ -58,7 +58,7 @@ async def test_another_policy_than_before_is_put_on_record_once(ledger: ActingLe
 
 async def test_ledger_that_is_gone_keeps_nobody_from_starting() -> None:
     class Gone:
-        async def read(self, _: str) -> None:
+        async def policy(self) -> None:
             raise LedgerUnavailable("The database is locked.")
 
     lines: list[str] = []

@@ -3,7 +3,10 @@
 from datetime import timedelta
 from pathlib import Path
 
+import pytest
+
 from bot.domain.allowance import CHECKS_PER_PERSON, Allowance
+from bot.domain.errors import SettingsError
 from bot.settings import Settings
 from bot.sources.grafana import GrafanaSettings
 from bot.sources.pagerduty_settings import PagerDutySettings
@@ -93,3 +96,12 @@ def test_what_a_file_leaves_out_has_its_default(tmp_path: Path) -> None:
 def _written(settings: Settings) -> set[str]:
     """What is written in a file's tables."""
     return {name for name, written in settings.in_tables() if written is not None}
+
+
+def test_record_is_kept_for_ever_unless_said_and_never_too_short(tmp_path: Path) -> None:
+    kept = load(tmp_path, "").retention
+    assert (kept.incidents, kept.deliveries) == (None, timedelta(days=30))
+    assert load(tmp_path, '[retention]\nincidents = "1000d"\n').retention.incidents == timedelta(days=1000)
+    for key in ("incidents", "deliveries"):
+        with pytest.raises(SettingsError, match=f'{key} should be at least "2d"'):
+            load(tmp_path, f'[retention]\n{key} = "1d"\n')

@@ -1,0 +1,53 @@
+"""`zombie prune`: remove from the record what is older than [retention] keeps it."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from bot.commands import options
+
+_EXAMPLES = """exit status: 0 done, 2 a setting is wrong or the record cannot be used
+
+examples:
+  zombie prune --dry-run
+  zombie prune                     once a day, from a timer
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "prune",
+        "remove from the record what is older than [retention] keeps it",
+        "Remove incidents that ended longer ago than [retention] incidents, with all of their entries, and forget "
+        "deliveries older than [retention] deliveries. Incidents of one alert go together, and none that is open. The "
+        "stream house keeps the head of each that is removed, so that audit verify still holds.",
+        _EXAMPLES,
+    )
+    parser.add_argument("--dry-run", action="store_true", help="say what would be removed, and remove nothing")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Prune, say how much, and return 0."""
+    from bot.commands import record
+    from bot.commands.login import terminal_user
+    from bot.domain.duration import written
+    from bot.ledger import Pruner
+
+    retention = options.settings(arguments).retention
+    done = "would be removed" if arguments.dry_run else "removed"
+    with record.existing(arguments.environ) as database:
+        pruner = Pruner(database, terminal_user(arguments.environ))
+        if retention.incidents is None:
+            print("incidents: kept for ever, [retention] incidents is not set")
+        else:
+            found = pruner.incidents(retention.incidents, arguments.dry_run)
+            older = f"older than {written(retention.incidents)}"
+            print(f"incidents: {found.incidents} {older} {done}, with {found.entries} entries")
+        found = pruner.deliveries(retention.deliveries, arguments.dry_run)
+        print(f"deliveries: {found.deliveries} older than {written(retention.deliveries)} {done}")
+    return 0

@@ -1,0 +1,58 @@
+"""The export: every entry as a line of JSON, page by page, so that a slow reader holds up nobody and loses nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from sqlalchemy import ColumnElement, LargeBinary, Row, Text, cast, literal, select, tuple_
+
+from bot.ledger.database import Database
+from bot.ledger.tables import ENTRIES
+
+_PAGE = 500  # entries
+_FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")
+_KEY = (ENTRIES.c.at, ENTRIES.c.stream, ENTRIES.c.seq)
+_IN_TIME = select(ENTRIES).order_by(*_KEY).limit(_PAGE)
+_LAST = select(ENTRIES).order_by(*(column.desc() for column in _KEY)).limit(1)
+
+
+def exported(database: Database) -> Iterator[str]:
+    """Yield every entry as one line of JSON, in order of time. A body that is not JSON becomes a string.
+
+    Each page is a transaction of its own, which is over before its first line is yielded: PostgreSQL ends one that
+    waits for its reader for seconds. What is appended later than the first page was read is not among them.
+
+    Raises: LedgerUnavailable when the database cannot be read.
+    """
+    with database.reading() as connection:
+        last = connection.execute(_LAST).first()
+    page, until = _IN_TIME, _key(last) if last is not None else None
+    while until is not None:
+        with database.reading() as connection:
+            rows = connection.execute(page.where(tuple_(*_KEY) <= until)).all()
+        yield from map(_line, rows)
+        if len(rows) < _PAGE:
+            return
+        page = _IN_TIME.where(tuple_(*_KEY) > _key(rows[-1]))
+
+
+def _key(row: Row[Any]) -> ColumnElement[Any]:
+    return tuple_(*(_as_kept(value) for value in (row.at, row.stream, row.seq)))
+
+
+def _as_kept(value: Any) -> ColumnElement[Any]:
+    """Return a value as the database compares it: SQLite may hold text that is no UTF-8, read as surrogates."""
+    if isinstance(value, str) and not value.isascii():
+        return cast(literal(value.encode("utf-8", "surrogateescape"), LargeBinary), Text)
+    return literal(value)
+
+
+def _line(row: Row[Any]) -> str:
+    fields: dict[str, Any] = {name: row._mapping[name] for name in _FIELDS}
+    try:
+        fields["body"] = json.loads(fields["body"])
+    except (TypeError, ValueError, RecursionError):
+        fields["body"] = str(fields["body"])
+    return json.dumps(fields, separators=(",", ":"))

@@ -1,0 +1,138 @@
+"""Pruning: incidents that ended long ago leave the record, and `house` keeps their heads, so that an audit holds."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from itertools import islice
+
+from sqlalchemy import Connection, bindparam, delete, func, or_, select
+
+from bot.domain.entry import Head, instant_of, instant_text
+from bot.domain.errors import ImpossibleEvent, UnreadableEntry
+from bot.domain.house_events import HOUSE, IncidentsPruned
+from bot.ledger.database import Database
+from bot.ledger.folds import Folds
+from bot.ledger.ledger import append_to_house
+from bot.ledger.tables import ATTEMPTS, CASES, DELIVERIES, ENTRIES, HOLDS, INCIDENTS, LEASES, POSTS, head_of
+
+SHORTEST = timedelta(days=2)  # the guards look back for a day, and sources deliver again for two
+_CARDS_AT_ONCE = 20  # in one transaction, for which every other writer waits
+
+_OLD = (
+    select(INCIDENTS.c.id, INCIDENTS.c.group)
+    .where(INCIDENTS.c.ended, INCIDENTS.c.updated_at < bindparam("before"))
+    .order_by(INCIDENTS.c.opened_at, INCIDENTS.c.id)
+)
+_MEMBERS = select(INCIDENTS).where(
+    or_(INCIDENTS.c.group == bindparam("card"), (INCIDENTS.c.group == "") & (INCIDENTS.c.id == bindparam("card")))
+)
+_NEWEST = select(INCIDENTS.c.id).order_by(INCIDENTS.c.change.desc()).limit(1)
+_OPEN = select(INCIDENTS.c.id).where(~INCIDENTS.c.ended)
+_HELD = select(HOLDS.c.incident)
+_WAITING = select(POSTS.c.incident).where(POSTS.c.waiting)
+_COUNT = select(func.count()).select_from(ENTRIES).where(ENTRIES.c.stream == bindparam("named"))
+_DELIVERED = (DELIVERIES.c.done, DELIVERIES.c.kept_at < bindparam("before"))
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How much was removed, or would be."""
+
+    incidents: int = 0
+    entries: int = 0
+    deliveries: int = 0
+
+
+class Pruner:
+    """Removes what is older than it is kept for; each of its transactions takes milliseconds."""
+
+    def __init__(self, database: Database, by: str) -> None:
+        """`by` is who removes it, as the record writes people."""
+        self._database = database
+        self._by = by
+        self._folds = Folds()
+
+    def incidents(self, kept_for: timedelta, dry_run: bool = False) -> Pruned:
+        """Remove incidents that ended, and were last heard of, longer ago than that.
+
+        Those that are shown together go together, or stay: none goes beside one that is open or newer. What an open
+        incident refers to stays, and so does the one that changed last, by whose number programs follow the record.
+
+        Raises: ValueError when that is less than `SHORTEST`; LedgerUnavailable when the database cannot be used.
+        """
+        if kept_for < SHORTEST:
+            raise ValueError(f"incidents have to be kept for {SHORTEST.days} days at least")
+        with self._database.reading() as connection:
+            before = instant_text(instant_of(self._database.now(connection)) - kept_for)
+            old = connection.execute(_OLD, {"before": before})
+            cards = iter(dict.fromkeys(str(row.group or row.id) for row in old))
+        incidents = entries = 0
+        while some := list(islice(cards, _CARDS_AT_ONCE)):
+            with self._database.reading() if dry_run else self._database.writing() as connection:
+                heads = self._prunable(connection, some, before)
+                entries += sum(int(connection.execute(_COUNT, {"named": name}).scalar_one()) for name in heads)
+                if heads and not dry_run:
+                    self._prune(connection, heads, some, before)
+            incidents += len(heads)
+        return Pruned(incidents, entries)
+
+    def deliveries(self, kept_for: timedelta, dry_run: bool = False) -> Pruned:
+        """Forget deliveries that were handled and are older than that; raises as `incidents`."""
+        if kept_for < SHORTEST:
+            raise ValueError(f"deliveries have to be known for {SHORTEST.days} days at least")
+        with self._database.reading() if dry_run else self._database.writing() as connection:
+            before = {"before": instant_text(instant_of(self._database.now(connection)) - kept_for)}
+            if dry_run:
+                counted = select(func.count()).select_from(DELIVERIES).where(*_DELIVERED)
+                return Pruned(deliveries=int(connection.execute(counted, before).scalar_one()))
+            return Pruned(deliveries=connection.execute(delete(DELIVERIES).where(*_DELIVERED), before).rowcount)
+
+    def _prunable(self, connection: Connection, cards: Sequence[str], before: str) -> dict[str, Head]:
+        """Return the heads of the incidents of these cards that may go; looked at again, for they may have gone on."""
+        stay = set(connection.execute(_NEWEST).scalars()) | set(connection.execute(_HELD).scalars())
+        waiting = set(connection.execute(_WAITING).scalars())
+        for name in connection.execute(_OPEN).scalars():
+            with contextlib.suppress(ImpossibleEvent, UnreadableEntry):
+                incident = self._folds.incident(connection, name)
+                stay |= {incident.reopens, incident.undoes} if incident is not None else set()
+        heads: dict[str, Head] = {}
+        for card in cards:
+            members = connection.execute(_MEMBERS, {"card": card}).all()
+            is_over = all(row.ended and row.updated_at < before for row in members)
+            if is_over and card not in waiting and stay.isdisjoint(row.id for row in members):
+                heads |= {row.id: head_of(connection, row.id)[0] for row in members}
+        return heads
+
+    def _prune(self, connection: Connection, heads: dict[str, Head], cards: Sequence[str], before: str) -> None:
+        noted = {name: f"{head.seq}:{head.hash}" for name, head in heads.items()}
+        append_to_house(self._database, connection, IncidentsPruned(noted, instant_of(before)), self._by)
+        groups = select(INCIDENTS.c.group).where(INCIDENTS.c.id.in_(heads), INCIDENTS.c.group != "")
+        gone = list(connection.execute(groups.distinct()).scalars())
+        with deletions_allowed(connection):
+            connection.execute(delete(ENTRIES).where(ENTRIES.c.stream.in_(heads), ENTRIES.c.stream != HOUSE))
+        for table, column in ((INCIDENTS, INCIDENTS.c.id), (ATTEMPTS, ATTEMPTS.c.incident)):
+            connection.execute(delete(table).where(column.in_(heads)))
+        for table, column in ((POSTS, POSTS.c.incident), (LEASES, LEASES.c.group), (CASES, CASES.c.group)):
+            connection.execute(delete(table).where(column.in_([*gone, *heads])))
+
+
+@contextlib.contextmanager
+def deletions_allowed(connection: Connection) -> Iterator[None]:
+    """Take the trigger that forbids deletions out of the way, in this transaction alone, and put it back as it was.
+
+    PostgreSQL's lock for it, SHARE ROW EXCLUSIVE, keeps no reader waiting.
+    """
+    if connection.dialect.name == "sqlite":
+        kept = "SELECT sql FROM sqlite_master WHERE type = 'trigger' AND name = 'entries_stay'"
+        trigger = connection.exec_driver_sql(kept).scalar_one_or_none()
+        connection.exec_driver_sql("DROP TRIGGER IF EXISTS entries_stay")
+        yield
+        if trigger is not None:
+            connection.exec_driver_sql(trigger)
+    else:
+        connection.exec_driver_sql("ALTER TABLE entries DISABLE TRIGGER USER")
+        yield
+        connection.exec_driver_sql("ALTER TABLE entries ENABLE TRIGGER USER")

@@ -1,0 +1,52 @@
+"""The export goes on however slowly it is read, and leaves nothing out at the end of a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from sqlalchemy import text
+
+from bot.domain.house_events import HOUSE, BrakePulled
+from bot.ledger import Database, Ledger, exported
+from tests.record.large import Large
+
+INCIDENTS, ENTRIES = 150, 10
+HOUSE_BEGINS_WITH = 3
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    Large(INCIDENTS, ENTRIES).fill(database_url)
+    with Database.open(database_url) as opened:
+        yield opened
+
+
+def test_every_entry_is_exported_once_and_in_order(database: Database) -> None:
+    lines = [json.loads(line) for line in exported(database)]
+    keys = [(line["at"], line["stream"], line["seq"]) for line in lines]
+    assert keys == sorted(set(keys))
+    assert len(keys) == INCIDENTS * ENTRIES + INCIDENTS + HOUSE_BEGINS_WITH
+
+
+def test_no_transaction_waits_for_the_reader(database: Database) -> None:
+    busy: list[int] = []
+    for number, _ in enumerate(exported(database)):
+        if number % 100 == 1:
+            busy.append(database._engine.pool.checkedout())  # type: ignore[attr-defined]
+        if number == 700:  # what comes later is not among them, so that a busy record's export ends, too
+            Ledger(database).append(HOUSE, None, BrakePulled("meanwhile"), "terminal:ann")
+    assert set(busy) == {0}
+    assert number + 1 == INCIDENTS * ENTRIES + INCIDENTS + HOUSE_BEGINS_WITH
+
+
+def test_text_that_is_no_utf8_does_not_end_it(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'zombie.db'}"
+    Large(INCIDENTS, ENTRIES).fill(url)
+    with Database.open(url) as database:
+        with database.writing() as connection:
+            connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
+            connection.execute(text("UPDATE entries SET at = CAST(x'32ff' AS TEXT) WHERE seq < 6"))
+        assert len(list(exported(database))) == INCIDENTS * ENTRIES + INCIDENTS + HOUSE_BEGINS_WITH

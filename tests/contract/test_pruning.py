@@ -1,0 +1,160 @@
+"""What was kept for long enough leaves the record, nothing that is open does, and an audit still holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+
+import pytest
+from sqlalchemy import delete, func, select, text
+from sqlalchemy.exc import DBAPIError
+
+from bot.domain.events import AlertReceived, Cancelled, Escalated, IncidentEvent
+from bot.domain.house_events import HOUSE, IncidentsPruned
+from bot.domain.post import Post
+from bot.ledger import Database, Ledger, Outbox, Pruned, Pruner, audit
+from bot.ledger.dedup_store import DedupStore
+from bot.ledger.inbox import Inbox
+from bot.ledger.leases import Leases
+from bot.ledger.pruning import deletions_allowed
+from bot.ledger.tables import ATTEMPTS, CASES, ENTRIES, INCIDENTS, LEASES, POSTS
+from tests.contract.test_inbox import BRAKES, delivery
+from tests.contract.test_ledger_acting import FIRST, approved, claim
+from tests.record.incidents import ALERT, ASKER
+
+YEAR = timedelta(days=365)
+
+
+@pytest.fixture
+def database(database_url: str) -> Iterator[Database]:
+    with Database.open(database_url) as opened:
+        yield opened
+
+
+def long_ago() -> datetime:
+    return datetime.now(UTC) - 2 * YEAR
+
+
+def tell(ledger: Ledger, name: str, group: str, *events: IncidentEvent, opening: AlertReceived | None = None) -> None:
+    ledger.append(name, 0, opening or AlertReceived(ALERT, f"node-{name}", group), ASKER)
+    for seq, event in enumerate(events, 1):
+        ledger.append(name, seq, event, "bot")
+
+
+def names(database: Database) -> set[str]:
+    with database.reading() as connection:
+        return set(connection.execute(select(ENTRIES.c.stream).distinct()).scalars()) - {HOUSE}
+
+
+def test_only_what_ended_long_ago_and_stands_beside_nothing_newer_goes(database: Database) -> None:
+    then, now = Ledger(database, long_ago), Ledger(database)
+    over = Cancelled("asked twice")
+    tell(then, "gone", "gone-group", over)
+    tell(then, "gone-too", "gone-group", over)
+    tell(then, "alone", "", over)
+    tell(then, "still-open", "open-group")
+    tell(then, "beside-open", "open-group", over)
+    tell(then, "beside-new", "new-group", over)
+    tell(then, "undone", "undone-group", over)
+    tell(then, "waits", "waiting-group", over)
+    undoing = AlertReceived(ALERT, "node-undone", "undoing-group", undoes="undone")
+    Outbox(database).keep(Post("waiting-group", "card", "C1", {}))
+    tell(now, "new", "new-group", over)
+    tell(now, "undoes", "undoing-group", opening=undoing)
+    stay = {"still-open", "beside-open", "beside-new", "undone", "waits", "new", "undoes"}
+    pruner = Pruner(database, "terminal:ann")
+    assert pruner.incidents(YEAR, dry_run=True) == Pruned(incidents=3, entries=6)
+    assert names(database) == stay | {"gone", "gone-too", "alone"}
+    heads = {name: then.head(name) for name in ("gone", "gone-too", "alone")}
+
+    assert pruner.incidents(YEAR) == Pruned(incidents=3, entries=6)
+
+    assert names(database) == stay == {line.id for line in now.incidents()}
+    assert audit(database).broken == ()
+    noted = now.read(HOUSE)[-1]
+    assert noted.by == "terminal:ann"
+    assert isinstance(noted.event, IncidentsPruned)
+    assert noted.event.heads == {name: f"{head.seq}:{head.hash}" for name, head in heads.items()}
+    assert pruner.incidents(YEAR) == Pruned(), "what is gone is gone"
+
+
+def test_what_hangs_on_an_incident_goes_with_it(database: Database) -> None:
+    then = Ledger(database, long_ago)
+    alarm = delivery(1)
+    DedupStore(database, long_ago).told(alarm, "key", "gone-group", BRAKES)
+    approved(then, "gone", "node-1")
+    then.begin("gone", 4, FIRST, "bot", claim("node-1"))
+    then.append("gone", 5, Escalated("no proof"), "bot")
+    tell(then, "in-group", "gone-group", Cancelled("asked twice"))
+    Leases(database, "r1").take("gone-group")
+    outbox = Outbox(database)
+    outbox.taken(outbox.keep(Post("gone-group", "card", "C1", {})), "C1", "1.1")
+    tell(Ledger(database), "new", "")
+    Pruner(database, "bot").incidents(YEAR)
+    with database.reading() as connection:
+        left = [
+            connection.execute(select(func.count()).select_from(table)).scalar_one()
+            for table in (POSTS, CASES, ATTEMPTS, LEASES)
+        ]
+        listed = list(connection.execute(select(INCIDENTS.c.id)).scalars())
+    assert (left, listed) == ([0, 0, 0, 0], ["new"])
+    assert audit(database).broken == ()
+
+
+def test_record_is_append_only_again_and_what_is_taken_out_by_hand_is_found(database: Database) -> None:
+    then = Ledger(database, long_ago)
+    for name in ("gone", "kept"):
+        tell(then, name, name, Cancelled("asked twice"))
+    tell(then, "last", "last")
+    with database.writing() as connection:
+        connection.execute(text("UPDATE incidents SET updated_at = :now WHERE id = 'kept'"), {"now": "2999"})
+    Pruner(database, "bot").incidents(YEAR)
+    assert names(database) == {"kept", "last"}
+    with pytest.raises(Exception, match="only ever appended") as no, database.writing() as connection:
+        connection.execute(delete(ENTRIES))
+    assert isinstance(no.value.__cause__, DBAPIError)
+    with database.writing() as connection, deletions_allowed(connection):
+        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "kept"))
+    assert "kept" in {broken.stream for broken in audit(database).broken}
+
+
+def test_pruning_that_names_another_end_than_house_noted_is_found(database: Database) -> None:
+    then = Ledger(database, long_ago)
+    tell(then, "gone", "gone", Cancelled("asked twice"))
+    then.append(HOUSE, None, IncidentsPruned({"gone": f"1:{'ab' * 32}"}, long_ago()), "bot")
+    with database.writing() as connection, deletions_allowed(connection):
+        connection.execute(delete(ENTRIES).where(ENTRIES.c.stream == "gone"))
+        connection.execute(delete(INCIDENTS))
+    assert [(broken.stream, broken.says) for broken in audit(database).broken] == [
+        ("gone", "was pruned at another entry than the end that house noted")
+    ]
+
+
+def test_who_follows_the_record_misses_nothing_after_it_was_pruned(database: Database) -> None:
+    then = Ledger(database, long_ago)
+    for name in ("first", "last"):
+        tell(then, name, name, Cancelled("asked twice"))
+    cursor = then.changed(None).cursor
+    Pruner(database, "bot").incidents(YEAR)
+    tell(Ledger(database), "new", "new")
+    assert [line.id for line in then.changed(cursor).incidents] == ["new"]
+
+
+def test_deliveries_that_were_seen_to_are_forgotten(database: Database) -> None:
+    box = Inbox(database, "r1", time=long_ago)
+    for number in (1, 2):
+        box.keep(delivery(number))
+    box.done(delivery(1))
+    pruner = Pruner(database, "bot")
+    assert pruner.deliveries(YEAR, dry_run=True) == pruner.deliveries(YEAR) == Pruned(deliveries=1)
+    assert box.waiting() == 1
+    assert box.keep(delivery(1))
+    assert not box.keep(delivery(2))
+
+
+@pytest.mark.parametrize("kept_for", [timedelta(0), timedelta(hours=47)])
+def test_what_guards_still_look_at_is_never_pruned(database: Database, kept_for: timedelta) -> None:
+    pruner = Pruner(database, "bot")
+    for verb in (pruner.incidents, pruner.deliveries):
+        with pytest.raises(ValueError, match="2 days at least"):
+            verb(kept_for)
