@@ -70,8 +70,8 @@ class StepExecutor:
 
     Shape: `_ran` are the attempts whose command this program sent, or may have: None while its end was not heard, a
     sentence where it failed, and nothing where it went well. `_ended` are those whose end was heard: they are never
-    sent again. Of those in `_unsent` nothing is on its way: they were never sent, or kept back by their fence. `_said`
-    is what the last round of calls heard.
+    sent again. Of those in `_unsent` nothing is on its way: they were never sent, or kept back by their fence.
+    `_strange` says of an attempt that another machine answered, and `_said` what the last round of calls heard.
     """
 
     policy: Policy
@@ -84,6 +84,7 @@ class StepExecutor:
     _ran: dict[Attempt, str | None] = field(default_factory=dict)
     _ended: set[Attempt] = field(default_factory=set)
     _unsent: set[Attempt] = field(default_factory=set)
+    _strange: dict[Attempt, str] = field(default_factory=dict)
     _said: dict[Attempt, str] = field(default_factory=dict)
 
     # --- a step that has not begun
@@ -176,37 +177,42 @@ class StepExecutor:
             fence = _fence(bound, started)
             self._heard(key, await self.reach.run(node, step, fence, facts_of(started.before), in_time))
         except TooLate:
-            return self._not_sent(key, Again(POLL, _HELD_UP))
+            return self._not_sent(key, _HELD_UP)
         except HostKeyRejected as no:
-            return self._not_sent(key, asked(no.sentence))
+            self._strange[key] = no.sentence
+            return self._not_sent(key, no.sentence)
         except _NEVER_SENT as no:
-            return self._not_sent(key, Again(POLL, no.sentence))
+            return self._not_sent(key, no.sentence)
         except NotRun as no:
             return self._kept_back(key, node, no.why)
         except Unreachable as no:  # it may have run: what the node shows next decides
             return Again(POLL, no.sentence)
         return Again(because="its proof is looked for")
 
-    def _not_sent(self, key: Attempt, outcome: Outcome) -> Outcome:
+    def _not_sent(self, key: Attempt, because: str) -> Again:
         """Note that nothing of an attempt is on its way, so that the next one need not wait for its fence."""
         self._ran.pop(key, None)
         self._unsent.add(key)
-        return outcome
+        return Again(POLL, because)
 
-    def _kept_back(self, key: Attempt, node: Node, why: Barred) -> Outcome:
-        """Say what follows where the fence let nothing run."""
+    def _kept_back(self, key: Attempt, node: Node, why: Barred) -> Again:
+        """Note that the fence let nothing run, and why."""
         if why is Barred.BOOT:
             self._ran[key] = _BOOTED
             return Again(POLL, _BOOTED)
         if why is Barred.MACHINE:
-            return self._not_sent(key, asked(f"Another machine answers as {node.name}: nothing was run there."))
-        return self._not_sent(key, Again(POLL, "its command came too late, and was not run"))
+            self._strange[key] = f"Another machine answers as {node.name}: nothing was run there."
+            return self._not_sent(key, self._strange[key])
+        return self._not_sent(key, "its command came too late, and was not run")
 
     # --- a step that has begun
 
     async def finish(self, incident: Incident, node: Node, record: StepRecord, now: datetime) -> Outcome:
         """Look for the proof of a step that has begun, whoever began it."""
-        ours = (incident.id, record.number, record.attempt) in self._ran
+        key = (incident.id, record.number, record.attempt)
+        if strange := self._strange.pop(key, ""):
+            return asked(strange)
+        ours = key in self._ran
         if not ours and (at_work := await self.at_work(incident)) is not None:
             return at_work
         await self.ledger.beat(incident.id, self.runner)
