@@ -116,9 +116,9 @@ class CountingNode:
     def late(self, argv: tuple[str, ...], boot: int, sent_at: datetime) -> None:
         """A command runs that nobody waits for any more, maybe in another boot than it was sent into."""
         if self.is_up:
+            is_late = self.boot != boot or self.world.now - sent_at > LONG_AGO
             _, _, status = self.answer(argv)
-            is_late = (self.boot != boot and not self.reboots) or self.world.now - sent_at > LONG_AGO
-            self.done_late += status == 0 and is_late
+            self.done_late += is_late and status == 0
 
     def reboot(self, by_us: bool = True) -> None:
         if not self.is_up:
