@@ -38,7 +38,16 @@ class Transport(Protocol):
 
 
 class ActingTransport(Transport, Protocol):
-    """A way that also says whom it reached."""
+    """A way that also says whom it reached, and sends nothing to anybody else."""
+
+    def read(
+        self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
+    ) -> AsyncGenerator[Completed, None]:
+        """Do as `Transport.read`, but only where this very connection shows the host key of that fingerprint.
+
+        Raises: HostKeyRejected when it shows another: then nothing was sent.
+        """
+        ...
 
     def host_key(self, node: Node) -> str:
         """Return the fingerprint of the host key that the node showed last; empty where none was seen."""

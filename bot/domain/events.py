@@ -177,7 +177,8 @@ class StepStarted:
     """A step is about to run: on record before anything is done, with what was seen before.
 
     Shape: `number` counts the plan's steps from 1; `attempt` counts the runs of one step: one whose end is not on
-    record after a crash is looked at, and may be run again. `runner` is the program that runs it.
+    record after a crash is looked at, and may be run again. `runner` is the program that runs it. Units: from the
+    node's uptime of `until_uptime` seconds on its fence lets none of its commands begin; 0: that is not on record.
     """
 
     number: int
@@ -185,6 +186,7 @@ class StepStarted:
     boot_id: str = ""
     before: tuple[Evidence, ...] = ()
     runner: str = ""
+    until_uptime: int = 0
 
 
 @dataclass(frozen=True, slots=True)

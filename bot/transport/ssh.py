@@ -11,7 +11,7 @@ import asyncssh
 
 from bot.domain.batch import Batch, launch_command
 from bot.domain.command import Completed
-from bot.domain.errors import ConnectionLost, ShellStalled
+from bot.domain.errors import ConnectionLost, HostKeyRejected, ShellStalled
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.transport.conversation import Conversation, lifetime
@@ -32,8 +32,10 @@ class SshTransport:
         """Return the fingerprint of the host key that the node showed last; empty before any connection."""
         return self._shown.get(node.name, "")
 
-    async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
-        """Connect, run the batch and disconnect; see `contracts.Transport`.
+    async def read(
+        self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
+    ) -> AsyncGenerator[Completed, None]:
+        """Connect, run the batch and disconnect; see `contracts.ActingTransport`.
 
         When the deadline passes or the caller stops listening, the connection is aborted at once. The batch then
         ends every process of its session on the node.
@@ -44,8 +46,14 @@ class SshTransport:
         login, finished = Login(), False
         try:
             await login.over(hops, ends_at, node.connect_timeout)
-            shown = login.connection.get_server_host_key()
-            self._shown[node.name] = shown.get_fingerprint() if shown is not None else ""
+            key = login.connection.get_server_host_key()
+            shown = self._shown[node.name] = key.get_fingerprint() if key is not None else ""
+            if host_key is not None and shown != host_key:  # trusted too, but not the machine that is meant
+                raise HostKeyRejected(
+                    f"{hops[-1].where} shows the host key {shown or 'of nobody'}, and not the approved "
+                    f"{host_key or 'one'}: nothing was sent to it.",
+                    "Do several machines answer at its address, or was that given to another?",
+                )
             conversation = Conversation(batch, self._nonce(), ends_at, hops[-1].where)
             script = batch.script(conversation.nonce, lifetime(ends_at - loop.time()))
             async with asyncio.timeout_at(ends_at):

@@ -24,6 +24,7 @@ from tests.schedules.world import World
 
 SCHEDULES = int(os.environ.get("ZOMBIE_SCHEDULES", "2000"))
 PARTS = 10
+STRAYED, STRAYS = 0.3, 0.04  # schedules in which connections land on another machine, and how many of those do
 LEASED = 0.08  # of the schedules; the leases only spare work, and what they promise holds without them
 
 
@@ -44,7 +45,8 @@ def played(database: Database, seed: int) -> tuple[Stage, dict[str, Incident]]:
     world = World(seed)
     ledger = Ledger(database, lambda: world.now)
     names = [f"n{seed}a", f"n{seed}b"][: world.random.choice((1, 1, 1, 2))]
-    stage = Stage.set(world, ledger, {name: world.random.choice(ENDINGS) for name in names}, POLICY)
+    endings = {name: world.random.choice(ENDINGS) for name in names}
+    stage = Stage.set(world, ledger, endings, POLICY, strays=STRAYS if world.chance(STRAYED) else 0)
     incidents = {f"i{name}": name for name in names}
     for incident, name in incidents.items():
         stage.propose(incident, name)
@@ -91,6 +93,8 @@ def test_whatever_dies_a_node_is_rebooted_once_and_every_incident_ends(database:
     ends: Counter[str] = Counter()
     for seed in range(part * 1_000_000, part * 1_000_000 + SCHEDULES // PARTS):
         stage, incidents = played(database, seed)
+        for stranger in stage.wire.strangers:
+            assert not stranger.asked + stranger.stopped, f"seed {seed}: another machine was acted on"
         for incident in incidents.values():
             node = stage.nodes[incident.node]
             told = f"seed {seed}: {incident.id} on {node.ending} is {incident.state}, {dict(node.reboots)}"
@@ -98,6 +102,8 @@ def test_whatever_dies_a_node_is_rebooted_once_and_every_incident_ends(database:
             assert all(times <= 1 for times in node.reboots.values()), told
             assert sum(node.reboots.values()) <= 1, told
             assert node.done_as_stranger == 0, told
+            assert node.stopped <= 1, f"{told}, stopped {node.stopped} times"
+            assert node.done_late == 0, f"{told}, {node.done_late} changes by commands from long ago"
             if incident.state in ("cancelled", "declined"):
                 assert not incident.steps, told
                 assert (node.asked, node.enabled) == (0, True), told

@@ -22,6 +22,7 @@ from bot.domain.command import Completed
 from bot.domain.contracts import ActingLedger
 from bot.domain.errors import ConnectionRefused
 from bot.domain.events import AlertReceived, IncidentEvent, Triaged
+from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, said
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.node import Node
@@ -87,11 +88,18 @@ class Machine:
     def host_key(self, node: Node) -> str:
         return "SHA256:as-ever"
 
-    async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
+    def uptime(self) -> float:
+        return 1000.0 + self.seconds() - self.up_at
+
+    async def read(
+        self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
+    ) -> AsyncGenerator[Completed, None]:
+        assert host_key in (None, self.host_key(node))
         if self.seconds() < self.up_at:
             raise ConnectionRefused(f"{node.name} refused the connection.")
         for question in batch.questions:
-            yield Completed(question.probe, question.command.name, 0, *self._answer(question.command.argv))
+            up, (out, err, status) = self.uptime(), self._answer(question.command.argv)
+            yield Completed(question.probe, question.command.name, 0, out, err, status, started_at_uptime=up)
 
     def _answer(self, argv: tuple[str, ...]) -> tuple[str, str, int]:
         if argv[0] == "tail":
@@ -103,12 +111,19 @@ class Machine:
             return f"LoadState=loaded\nActiveState={state}\nNRestarts=0\nRestartUSec=10s\n", "", 0
         if argv[:2] == ("sh", "-c") and len(argv) > 3:  # nothing else stops with its unit
             return f"Id={argv[-1]}\nNames={argv[-1]}\n\n-- all told --\n", "", 0
-        if argv[:2] == ("sh", "-c") and "disable" in argv[2]:
-            self.enabled = False
-        elif argv[:2] == ("sh", "-c"):
-            if f"= {self.boot_id()} " not in argv[2]:
+        if argv[:2] == ("sh", "-c"):
+            found = fenced(argv[2])
+            assert found is not None, argv
+            fence, line = found
+            files = {BOOT_ID: self.boot_id(), MACHINE_ID: "m" * 32, UPTIME: f"{self.uptime():.2f} 0.00"}
+            if (why := fence.bars(files)) is not None:
+                return "", said(why), why.value
+            if "disable" in line:
+                self.enabled = False
+            elif f"= {self.boot_id()} " not in line:
                 return "", "", 1
-            self.reboot()
+            else:
+                self.reboot()
         return "", "", 0
 
 

@@ -46,9 +46,18 @@ class Stage:
     runners: int = 0
 
     @classmethod
-    def set(cls, world: World, ledger: Ledger, endings: dict[str, str], policy: Policy, breaks: float = 0.02) -> Stage:
+    def set(
+        cls,
+        world: World,
+        ledger: Ledger,
+        endings: dict[str, str],
+        policy: Policy,
+        breaks: float = 0.02,
+        strays: float = 0.0,
+    ) -> Stage:
         nodes = {name: CountingNode(world, name, ending) for name, ending in endings.items()}
-        return cls(world, ledger, policy, nodes, Wire(world, nodes, breaks), Recorder(world, ledger, breaks))
+        wire = Wire(world, nodes, breaks, strays)
+        return cls(world, ledger, policy, nodes, wire, Recorder(world, ledger, breaks))
 
     @staticmethod
     def find(name: str, /) -> Node:

@@ -13,10 +13,10 @@ from bot.demo.machine.command import Answer, CommandContext, Tool
 from bot.demo.machine.files import Files
 from bot.demo.machine.fragments import FRAGMENTS
 from bot.demo.machine.state import Moment, State
+from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, said
 
-_BOOT_ID = "/proc/sys/kernel/random/boot_id"
-# An action is a shell command, plain or behind a check of the boot id.
-_FENCE = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S+) && exec (?:sudo -n systemctl reboot)')
+# An action is a shell command behind its fence; a reboot's asks for the boot once more.
+_ONE_BOOT = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S+) && exec (?:sudo -n systemctl reboot)')
 _PLAIN = re.compile(r"sudo -n (?:systemctl [a-z]+[A-Za-z0-9@:._ \\-]*|sysctl -w vm\.drop_caches=3)")
 
 
@@ -63,8 +63,14 @@ class Machine:
         argv = (argv[0].removeprefix("/usr/bin/"), *argv[1:])
         if argv[0] in ("systemctl", "sysctl") and (changed := await self.change(argv, root)) is not None:
             return changed
-        if (fence := _FENCE.fullmatch(argv[-1])) is not None or _PLAIN.fullmatch(argv[-1]):
-            if fence is not None and fence.group(1) != (self._files.read(_BOOT_ID, self.now()) or "").strip():
+        if (found := fenced(argv[-1])) is not None:
+            fence, line = found
+            files = {path: self._files.read(path, self.now()) or "" for path in (MACHINE_ID, BOOT_ID, UPTIME)}
+            if (why := fence.bars(files)) is not None:
+                return Answer.error(said(why), why.value)
+            return await self.run(("sh", "-c", line))
+        if (boot := _ONE_BOOT.fullmatch(argv[-1])) is not None or _PLAIN.fullmatch(argv[-1]):
+            if boot is not None and boot.group(1) != (self._files.read(BOOT_ID, self.now()) or "").strip():
                 return Answer(status=1)
             return await self.run(shlex.split(argv[-1].rpartition("exec ")[2]))
         context = CommandContext(self.state, self._files, self.now, root)

@@ -20,7 +20,7 @@ from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.probe import Probe
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.triage import Triage
-from bot.response.execution.node_access import IDENTITY, NodeAccess, Seen, asking, identity, lacking_of
+from bot.response.execution.node_access import IDENTITY, NodeAccess, Seen, asking, identity, lacking_of, uptime
 
 _IDENTITY, _FIRST, _RIGHT = "identity", "first step", "right"  # beside the probes' names
 
@@ -84,7 +84,10 @@ class Recheck:
         if first is not None:
             facts = (self.reach.actions[first.action].facts(first.args, _told(told, _FIRST)),)
         also = self.reach.also(steps, {name: _told(told, name) for name, _ in self.reach.asking_around(steps)})
-        return RecheckResult(verdict, Seen(boot_id, machine_id, self.reach.host_key(node), facts, also), lacking)
+        began = uptime(_told(told, _IDENTITY))
+        until = None if began is None else began + verdict.snapshot.window.total_seconds()
+        seen = Seen(boot_id, machine_id, self.reach.host_key(node), facts, also, until)
+        return RecheckResult(verdict, seen, lacking)
 
 
 def deciding(playbook: Playbook, verdict: Verdict) -> Playbook:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import aclosing
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from types import MappingProxyType
 
@@ -15,18 +16,18 @@ from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ActingTransport
 from bot.domain.errors import CannotDrain, CannotRead
+from bot.domain.fence import BOOT_ID, MACHINE_ID, Barred, Fence, barred
 from bot.domain.node import Node
 from bot.response.diagnosis.planning import Draining
 from bot.response.execution.cluster import ClusterReach, TooLate
 
-_BOOT_ID, _MACHINE_ID = "/proc/sys/kernel/random/boot_id", "/etc/machine-id"
-IDENTITY = Command("identity", ("tail", "-v", "-n", "+1", _BOOT_ID, _MACHINE_ID), output_limit_bytes=4096)
+IDENTITY = Command("identity", ("tail", "-v", "-n", "+1", BOOT_ID, MACHINE_ID), output_limit_bytes=4096)
 _LOOK_LIMIT = timedelta(seconds=15)
 _NOWHERE = Draining()
 _A_MOMENT = timedelta(seconds=3)
 _BEYOND_LIMIT = timedelta(seconds=10)  # connecting and logging in, before a command's own limit begins
 
-__all__ = ["IDENTITY", "NodeAccess", "Seen", "TooLate", "asking", "identity", "lacking_of"]
+__all__ = ["IDENTITY", "NodeAccess", "NotRun", "Seen", "TooLate", "asking", "identity", "lacking_of", "uptime"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +35,7 @@ class Seen:
     """Which machine answered, in which boot, behind which host key; and the facts of each step that was asked for.
 
     Shape: `also` is what else steps do, by the name under which a plan is bound to it; None where it was not asked for.
+    Units: `uptime` is the node's own, in seconds, when it was looked at; None where it was not told.
     """
 
     boot_id: str
@@ -41,6 +43,15 @@ class Seen:
     host_key: str
     facts: tuple[Facts, ...] = ()
     also: Mapping[str, str] | None = None
+    uptime: float | None = None
+
+
+class NotRun(Exception):
+    """The fence of a command did not let it run, so nothing was done; not an error of the house: it is looked at."""
+
+    def __init__(self, why: Barred) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 class NodeAccess:
@@ -73,7 +84,8 @@ class NodeAccess:
             asked += [(f"step {number}", command) for command in action.looks(step.args) if action.by_calls is None]
         asked += [(name, command) for name, commands in self.asking_around(around or ()) for command in commands]
         runs = await self._runs(node, asked, _LOOK_LIMIT)
-        boot_id, machine_id = identity(node, Outputs(*runs.get("identity", ())))
+        told = Outputs(*runs.get("identity", ()))
+        boot_id, machine_id = identity(node, told)
         facts = []
         for number, step in enumerate(steps):
             action = self.actions[step.action]
@@ -81,9 +93,9 @@ class NodeAccess:
                 facts.append(await self._cluster.facts(action, step.args, boot_id))
             else:
                 facts.append(action.facts(step.args, Outputs(*runs.get(f"step {number}", ()))))
-        told = {name: Outputs(*runs.get(name, ())) for name, _ in self.asking_around(around or ())}
-        also = self.also(around, told) if around is not None else None
-        return Seen(boot_id, machine_id, self.host_key(node), tuple(facts), also)
+        around_told = {name: Outputs(*runs.get(name, ())) for name, _ in self.asking_around(around or ())}
+        also = self.also(around, around_told) if around is not None else None
+        return Seen(boot_id, machine_id, self.host_key(node), tuple(facts), also, uptime(told))
 
     def asking_around(self, steps: Sequence[Step]) -> list[tuple[str, tuple[Command, ...]]]:
         """Return the questions what else the steps of a plan do, each by the name under which it is bound."""
@@ -159,30 +171,42 @@ class NodeAccess:
         self,
         node: Node,
         step: Step,
+        fence: Fence,
         before: Facts = MappingProxyType({}),
         in_time: Callable[[], bool] = lambda: True,
     ) -> Completed | None:
         """Run a step's commands, each as it was approved; return the last one's end, None where it was never heard.
 
+        This is the only place that sends what changes a node, and it puts the fence around every command. A later
+        command of the same step may begin as much later as those before it may take.
+
         Shape: of a step that is done by calls, one round of these, as it stands now; `before` is what it began from.
         `in_time` is asked before each command is sent.
-        Raises: Unreachable when the connection could not be made, or broke: then it may have run or not. TooLate when
-        it was not in time: that command, and those after it, were not sent.
+        Raises: Unreachable when the connection could not be made, or broke: then it may have run or not.
+        HostKeyRejected when another machine answered: nothing was sent to it. TooLate when it was not in time: that
+        command, and those after it, were not sent. NotRun when the fence kept it, and those after it, back.
         """
         action = self.actions[step.action]
         if action.by_calls is not None:
             return await self._cluster.round(action, step, before, in_time)
         limit = action.limit
         ended = None
-        for line in step.commands:
+        for number, line in enumerate(step.commands):
             if not in_time():
                 raise TooLate
-            command = Command("run", ("sh", "-c", line), limit=limit, output_limit_bytes=16 * 1024)
-            runs = await self._runs(self._acting(node), [("step", command)], limit + _BEYOND_LIMIT)
+            own = replace(fence, until=fence.until - self.spread(step, number + 1))
+            command = Command("run", ("sh", "-c", own.around(line)), limit=limit, output_limit_bytes=16 * 1024)
+            runs = await self._runs(self._acting(node), [("step", command)], limit + _BEYOND_LIMIT, fence.host_key)
             ended = next(iter(runs.get("step", ())), None)
+            if ended is not None and (why := barred(ended)) is not None:
+                raise NotRun(why)
             if ended is None or ended.exit_status != 0:
                 break
         return ended
+
+    def spread(self, step: Step, number: int = 1) -> int:
+        """Return how many seconds the last command of a step may begin after that one, for what is between."""
+        return max(0, len(step.commands) - number) * math.ceil(self.actions[step.action].limit.total_seconds())
 
     async def lacking(self, node: Node, steps: Sequence[Step]) -> tuple[tuple[str, ...], ...]:
         """Return the argument lists that the login may not run as root there.
@@ -206,10 +230,10 @@ class NodeAccess:
         return tuple(dict.fromkeys(argv for step in on_node for argv in self.actions[step.action].rights(step.args)))
 
     async def _runs(
-        self, node: Node, asked: Sequence[tuple[str, Command]], deadline: timedelta
+        self, node: Node, asked: Sequence[tuple[str, Command]], deadline: timedelta, host_key: str | None = None
     ) -> dict[str, list[Completed]]:
         runs: dict[str, list[Completed]] = {}
-        async with aclosing(self._transport.read(node, Batch.of(asked, Sampling(1)), deadline)) as arriving:
+        async with aclosing(self._transport.read(node, Batch.of(asked, Sampling(1)), deadline, host_key)) as arriving:
             async for run in arriving:
                 runs.setdefault(run.probe, []).append(run)
         return runs
@@ -221,10 +245,16 @@ def identity(node: Node, told: Outputs) -> tuple[str, str]:
     Raises: CannotRead when it does not say.
     """
     files = _sections(told.text("identity"))
-    boot_id, machine_id = files.get(_BOOT_ID, "").lower(), files.get(_MACHINE_ID, "").lower()
+    boot_id, machine_id = files.get(BOOT_ID, "").lower(), files.get(MACHINE_ID, "").lower()
     if not boot_id or not machine_id:
         raise CannotRead(f"{node.name} does not say which machine it is, and in which boot.")
     return boot_id, machine_id
+
+
+def uptime(told: Outputs) -> float | None:
+    """Return the node's own uptime in seconds when it said who it is; None where it was not told."""
+    run = told.get("identity")
+    return run.started_at_uptime if run is not None else None
 
 
 def asking(rights: Sequence[tuple[str, ...]]) -> tuple[Command, ...]:

@@ -5,7 +5,8 @@ Longer than 300 lines: beginning, sending, looking and doubting are one story, t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import math
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import TypeAlias
@@ -40,13 +41,14 @@ from bot.domain.events import (
     StepStarted,
     StepVerified,
 )
+from bot.domain.fence import SENT_WITHIN, Barred, Fence
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.response.decision.binding import another_boot, another_machine, another_reach
-from bot.response.execution.node_access import NodeAccess, Seen, TooLate
+from bot.response.execution.node_access import NodeAccess, NotRun, Seen, TooLate
 from bot.response.record import as_evidence, asked, earlier, expired, facts_of, plan_of, recorded, rest_of, stopped
 from bot.response.timing import POLL, lives_since, lives_until, now_of, pause_of
 
@@ -54,11 +56,13 @@ SILENT = timedelta(seconds=10)  # a runner that was not heard of for so long is 
 IN_TIME = timedelta(seconds=30)  # after that it may be dead to the others, and what it was about to send long done
 MOST_ATTEMPTS = 3
 NOT_LASTING = "It did not last: replace the node, or look by hand."
-_NEVER_SENT = (NameUnknown, ConnectionRefused, ConnectTimedOut, BannerStalled, LoginRefused, HostKeyRejected)
+_NEVER_SENT = (NameUnknown, ConnectionRefused, ConnectTimedOut, BannerStalled, LoginRefused)
 _HELD_UP = "it was held up before its command was sent"
+_BOOTED = "it was not run, for the node was booted since it was looked at"
 _NOBODY_SAYS = 124  # from here on an exit status is that of whatever ended the command
 
 Outcome: TypeAlias = Again | IncidentEvent
+Attempt: TypeAlias = tuple[str, int, int]  # incident, step, and which attempt at it
 
 
 @dataclass(slots=True)
@@ -66,7 +70,9 @@ class StepExecutor:
     """Begins and ends steps. `runner` names this program among others that share the ledger.
 
     Shape: `_ran` are the attempts whose command this program sent, or may have: None while its end was not heard, a
-    sentence where it failed, and nothing where it went well; `_said` is what the last round of calls heard.
+    sentence where it failed, and nothing where it went well. `_ended` are those whose end was heard: they are never
+    sent again. Of those in `_unsent` nothing is on its way: they were never sent, or kept back by their fence.
+    `_strange` says of an attempt that another machine answered, and `_said` what the last round of calls heard.
     """
 
     policy: Policy
@@ -76,8 +82,11 @@ class StepExecutor:
     clock: Clock
     sleep: Sleep
     runner: str
-    _ran: dict[tuple[str, int, int], str | None] = field(default_factory=dict)
-    _said: dict[tuple[str, int, int], str] = field(default_factory=dict)
+    _ran: dict[Attempt, str | None] = field(default_factory=dict)
+    _ended: set[Attempt] = field(default_factory=set)
+    _unsent: set[Attempt] = field(default_factory=set)
+    _strange: dict[Attempt, str] = field(default_factory=dict)
+    _said: dict[Attempt, str] = field(default_factory=dict)
 
     # --- a step that has not begun
 
@@ -137,11 +146,18 @@ class StepExecutor:
                 return Again(pause_of(incident.updated_at, self.clock()), f"{CannotDrain.__name__}: {why}")
             facts = action.by_calls.given(facts, earlier(incident))
         before = (as_evidence(action, step, facts),)
-        return await self._run(incident, node, step, StepStarted(number, 1, seen.boot_id, before, self.runner))
+        started = StepStarted(number, 1, seen.boot_id, before, self.runner)
+        return await self._run(incident, node, step, seen, started)
 
-    async def _run(self, incident: Incident, node: Node, step: Step, started: StepStarted) -> Outcome:
-        """Put the beginning of a step on record together with its claim, and only then do it."""
+    async def _run(self, incident: Incident, node: Node, step: Step, seen: Seen, started: StepStarted) -> Outcome:
+        """Put the beginning of a step on record together with its claim and its fence, and only then do it."""
         plan, bound = plan_of(incident)
+        if not self.reach.by_calls(step):
+            if seen.uptime is None:
+                because = f"{node.name} does not say how long it is up, and nothing is sent to it without a fence."
+                return Again(pause_of(incident.updated_at, self.clock()), because)
+            until = math.ceil(seen.uptime + SENT_WITHIN.total_seconds()) + self.reach.spread(step)
+            started = replace(started, until_uptime=until)
         claim = Claim(
             node.name,
             plan.remedy,
@@ -165,22 +181,45 @@ class StepExecutor:
         key = (incident.id, started.number, started.attempt)
         self._ran[key] = None
         try:
-            self._heard(key, await self.reach.run(node, step, facts_of(started.before), in_time))
+            fence = _fence(bound, started)
+            self._heard(key, await self.reach.run(node, step, fence, facts_of(started.before), in_time))
         except TooLate:
-            del self._ran[key]
-            return Again(POLL, _HELD_UP)
+            return self._not_sent(key, _HELD_UP)
+        except HostKeyRejected as no:
+            self._strange[key] = no.sentence
+            return self._not_sent(key, no.sentence)
         except _NEVER_SENT as no:
-            del self._ran[key]
-            return Again(POLL, no.sentence)
+            return self._not_sent(key, no.sentence)
+        except NotRun as no:
+            return self._kept_back(key, node, no.why)
         except Unreachable as no:  # it may have run: what the node shows next decides
             return Again(POLL, no.sentence)
         return Again(because="its proof is looked for")
+
+    def _not_sent(self, key: Attempt, because: str) -> Again:
+        """Note that nothing of an attempt is on its way, so that the next one need not wait for its fence."""
+        self._ran.pop(key, None)
+        self._unsent.add(key)
+        return Again(POLL, because)
+
+    def _kept_back(self, key: Attempt, node: Node, why: Barred) -> Again:
+        """Note that the fence let nothing run, and why."""
+        if why is Barred.BOOT:
+            self._ran[key] = _BOOTED
+            return Again(POLL, _BOOTED)
+        if why is Barred.MACHINE:
+            self._strange[key] = f"Another machine answers as {node.name}: nothing was run there."
+            return self._not_sent(key, self._strange[key])
+        return self._not_sent(key, "its command came too late, and was not run")
 
     # --- a step that has begun
 
     async def finish(self, incident: Incident, node: Node, record: StepRecord, now: datetime) -> Outcome:
         """Look for the proof of a step that has begun, whoever began it."""
-        ours = (incident.id, record.number, record.attempt) in self._ran
+        key = (incident.id, record.number, record.attempt)
+        if strange := self._strange.pop(key, ""):
+            return asked(strange)
+        ours = key in self._ran
         if not ours and (at_work := await self.at_work(incident)) is not None:
             return at_work
         await self.ledger.beat(incident.id, self.runner)
@@ -246,22 +285,39 @@ class StepExecutor:
         late = now >= record.started_at + patience + (action.limit if action.settles and unheard else timedelta(0))
         if failure and (not action.reboots or now >= record.started_at + SILENT):
             return StepFailed(record.number, f"its command failed: {failure}", seen_now)
-        if late and (ours or not action.settles):
+        in_rounds = ours and action.by_calls is not None
+        if late and (in_rounds or failure == "" or not (ours or action.settles)):
             return StepFailed(record.number, self._too_late(key, action, step, record, seen), seen_now)
-        if ours and action.by_calls is not None:
+        if in_rounds:
             return await self._once_more(incident, node, step, record, now)
+        if key not in self._ended and self._may_run_again(incident, record, seen, now):
+            return await self._again(incident, node, step, record, seen)
+        if late:
+            return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
+        return Again(pause_of(record.started_at, now), "no sign of its effect yet")
+
+    def _may_run_again(self, incident: Incident, record: StepRecord, seen: Seen, now: datetime) -> bool:
+        """True where nobody heard its end, and its approval, its plan and the attempts left allow another attempt."""
         until = lives_until(self.policy, incident)
-        may_run = record.attempt < MOST_ATTEMPTS and until is not None and now < until
-        may_run = may_run and self._is_as_approved(incident, record, seen)
-        if ours or not may_run:
-            if late:
-                return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
-            return Again(pause_of(record.started_at, now), "no sign of its effect yet")
-        # Its runner died, and whether the command was sent nobody knows: it is idempotent, or its fence lets it reboot
-        # the approved boot only, so sending it again does nothing a second time.
+        in_time = record.attempt < MOST_ATTEMPTS and until is not None and now < until
+        return in_time and self._is_as_approved(incident, record, seen)
+
+    async def _again(self, incident: Incident, node: Node, step: Step, record: StepRecord, seen: Seen) -> Outcome:
+        """Send a step once more that has no effect, once the command from before cannot begin any more.
+
+        Its connection was cut or its runner died, so nobody knows whether it was sent: only its fence tells.
+        """
         assert record.started is not None
+        key, until = (incident.id, record.number, record.attempt), record.started.until_uptime
+        if key not in self._unsent and until and (seen.uptime is None or seen.uptime < until):
+            return Again(POLL, "no sign of its effect yet: it is sent again once the first command cannot run any more")
+        try:
+            guards.is_no_protected_one(seen.facts[0])
+        except ProtectedUnit as no:
+            seen_now = as_evidence(self.reach.actions[step.action], step, seen.facts[0])
+            return StepFailed(record.number, no.sentence, (seen_now,))
         started = replace(record.started, attempt=record.attempt + 1, runner=self.runner)
-        return await self._run(incident, node, step, started)
+        return await self._run(incident, node, step, seen, started)
 
     async def _once_more(
         self, incident: Incident, node: Node, step: Step, record: StepRecord, now: datetime
@@ -273,7 +329,9 @@ class StepExecutor:
         if held is None or (held.incident, held.step) != (incident.id, record.number):
             return Again(pause, "somebody else went on with it")
         try:
-            self._heard(key, await self.reach.run(node, step, recorded(record, {}), in_time))
+            assert record.started is not None
+            fence = _fence(plan_of(incident)[1], record.started)
+            self._heard(key, await self.reach.run(node, step, fence, recorded(record, {}), in_time))
         except TooLate:
             return Again(pause, _HELD_UP)
         except Unreachable as no:
@@ -294,11 +352,13 @@ class StepExecutor:
         began_at = self.clock()
         return lambda: timedelta(0) <= self.clock() - began_at < IN_TIME
 
-    def _heard(self, key: tuple[str, int, int], ended: Completed | None) -> None:
+    def _heard(self, key: Attempt, ended: Completed | None) -> None:
         self._ran[key] = _failure(ended)
+        if ended is not None and ended.exit_status is not None:
+            self._ended.add(key)
         self._said[key] = one_line(ended.stdout, 500) if ended is not None else ""
 
-    def _too_late(self, key: tuple[str, int, int], action: Action, step: Step, record: StepRecord, seen: Seen) -> str:
+    def _too_late(self, key: Attempt, action: Action, step: Step, record: StepRecord, seen: Seen) -> str:
         """Say that there was no proof in time, what was heard last, and what stays as it is."""
         leaves = action.by_calls.leaves if action.by_calls is not None else lambda args, before, now: ""
         words = (
@@ -307,6 +367,11 @@ class StepExecutor:
             leaves(step.args, recorded(record, {}), seen.facts[0]),
         )
         return "; ".join(filter(None, words))
+
+
+def _fence(bound: Mapping[str, str], started: StepStarted) -> Fence:
+    """Return the fence of one attempt: the approved machine, in the boot in which the step began."""
+    return Fence(started.boot_id, bound.get("machine_id", ""), bound.get("host_key", ""), started.until_uptime)
 
 
 def _failure(ended: Completed | None) -> str | None:

@@ -130,8 +130,11 @@ def moved_blocks(plan: PlanView) -> Iterator[Block]:
 
 
 def bound_words(plan: PlanView) -> str:
-    """Return which machine, and which boot of it, a plan is for."""
-    return f"{plan.bound_to}: if the node is another by then, the plan is cancelled" if plan.bound_to else ""
+    """Return which machine, and which boot of it, a plan is for, and how that is held."""
+    if not plan.bound_to:
+        return ""
+    held = "each command is sent with a fence: elsewhere, in another boot or too late it does nothing"
+    return f"{plan.bound_to}: if the node is another by then, the plan is cancelled; {held}"
 
 
 def step_blocks(plan: PlanView) -> Iterator[Block]:

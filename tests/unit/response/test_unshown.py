@@ -23,7 +23,9 @@ class Chatting:
     def host_key(self, node: Node) -> str:
         return "SHA256:as-ever"
 
-    async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
+    async def read(
+        self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
+    ) -> AsyncGenerator[Completed, None]:
         for question in batch.questions:
             if question.command.name != "answered":
                 raise ConnectionLost(f"n1 ended the session unasked; it said: export DB_PASSWORD={SECRET}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -12,6 +13,7 @@ from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.machine import changes, systemd
 from bot.demo.machine.power import ActingMachine
 from bot.demo.machine.state import State
+from bot.domain.fence import Fence
 from tests.unit.demo.machine.moments import BEGAN_AT, moment
 
 FENCED = 'test "$(cat /proc/sys/kernel/random/boot_id)" = {0} && exec sudo -n systemctl reboot'
@@ -87,3 +89,18 @@ async def test_without_root_nothing_is_changed() -> None:
     assert b"authentication required" in refused.stderr
     unknown = await node.run(["sudo", "-n", "systemctl", "disable", "--now", "--", "no-such.service"])
     assert unknown.status == 1
+
+
+@pytest.mark.parametrize(("other", "status"), [("machine_id", 91), ("boot_id", 92), ("until", 93), ("", 0)])
+async def test_fence_is_kept_as_a_real_node_keeps_it(other: str, status: int) -> None:
+    node = machine(HIDDEN)
+    told = (await node.run(["cat", "/proc/sys/kernel/random/boot_id", "/etc/machine-id"])).stdout.decode().split()
+    fits = Fence(told[0], told[1], "", int(node.uptime()) + 15)
+    others = {
+        "machine_id": replace(fits, machine_id="0" * 32),
+        "boot_id": replace(fits, boot_id="0" * 36),
+        "until": replace(fits, until=int(node.uptime())),
+    }
+    fence = others.get(other, fits)
+    done = await node.run(["sh", "-c", fence.around(DISABLE)])
+    assert (done.status, node.done) == (status, [] if other else ["disable ecs.service"])

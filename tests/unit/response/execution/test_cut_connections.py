@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 import pytest
@@ -12,7 +12,7 @@ from bot.actions import ACTIONS
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionLost, ConnectionRefused
-from bot.domain.events import Approved, Escalated
+from bot.domain.events import Approved, Escalated, StepStarted
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.response.execution.node_access import NodeAccess
@@ -20,6 +20,7 @@ from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from tests.schedules.parts import Wire
 from tests.schedules.stage import Stage
+from tests.schedules.world import BEGAN_AT
 from tests.unit.response.wishing import do, incident
 
 DISABLE, REBOOT, LOOK = "disable --now", "systemctl reboot", "boot_id"
@@ -34,6 +35,7 @@ class Cut:
     nth: int = 1
     for_seconds: float = 0.0
     refused: bool = False  # the connection was never made
+    always: bool = False  # from the nth on
     once: Callable[[], bool] = lambda: True  # commands are counted from when this is so
     seen: int = field(default=0, init=False)
 
@@ -47,7 +49,9 @@ class CutWire(Wire):
         self.sent: list[str] = []
         self.whole_at = wire.world.now
 
-    async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
+    async def read(
+        self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
+    ) -> AsyncGenerator[Completed, None]:
         if self.world.now < self.whole_at:
             raise ConnectionRefused(f"{node.name} refused the connection.")
         line = " ".join(word for question in batch.questions for word in question.command.argv)
@@ -55,7 +59,7 @@ class CutWire(Wire):
         hit = self.cut.words in line and acts != (self.cut.words == LOOK)
         hit = hit and self.cut.once()
         self.cut.seen += hit
-        here = hit and self.cut.seen == self.cut.nth
+        here = hit and (self.cut.seen == self.cut.nth or (self.cut.always and self.cut.seen > self.cut.nth))
         if acts:
             self.sent.append(DISABLE if DISABLE in line else REBOOT)
         if here:
@@ -64,28 +68,30 @@ class CutWire(Wire):
                 self.sent = self.sent[:-1]
                 raise ConnectionRefused(f"{node.name} refused the connection.")
             if self.cut.after:
-                async for _ in super().read(node, batch, deadline):
+                async for _ in super().read(node, batch, deadline, host_key):
                     pass
             raise ConnectionLost(f"The connection to {node.name} broke.")
-        async for run in super().read(node, batch, deadline):
+        async for run in super().read(node, batch, deadline, host_key):
             yield run
 
 
-def ended(stage: Stage, cut: Cut) -> tuple[Incident, CutWire]:
-    """Approve it, and carry it out over such a wire to its end."""
-    found = incident(stage)
+def ended(stage: Stage, cut: Cut, name: str = "one") -> tuple[Incident, CutWire]:
+    """Approve it, and carry it out over such a wire to its end; by a policy of its own it is proposed anew."""
+    if name != "one":
+        stage.propose(name, "n1")
+    found = incident(stage, name)
     assert found.proposal is not None
-    stage.ledger.append("one", found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
+    stage.ledger.append(name, found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
     wire, world = CutWire(stage.wire, cut), stage.world
     reach = NodeAccess(wire, ACTIONS)
     stepping = StepExecutor(stage.policy, stage.recorder, reach, stage, world.clock, world.sleep, "r")
     remediation = Remediation(stage.book, stepping, stage, stage.diagnose)
     for _ in range(2000):
-        again = do(stage, remediation.advance("one"))
+        again = do(stage, remediation.advance(name))
         if again is None:
-            return incident(stage), wire
+            return incident(stage, name), wire
         world.now += max(timedelta(milliseconds=10), again.after)
-    raise AssertionError(f"it never ends: {incident(stage).state}")
+    raise AssertionError(f"it never ends: {incident(stage, name).state}")
 
 
 @pytest.mark.parametrize("words", [DISABLE, REBOOT])
@@ -96,17 +102,46 @@ def test_cut_after_the_command_ran_is_seen_by_its_proof_and_nothing_is_sent_twic
     assert stage.nodes["n1"].asked == 1
 
 
+@pytest.mark.parametrize("away", [0.0, 40.0], ids=["back at once", "back after a while"])
 @pytest.mark.parametrize(
-    ("words", "sent"), [(DISABLE, [DISABLE]), (REBOOT, [DISABLE, REBOOT])], ids=["in the first", "in the second"]
+    ("words", "sent"), [(DISABLE, [DISABLE, DISABLE, REBOOT]), (REBOOT, [DISABLE, REBOOT, REBOOT])]
 )
-def test_cut_before_the_command_ran_is_handed_over_and_not_sent_again(
-    stage: Stage, words: str, sent: list[str]
+def test_cut_before_the_command_ran_is_sent_again_and_the_node_is_cured_within_a_minute(
+    stage: Stage, words: str, sent: list[str], away: float
 ) -> None:
-    done, wire = ended(stage, Cut(words, after=False))
+    stage.policy = replace(stage.policy, reboot_deadline=timedelta(minutes=2))
+    done, wire = ended(stage, Cut(words, after=False, for_seconds=away), "again")
+    assert done.state == "resolved"
+    assert wire.sent == sent
+    assert stage.world.now - wire.whole_at <= timedelta(seconds=60)
+    assert (stage.nodes["n1"].stopped, stage.nodes["n1"].asked) == (1, 1)
+    assert [step.attempt for step in done.steps] == [1 + sent.count(DISABLE) - 1, sent.count(REBOOT)]
+
+
+@pytest.mark.parametrize(("words", "number"), [(DISABLE, 1), (REBOOT, 2)])
+def test_what_was_cut_is_not_sent_again_before_the_first_command_is_past_its_time(
+    stage: Stage, words: str, number: int
+) -> None:
+    ended(stage, Cut(words, after=False))
+    started = [(entry.at, entry.event) for entry in stage.ledger.read("one") if isinstance(entry.event, StepStarted)]
+    (_, first), (at, second) = ((at, event) for at, event in started if event.number == number)
+    assert (at - BEGAN_AT + timedelta(days=11)).total_seconds() >= first.until_uptime
+    assert second.until_uptime > first.until_uptime
+
+
+def test_what_is_cut_each_time_is_sent_three_times_and_handed_over(stage: Stage) -> None:
+    done, wire = ended(stage, Cut(DISABLE, after=False, always=True))
     assert isinstance(done.ending, Escalated)
     assert "no sign of its effect by its deadline" in done.ending.because
-    assert wire.sent == sent
-    assert not stage.nodes["n1"].reboots
+    assert wire.sent == [DISABLE] * 3
+    assert stage.nodes["n1"].enabled
+
+
+def test_command_that_ended_and_shows_no_effect_is_not_sent_again(stage: Stage) -> None:
+    stage.nodes["n1"].ending = "swallowed"
+    done, wire = ended(stage, Cut("nothing", after=False))
+    assert isinstance(done.ending, Escalated)
+    assert wire.sent == [DISABLE, REBOOT]
 
 
 @pytest.mark.parametrize("words", [DISABLE, REBOOT])

@@ -14,6 +14,7 @@ from bot.actions import ACTIONS
 from bot.domain.action import Step
 from bot.domain.claim import Claim
 from bot.domain.events import Escalated, StepStarted
+from bot.domain.fence import Fence
 from bot.domain.policy import Policy
 from bot.response.execution.node_access import NodeAccess, TooLate
 from bot.response.execution.remediation import Remediation
@@ -87,11 +88,12 @@ async def test_second_command_of_a_step_is_not_sent_late_either(stage: Stage) ->
     ))  # fmt: skip
     node = stage.nodes["n1"]
     node.enabled = node.active = False
-    left = [True]
+    left, fence = [True], Fence(node.boot_id, node.machine_id, "SHA256:as-ever", int(node.uptime) + 300)
 
     async def sent() -> None:
+        reach = NodeAccess(stage.wire, ACTIONS)
         with pytest.raises(TooLate):
-            await NodeAccess(stage.wire, ACTIONS).run(stage.find("n1"), step, in_time=lambda: bool(left) and left.pop())
+            await reach.run(stage.find("n1"), step, fence, in_time=lambda: bool(left) and left.pop())
 
     do(stage, sent())
     assert (node.enabled, node.active) == (True, False)

@@ -1,0 +1,112 @@
+"""The fence around a command that changes a node: it runs on the approved machine, in one boot, and in time.
+
+The fence is plain POSIX sh by the login itself and needs no root, so the sudoers line of the command stays as it is.
+
+Source: /proc/sys/kernel/random/boot_id (random(4)), /etc/machine-id (machine-id(5)), /proc/uptime (proc(5)).
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.command import Completed
+
+BOOT_ID, MACHINE_ID, UPTIME = "/proc/sys/kernel/random/boot_id", "/etc/machine-id", "/proc/uptime"
+# From the node's uptime as it was last read: enough to write the record, to connect and to log in. What arrives later
+# is not run, and is sent anew after another look.
+SENT_WITHIN = timedelta(seconds=15)
+_SAYS = "not run: "
+_WORD = r"('[^']*'|[A-Za-z0-9_@%+=:,./-]+)"
+
+
+class Barred(enum.Enum):
+    """Why a fence did not let its command run: what is said, by the exit status."""
+
+    MACHINE = 91
+    BOOT = 92
+    LATE = 93
+
+
+_WHY = {Barred.MACHINE: "another machine", Barred.BOOT: "another boot", Barred.LATE: "too late"}
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Where a command may run, and until when.
+
+    Shape: `host_key` is the fingerprint that the very connection which carries the command must show; the rest stands
+    in the command's own text. Units: `until` is the node's own uptime, in whole seconds.
+    """
+
+    boot_id: str
+    machine_id: str
+    host_key: str
+    until: int
+
+    def around(self, line: str) -> str:
+        """Return a shell command that runs `line` on that machine, in that boot and in time, and elsewhere nothing.
+
+        Example:
+        >>> Fence("b", "m", "", 60).around("sudo -n systemctl start -- x")[:75]
+        'test "$(cat /etc/machine-id)" = m || { echo "not run: another machine" >&2;'
+        """
+        return (
+            f'test "$(cat {MACHINE_ID})" = {shlex.quote(self.machine_id)} || {_no(Barred.MACHINE)}; '
+            f'test "$(cat {BOOT_ID})" = {shlex.quote(self.boot_id)} || {_no(Barred.BOOT)}; '
+            f'up=$(cat {UPTIME}); test "${{up%%.*}}" -lt {self.until:d} || {_no(Barred.LATE)}; '
+            f"{line}"
+        )
+
+    def bars(self, files: Mapping[str, str]) -> Barred | None:
+        """Return why it would let nothing run on a node with these files; for simulated nodes."""
+        if files.get(MACHINE_ID, "").strip() != self.machine_id:
+            return Barred.MACHINE
+        if files.get(BOOT_ID, "").strip() != self.boot_id:
+            return Barred.BOOT
+        up = files.get(UPTIME, "").partition(".")[0]
+        return None if up.isdecimal() and int(up) < self.until else Barred.LATE
+
+
+def fenced(text: str) -> tuple[Fence, str] | None:
+    """Return the fence in a shell command and what it guards, None where there is none; for simulated nodes.
+
+    Example:
+    >>> fenced(Fence("b", "m", "", 60).around("reboot"))
+    (Fence(boot_id='b', machine_id='m', host_key='', until=60), 'reboot')
+    """
+    found = _AROUND.fullmatch(text)
+    if found is None:
+        return None
+    machine_id, boot_id, until, line = found.groups()
+    return Fence(shlex.split(boot_id)[0], shlex.split(machine_id)[0], "", int(until)), line
+
+
+def said(why: Barred) -> str:
+    """Return what a fence that bars prints among the errors."""
+    return _SAYS + _WHY[why]
+
+
+def barred(ended: Completed) -> Barred | None:
+    """Return why a command was not run by its fence; None where it was run, or nobody knows."""
+    for why in Barred:
+        if ended.exit_status == why.value and said(why) in ended.stderr:
+            return why
+    return None
+
+
+def _no(why: Barred) -> str:
+    return f'{{ echo "{said(why)}" >&2; exit {why.value}; }}'
+
+
+_AROUND = re.compile(
+    re.escape(Fence("BOOT", "MACHINE", "", 0).around("LINE"))
+    .replace("=\\ MACHINE", f"=\\ {_WORD}")
+    .replace("=\\ BOOT", f"=\\ {_WORD}")
+    .replace("\\-lt\\ 0", "\\-lt\\ ([0-9]+)")
+    .replace("LINE", "(.*)")
+)

@@ -1,0 +1,212 @@
+"""What a fence lets through, seen from the incident: nothing elsewhere, in another boot or late; and how it goes on."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from datetime import timedelta
+
+import pytest
+
+from bot.actions import ACTIONS
+from bot.domain.action import Step
+from bot.domain.batch import Batch
+from bot.domain.command import Completed
+from bot.domain.errors import ConnectionLost
+from bot.domain.events import Escalated, QuestionAsked, StepFailed, StepStarted
+from bot.domain.fence import SENT_WITHIN, Fence, fenced
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.response.execution.node_access import NodeAccess, NotRun
+from tests.schedules.parts import KEY, CountingNode, Wire
+from tests.schedules.stage import Stage
+from tests.unit.response.wishing import approve, do, incident
+
+OTHERS = {"another key": ("SHA256:other", "s" * 32), "same key": (KEY, "s" * 32), "a copy": (KEY, "")}
+
+
+class Lines(Wire):
+    """A wire that notes the commands it carries, and whose acting connections do as the test says."""
+
+    def __init__(self, wire: Wire) -> None:
+        super().__init__(wire.world, wire.nodes, 0.0)
+        self.lines: list[str] = []
+        self.stranger: tuple[str, str] | None = None
+        self.booted_first = False
+        self.late = 0  # so many commands take half a minute to arrive
+        self.mute = False  # the node does not say how long it is up
+
+    def lands(self, node: Node, acts: bool) -> tuple[CountingNode, str]:
+        there = self.nodes[node.name]
+        if not acts or self.stranger is None:
+            return there, KEY
+        key, machine_id = self.stranger
+        self.strangers.append(CountingNode(self.world, "n1x", "cured", copied_id=machine_id or there.machine_id))
+        return self.strangers[-1], key
+
+    async def read(
+        self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
+    ) -> AsyncGenerator[Completed, None]:
+        sent = [
+            argv[2] for argv in (asked.command.argv for asked in batch.questions) if argv[0] == "sh" and len(argv) == 3
+        ]
+        self.lines += sent
+        there = self.nodes[node.name]
+        if sent and self.booted_first:
+            there.reboot(by_us=False)
+            there.down_until = self.world.now
+        if sent and self.late:
+            self.late -= 1
+            self.world.now += timedelta(seconds=30)
+        async for run in super().read(node, batch, deadline, host_key):
+            yield replace(run, started_at_uptime=None) if self.mute else run
+
+
+def lines(stage: Stage) -> Lines:
+    stage.wire = Lines(stage.wire)
+    return stage.wire
+
+
+def advanced(stage: Stage) -> Incident:
+    """Carry it on to its end, or until it asks."""
+    remediation = stage.remediation()
+    for _ in range(1000):
+        again = do(stage, remediation.advance("one"))
+        if again is None or incident(stage).state == "unknown":
+            return incident(stage)
+        stage.world.now += max(timedelta(milliseconds=10), again.after)
+    raise AssertionError(f"it never ends: {incident(stage).state}")
+
+
+def test_every_command_carries_machine_boot_and_a_deadline(stage: Stage) -> None:
+    wire, node = lines(stage), stage.nodes["n1"]
+    approve(stage)
+    boot, up = node.boot_id, int(node.uptime)
+    assert advanced(stage).state == "resolved"
+    found = [fenced(line) for line in wire.lines]
+    assert len(found) == 2
+    for told in found:
+        assert told is not None
+        fence, _ = told
+        assert (fence.boot_id, fence.machine_id) == (boot, MACHINE)
+        assert 0 < fence.until - up <= SENT_WITHIN.total_seconds() + 60
+    starts = [entry.event for entry in stage.ledger.read("one") if isinstance(entry.event, StepStarted)]
+    assert [started.until_uptime for started in starts] == [told[0].until for told in found if told is not None]
+
+
+@pytest.mark.parametrize("name", ["disable_unit", "mask_unit", "drop_caches", "reboot", "restore_unit"])
+def test_no_action_reaches_its_node_without_a_fence(stage: Stage, name: str) -> None:
+    """Whatever the author of an action wrote: the fence is put there where it is sent."""
+    wire = lines(stage)
+    step, reach = Step(name, {"unit": "ecs.service"}, ("sudo -n first", "sudo -n second")), NodeAccess(wire, ACTIONS)
+    fence = Fence(stage.nodes["n1"].boot_id, MACHINE, KEY, 1 + reach.spread(step))  # over, so that nothing is run
+
+    async def sent() -> None:
+        with pytest.raises(NotRun):
+            await reach.run(stage.find("n1"), step, fence)
+
+    do(stage, sent())
+    assert [fenced(line) is not None for line in wire.lines] == [True]
+    assert wire.lines[0].endswith("; sudo -n first")
+
+
+def test_later_command_of_a_step_has_as_much_longer_as_the_one_before_may_take(stage: Stage) -> None:
+    wire, node = lines(stage), stage.nodes["n1"]
+    step = Step("restore_unit", {"unit": "ecs.service", "verbs": "enable start"}, (
+        "sudo -n systemctl enable -- ecs.service", "sudo -n systemctl start -- ecs.service",
+    ))  # fmt: skip
+    reach = NodeAccess(wire, ACTIONS)
+    until = int(node.uptime) + 15 + reach.spread(step)
+
+    async def sent() -> None:
+        await reach.run(stage.find("n1"), step, Fence(node.boot_id, MACHINE, KEY, until))
+
+    do(stage, sent())
+    first, second = (told[0].until for told in map(fenced, wire.lines) if told is not None)
+    assert (second, second - first) == (until, int(ACTIONS["restore_unit"].limit.total_seconds()))
+
+
+@pytest.mark.parametrize("other", OTHERS)
+def test_second_connection_that_lands_on_another_machine_runs_nothing(stage: Stage, other: str) -> None:
+    wire = lines(stage)
+    wire.stranger = OTHERS[other]
+    approve(stage)
+    done = advanced(stage)
+    (stranger,) = wire.strangers
+    assert (stranger.enabled, stranger.active, stranger.asked) == (True, True, 0)
+    assert stage.nodes["n1"].enabled, "nor anywhere else"
+    if other == "a copy":  # only its boot tells
+        assert isinstance(done.ending, Escalated)
+        assert "booted since" in done.ending.because
+    else:
+        assert done.state == "unknown"
+        assert isinstance(stage.ledger.read("one")[-1].event, QuestionAsked)
+
+
+def test_node_that_was_booted_between_look_and_command_is_not_touched(stage: Stage) -> None:
+    wire = lines(stage)
+    wire.booted_first = True
+    approve(stage)
+    done = advanced(stage)
+    assert stage.nodes["n1"].enabled
+    assert isinstance(done.steps[0].outcome, StepFailed)
+    assert "was booted since" in done.steps[0].outcome.because
+
+
+def test_command_that_came_too_late_is_sent_anew_after_another_look(stage: Stage) -> None:
+    wire = lines(stage)
+    wire.late = 1
+    approve(stage)
+    done = advanced(stage)
+    assert done.state == "resolved"
+    assert [step.attempt for step in done.steps] == [2, 1]
+    assert (stage.nodes["n1"].stopped, stage.nodes["n1"].asked) == (1, 1)
+
+
+def test_command_that_comes_too_late_each_time_is_handed_over(stage: Stage) -> None:
+    wire = lines(stage)
+    wire.late = 99
+    approve(stage)
+    done = advanced(stage)
+    assert isinstance(done.ending, Escalated)
+    assert stage.nodes["n1"].enabled
+    assert len(wire.lines) == 3
+
+
+def test_node_that_does_not_say_how_long_it_is_up_is_sent_nothing(stage: Stage) -> None:
+    wire = lines(stage)
+    wire.mute = True
+    approve(stage)
+    assert advanced(stage).state == "expired"
+    assert wire.lines == []
+
+
+@pytest.mark.parametrize("after", [20.0, 140.0, 600.0])
+def test_command_that_waited_in_a_dead_connection_does_nothing(stage: Stage, after: float) -> None:
+    """It arrives when everything is over, and somebody has switched the unit on again."""
+    wire, node = lines(stage), stage.nodes["n1"]
+    approve(stage)
+    sent_at, argv = stage.world.now, ("sh", "-c", "")
+
+    class Dead(Lines):
+        async def read(
+            self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
+        ) -> AsyncGenerator[Completed, None]:
+            nonlocal argv
+            if batch.questions[0].command.argv[0] == "sh" and not argv[2]:
+                argv = batch.questions[0].command.argv  # type: ignore[assignment]
+                raise ConnectionLost("n1 is not heard any more.")
+            async for run in super().read(node, batch, deadline, host_key):
+                yield run
+
+    stage.wire = Dead(wire)
+    assert advanced(stage).state == "resolved"
+    node.enabled = node.active = True
+    boot, node.boot = node.boot, 0  # as if it had not been rebooted: then only the deadline stands against it
+    node.up_since = sent_at - timedelta(days=11)
+    stage.world.now = max(stage.world.now, sent_at + timedelta(seconds=after))
+    node.late(argv, 0, sent_at)
+    assert node.enabled
+    node.boot = boot
+    node.late(argv, 0, sent_at)
+    assert node.enabled
