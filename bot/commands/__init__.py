@@ -13,6 +13,7 @@ from bot.commands import (
     nodes,
     playbooks,
     remediate,
+    replay,
     route,
     serve,
     settings,
@@ -23,6 +24,7 @@ from bot.commands import (
 
 COMMANDS = (
     check,
+    replay,
     demo,
     lab,
     serve,
