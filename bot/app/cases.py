@@ -23,6 +23,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.planning import CONTEXT_LABEL, NODE_LABEL, Draining
 from bot.response.diagnosis.triage import Triage, without_secrets
+from bot.response.diagnosis.what_if import Judge, WhatIf, what_ifs
 from bot.transport import case_file
 from bot.transport.recorder import RecordingTransport
 from bot.transport.replay import ReplayTransport
@@ -88,20 +89,44 @@ class Replayed:
         return one_line(f"{path}: recorded {when} by {head.program}, content {case.digest[:16]}…", 300)
 
 
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A case's verdict, and the smallest changes of its readings that would change it, the smallest first."""
+
+    case: Case
+    verdict: Verdict
+    changes: tuple[WhatIf, ...]
+
+
 async def replayed(case: Case, playbook: Playbook, changes: Sequence[Change] = ()) -> Verdict:
     """Return the verdict on a case, on the way that a live check takes from the transport up.
 
     Raises: CaseError when the case holds settings that cannot be read; UsageError when a change does not fit.
     """
-    head = case.head
+    head, (node, draining) = case.head, _surroundings(case.head)
+    way = ReplayTransport(case)
+    triage = Triage(way, ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH, draining=draining)
+    return without_secrets(await triage.diagnose(node, changed_playbook(playbook, changes)))
+
+
+def why(case: Case, playbook: Playbook) -> Why:
+    """Return what would have to be otherwise for another verdict on a case; nothing where nobody reached the node.
+
+    Raises: CaseError when the case holds settings that cannot be read.
+    """
+    verdict = asyncio.run(replayed(case, playbook))
+    node, draining = _surroundings(case.head)
+    found = what_ifs(verdict.snapshot, Judge(playbook, ACTIONS, node, draining)) if verdict.snapshot is not None else ()
+    return Why(case, verdict, tuple(replace(each, verdict=without_secrets(each.verdict)) for each in found))
+
+
+def _surroundings(head: Head) -> tuple[Node, Draining]:
+    """Return what a plan hangs on beside the readings."""
     try:
         draining = read(Draining, head.draining) if head.draining else Draining()
     except NotOfForm as no:
         raise CaseError(f"The case of {head.node} is damaged: {no}.") from no
-    node = Node(head.node, "recorded", labels=head.labels)
-    way = ReplayTransport(case)
-    triage = Triage(way, ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH, draining=draining)
-    return without_secrets(await triage.diagnose(node, changed_playbook(playbook, changes)))
+    return Node(head.node, "recorded", labels=head.labels), draining
 
 
 def replay(case: Case, playbook: Playbook, changes: Sequence[Change] = ()) -> Replayed:

@@ -20,11 +20,13 @@ from bot.commands import (
     sudoers,
     undo,
     watch,
+    why,
 )
 
 COMMANDS = (
     check,
     replay,
+    why,
     demo,
     lab,
     serve,

@@ -7,6 +7,7 @@ twice, as NAME and NAME_later, moves at both looks, so that growth stays what it
 
 from __future__ import annotations
 
+import functools
 import math
 import re
 import types
@@ -84,24 +85,32 @@ class Change:
             return self._in_mapping(reading, name, held)
         if not isinstance(held, tuple):
             raise UsageError(f"{self.probe}.{name} has no entries.", _EXAMPLES)
-        if not (known := _entries(held)) or self.entry not in known:
-            raise UsageError(f"{self.probe}.{name} has no entry {self.entry}.", did_you_mean(self.entry, sorted(known)))
         if not self.part and self.value != NONE:
             raise UsageError(f"{self.what} is a whole entry: {self.what}=none leaves it out.", _EXAMPLES)
         names = [each for each in (name, f"{name}_later") if isinstance(getattr(reading, each, None), tuple)]
-        return replace(reading, **{each: self._in_entries(getattr(reading, each)) for each in names})
+        changed = {each: self._in_entries(getattr(reading, each)) for each in names}
+        if all(changed[each] is getattr(reading, each) for each in names):
+            known = sorted(_entries(held))
+            raise UsageError(f"{self.probe}.{name} has no entry {self.entry}.", did_you_mean(self.entry, known))
+        return replace(reading, **changed)
 
     def _in_entries(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the entries with the change made; the very same where none goes by that name."""
         kept: list[Any] = []
+        is_there = False
         for entry in entries:
             if isinstance(entry, tuple):
                 kept.append(self._in_entries(entry))
-            elif self.entry not in _names_of(entry):
+                is_there = is_there or kept[-1] is not entry
+                continue
+            if self.entry not in names_of(entry):
                 kept.append(entry)
-            elif self.part:
+                continue
+            is_there = True
+            if self.part:
                 name = _known(entry, self.part, self.what)
                 kept.append(_with(entry, name, _value(self.value, _hint(type(entry), name), self.what), self.what))
-        return tuple(kept)
+        return tuple(kept) if is_there else entries
 
     def _in_mapping(self, reading: Any, name: str, held: Mapping[Any, Any]) -> Any:
         keys = {str(key): key for key in held}
@@ -165,11 +174,19 @@ def _changed(probe: Probe, changes: Sequence[Change]) -> Probe:
 
 
 def _entries(held: tuple[Any, ...]) -> set[str]:
-    return {name for entry in held for name in (_entries(entry) if isinstance(entry, tuple) else _names_of(entry))}
+    return {name for entry in held for name in (_entries(entry) if isinstance(entry, tuple) else names_of(entry))}
 
 
-def _names_of(entry: Any) -> set[str]:
-    return {str(getattr(entry, name)) for name in NAMES if getattr(entry, name, None) is not None}
+def names_of(entry: Any) -> dict[str, str]:
+    """Return what an entry goes by: each name, and the field that holds it."""
+    kind: Any = type(entry)
+    held = ((name, getattr(entry, name)) for name in _naming(kind))
+    return {str(value): name for name, value in held if value is not None and value != ""}
+
+
+@functools.cache
+def _naming(kind: Any) -> tuple[str, ...]:
+    return tuple(name for name in reversed(NAMES) if hasattr(kind, name))
 
 
 def _known(record: Any, name: str, what: str) -> str:
@@ -184,8 +201,13 @@ def _known(record: Any, name: str, what: str) -> str:
     return name
 
 
-def _hint(kind: type[Any], name: str) -> Any:
+def _hint(kind: Any, name: str) -> Any:
     """Return the type of a field or a property, None left aside."""
+    return _typed(kind, name)
+
+
+@functools.cache
+def _typed(kind: Any, name: str) -> Any:
     held = getattr(kind, name, None)
     hint = get_type_hints(held.fget)["return"] if isinstance(held, property) else get_type_hints(kind)[name]
     if get_origin(hint) is types.UnionType:
