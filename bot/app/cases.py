@@ -147,4 +147,4 @@ def _remarks(case: Case, playbook: Playbook, verdict: Verdict, is_changed: bool)
     differs = () if is_changed or case.judged is None else case.judged.differs_from(verdict)
     if differs:
         remarks.append(f"It was judged otherwise when it was recorded, by {head.program}: {'; '.join(differs)}.")
-    return tuple(remarks)
+    return tuple(one_line(remark, 400) for remark in remarks)  # a case may come from anywhere

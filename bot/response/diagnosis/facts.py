@@ -26,6 +26,13 @@ class Fact:
     change: Change
     was: Number | bool | timedelta | None = None
 
+    @property
+    def both_looks(self) -> str:
+        """Of a later look, the fact that moves it together with the first; empty for any other."""
+        field, part = (name.removesuffix("_later") for name in (self.change.field, self.change.part))
+        now = replace(self.change, field=field, part=part)
+        return now.what if now != self.change else ""
+
     def at(self, value: str) -> Change:
         """Return the change that gives it this value."""
         return replace(self.change, value=value)
@@ -73,9 +80,7 @@ class _Watch:
         changed: dict[str, Any] = {}
         for each in fields(reading):
             held = getattr(reading, each.name)
-            if each.name.endswith("_later"):
-                continue
-            if isinstance(held, tuple) and held:
+            if isinstance(held, tuple) and held and not each.name.endswith("_later"):
                 entries = self._entries(Change(probe, each.name), held, set())
                 changed |= {each.name: entries} if entries is not held else {}
             elif isinstance(held, Mapping) and held:
@@ -132,13 +137,13 @@ class _Watch:
         for each in fields(record):
             value = getattr(record, each.name)
             if isinstance(value, int | float | timedelta) and each.name not in NAMES:  # a name is no quantity
-                base = each.name.removesuffix("_later")
-                of = replace(change, part=base) if change.entry else replace(change, field=base)
-                if base == each.name:
-                    before = self.facts.get(of.what)
-                    if before is None or (before.was is not None and number(before.was) < number(value)):
-                        self.facts[of.what] = Fact(of, value)
-                body[each.name] = _Noted(self.seen, of.what, vars(kind)[each.name])
+                # The first look moves the later one with it, and the later one moves alone: growth is a fact too.
+                names = dict.fromkeys((each.name, each.name.removesuffix("_later")))
+                of = [replace(change, **{"part" if change.entry else "field": name}) for name in names]
+                before = self.facts.get(of[0].what)
+                if before is None or (before.was is not None and number(before.was) < number(value)):
+                    self.facts[of[0].what] = Fact(of[0], value)
+                body[each.name] = _Noted(self.seen, tuple(fact.what for fact in of), vars(kind)[each.name])
         made: Any = object.__new__(type(kind.__name__, (kind,), body))
         for each in fields(record):
             vars(kind)[each.name].__set__(made, getattr(record, each.name))
@@ -150,13 +155,13 @@ class _Noted:
 
     __slots__ = ("_held", "_seen", "_what")
 
-    def __init__(self, seen: set[str], what: str, held: Any) -> None:
+    def __init__(self, seen: set[str], what: tuple[str, ...], held: Any) -> None:
         self._seen, self._what, self._held = seen, what, held
 
     def __get__(self, record: Any, kind: type[Any] | None = None) -> Any:
         if record is None:
             return self
-        self._seen.add(self._what)
+        self._seen.update(self._what)
         return self._held.__get__(record, kind)
 
     def __set__(self, record: Any, value: Any) -> None:

@@ -102,14 +102,22 @@ class _Search:
 
     def numbers(self) -> Iterator[WhatIf]:
         """Try each number that was looked at, less and more, and each yes or no the other way."""
-        for fact in self._facts:
-            if isinstance(fact.was, bool):
-                yield from self._proven(fact.at("false" if fact.was else "true"), fact.was)
-            elif fact.was is not None:
-                was = number(fact.was)
-                most = 100.0 if "percent" in (fact.change.part or fact.change.field) else FAR + 1000 * abs(was)
-                for end in (0, most):
-                    yield from self._nearest(fact, was, type(was)(end))
+        told: set[str] = set()
+        for fact in self._facts:  # a first look comes before its later one
+            if fact.both_looks in told:
+                continue  # moved alone, the later look would say the same again
+            for what_if in self._moved(fact):
+                told.add(fact.change.what)
+                yield what_if
+
+    def _moved(self, fact: Fact) -> Iterator[WhatIf]:
+        if isinstance(fact.was, bool):
+            yield from self._proven(fact.at("false" if fact.was else "true"), fact.was)
+        elif fact.was is not None:
+            was = number(fact.was)
+            most = 100.0 if "percent" in (fact.change.part or fact.change.field) else FAR + 1000 * abs(was)
+            for end in (0, most):
+                yield from self._nearest(fact, was, type(was)(end))
 
     def _nearest(self, fact: Fact, was: Number, end: Number) -> Iterator[WhatIf]:
         """Halve the way between what was read and an end that changes the verdict, thresholds first."""

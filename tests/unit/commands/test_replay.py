@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from bot.__main__ import main
-from bot.transport.case_file import load
+from bot.domain.case import Judged, NotReached
+from bot.transport.case_file import load, write
 
 CAPTURES = Path(__file__).parents[2] / "captures"
 FOUNDING = CAPTURES / "cases" / "form-2--leaked-memory-cgroups.jsonl.gz"
@@ -127,3 +129,25 @@ def test_own_playbook_judges_and_the_difference_is_told(tmp_path: Path, capsys: 
     assert "It was recorded with another node-health" in capsys.readouterr().err
     assert main(["replay", str(FOUNDING), "-p", "zombie-cgroups-no-reboot"]) == 1
     assert "It was judged otherwise when it was recorded, by zombie " in capsys.readouterr().err
+
+
+def test_case_from_a_stranger_draws_nothing_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case = load(FOUNDING)
+    hostile = "zombie \x1b[2J\u202e"
+    failed = NotReached("refused\x1b[2J", hostile, hostile)
+    head = replace(
+        case.head, program=hostile, playbook_digest=hostile, environment={hostile: hostile}, unreachable=failed
+    )
+    for runs in (case.runs, ()):
+        path = write(tmp_path, replace(case, head=head, runs=runs, judged=Judged(hostile, hostile)))
+        main(["replay", str(path)])
+        main(["why", str(path)])
+        main(["replay", str(path), "--json"])
+    out, err = capsys.readouterr()
+    assert "\x1b" not in out + err
+    assert "\u202e" not in out + err
+    assert "\\x1b[2J" in out
+    assert "\\x1b[2J" in err
+    (tmp_path / "other.jsonl").write_text(replace(case, head=replace(head, playbook=hostile)).text())
+    assert main(["replay", "other.jsonl"]) == 2
+    assert "\x1b" not in capsys.readouterr().err

@@ -36,6 +36,8 @@ class Reading:
     unasked: int = 5
     full_later: int | None = None
     is_open: bool = True
+    calls: int = 100
+    calls_later: int | None = None
 
     @property
     def most(self) -> int:
@@ -50,6 +52,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     seen = (Evidence("flood", "pools", told),)
     if reading.full >= tuning["many"] and reading.is_open:
         return Finding("flood", Status.DEGRADED, Confidence.LIKELY, told, seen)
+    if reading.calls_later is not None and reading.calls_later - reading.calls > 50:
+        return Finding("flood", Status.CRITICAL, Confidence.LIKELY, told, seen)
     if reading.most > 37 or reading.shares.get("disk", 0) > 0.25 or reading.idle < timedelta(hours=1):
         return Finding("flood", Status.CRITICAL, Confidence.CONFIRMED, told, seen)
     return RuledOut("flood", told)
@@ -83,6 +87,12 @@ def test_number_is_moved_to_its_threshold_and_no_further() -> None:
 
 def test_later_look_moves_with_the_first() -> None:
     assert found(Reading(17, full_later=19))["pools.full=1000"].verdict.status is Status.DEGRADED
+
+
+def test_growth_is_changed_by_the_later_look_alone() -> None:
+    changes = found(Reading(17, calls=100, calls_later=140))
+    assert changes["pools.calls_later=151"].still == "150"
+    assert not any("pools.calls=" in change for change in changes)
 
 
 def test_what_is_hidden_in_the_code_is_found_by_halving() -> None:
