@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check, exit_status, recordings
+from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check, exit_status
 from bot.app.kubernetes import draining
 from bot.app.parts import (
     incident_id,
@@ -27,7 +27,6 @@ __all__ = [
     "library",
     "local_transport",
     "now",
-    "recordings",
     "shown_progress",
     "ssh_transport",
     "sudoers",

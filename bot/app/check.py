@@ -66,14 +66,6 @@ async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
         raise wrong[0]
 
 
-async def recordings(what: Check) -> dict[str, str]:
-    """Return what each node answers, unjudged, as the text of a recording by the node's name."""
-    from bot.transport.replay import dump
-
-    triage = what.triage()
-    return {node.name: dump(await triage.runs(node, what.playbook)) for node in what.nodes}
-
-
 def exit_status(verdicts: Iterable[Verdict], fail_on: Status) -> int:
     """Return 1 for any node at or above `fail_on`, else 4 for any unreachable, else 3 for any unknown, else 0.
 

@@ -15,16 +15,20 @@ from bot.commands import (
     prune,
     release,
     remediate,
+    replay,
     route,
     serve,
     settings,
     sudoers,
     undo,
     watch,
+    why,
 )
 
 COMMANDS = (
     check,
+    replay,
+    why,
     demo,
     lab,
     serve,

@@ -27,6 +27,7 @@ EXAMPLES = """examples:
   zombie check --local --fail-on degraded      this machine, for example as a gate of an image build
   zombie check node-123 -p zombie-cgroups      with another playbook, which asks one question only
   zombie check node-123 --open                 also opens an incident: zombie incidents
+  zombie check node-123 --record said/ --json  also keeps what it said, without secrets: zombie replay said/
 """
 
 
@@ -64,7 +65,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--parallel", type=options.positive, metavar="N", help="check N nodes at once (default 20)")
     parser.add_argument("--open", action="store_true", help="open an incident for each node")
     parser.add_argument(
-        "--record", type=Path, metavar="DIR", help="write each node's raw answers to DIR, without a verdict"
+        "--record", type=Path, metavar="DIR", help="write each node's case to DIR; with --json also the verdict"
     )
     parser.set_defaults(run=run)
 
@@ -81,24 +82,52 @@ def run(arguments: argparse.Namespace) -> int:
         raise UsageError("Which node?", "Name one or more, or --all, or --local for this machine.")
     if arguments.local and (names or arguments.all):
         raise UsageError("--local checks this machine only.", "Leave the node names out.")
-    if arguments.record is not None and (arguments.open or arguments.json):
-        lacking = "--open has nothing to open an incident with" if arguments.open else "--json has no verdict to print"
-        raise UsageError(f"--record does not judge, so {lacking}.", "Check once more without --record.")
+    if arguments.record is not None and arguments.open:
+        raise UsageError(
+            "--record keeps what the nodes said, and --open opens incidents: one at a time.",
+            "Check once more without --record.",
+        )
     what = _what(arguments, names)
     if arguments.record is not None:
-        from bot import app
-
-        arguments.record.mkdir(parents=True, exist_ok=True)
-        for name, text in asyncio.run(app.recordings(what)).items():
-            path = arguments.record / f"{name}.jsonl"
-            path.write_text(text, encoding="utf-8")
-            print(path)
-        return 0
+        return _record(arguments, what)
     from bot.commands import record
 
     # Opened before any node is read, so that an unusable database is reported first.
     with record.opened(arguments.environ) if arguments.open else contextlib.nullcontext() as database:
         return _judge(arguments, what, database)
+
+
+def _record(arguments: argparse.Namespace, what: Check) -> int:
+    """Write each node's case as its verdict falls, and name it on stdout; with --json the verdicts stand there."""
+    from bot import app
+    from bot.app.cases import Recording
+    from bot.domain.verdict import Status
+
+    recording = Recording(what, arguments.record, judges=arguments.json)
+    verdicts: list[Verdict] = []
+
+    async def recorded() -> None:
+        async with app.shown_progress() as (heard, clear):
+
+            def concluded(verdict: Verdict) -> None:
+                path = recording.keep(verdict)
+                verdicts.append(verdict)
+                clear()
+                print(path, file=sys.stderr if arguments.json else sys.stdout, flush=True)
+
+            await app.check(recording.check, heard, concluded)
+
+    try:
+        asyncio.run(recorded())
+    except KeyboardInterrupt:
+        print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were recorded", file=sys.stderr)
+        return 130
+    finally:
+        if arguments.json:
+            _finish(arguments, what, verdicts, False, None)
+    # Unless it judges, whatever a node answered is what was asked for.
+    told = verdicts if arguments.json else [verdict for verdict in verdicts if verdict.status is Status.UNREACHABLE]
+    return app.exit_status(told, Status(arguments.fail_on))
 
 
 def _judge(arguments: argparse.Namespace, what: Check, database: Database | None) -> int:

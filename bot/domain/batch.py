@@ -133,15 +133,18 @@ class Batch:
         later = "".join(f"; echo; sleep {between:g}" for _ in range(lanes - 1))
         return f"{{ sleep {first:g}{later}; }}" if later else f"sleep {first:g}"
 
-    def _line(self, question: Question) -> str:
-        command = question.command
-        seconds = command.limit.total_seconds()
-        if command.looks is Looks.THROUGHOUT:
-            seconds += self.sampling.samples
+    def ways(self, command: Command) -> tuple[tuple[tuple[str, ...], float], ...]:
+        """Return the argument lists that are tried in order, each with its limit in seconds."""
+        watched = self.sampling.samples if command.looks is Looks.THROUGHOUT else 0
+        seconds = command.limit.total_seconds() + watched
         ways = [(self._filled(command, argv), seconds) for argv in (command.argv, *command.alternatives)]
         if command.as_root:
             # timeout inside sudo: outside it would end sudo and leave root's child running.
             ways.append((root_argv(ways[0][0], seconds), seconds + 2))
+        return tuple(ways)
+
+    def _line(self, question: Question) -> str:
+        command, ways = question.command, self.ways(question.command)
         words = [
             f"{'run' if index == len(ways) - 1 else 'try'} {question.number} {limit:g} "
             f"{command.output_limit_bytes + 1} {shlex.join(argv)}"

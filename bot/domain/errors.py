@@ -6,6 +6,7 @@ ZombieError
 │   ├── PlaybookError          a playbook cannot be read, or has no such name (UnknownPlaybook)
 │   ├── SettingsError          a setting is missing or malformed
 │   ├── MissingFile            a key or known_hosts file is missing or unreadable
+│   ├── CaseError              a case is damaged, of a newer form, or none at all
 │   └── UnknownIncident        the ledger has no incident of that id
 ├── Unreachable                nobody could talk to the node: exit status 4
 │   ├── NameUnknown            the address does not resolve
@@ -100,6 +101,10 @@ class SettingsError(UsageError):
 
 class MissingFile(UsageError):
     """A file that reaching a node needs is missing or unreadable."""
+
+
+class CaseError(UsageError):
+    """A case cannot be read as one."""
 
 
 class UnknownIncident(UsageError):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Protocol
@@ -59,6 +61,24 @@ class Playbook:
     description: str = ""
     origin: str = ""  # the file it was read from
     labels: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def digest(self) -> str:
+        """SHA-256, in hex, over all that a verdict hangs on: two playbooks that judge alike have the same.
+
+        Shape: titles, reasons and descriptions are no part of it; neither is the program, whose version tells of it.
+        """
+        body = {
+            "probes": [
+                [probe.name, probe.definition, [[c.name, c.argv, c.alternatives, c.as_root] for c in probe.commands]]
+                for probe in self.probes
+            ],
+            "must_read": self.must_read,
+            "causes": [[used.cause.name, dict(used.tuning), used.remedy, used.lasting_fix] for used in self.causes],
+            "conditions": [[c.name, c.when, c.says, c.status, c.cause, c.confidence] for c in self.conditions],
+        }
+        written = json.dumps([self.name, self.version, body], sort_keys=True, separators=(",", ":"))
+        return hashlib.sha256(written.encode()).hexdigest()
 
 
 class Playbooks(Protocol):

@@ -44,7 +44,8 @@ R = TypeVar("R", bound=Reading)
 class Probe:
     """A question: commands, and the pure function that turns their outputs into a reading.
 
-    Shape: `reading` is the type of what `parse` returns; playbooks' conditions may use its fields.
+    Shape: `reading` is the type of what `parse` returns; playbooks' conditions may use its fields. `definition` is what
+    a playbook says of its own probe, as JSON: it tells two with the same commands apart.
     Raises: `parse` raises CannotRead (and nothing else) when the outputs hold no answer.
     """
 
@@ -53,6 +54,7 @@ class Probe:
     commands: tuple[Command, ...]
     parse: Callable[[Outputs], Any]
     reading: type[Any] = object
+    definition: str = ""
 
     def read(self, outputs: Outputs) -> Any:
         """Return the reading, or Unread with the reason."""

@@ -7,6 +7,7 @@ they are compared, so that `wg-quick@wg0.service` and `docker.socket` are covere
 from __future__ import annotations
 
 import fnmatch
+import functools
 from collections.abc import Iterable
 
 # Whoever runs one of these schedules the node's work: every name under which distributions ship the kubelet.
@@ -191,7 +192,7 @@ def is_protected(names: Iterable[str]) -> bool:
     >>> is_protected(["k3s-agent.service"]), is_protected(["wg-quick@wg0.service"]), is_protected(["ecs.service"])
     (True, True, False)
     """
-    return any(_type_of(name) in _NEVER or _is_on(name, PROTECTED) for name in names)
+    return any(_is_protected(name) for name in names)
 
 
 def is_essential(names: Iterable[str]) -> bool:
@@ -202,6 +203,11 @@ def is_essential(names: Iterable[str]) -> bool:
     (True, False)
     """
     return any(_is_on(name, ESSENTIAL) for name in names)
+
+
+@functools.lru_cache(2048)  # a case is weighed hundreds of times to say why, and the patterns are many
+def _is_protected(name: str) -> bool:
+    return _type_of(name) in _NEVER or _is_on(name, PROTECTED)
 
 
 def _type_of(name: str) -> str:

@@ -14,6 +14,7 @@ from typing import Any, NoReturn
 from bot.domain.command import Command, Looks, Outputs
 from bot.domain.duration import parse_duration, written
 from bot.domain.errors import CannotRead
+from bot.domain.json_form import plain
 from bot.domain.probe import CustomReading, Probe
 from bot.domain.safe_text import one_line, safe
 from bot.library.kinds import Kind
@@ -103,7 +104,9 @@ def make_probe(shape: ProbeShape, complain: Complain) -> CustomProbe:
             complain("fields", f"{name} is the name of another field in the second run; choose another name")
         kinds |= later
     parse = _Parser(shape.name, tuple(finder for finder in finders if finder is not None), twice)
-    return CustomProbe(Probe(shape.name, shape.title or " ".join(shape.command)[:60], (command,), parse), kinds)
+    title = shape.title or " ".join(shape.command)[:60]
+    definition = json.dumps(plain(shape), sort_keys=True)
+    return CustomProbe(Probe(shape.name, title, (command,), parse, definition=definition), kinds)
 
 
 def _command_fault(command: list[str]) -> str | None:

@@ -78,12 +78,9 @@ def test_what_cannot_be_recorded_is_not_begun(
     assert err.startswith("zombie: The ledger at /dev/null/state/zombie.db cannot be used: ")
 
 
-@pytest.mark.parametrize("wish", ["--open", "--json"])
-def test_recording_judges_nothing_and_opens_nothing(
-    inventory: Path, tmp_path: Path, wish: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert check(inventory, "node-1", wish, "--record", str(tmp_path / "r")) == 2
-    assert f"--record does not judge, so {wish} has" in capsys.readouterr().err
+def test_what_is_recorded_opens_nothing(inventory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check(inventory, "node-1", "--open", "--record", str(tmp_path / "r")) == 2
+    assert "--open opens incidents: one at a time" in capsys.readouterr().err
     assert not (tmp_path / "state").exists()
     assert not (tmp_path / "r").exists()
 

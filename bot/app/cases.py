@@ -1,0 +1,150 @@
+"""Cases, put together: recording while a check runs, and judging a case again."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from pathlib import Path
+
+from bot import __version__
+from bot.actions import ACTIONS
+from bot.app.check import Check
+from bot.app.parts import now
+from bot.domain.batch import Sampling
+from bot.domain.case import FORM, Case, Head, Judged
+from bot.domain.change import Change, changed_playbook
+from bot.domain.errors import CaseError
+from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Verdict
+from bot.response.diagnosis.planning import CONTEXT_LABEL, NODE_LABEL, Draining
+from bot.response.diagnosis.triage import Triage, without_secrets
+from bot.response.diagnosis.what_if import Judge, WhatIf, what_ifs
+from bot.transport import case_file
+from bot.transport.recorder import RecordingTransport
+from bot.transport.replay import ReplayTransport
+
+PLAN_LABELS = (NODE_LABEL, CONTEXT_LABEL)
+ENOUGH = timedelta(seconds=60)  # a case answers at once
+
+
+class Recording:
+    """A check that also writes each node's case into a folder."""
+
+    def __init__(self, what: Check, folder: Path, judges: bool) -> None:
+        """`judges`: the cases keep their verdicts.
+
+        Raises: CaseError when the folder cannot be made: before any node is read.
+        """
+        self._heard = RecordingTransport(what.transport)
+        self.check = replace(what, transport=self._heard)
+        self._folder = case_file.made(folder)
+        self._judges = judges
+
+    def keep(self, verdict: Verdict) -> Path:
+        """Write the case that a verdict was made of and return its path.
+
+        Raises: CaseError when it cannot be written.
+        """
+        return case_file.write(self._folder, self.case(verdict))
+
+    def case(self, verdict: Verdict) -> Case:
+        """Return the case that a verdict was made of; that is possible once."""
+        what, heard, snapshot = self.check, self._heard.taken(verdict.node), verdict.snapshot
+        node = next(node for node in what.nodes if node.name == verdict.node)
+        head = Head(
+            node=node.name,
+            taken_at=snapshot.taken_at if snapshot is not None else now(),
+            samples=what.sampling.samples,
+            program=f"zombie {__version__}",
+            playbook=what.playbook.name,
+            playbook_version=what.playbook.version,
+            playbook_digest=what.playbook.digest,
+            environment=dict(snapshot.traits) if snapshot is not None else {},
+            labels={name: node.labels[name] for name in PLAN_LABELS if name in node.labels},
+            draining=plain(what.draining),
+            unreachable=heard.failed,
+        )
+        return Case(head, tuple(heard.runs), heard.asked, Judged.of(verdict) if self._judges else None)
+
+
+@dataclass(frozen=True, slots=True)
+class Replayed:
+    """A case, judged again: its verdict, and what should be known beside it, as sentences."""
+
+    case: Case
+    verdict: Verdict
+    remarks: tuple[str, ...] = ()
+
+    def words(self, path: Path) -> str:
+        """Return what the case is, in one line for a person."""
+        case, head = self.case, self.case.head
+        if case.form < FORM:
+            return one_line(f"{path}: a case of form {case.form}, which tells no time and has no content hash", 300)
+        when = f"{head.taken_at:%Y-%m-%d %H:%M:%S} UTC"
+        return one_line(f"{path}: recorded {when} by {head.program}, content {case.digest[:16]}…", 300)
+
+
+@dataclass(frozen=True, slots=True)
+class Why:
+    """A case's verdict, and the smallest changes of its readings that would change it, the smallest first."""
+
+    case: Case
+    verdict: Verdict
+    changes: tuple[WhatIf, ...]
+
+
+async def replayed(case: Case, playbook: Playbook, changes: Sequence[Change] = ()) -> Verdict:
+    """Return the verdict on a case, on the way that a live check takes from the transport up.
+
+    Raises: CaseError when the case holds settings that cannot be read; UsageError when a change does not fit.
+    """
+    head, (node, draining) = case.head, _surroundings(case.head)
+    way = ReplayTransport(case)
+    triage = Triage(way, ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH, draining=draining)
+    return without_secrets(await triage.diagnose(node, changed_playbook(playbook, changes)))
+
+
+def why(case: Case, playbook: Playbook) -> Why:
+    """Return what would have to be otherwise for another verdict on a case; nothing where nobody reached the node.
+
+    Raises: CaseError when the case holds settings that cannot be read.
+    """
+    verdict = asyncio.run(replayed(case, playbook))
+    node, draining = _surroundings(case.head)
+    found = what_ifs(verdict.snapshot, Judge(playbook, ACTIONS, node, draining)) if verdict.snapshot is not None else ()
+    return Why(case, verdict, tuple(replace(each, verdict=without_secrets(each.verdict)) for each in found))
+
+
+def _surroundings(head: Head) -> tuple[Node, Draining]:
+    """Return what a plan hangs on beside the readings."""
+    try:
+        draining = read(Draining, head.draining) if head.draining else Draining()
+    except NotOfForm as no:
+        raise CaseError(f"The case of {head.node} is damaged: {no}.") from no
+    return Node(head.node, "recorded", labels=head.labels), draining
+
+
+def replay(case: Case, playbook: Playbook, changes: Sequence[Change] = ()) -> Replayed:
+    """Judge a case by a playbook.
+
+    Raises: what `replayed` does.
+    """
+    verdict = asyncio.run(replayed(case, playbook, changes))
+    return Replayed(case, verdict, _remarks(case, playbook, verdict, bool(changes)))
+
+
+def _remarks(case: Case, playbook: Playbook, verdict: Verdict, is_changed: bool) -> tuple[str, ...]:
+    head, remarks = case.head, []
+    if head.playbook == playbook.name and head.playbook_digest != playbook.digest:
+        remarks.append(
+            f"It was recorded with another {playbook.name} ({head.playbook_digest[:12]}…) than there is now."
+        )
+    differs = () if is_changed or case.judged is None else case.judged.differs_from(verdict)
+    if differs:
+        remarks.append(f"It was judged otherwise when it was recorded, by {head.program}: {'; '.join(differs)}.")
+    return tuple(one_line(remark, 400) for remark in remarks)  # a case may come from anywhere

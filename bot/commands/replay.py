@@ -1,0 +1,109 @@
+"""`zombie replay`: judge cases again, anywhere, without a node."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.commands import options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from bot.app.cases import Replayed
+    from bot.domain.verdict import Verdict
+
+EXAMPLES = """examples:
+  zombie check node-123 --record said/              keeps what the node says: said/node-123.jsonl
+  zombie replay said/node-123.jsonl                 the verdict again; no node is contacted
+  zombie replay said/ --json                        every case of a folder, as the JSON of zombie check
+  zombie replay said/ --playbooks mine/             by your own playbooks
+  zombie replay said/node-123.jsonl --with cgroups.dying=900 --with cpu=unread
+                                                    what if it had said that?
+
+--with takes PROBE=unread, PROBE.FIELD=VALUE, PROBE.FIELD[ENTRY]=none or PROBE.FIELD[ENTRY].FIELD=VALUE, by the names
+that --json has under readings. zombie why CASE finds the smallest changes that matter.
+
+exit status: as zombie check; 2 also for a case that is damaged, cut short, or of a newer form
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "replay",
+        "judge recorded cases again",
+        "Judge what nodes said when they were recorded (zombie check --record), on the way that a live check takes.",
+        EXAMPLES,
+    )
+    parser.add_argument("cases", nargs="+", type=Path, metavar="CASE", help="a case, or a folder of cases")
+    add_playbook(parser)
+    parser.add_argument(
+        "--with", dest="changes", action="append", default=[], metavar="READING=VALUE", help="change a reading first"
+    )
+    parser.add_argument("--json", action="store_true", help="print the verdicts as JSON")
+    parser.add_argument(
+        "--fail-on", choices=("degraded", "critical"), default="degraded", help="exit 1 from this status on"
+    )
+    parser.set_defaults(run=run)
+
+
+def add_playbook(parser: argparse.ArgumentParser) -> None:
+    """Add the options that say by which playbook a case is judged."""
+    parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: the case's own)")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
+    parser.add_argument(
+        "--playbooks", type=Path, metavar="DIR", action="append", help="a directory of further playbooks"
+    )
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print each case's verdict.
+
+    Raises: CaseError for the first case that cannot be read, before any is judged; UsageError for a wrong change.
+    """
+    from bot import app
+    from bot.app.cases import replay
+    from bot.domain.change import Change
+    from bot.domain.verdict import Status
+    from bot.transport import case_file
+
+    changes = [Change.parse(text) for text in arguments.changes]
+    settings = options.settings(arguments)
+    library = app.library(settings.playbooks)
+    cases = [(path, case_file.load(path)) for path in case_file.files(arguments.cases)]
+    verdicts: list[Verdict] = []
+    for path, case in cases:
+        told = replay(case, library.get(arguments.playbook or case.head.playbook or settings.playbook), changes)
+        verdicts.append(told.verdict)
+        for remark in told.remarks:
+            print(f"zombie: {path}: {remark}", file=sys.stderr)
+        if not arguments.json:
+            print(_text(path, told, arguments), end="", flush=True)
+    _print_end(verdicts, arguments.json)
+    return app.exit_status(verdicts, Status(arguments.fail_on))
+
+
+def _print_end(verdicts: Sequence[Verdict], as_json: bool) -> None:
+    if as_json:
+        from bot.surfaces.document import document
+
+        print(document(verdicts))
+    elif len(verdicts) > 1:
+        from bot.surfaces.text import summary_table
+
+        print(summary_table(verdicts, len(verdicts)), end="")
+
+
+def _text(path: Path, told: Replayed, arguments: argparse.Namespace) -> str:
+    from bot import app
+    from bot.actions import ACTIONS
+    from bot.surfaces.text import verdict_text
+    from bot.surfaces.view.plan_words import PlanWords
+
+    width = min(100, app.terminal_width()) if sys.stdout.isatty() else 80
+    colour = options.wants_colour(arguments)
+    return f"{told.words(path)}\n\n{verdict_text(told.verdict, width, colour, PlanWords(ACTIONS))}\n"

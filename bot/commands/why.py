@@ -1,0 +1,106 @@
+"""`zombie why`: what would have to be otherwise for another verdict."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bot.commands import options
+from bot.commands.replay import add_playbook
+from bot.domain.errors import CaseError
+
+if TYPE_CHECKING:
+    from bot.app.cases import Why
+
+MOST_TOLD = 20
+EXAMPLES = """examples:
+  zombie why said/node-123.jsonl           the smallest changes of readings that would change the verdict
+  zombie why said/node-123.jsonl --json    all of them, each as zombie replay --with takes it
+
+Each number that the verdict hangs on is moved, each reading and each entry that the verdict speaks of is left out, one
+at a time, and the case is weighed again; what is printed was found that way. A number is found to 0.2 %.
+
+exit status:
+  0  the changes are printed, or it is said that there are none
+  2  the command line, or the case, is wrong
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "why",
+        "say what would have to be otherwise for another verdict",
+        "Find the smallest single changes of readings that would change a case's status, cause, confidence or plan.",
+        EXAMPLES,
+    )
+    parser.add_argument("case", type=Path, metavar="CASE", help="a case: zombie check NODE --record DIR")
+    add_playbook(parser)
+    parser.add_argument("--json", action="store_true", help="print them as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Print the changes.
+
+    Raises: CaseError when the case cannot be read.
+    """
+    from bot import app
+    from bot.app.cases import why
+    from bot.transport import case_file
+
+    if not arguments.case.exists() or arguments.case.is_dir():
+        raise CaseError(
+            f"{arguments.case} is not a case's file.",
+            "Record a node with: zombie check NODE --record DIR. Incidents keep no case of their own yet.",
+        )
+    settings = options.settings(arguments)
+    case = case_file.load(arguments.case)
+    playbook = app.library(settings.playbooks).get(arguments.playbook or case.head.playbook or settings.playbook)
+    told = why(case, playbook)
+    print(json.dumps(_document(told), ensure_ascii=False, indent=2) if arguments.json else _text(arguments.case, told))
+    return 0
+
+
+def _document(told: Why) -> dict[str, Any]:
+    from bot.actions import ACTIONS
+    from bot.surfaces.document import SCHEMA_VERSION, node_document
+    from bot.surfaces.view.plan_words import PlanWords
+    from bot.surfaces.view.what_if_words import sentence
+
+    kept, words = ("status", "cause", "confidence", "plan"), PlanWords(ACTIONS)
+    before = node_document(told.verdict)
+    changes = []
+    for each in told.changes:
+        after = node_document(each.verdict)
+        says = sentence(each, told.verdict, words)
+        changes.append({"with": [str(each.change)], **{name: after[name] for name in kept}, "says": says})
+    now = {name: before[name] for name in kept}
+    return {"schema": SCHEMA_VERSION, "node": told.verdict.node, "verdict": now, "changes": changes}
+
+
+def _text(path: Path, told: Why) -> str:
+    from bot import app
+    from bot.actions import ACTIONS
+    from bot.surfaces.text import headline, wrapped
+    from bot.surfaces.view.plan_words import PlanWords
+    from bot.surfaces.view.what_if_words import sentence
+
+    width, words = min(100, app.terminal_width()) if sys.stdout.isatty() else 80, PlanWords(ACTIONS)
+    lines = [headline(told.verdict), *wrapped(told.verdict.summary, width, "  "), ""]
+    if told.verdict.snapshot is None:
+        return "\n".join([*lines, "  Nobody could talk to the node, so no reading would change this."])
+    if not told.changes:
+        return "\n".join([*lines, "  No single change of a reading would change this."])
+    lines.append("  It would be otherwise:")
+    for each in told.changes[:MOST_TOLD]:
+        lines += wrapped(sentence(each, told.verdict, words), width, "    ", "  - ")
+    if more := len(told.changes) - MOST_TOLD:
+        lines += [f"  … and {more} more: --json"] if more > 0 else []
+    first = shlex.quote(str(told.changes[0].change))
+    return "\n".join([*lines, "", f"  See one: zombie replay {shlex.quote(str(path))} --with {first}"])

@@ -1,0 +1,242 @@
+"""A case: what one node said at one time, kept so that it can be judged again anywhere.
+
+The text of a case is JSON lines in UTF-8: a head `{"case": 2, …}`, a line `{"asked": …}` a command, a line `{"run": …}`
+a run, `{"verdict": …}` where it was judged, and last `{"sha256": …}` over all bytes before that line. The same case is
+always the same bytes. Form 1 was `{"recording": 1}` and a line a run, without a hash; it stays readable.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, NoReturn
+
+from bot.domain.batch import Batch
+from bot.domain.command import Completed
+from bot.domain.errors import CaseError, InventoryError
+from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.node import valid_name
+from bot.domain.redaction import redacted, redacted_text
+from bot.domain.safe_text import one_line, safe
+from bot.domain.verdict import Verdict
+
+FORM = 2
+NO_TIME = datetime(1970, 1, 1, tzinfo=UTC)  # form 1 kept none
+_MAKE_ONE = "Make one with: zombie check NODE --record DIR"
+_AGAIN = "Copy it once more from where it was recorded, or record the node again: zombie check NODE --record DIR"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """One command of the batch: the argument lists that were tried in order, and how many times it looked."""
+
+    probe: str
+    name: str
+    looks: int
+    argv: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class NotReached:
+    """How the connection failed: the class of `Unreachable`, its sentence, and what to try."""
+
+    kind: str
+    sentence: str
+    try_next: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Judged:
+    """The verdict that the case was recorded with; `plan` is its plan's digest, empty where it had none."""
+
+    status: str
+    cause: str = ""
+    confidence: str = ""
+    plan: str = ""
+    summary: str = ""
+    suspects: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> Judged:
+        """Return what a case keeps of a verdict."""
+        return cls(
+            verdict.status.value,
+            verdict.cause or "",
+            verdict.confidence.value if verdict.confidence is not None else "",
+            verdict.plan.digest if verdict.plan is not None else "",
+            verdict.summary,
+            verdict.suspects,
+        )
+
+    def differs_from(self, verdict: Verdict) -> tuple[str, ...]:
+        """Return what another verdict says otherwise, one short text each; figures in sentences may differ."""
+        now = Judged.of(verdict)
+        pairs = {name: (getattr(self, name), getattr(now, name)) for name in ("status", "cause", "confidence", "plan")}
+        return tuple(f"{name}: {_brief(was)} → {_brief(is_)}" for name, (was, is_) in pairs.items() if was != is_)
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """What a case says of itself.
+
+    Shape: `samples` are the window's seconds. `environment` says what machine and system it was, as far as read.
+    `labels` and `draining` are what a plan hangs on beside the readings. `playbook_digest` is `Playbook.digest`.
+    """
+
+    node: str
+    taken_at: datetime = NO_TIME
+    samples: int = 5
+    program: str = ""
+    playbook: str = ""
+    playbook_version: int = 0
+    playbook_digest: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    labels: Mapping[str, str] = field(default_factory=dict)
+    draining: Mapping[str, Any] = field(default_factory=dict)
+    unreachable: NotReached | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What one node said at one time. `form` is that of the text it was read from."""
+
+    head: Head
+    runs: tuple[Completed, ...] = ()
+    asked: tuple[Asked, ...] = ()
+    judged: Judged | None = None
+    form: int = FORM
+
+    def text(self) -> str:
+        """Return the case as its file holds it, without secrets; equal cases have equal texts."""
+        body = "".join(line + "\n" for line in self._lines())
+        return body + _json({"sha256": _hash(body)}) + "\n"
+
+    @property
+    def digest(self) -> str:
+        """The content hash: SHA-256, in hex, over its text without the last line."""
+        return _hash("".join(line + "\n" for line in self._lines()))
+
+    def _lines(self) -> Iterator[str]:
+        clean: dict[str, Any] = redacted(plain(self.head))
+        yield _json({"case": FORM} | clean | {"node": self.head.node})  # the name is the inventory's, and no secret
+        for asked in sorted(self.asked, key=lambda asked: (asked.probe, asked.name)):
+            yield _json({"asked": redacted(asdict(asked))})
+        for run in sorted(self.runs, key=lambda run: (run.probe, run.name, run.look)):
+            took = None if run.took is None else run.took.total_seconds()
+            yield _json({"run": asdict(without_secrets(run)) | {"took": took}})
+        if self.judged is not None:
+            yield _json({"verdict": redacted(plain(self.judged))})
+
+
+def without_secrets(run: Completed) -> Completed:
+    """Return a run as a case keeps it."""
+    return replace(run, stdout=redacted_text(run.stdout), stderr=redacted_text(run.stderr))
+
+
+def asked_by(batch: Batch) -> tuple[Asked, ...]:
+    """Return what a batch asks of a node."""
+    looks: dict[tuple[str, str], int] = {}
+    commands = {(question.probe, question.command.name): question.command for question in batch.questions}
+    for question in batch.questions:
+        key = (question.probe, question.command.name)
+        looks[key] = looks.get(key, 0) + 1
+    return tuple(
+        Asked(probe, name, looks[probe, name], tuple(argv for argv, _ in batch.ways(command)))
+        for (probe, name), command in commands.items()
+    )
+
+
+def read_case(text: str, where: str, name: str) -> Case:
+    """Return the case that a text holds; `where` names it in errors, `name` is the node's where the text has none.
+
+    Raises: CaseError, naming the case and, where it was changed or cut short, its content hash.
+    """
+    try:
+        return _read(text, where, name)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError, InventoryError) as no:
+        said = one_line(str(no), 160) or type(no).__name__
+        raise CaseError(f"{where} is damaged: {said}.", _AGAIN) from no
+
+
+def _read(text: str, where: str, name: str) -> Case:
+    first, _, _ = text.partition("\n")
+    try:
+        head = json.loads(first, parse_constant=_refused)
+    except ValueError as no:
+        raise CaseError(f"{where} is not a case: its first line is not JSON.", _MAKE_ONE) from no
+    if not isinstance(head, dict) or not {"case", "recording"} & head.keys():
+        raise CaseError(f"{where} is not a case: its first line is not the head of one.", _MAKE_ONE)
+    form = head.get("case", head.get("recording"))
+    if isinstance(form, int) and form > FORM:
+        by = one_line(str(head.get("program") or "a newer zombie"), 40)
+        raise CaseError(
+            f"{where} is a case of form {form}, by {by}; this program reads forms 1 to {FORM}.",
+            "Replay it with a zombie as new as the one that recorded it.",
+        )
+    if isinstance(form, bool) or form not in (1, FORM) or (form == 1) is not ("recording" in head):
+        raise CaseError(f"{where} is a case of a form that never was: {one_line(str(form), 40)}.", _MAKE_ONE)
+    if form == 1:
+        rows = [json.loads(line, parse_constant=_refused) for line in text.split("\n")[1:] if line]
+        return Case(Head(valid_name(name)), _runs(rows), form=1)
+    return _second(text, where)
+
+
+def _second(text: str, where: str) -> Case:
+    body, _, last = text.removesuffix("\n").rpartition("\n")
+    body += "\n"
+    try:
+        kept = json.loads(last, parse_constant=_refused)
+    except ValueError:
+        kept = None
+    if not isinstance(kept, dict) or kept.keys() != {"sha256"} or not text.endswith("\n"):
+        raise CaseError(f"{where} is cut short: its last line, the content hash, is missing.", _AGAIN)
+    if kept["sha256"] != (now := _hash(body)):
+        raise CaseError(
+            f"{where} was changed: its content hash is {now[:16]}…, and it was recorded as "
+            f"{one_line(str(kept['sha256']), 16)}…",
+            _AGAIN,
+        )
+    head, *rows = (json.loads(line, parse_constant=_refused) for line in body.split("\n") if line)
+    found = {kind: [row[kind] for row in rows if kind in row] for kind in ("asked", "run", "verdict")}
+    if sum(map(len, found.values())) != len(rows) or len(found["verdict"]) > 1:
+        raise NotOfForm("a line is neither asked nor run, and there is one verdict at most")
+    said = read(Head, head)
+    valid_name(said.node)
+    if not 1 <= said.samples <= 60:
+        raise NotOfForm(f"samples is {said.samples}, not 1 to 60")
+    return Case(
+        said,
+        _runs(found["run"]),
+        tuple(read(Asked, row) for row in found["asked"]),
+        read(Judged, found["verdict"][0]) if found["verdict"] else None,
+    )
+
+
+def _runs(rows: list[Any]) -> tuple[Completed, ...]:
+    runs = [read(Completed, row) for row in rows]
+    if any(not math.isfinite(run.started_at_uptime or 0) for run in runs):
+        raise NotOfForm("a run's started_at_uptime is no number")
+    if len({(run.probe, run.name, run.look) for run in runs}) < len(runs):
+        raise NotOfForm("one run stands in it twice")
+    # As a transport makes it safe: a case may come from anywhere.
+    return tuple(replace(run, stdout=safe(run.stdout), stderr=safe(run.stderr)) for run in runs)
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _hash(body: str) -> str:
+    return hashlib.sha256(body.encode()).hexdigest()
+
+
+def _refused(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number")
+
+
+def _brief(value: str) -> str:
+    return (value[:12] + "…" if len(value) == 64 else one_line(value, 60)) or "none"

@@ -1,0 +1,257 @@
+"""A change of one reading: what if the node had said something else?
+
+Written `PROBE=unread`, `PROBE.FIELD=VALUE`, `PROBE.FIELD[ENTRY]=none` or `PROBE.FIELD[ENTRY].FIELD=VALUE`. Names are
+those of the JSON's readings; an entry goes by its key, or by its name, core, path, image or the like. What stands
+twice, as NAME and NAME_later, moves at both looks, so that growth stays what it was.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import re
+import types
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from datetime import timedelta
+from typing import Any, get_args, get_origin, get_type_hints
+
+from bot.domain.command import Outputs
+from bot.domain.errors import CannotRead, UsageError
+from bot.domain.nearest import did_you_mean
+from bot.domain.playbook import Playbook
+from bot.domain.probe import CustomReading, Probe, Unread
+from bot.domain.safe_text import one_line
+
+UNREAD, NONE = "unread", "none"
+NAMES = ("name", "core", "path", "image", "irq", "pid", "kind", "unit", "id")  # by which an entry goes
+_FORM = re.compile(r"(\w+)(?:\.(\w+)(?:\[([^\[\]\n]{1,300})\])?(?:\.(\w+))?)?=(.{0,300})", re.ASCII)
+_EXAMPLES = "Write it like cgroups.dying=900, units.services[ecs.service].restarts=3, cpu.seconds[39]=none, cpu=unread."
+_PLAIN = (bool, int, float, str, timedelta)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One change: which reading, which of its fields, which entry of it, which field of that, and the new value.
+
+    Example:
+    >>> Change.parse("cgroups.dying=900")
+    Change(probe='cgroups', field='dying', entry='', part='', value='900')
+    >>> str(Change.parse("units.services[ecs.service].restarts=3"))
+    'units.services[ecs.service].restarts=3'
+    """
+
+    probe: str
+    field: str = ""
+    entry: str = ""
+    part: str = ""
+    value: str = UNREAD
+
+    def __str__(self) -> str:
+        return f"{self.what}={self.value}"
+
+    @property
+    def what(self) -> str:
+        """What it changes, as it is written."""
+        entry = f"[{self.entry}]" if self.entry else ""
+        return f"{self.probe}{'.' if self.field else ''}{self.field}{entry}{'.' if self.part else ''}{self.part}"
+
+    @classmethod
+    def parse(cls, text: str) -> Change:
+        """Return the change that a text says.
+
+        Raises: UsageError when it says none.
+        """
+        found = _FORM.fullmatch(text)
+        change = cls(*(part or "" for part in found.groups())) if found else None
+        if change is None or (change.part and not change.entry) or (not change.field and change.value != UNREAD):
+            raise UsageError(f"{one_line(text, 80)!r} is not a change of a reading.", _EXAMPLES)
+        return change
+
+    def applied(self, reading: Any) -> Any:
+        """Return the reading with the change made.
+
+        Raises: UsageError when the reading has no such field or entry, or the value does not fit.
+        """
+        if not self.field:
+            return Unread(self.probe, f"left out by {self}")
+        if isinstance(reading, CustomReading):
+            return self._custom(reading)
+        name = _known(reading, self.field, self.what)
+        if not self.entry:
+            return _with(reading, name, _value(self.value, _hint(type(reading), name), self.what), self.what)
+        held = getattr(reading, name)
+        if isinstance(held, Mapping):
+            return self._in_mapping(reading, name, held)
+        if not isinstance(held, tuple):
+            raise UsageError(f"{self.probe}.{name} has no entries.", _EXAMPLES)
+        if not self.part and self.value != NONE:
+            raise UsageError(f"{self.what} is a whole entry: {self.what}=none leaves it out.", _EXAMPLES)
+        names = [each for each in (name, f"{name}_later") if isinstance(getattr(reading, each, None), tuple)]
+        changed = {each: self._in_entries(getattr(reading, each)) for each in names}
+        if all(changed[each] is getattr(reading, each) for each in names):
+            known = sorted(_entries(held))
+            raise UsageError(f"{self.probe}.{name} has no entry {self.entry}.", did_you_mean(self.entry, known))
+        return replace(reading, **changed)
+
+    def _in_entries(self, entries: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Return the entries with the change made; the very same where none goes by that name."""
+        kept: list[Any] = []
+        is_there = False
+        for entry in entries:
+            if isinstance(entry, tuple):
+                kept.append(self._in_entries(entry))
+                is_there = is_there or kept[-1] is not entry
+                continue
+            if self.entry not in names_of(entry):
+                kept.append(entry)
+                continue
+            is_there = True
+            if self.part:
+                name = _known(entry, self.part, self.what)
+                kept.append(_with(entry, name, _value(self.value, _hint(type(entry), name), self.what), self.what))
+        return tuple(kept) if is_there else entries
+
+    def _in_mapping(self, reading: Any, name: str, held: Mapping[Any, Any]) -> Any:
+        keys = {str(key): key for key in held}
+        if self.entry not in keys:
+            raise UsageError(f"{self.probe}.{name} has no entry {self.entry}.", did_you_mean(self.entry, sorted(keys)))
+        key, later = keys[self.entry], getattr(reading, f"{name}_later", None)
+        sides = {name: held} | ({f"{name}_later": later} if isinstance(later, Mapping) and key in later else {})
+        if self.value == NONE and not self.part:
+            return replace(reading, **{side: {k: v for k, v in was.items() if k != key} for side, was in sides.items()})
+        if self.part:
+            part = _known(held[key], self.part, self.what)
+            new = _with(held[key], part, _value(self.value, _hint(type(held[key]), part), self.what), self.what)
+            return replace(reading, **{name: {**held, key: new}})
+        new = _value(self.value, type(held[key]), self.what)
+        moved = {side: {**was, key: was[key] + new - held[key] if side != name else new} for side, was in sides.items()}
+        return replace(reading, **moved)
+
+    def _custom(self, reading: CustomReading) -> CustomReading:
+        if self.field not in reading.fields or self.entry:
+            raise UsageError(f"{self.what} is no field.", did_you_mean(self.field, sorted(reading.fields)))
+        value = _value(self.value, type(reading.fields[self.field]), self.what)
+        return replace(reading, fields={**reading.fields, self.field: value})
+
+
+@dataclass(frozen=True, slots=True)
+class _ChangedParse:
+    """A probe's parse, and then the changes of its reading."""
+
+    probe: Probe
+    changes: tuple[Change, ...]
+
+    def __call__(self, outputs: Outputs) -> Any:
+        for change in self.changes:
+            if not change.field:
+                raise CannotRead(f"left out by {change}")
+        try:
+            reading = self.probe.parse(outputs)
+        except CannotRead as no:
+            changes = ", ".join(map(str, self.changes))
+            raise UsageError(f"{changes} changes nothing: {self.probe.name} was not read ({no.sentence}).") from no
+        for change in self.changes:
+            reading = change.applied(reading)
+        return reading
+
+
+def changed_playbook(playbook: Playbook, changes: Sequence[Change]) -> Playbook:
+    """Return the playbook with probes that read what the changes say; all else of a diagnosis stays as it is.
+
+    Raises: UsageError when the playbook does not read what is changed.
+    """
+    probes = {probe.name: probe for probe in playbook.probes}
+    for change in changes:
+        if change.probe not in probes:
+            raise UsageError(f"{playbook.name} does not read {change.probe}.", did_you_mean(change.probe, list(probes)))
+    return replace(playbook, probes=tuple(_changed(probe, changes) for probe in playbook.probes))
+
+
+def _changed(probe: Probe, changes: Sequence[Change]) -> Probe:
+    own = tuple(change for change in changes if change.probe == probe.name)
+    return replace(probe, parse=_ChangedParse(probe, own)) if own else probe
+
+
+def _entries(held: tuple[Any, ...]) -> set[str]:
+    return {name for entry in held for name in (_entries(entry) if isinstance(entry, tuple) else names_of(entry))}
+
+
+def names_of(entry: Any) -> dict[str, str]:
+    """Return what an entry goes by: each name, and the field that holds it."""
+    kind: Any = type(entry)
+    held = ((name, getattr(entry, name)) for name in _naming(kind))
+    return {str(value): name for name, value in held if value is not None and value != ""}
+
+
+@functools.cache
+def _naming(kind: Any) -> tuple[str, ...]:
+    return tuple(name for name in reversed(NAMES) if hasattr(kind, name))
+
+
+def _known(record: Any, name: str, what: str) -> str:
+    """Return the name of a record's field, also where it is written as the JSON has it, `uptime_seconds`."""
+    names = [field.name for field in fields(record)] if is_dataclass(record) else []
+    short = name.removesuffix("_seconds")
+    if name not in names and short in names and _hint(type(record), short) is timedelta:
+        return short
+    computed = [each for each in dir(type(record)) if isinstance(getattr(type(record), each), property)]
+    if name not in (*names, *computed):
+        raise UsageError(f"{what} is not read: there is no {name}.", did_you_mean(name, sorted({*names, *computed})))
+    return name
+
+
+def _hint(kind: Any, name: str) -> Any:
+    """Return the type of a field or a property, None left aside."""
+    return _typed(kind, name)
+
+
+@functools.cache
+def _typed(kind: Any, name: str) -> Any:
+    held = getattr(kind, name, None)
+    hint = get_type_hints(held.fget)["return"] if isinstance(held, property) else get_type_hints(kind)[name]
+    if get_origin(hint) is types.UnionType:
+        (hint,) = (each for each in get_args(hint) if each is not types.NoneType)
+    return hint
+
+
+def _value(text: str, kind: Any, what: str) -> Any:
+    if kind not in _PLAIN:
+        raise UsageError(f"{what} is not a number, a text or a yes or no, so it cannot be set.", _EXAMPLES)
+    try:
+        if kind is bool:
+            return {"true": True, "false": False}[text.lower()]
+        if kind is int:
+            return int(text)
+        if kind is str:
+            return text
+        number = float(text)
+        if not math.isfinite(number):
+            raise ValueError(text)
+        return timedelta(seconds=number) if kind is timedelta else number
+    except (ValueError, KeyError, OverflowError) as no:
+        wanted = {bool: "true or false", int: "a whole number", float: "a number", timedelta: "a number of seconds"}[
+            kind
+        ]
+        raise UsageError(f"{what} cannot be {one_line(text, 40)!r}: it is {wanted}.") from no
+
+
+def _with(record: Any, name: str, value: Any, what: str) -> Any:
+    """Return the record with the value; a later look of the same moves with it, a computed value stands for itself."""
+    if isinstance(getattr(type(record), name, None), property):
+        return _computed(record, name, value)
+    new: dict[str, Any] = {name: value}
+    was, later = getattr(record, name), getattr(record, f"{name}_later", None)
+    if type(was) in (int, float) and type(later) in (int, float):
+        new[f"{name}_later"] = max(0, later + value - was)
+    return replace(record, **new)
+
+
+def _computed(record: Any, name: str, value: Any) -> Any:
+    kind = type(record)
+    computed = {each: held for each, held in vars(kind).items() if isinstance(held, property)}
+    made = type(kind.__name__, (kind,), {**computed, "__slots__": (), name: property(lambda _: value)})
+    new: Any = object.__new__(made)
+    for field in fields(record):
+        object.__setattr__(new, field.name, getattr(record, field.name))
+    return new

@@ -1,0 +1,91 @@
+"""Cases as files: one file a case, plain or compressed."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from bot.domain.case import Case, read_case
+from bot.domain.errors import CaseError
+
+SUFFIXES = (".jsonl", ".jsonl.gz")
+MOST_BYTES = 64 * 1024 * 1024  # a large node's case has 0.5 MB
+_GZIP = 16 + zlib.MAX_WBITS
+
+
+def load(path: Path) -> Case:
+    """Read a case. A name that ends in `.gz` means that it is compressed.
+
+    Shape: a case of form 1 has no node's name; the file's name is taken.
+
+    Raises: CaseError when it cannot be read, is none, or is damaged.
+    """
+    try:
+        raw = _read(path)
+        text = raw.decode()
+    except OSError as no:
+        raise CaseError(f"{path} cannot be read: {no.strerror}.") from no
+    except (ValueError, zlib.error) as no:
+        raise CaseError(f"{path} is damaged, or not a case: {no}.", "Copy it once more, or record again.") from no
+    return read_case(text, str(path), path.name.split(".jsonl")[0])
+
+
+def made(folder: Path) -> Path:
+    """Return a folder for cases, made where it was not there.
+
+    Raises: CaseError when it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as no:
+        raise CaseError(f"{folder} cannot be made a folder: {no.strerror}.", "Name one that is yours.") from no
+    return folder
+
+
+def write(folder: Path, case: Case) -> Path:
+    """Write a case as NODE.jsonl and return its path; what stands there is replaced whole, or not at all.
+
+    Raises: CaseError when it cannot be written.
+    """
+    path = folder / f"{case.head.node}.jsonl"
+    unfinished = path.with_name(f".{path.name}.unfinished")
+    try:
+        unfinished.write_text(case.text(), encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as no:
+        raise CaseError(
+            f"{path} cannot be written: {no.strerror}.", "Name a folder that is yours: --record DIR"
+        ) from no
+    return path
+
+
+def files(named: Iterable[Path]) -> Iterator[Path]:
+    """Yield the files that are named, and for a folder the cases in it, by name.
+
+    Raises: CaseError when a folder has none, or cannot be read.
+    """
+    for path in named:
+        if not path.is_dir():
+            yield path
+            continue
+        try:
+            found = sorted(file for file in path.iterdir() if file.name.endswith(SUFFIXES) and file.name[0] != ".")
+        except OSError as no:
+            raise CaseError(f"{path} cannot be read: {no.strerror}.") from no
+        if not found:
+            raise CaseError(f"{path} has no case in it.", f"A case is a file NODE{' or NODE'.join(SUFFIXES)}.")
+        yield from found
+
+
+def _read(path: Path) -> bytes:
+    with path.open("rb") as file:
+        raw = file.read(MOST_BYTES + 1)
+    if path.suffix == ".gz":
+        unpacking = zlib.decompressobj(_GZIP)
+        raw = unpacking.decompress(raw, MOST_BYTES + 1)
+        if not unpacking.eof and len(raw) <= MOST_BYTES:
+            raise ValueError("the compressed file is cut short")
+    if len(raw) > MOST_BYTES:
+        raise ValueError(f"it has more than {MOST_BYTES // 1024 // 1024} MiB")
+    return raw

@@ -1,0 +1,51 @@
+"""A way to nodes that keeps what they said."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import aclosing
+from dataclasses import dataclass, field
+from datetime import timedelta
+
+from bot.domain.batch import Batch
+from bot.domain.case import Asked, NotReached, asked_by, without_secrets
+from bot.domain.command import Completed
+from bot.domain.contracts import Transport
+from bot.domain.errors import Unreachable
+from bot.domain.node import Node
+
+
+@dataclass(slots=True)
+class Heard:
+    """What was asked of a node, what it answered, and how the connection failed where it did."""
+
+    asked: tuple[Asked, ...] = ()
+    runs: list[Completed] = field(default_factory=list)
+    failed: NotReached | None = None
+
+
+class RecordingTransport:
+    """Reads nodes by another transport and keeps each answer, without its secrets.
+
+    What is judged is what is kept: the answers are handed on as they are kept, so that a replay sees the same.
+    """
+
+    def __init__(self, transport: Transport) -> None:
+        self._transport = transport
+        self._heard: dict[str, Heard] = {}
+
+    async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
+        """Run the batch; see `contracts.Transport`."""
+        heard = self._heard[node.name] = Heard(asked_by(batch))
+        try:
+            async with aclosing(self._transport.read(node, batch, deadline)) as arriving:
+                async for run in arriving:
+                    heard.runs.append(without_secrets(run))
+                    yield heard.runs[-1]
+        except Unreachable as no:
+            heard.failed = NotReached(no.kind, no.sentence, no.try_next)
+            raise
+
+    def taken(self, node: str) -> Heard:
+        """Hand over what a node said last, and keep it no longer."""
+        return self._heard.pop(node, Heard())

@@ -1,0 +1,90 @@
+"""What `zombie why` says is so: each change, made by `zombie replay --with`, has the outcome that was told."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot import app
+from bot.__main__ import main
+from bot.app.cases import replay, why
+from bot.domain.probe import Snapshot
+from bot.domain.verdict import Status
+from bot.response.diagnosis.what_if import outcome
+from bot.transport.case_file import load
+
+CAPTURES = Path(__file__).parents[1] / "captures"
+CASES = sorted([*(CAPTURES / "nodes").glob("*.jsonl.gz"), *(CAPTURES / "cases").glob("*.jsonl.gz")])
+FOUNDING = CAPTURES / "cases" / "form-2--leaked-memory-cgroups.jsonl.gz"
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.split(".")[0])
+def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> None:
+    case, playbook = load(path), app.library().get("node-health")
+    told = why(case, playbook)
+    assert told.changes
+    for each in told.changes:
+        again = replay(case, playbook, [each.change]).verdict
+        assert outcome(again) == outcome(each.verdict) != outcome(told.verdict), str(each.change)
+    for each in [each for each in told.changes if each.still is not None][:2]:
+        nearby = replace(each.change, value=each.still or "")
+        assert outcome(replay(case, playbook, [nearby]).verdict) == outcome(told.verdict), str(nearby)
+    assert [each.size for each in told.changes] == sorted(each.size for each in told.changes)
+
+
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.split(".")[0])
+def test_cause_looks_at_the_probes_that_it_names_and_at_no_other(path: Path) -> None:
+    playbook = app.library().get("node-health")
+    snapshot = replay(load(path), playbook).verdict.snapshot
+    assert snapshot is not None
+    for used in playbook.causes:
+        named = {name: reading for name, reading in snapshot.readings.items() if name in used.cause.probes}
+        alone = Snapshot(snapshot.node, snapshot.taken_at, snapshot.window, named)
+        assert used.cause.weigh(alone, used.tuning) == used.cause.weigh(snapshot, used.tuning), used.cause.name
+
+
+def test_terminal_tells_the_changes_as_replay_takes_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["why", str(FOUNDING), "--json"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["node"], document["verdict"]["status"]) == ("ray-gpu-1a-0417", "critical")
+    for change in document["changes"]:
+        main(["replay", str(FOUNDING), "--json", *(word for text in change["with"] for word in ("--with", text))])
+        (node,) = json.loads(capsys.readouterr().out)["nodes"]
+        assert {name: node[name] for name in ("status", "cause", "confidence", "plan")} == {
+            name: change[name] for name in ("status", "cause", "confidence", "plan")
+        }
+    says = " ".join(change["says"] for change in document["changes"])
+    assert "If cgroups had not been read: unknown, and no plan would be offered." in says
+    assert "and drain ip-10-0-0-7 prod, reboot and uncordon ip-10-0-0-7 prod would not be offered" in says
+    assert main(["why", str(FOUNDING)]) == 0
+    out = capsys.readouterr().out
+    assert out.startswith("ray-gpu-1a-0417  CRITICAL  leaked-memory-cgroups (confirmed)\n")
+    assert f"zombie replay {FOUNDING} --with {document['changes'][0]['with'][0]}" in out
+
+
+def test_node_that_nobody_reached_has_no_reading_to_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "known_hosts").touch()
+    nodes = '[ssh]\nknown_hosts = "known_hosts"\n[nodes.n1]\naddress = "127.0.0.1"\nport = 1\n'
+    (tmp_path / "inventory.toml").write_text(nodes)
+    assert main(["check", "n1", "--samples", "1", "--record", "said"]) == 4
+    assert main(["why", "said/n1.jsonl"]) == 0
+    assert Status.UNREACHABLE.value.upper() in (out := capsys.readouterr().out)
+    assert "no reading would change this" in out
+
+
+@pytest.mark.parametrize("case", ["0123456789", "."])
+def test_what_is_no_case_is_said_with_how_to_make_one(
+    case: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["why", case]) == 2
+    assert "zombie check NODE --record DIR" in capsys.readouterr().err
