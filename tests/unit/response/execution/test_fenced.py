@@ -88,7 +88,7 @@ def test_every_command_carries_machine_boot_and_a_deadline(stage: Stage) -> None
     for told in found:
         assert told is not None
         fence, _ = told
-        assert (fence.boot_id, fence.machine_id) == (boot, MACHINE)
+        assert (fence.boot_id, fence.machine_id) == (boot, stage.nodes["n1"].machine_id)
         assert 0 < fence.until - up <= SENT_WITHIN.total_seconds() + 60
     starts = [entry.event for entry in stage.ledger.read("one") if isinstance(entry.event, StepStarted)]
     assert [started.until_uptime for started in starts] == [told[0].until for told in found if told is not None]
@@ -99,7 +99,9 @@ def test_no_action_reaches_its_node_without_a_fence(stage: Stage, name: str) -> 
     """Whatever the author of an action wrote: the fence is put there where it is sent."""
     wire = lines(stage)
     step, reach = Step(name, {"unit": "ecs.service"}, ("sudo -n first", "sudo -n second")), NodeAccess(wire, ACTIONS)
-    fence = Fence(stage.nodes["n1"].boot_id, MACHINE, KEY, 1 + reach.spread(step))  # over, so that nothing is run
+    fence = Fence(
+        stage.nodes["n1"].boot_id, stage.nodes["n1"].machine_id, KEY, 1 + reach.spread(step)
+    )  # over, so that nothing is run
 
     async def sent() -> None:
         with pytest.raises(NotRun):
@@ -119,7 +121,7 @@ def test_later_command_of_a_step_has_as_much_longer_as_the_one_before_may_take(s
     until = int(node.uptime) + 15 + reach.spread(step)
 
     async def sent() -> None:
-        await reach.run(stage.find("n1"), step, Fence(node.boot_id, MACHINE, KEY, until))
+        await reach.run(stage.find("n1"), step, Fence(node.boot_id, node.machine_id, KEY, until))
 
     do(stage, sent())
     first, second = (told[0].until for told in map(fenced, wire.lines) if told is not None)
