@@ -1,7 +1,10 @@
 # docker build -t zombie .
-# docker run --rm --read-only --user "$(id -u)" -v "$PWD/zombie:/etc/zombie:ro" zombie check node-123 --inventory nodes.toml
 #
-# /etc/zombie is the working folder: inventory, key, known_hosts, zombie.toml and playbooks of one's own are mounted there.
+# One check; /etc/zombie is the working folder, with inventory, key, known_hosts, zombie.toml and one's own playbooks.
+# docker run --rm --read-only --user "$(id -u)" -v "$PWD/inventory:/etc/zombie:ro" zombie check --inventory inventory.toml node-123
+# The bot: its record is in the volume, and it answers on port 8080.
+# docker run --read-only --env-file secrets.env -v "$PWD/inventory:/etc/zombie:ro" -v zombie-state:/var/lib/zombie -p 8080:8080 zombie serve --inventory inventory.toml
+#
 # A private key is readable by its owner only, hence --user; nothing in the image depends on which user it is.
 
 FROM python:3.13-slim-trixie AS build
@@ -11,16 +14,28 @@ RUN python -m venv /opt/zombie \
     && /opt/zombie/bin/pip uninstall --yes pip
 COPY bot /opt/zombie/app/bot
 COPY playbooks /opt/zombie/app/playbooks
+COPY LICENSE /opt/zombie/LICENSE
 # Bytecode is made here, for the running image may be read-only.
 RUN python -m compileall -q /opt/zombie/app \
     && printf '#!/bin/sh\nexec /opt/zombie/bin/python -P -m bot "$@"\n' > /opt/zombie/bin/zombie \
     && chmod 0755 /opt/zombie/bin/zombie
 
 FROM python:3.13-slim-trixie
+LABEL org.opencontainers.image.title="zombie" \
+    org.opencontainers.image.description="Diagnoses a sick Linux node over SSH and gives one verdict a person can trust." \
+    org.opencontainers.image.version="0.1.0" \
+    org.opencontainers.image.licenses="Apache-2.0"
 COPY --from=build /opt/zombie /opt/zombie
+# Whoever runs the image may write here, as in /tmp; a new volume takes owner and mode from this folder.
+RUN mkdir -m 1777 /var/lib/zombie && mkdir -p /etc/zombie
 ENV PATH=/opt/zombie/bin:$PATH PYTHONPATH=/opt/zombie/app PYTHONDONTWRITEBYTECODE=1 PYTHONUNBUFFERED=1
+ENV HOME=/var/lib/zombie ZOMBIE_STATE_DIR=/var/lib/zombie ZOMBIE_LISTEN=0.0.0.0:8080
+VOLUME /var/lib/zombie
+EXPOSE 8080
 WORKDIR /etc/zombie
 # By number: Kubernetes' runAsNonRoot cannot judge a name.
 USER 10001:10001
+# Of `serve`: is it alive? Whether it takes work, /readyz says; that is no reason to start it anew.
+HEALTHCHECK --interval=30s --timeout=5s --start-period=60s CMD ["python", "-P", "-c", "import http.client, os\nfrom bot.domain.listening import host_and_port\nbot = http.client.HTTPConnection(*host_and_port(os.environ['ZOMBIE_LISTEN']), timeout=4)\nbot.request('GET', '/healthz')\nraise SystemExit(bot.getresponse().status != 200)"]
 ENTRYPOINT ["zombie"]
 CMD ["--help"]

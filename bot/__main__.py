@@ -17,13 +17,13 @@ NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 CRASHED = 70  # as sysexits.h has it: neither a verdict nor a mistake of whoever asked
 
 
-def parser() -> argparse.ArgumentParser:
-    """Build the command line."""
+def parser(command: str = "zombie") -> argparse.ArgumentParser:
+    """Build the command line; `command` is how the program is called."""
     from bot.commands import COMMANDS
     from bot.commands.options import Parser
 
     top = Parser(
-        prog="zombie",
+        prog=command,
         description="Log in to a sick node, read what matters, and say what is wrong with it: one verdict, with proof.",
         epilog="Try `zombie demo` first: it needs no account, no root and no network.",
     )
@@ -36,15 +36,20 @@ def parser() -> argparse.ArgumentParser:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command line and return its exit status."""
-    arguments = parser().parse_args(argv)
+    from bot.commands.login import complete
+    from bot.commands.options import as_called, called
+
+    complete(os.environ, os.getuid())
+    command = called(os.environ)
+    arguments = parser(command).parse_args(argv)
     arguments.environ = os.environ  # read here, handed down from here
     try:
         status: int = arguments.run(arguments)
         sys.stdout.flush()  # here, for what cannot be written is to be said, too
     except (UsageError, LedgerError) as error:
-        print(f"zombie: {error.sentence}", file=sys.stderr)
+        print(f"zombie: {as_called(error.sentence, command)}", file=sys.stderr)
         if error.try_next:
-            print(f"        {error.try_next}", file=sys.stderr)
+            print(f"        {as_called(error.try_next, command)}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
         return 130

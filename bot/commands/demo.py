@@ -32,7 +32,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status. An interrupt cleans up."""
-    command = arguments.environ.get("ZOMBIE_COMMAND", "./zombie")
+    command = options.called(arguments.environ)
     if not arguments.lab:
         from bot.app.demo import demo
 

@@ -68,7 +68,7 @@ def run_up(arguments: argparse.Namespace) -> int:
         signal.signal(number, signal.default_int_handler)
     here = lab(arguments.environ)
     nodes = here.up(recipe(arguments.suite), request)
-    command = arguments.environ.get("ZOMBIE_COMMAND", "./zombie")
+    command = options.called(arguments.environ)
     print(f"{command} check {nodes[0].name} --inventory {here.inventory}")
     return 0
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import pwd
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 
 _LOGIN_UID = Path("/proc/self/loginuid")
@@ -34,6 +34,23 @@ def os_login(environment: Mapping[str, str], uid: int, login_uid: Path) -> str:
     else:
         name = _name(uid if session is None else session)
     return re.sub(r"[^!-~]", "-", name)[:128].replace("/", "-")
+
+
+def complete(environment: MutableMapping[str, str], uid: int) -> None:
+    """Give a user whom the system does not know what libraries take from the environment: a home and a login name.
+
+    Shape: `docker run --user`, OpenShift and a bare chroot run programs as such users. The home is then `/`, as Docker
+    has it, and the login name is the number. Whatever is set already stays, and known users are left alone.
+
+    Source: getpass.getuser and os.path.expanduser say what they read; both fail where they find nothing.
+    """
+    try:
+        pwd.getpwuid(uid)
+    except KeyError:
+        if not environment.get("HOME"):
+            environment["HOME"] = "/"
+        if not any(environment.get(name) for name in ("LOGNAME", "USER", "LNAME", "USERNAME")):
+            environment["LOGNAME"] = str(uid)
 
 
 def _session(login_uid: Path) -> int | None:

@@ -6,6 +6,7 @@ import argparse
 import re
 import sys
 import textwrap
+from collections.abc import Mapping
 from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -19,6 +20,24 @@ if TYPE_CHECKING:
     from bot.settings import Settings
 
 
+def called(environ: Mapping[str, str]) -> str:
+    """Return how this program is called here: the launcher of a checkout says so (`./zombie`), else it is `zombie`."""
+    return environ.get("ZOMBIE_COMMAND") or "zombie"
+
+
+def as_called(text: str, command: str) -> str:
+    """Write commands in a text as they are called here.
+
+    Example:
+    >>> as_called("zombie check finds zombie cgroups; `zombie doctor`", "./zombie")
+    './zombie check finds zombie cgroups; `./zombie doctor`'
+    """
+    from bot.commands import COMMANDS  # not above: each of them imports this file
+
+    names = "|".join(known.__name__.rpartition(".")[2] for known in COMMANDS)
+    return re.sub(rf"(?<![\w./-])zombie(?= (?:{names})\b)", lambda _: command, text)
+
+
 class Parser(argparse.ArgumentParser):
     """Says which command, option or word somebody may have meant; the rest is argparse's."""
 
@@ -28,6 +47,10 @@ class Parser(argparse.ArgumentParser):
         if rest:
             self.error(f"unrecognized arguments: {' '.join(rest)}")
         return found, rest
+
+    def format_help(self) -> str:
+        """Return the help, with commands as they are called here."""
+        return as_called(super().format_help(), self.prog.partition(" ")[0])
 
     def error(self, message: str) -> NoReturn:
         """Exit with a sentence and status 2."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 from bot.commands import options
 
@@ -30,7 +29,4 @@ def run(arguments: argparse.Namespace) -> int:
 
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
-    url = database_url(arguments.environ)
-    if url.startswith("sqlite:///"):
-        Path(url.removeprefix("sqlite:///")).parent.mkdir(parents=True, exist_ok=True)
-    return serve(settings, known, url, arguments.environ)
+    return serve(settings, known, database_url(arguments.environ), arguments.environ)

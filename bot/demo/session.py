@@ -48,7 +48,7 @@ class DemoTools:
     clock: Callable[[], datetime]
     write: Callable[[str], None]
     read_line: Callable[[str], str]
-    command: str = "./zombie"
+    command: str = "zombie"
     extras: Callable[[Path], AbstractAsyncContextManager[str]] | None = None
     keeps_running: bool = False
 

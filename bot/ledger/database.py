@@ -69,7 +69,9 @@ class Database:
                     migrate(connection)
         except OSError as no:
             engine.dispose()
-            raise LedgerUnavailable(f"{sentence}: {no.strerror}.") from no
+            raise LedgerUnavailable(
+                f"{sentence}: {no.strerror}.", "Set ZOMBIE_STATE_DIR to a folder that this user may write to."
+            ) from no
         except BaseException:
             engine.dispose()
             raise

@@ -117,6 +117,11 @@ def _hop(node: Node, keyring: Keyring, host: str, port: int | None, user: str | 
         options |= keyring.login_with(node.key)
     options["known_hosts"] = keyring.known_hosts(files, _keyscan(plain.host, plain.port, files[0]))
     name = host if jump else node.name
+    if "username" not in options and plain.config.get("User") is None and plain.username == str(os.getuid()):
+        raise MissingFile(
+            f"No user is named to log in to {name} with, and user {plain.username}, who runs this, has no name here.",
+            'Write user = "NAME" under [ssh] in the inventory, or set LOGNAME.',
+        )
     at = plain.host if plain.port == 22 else f"{plain.host}:{plain.port}"
     where = f"the jump host {name}" if jump else name
     hop = Hop(

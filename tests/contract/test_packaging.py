@@ -2,6 +2,7 @@
 
 import os
 import re
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -12,6 +13,8 @@ import pytest
 from packaging.requirements import Requirement
 
 from bot import __version__
+from bot.settings.general import General
+from tests.image import instructions
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
@@ -83,9 +86,8 @@ def test_wheel_runs_by_itself_and_carries_the_playbooks(tmp_path: Path) -> None:
 
 
 def dockerfile() -> list[tuple[str, str]]:
-    """Return the image's instructions with their arguments, continued lines joined."""
-    text = re.sub(r"^#.*\n", "", (ROOT / "Dockerfile").read_text(), flags=re.MULTILINE).replace("\\\n", "")
-    return [(word, rest.strip()) for word, _, rest in (line.partition(" ") for line in text.splitlines() if line)]
+    """Return the image's instructions with their arguments."""
+    return instructions((ROOT / "Dockerfile").read_text())
 
 
 def test_image_has_two_stages_on_a_named_slim_python() -> None:
@@ -112,3 +114,27 @@ def test_image_installs_by_hash_and_takes_only_what_it_needs() -> None:
     assert {f"!{name}" for name in copied} == {line for line in ignore if line.startswith("!")}
     assert "*" in ignore
     assert all((ROOT / name).exists() for name in copied)
+
+
+def test_image_says_what_it_is_where_it_keeps_its_record_and_where_it_answers() -> None:
+    steps = dockerfile()
+    told = {word: arguments for word, arguments in steps if word != "ENV"}
+    given = dict(pair.split("=", 1) for word, arguments in steps if word == "ENV" for pair in arguments.split())
+    assert given["ZOMBIE_STATE_DIR"] == given["HOME"] == told["VOLUME"] == "/var/lib/zombie"
+    assert given["ZOMBIE_LISTEN"] == f"0.0.0.0:{told['EXPOSE']}"
+    assert General().listen.endswith(f":{told['EXPOSE']}")
+    labels = dict(word.split("=", 1) for word in shlex.split(told["LABEL"]))
+    assert labels["org.opencontainers.image.version"] == __version__
+    assert labels["org.opencontainers.image.licenses"] == PROJECT["project"]["license"]
+    assert labels["org.opencontainers.image.description"] == PROJECT["project"]["description"]
+    assert ("COPY", "LICENSE /opt/zombie/LICENSE") in steps
+
+
+def test_readme_and_dockerfile_run_the_image_by_the_same_commands() -> None:
+    def commands(text: str) -> list[str]:
+        joined = re.sub(r" *\\\n *", " ", text)
+        return [" ".join(line.split()) for line in re.findall(r"^\W*(docker (?:build|run) .*)$", joined, re.MULTILINE)]
+
+    in_readme = commands((ROOT / "README.md").read_text())
+    assert len(in_readme) >= 3
+    assert set(commands((ROOT / "Dockerfile").read_text())) <= set(in_readme)

@@ -92,6 +92,20 @@ def test_first_call_sets_up_and_says_so_and_the_second_is_silent(checkout: Check
     assert len(checkout.installs()) == 1
 
 
+def test_texts_name_the_launcher_and_tools_of_the_administrator_are_found(checkout: Checkout) -> None:
+    (checkout.root / "bot/__main__.py").write_text(
+        "import os; print(os.environ['ZOMBIE_COMMAND'], os.environ['PATH'])\n"
+    )
+    _, out, _ = checkout.run()
+    said, path = out.strip().rsplit(" ", 1)
+    assert said == "./zombie", "its folder's name has a space: nothing that could be pasted"
+    assert path.startswith(f"{checkout.tools}:")
+    assert {"/usr/sbin", "/sbin"} < set(path.split(":"))
+    link = checkout.elsewhere / "link"
+    link.symlink_to(checkout.root / "zombie")
+    assert checkout.run(start=link)[1].startswith(f"{link} ")
+
+
 def test_folder_one_stands_in_cannot_put_its_own_program_in_place(checkout: Checkout) -> None:
     (checkout.elsewhere / "bot").mkdir()
     (checkout.elsewhere / "bot/__init__.py").write_text("raise SystemExit('not ours')")
@@ -192,6 +206,17 @@ def test_unreachable_package_index_is_named_with_what_to_do(tmp_path: Path) -> N
     assert "Is the package index reachable?" in err
     assert "PIP_INDEX_URL" in err.splitlines()[-1]
     assert not (checkout.root / ".venv/requirements.lock").exists()  # not taken for done by the next call
+
+
+@pytest.mark.slow
+def test_package_of_which_there_is_no_file_for_this_python_is_named(tmp_path: Path) -> None:
+    checkout = Checkout(tmp_path)
+    (checkout.root / "requirements.lock").write_text(f"google-re2==1.1 --hash=sha256:{'0' * 64}\n")
+    code, out, err = checkout.run("x", PIP_NO_INDEX="1", PIP_FIND_LINKS=str(checkout.elsewhere))
+    assert (code, out) == (2, "")
+    assert "could not install google-re2==1.1: the package index has no ready-made file of it for Python 3." in err
+    assert "ZOMBIE_PYTHON=" in err.splitlines()[-1]
+    assert "Is the package index reachable?" not in err
 
 
 @pytest.mark.parametrize("version", ["Python 3.10.9", None])

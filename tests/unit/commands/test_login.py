@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.commands.login import os_login, terminal_user
+from bot.commands.login import complete, os_login, terminal_user
 from bot.domain.alert import is_who
 
 UNSET = str(2**32 - 1)
@@ -44,3 +44,22 @@ def test_person_at_the_terminal_has_a_name_for_the_record() -> None:
     who = terminal_user(os.environ)
     assert is_who(who)
     assert who.startswith("terminal:")
+
+
+NO_SUCH_UID = 4242424
+
+
+@pytest.mark.parametrize(
+    ("environment", "uid", "after"),
+    [
+        ({}, NO_SUCH_UID, {"HOME": "/", "LOGNAME": "4242424"}),
+        ({"HOME": "", "LOGNAME": ""}, NO_SUCH_UID, {"HOME": "/", "LOGNAME": "4242424"}),
+        ({"HOME": "/x", "USER": "ann"}, NO_SUCH_UID, {"HOME": "/x", "USER": "ann"}),
+        ({}, NOBODY, {}),
+    ],
+)
+def test_user_whom_the_system_does_not_know_gets_a_home_and_a_login_name(
+    environment: dict[str, str], uid: int, after: dict[str, str]
+) -> None:
+    complete(environment, uid)
+    assert environment == after

@@ -68,7 +68,7 @@ def test_opens_with_all_nodes_then_the_first_in_full_then_what_to_try() -> None:
 def test_hints_for_another_terminal_name_the_running_fleets_files() -> None:
     person = Person([])
     person.watches()
-    assert f"./zombie check node-001 --inventory {person.folder}/inventory.toml" in person.shown
+    assert f"  zombie check node-001 --inventory {person.folder}/inventory.toml" in person.shown
     assert f"-i {person.folder}/demo_key -o UserKnownHostsFile={person.folder}/known_hosts -p " in person.shown
 
 
