@@ -70,6 +70,10 @@ def test_wheel_runs_by_itself_and_carries_the_playbooks(tmp_path: Path) -> None:
     playbooks = {path.name for path in (ROOT / "playbooks").iterdir()}
     assert {name.removeprefix("bot/_playbooks/") for name in names if name.startswith("bot/_playbooks/")} == playbooks
     assert {name.split("/")[0] for name in names} == {"bot", f"zombie_bot-{__version__}.dist-info"}
+    files = subprocess.run(
+        ["git", "ls-files", "-z", "bot"], cwd=ROOT, capture_output=True, text=True, check=True
+    ).stdout
+    assert set(files.split("\0")) - {""} <= names, "what a command reads, as pages and scripts, comes along"
     assert not any(name.startswith("bot/tests") or "__pycache__" in name for name in names)
     entry_points = (tmp_path / f"installed/zombie_bot-{__version__}.dist-info/entry_points.txt").read_text()
     assert "zombie = bot.__main__:main" in entry_points

@@ -155,3 +155,18 @@ def test_brake_that_nobody_may_release_says_so_when_it_is_pulled(run: Run, tmp_p
     assert (status, "terminal_approvers" in says) == (0, True)
     (tmp_path / "zombie.toml").write_text('[policy]\nterminal_approvers = ["alice"]\n')
     assert run("brake", "on", "--reason", "a rollout") == (0, "")
+
+
+def test_commands_to_type_are_named_as_the_launcher_was_called(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name, said in (("./zombie", "./zombie"), ("", "zombie")):
+        monkeypatch.setenv("ZOMBIE_COMMAND", name)
+        assert main(["check", "node-1"]) == 2
+        assert f"This machine needs none: {said} check --local" in capsys.readouterr().err
+        with pytest.raises(SystemExit):
+            main(["demo", "--help"])
+        shown = capsys.readouterr().out
+        assert shown.startswith(f"usage: {said} demo")
+        assert f"  {said} demo --lab " in shown
