@@ -15,6 +15,8 @@ from bot.domain.safe_text import one_line
 from bot.domain.setting import Kind, Setting
 from bot.settings.file import duration_fault, expanded
 
+MOST_SECRET_CHARACTERS = 65536
+
 
 @dataclass(frozen=True, slots=True)
 class Given:
@@ -63,11 +65,32 @@ class Chooser:
         text = self._environment.get(row.environment, "").strip() if row.environment else ""
         if text:
             return Given(row, self._taken(row, text, row.environment), row.environment)
+        if row.secret and (credential := self._credential(row.environment)):
+            return Given(row, self._taken(row, credential, row.environment), f"CREDENTIALS_DIRECTORY/{row.environment}")
         if in_file is not None:
             return Given(row, *in_file)
         if row.where_it_exists and (path := self._folder / row.where_it_exists).is_file():
             return Given(row, path, "default")
         return Given(row, row.default, "default")
+
+    def _credential(self, name: str) -> str:
+        """Return a secret from the file of its name in CREDENTIALS_DIRECTORY; an empty text where there is none.
+
+        Source: https://systemd.io/CREDENTIALS/. Mounted secrets of Docker and Kubernetes are such files, too.
+
+        Raises: SettingsError when the file cannot be read.
+        """
+        folder = self._environment.get("CREDENTIALS_DIRECTORY", "")
+        path = Path(folder) / name
+        if not folder or not path.exists():
+            return ""
+        try:
+            with path.open(encoding="utf-8") as file:
+                return file.read(MOST_SECRET_CHARACTERS).strip()
+        except (OSError, UnicodeDecodeError) as no:
+            raise SettingsError(
+                f"The file {path}, which holds {name}, cannot be read.", "Look at who owns it, its mode and its text."
+            ) from no
 
     def _taken(self, row: Setting, value: Any, origin: str) -> Any:
         """A flag's or the environment's value as the setting's kind."""

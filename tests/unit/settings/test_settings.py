@@ -237,3 +237,23 @@ def test_every_row_says_what_it_is_for() -> None:
 )
 def test_record_is_where_the_environment_says(environment: dict[str, str], url: str) -> None:
     assert database_url(environment, Path("/work")) == url
+
+
+def test_secret_may_be_a_file_of_its_name_and_the_environment_comes_first(tmp_path: Path) -> None:
+    (tmp_path / "SLACK_BOT_TOKEN").write_text("xoxb-from-a-file\n")
+    (tmp_path / "ZOMBIE_LISTEN").write_text("0.0.0.0:1\n")
+    settings = load(tmp_path, CREDENTIALS_DIRECTORY=str(tmp_path))
+    assert settings.slack.access[0] == "xoxb-from-a-file"
+    assert "xoxb-from-a-file" in settings.secrets
+    assert "CREDENTIALS_DIRECTORY/SLACK_BOT_TOKEN" in origins(settings).values()
+    assert settings.listen == "127.0.0.1:8080", "no secret"
+    named = load(tmp_path, CREDENTIALS_DIRECTORY=str(tmp_path), SLACK_BOT_TOKEN="xoxb-named")
+    assert named.slack.access[0] == "xoxb-named"
+    (tmp_path / "ZOMBIE_DATABASE_URL").write_text("postgresql://db/zombie\n")
+    assert database_url({"CREDENTIALS_DIRECTORY": str(tmp_path), "HOME": "/x"}) == "postgresql://db/zombie"
+
+
+def test_secret_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    (tmp_path / "SLACK_BOT_TOKEN").mkdir()
+    with pytest.raises(SettingsError, match=f"The file {tmp_path}/SLACK_BOT_TOKEN, which holds SLACK_BOT_TOKEN"):
+        load(tmp_path, CREDENTIALS_DIRECTORY=str(tmp_path))
