@@ -17,13 +17,13 @@ NOT_WRITTEN = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO, errno.EBADF}
 CRASHED = 70  # as sysexits.h has it: neither a verdict nor a mistake of whoever asked
 
 
-def parser(command: str = "zombie") -> argparse.ArgumentParser:
-    """Build the command line; `command` is how the program is called."""
+def parser(program: str = "zombie") -> argparse.ArgumentParser:
+    """Build the command line; `program` is how it is called."""
     from bot.commands import COMMANDS
     from bot.commands.options import Parser
 
     top = Parser(
-        prog=command,
+        prog=program,
         description="Log in to a sick node, read what matters, and say what is wrong with it: one verdict, with proof.",
         epilog="Try `zombie demo` first: it needs no account, no root and no network.",
     )

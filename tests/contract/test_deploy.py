@@ -35,7 +35,7 @@ def manifest(kind: str) -> dict[str, Any]:
 def systemd_analyze(*arguments: str | Path) -> None:
     if shutil.which("systemd-analyze") is None:
         missing("systemd-analyze is not installed (Debian: apt install systemd)")
-    command = ["systemd-analyze", *arguments]
+    command = ["systemd-analyze", *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "zombie.service:" not in done.stderr, done.stderr  # a key that is not known is only a warning
@@ -73,17 +73,21 @@ def test_docker_compose_takes_the_file() -> None:
     works = docker and subprocess.run([docker, "compose", "version"], capture_output=True, check=False).returncode == 0
     if not works:
         pytest.skip("docker compose is not installed; its file is read above")
-    command = ["docker", "compose", "-f", ROOT / "deploy/compose.yaml", "config", "--quiet"]
+    command = ["docker", "compose", "-f", str(ROOT / "deploy/compose.yaml"), "config", "--quiet"]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert (done.returncode, done.stderr) == (0, "")
 
 
+def through_the_models(text: str) -> list[Any]:
+    read: list[Any] = list(load_all_yaml(text))
+    return [document.to_dict() for document in read]
+
+
 def test_every_field_of_the_manifests_is_known_to_kubernetes() -> None:
     """The models are made from Kubernetes' own schema: what is misspelt is lost on the way through them."""
-    read = load_all_yaml((ROOT / "deploy/kubernetes.yaml").read_text())
-    assert [document.to_dict() for document in read] == MANIFESTS
+    assert through_the_models((ROOT / "deploy/kubernetes.yaml").read_text()) == MANIFESTS
     misspelt = (ROOT / "deploy/kubernetes.yaml").read_text().replace("readOnlyRootFilesystem", "readonlyRootFilesystem")
-    assert [document.to_dict() for document in load_all_yaml(misspelt)] != list(yaml.safe_load_all(misspelt))
+    assert through_the_models(misspelt) != list(yaml.safe_load_all(misspelt))
 
 
 def test_manifests_fit_together_and_fit_the_image() -> None:

@@ -24,13 +24,13 @@ class Installed:
         subprocess.run([sys.executable, "-m", "venv", self.venv], check=True, timeout=120)
 
     def pip(self, *arguments: str | Path) -> None:
-        command = [self.venv / "bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", *arguments]
+        command = [str(self.venv / "bin/python"), "-m", "pip", "install", "-q", *map(str, arguments)]
         done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
         assert done.returncode == 0, done.stderr
 
     def run(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         environment = {"PATH": os.environ["PATH"], "HOME": str(self.elsewhere)}
-        command = [self.venv / "bin/zombie", *arguments]
+        command = [str(self.venv / "bin/zombie"), *arguments]
         return subprocess.run(
             command, cwd=self.elsewhere, env=environment, capture_output=True, text=True, timeout=120, check=False
         )
