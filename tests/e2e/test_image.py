@@ -130,6 +130,29 @@ def test_doctor_logs_in_to_the_node_and_finds_the_record_and_what_is_not_set(con
     assert done.returncode == 1, "Slack is not set"
 
 
+def test_record_that_cannot_be_made_says_which_setting_names_its_folder(container: Container) -> None:
+    tokens = {"SLACK_BOT_TOKEN": "xoxb-1", "SLACK_APP_TOKEN": "xapp-1"}
+    done = run(container, "serve", "--inventory", "inventory.toml", ZOMBIE_STATE_DIR="/.local", **tokens)
+    assert done.returncode == 2
+    assert "The ledger at /.local/zombie.db cannot be used: Read-only file system." in done.stderr
+    assert "ZOMBIE_STATE_DIR" in done.stderr
+
+
+def test_user_without_an_environment_gets_a_sentence_too(container: Container) -> None:
+    """As in a bare chroot: neither HOME nor a login name, and no settings of the image."""
+    bare = ("env", "-i", "PATH=/usr/bin:/bin", "PYTHONPATH=/opt/zombie/app", "/opt/zombie/bin/zombie")
+    argv = container.argv("check", "node-1", "--json", "--samples", "1", entrypoint=bare)
+    done = subprocess.run(
+        argv, env=container.image.environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert json.loads(done.stdout)["nodes"][0]["node"] == "node-1", done.stderr
+    argv = container.argv("incidents", entrypoint=bare)
+    done = subprocess.run(
+        argv, env=container.image.environment, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+
+
 def test_program_without_arguments_teaches_itself(container: Container) -> None:
     assert run(container, *container.image.command["CMD"]).stdout.startswith("usage: zombie")
 
