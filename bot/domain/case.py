@@ -113,7 +113,7 @@ class Case:
     @property
     def probes(self) -> frozenset[str]:
         """The probes that the node was asked; empty where nobody reached it."""
-        return frozenset(each.probe for each in (*self.asked, *self.runs))
+        return frozenset((*(asked.probe for asked in self.asked), *(run.probe for run in self.runs)))
 
     def text(self) -> str:
         """Return the case as its file holds it, without secrets; equal cases have equal texts."""
