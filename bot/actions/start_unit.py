@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.actions import unit_state
+from bot.actions.conflicts import Conflicts
 from bot.domain.action import Action, Args, Facts, Proof, RemedyRules, by_sudo
 
 
@@ -36,5 +37,6 @@ ACTION = Action(
     patience=unit_state.patience,
     rights=rights,
     starts_a_unit=True,
+    around=Conflicts(),
     remedy=RemedyRules(only_where="it starts what was found stopped"),
 )

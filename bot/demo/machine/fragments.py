@@ -175,6 +175,16 @@ def dependents(context: CommandContext, argv: Sequence[str]) -> Answer:
     return Answer.text("".join(f"{block}\n" for block in blocks) + "-- all told --\n")
 
 
+def conflicts(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """What `systemctl show` says of the last argument's unit, and of what it requires; none excludes another here."""
+    state, now = context.state, context.now()
+    wanted = argv[2].partition(" -p ")[2].split()[0].split(",")
+    unit = next((unit for unit in state.units if argv[-1] in (unit.name, *unit.aliases)), None)
+    names = () if unit is None else (unit.name, *unit.requires, *unit.binds_to)
+    blocks = [systemd.show(state, now, wanted, (), (name,)) for name in names]
+    return Answer.text("".join(f"{block}\n" for block in blocks) + "-- all told --\n")
+
+
 _ECS_FILES = ("/etc/ecs/ecs.config", "/var/lib/ecs/ecs.config")
 _ECS_LOGS = ("/var/log/ecs/ecs-init.log", "/var/log/ecs/ecs-agent.log")
 _ECS_SAYS = re.compile("Agent exited with code|Agent failed to start|egistered container|Registration completed")
@@ -296,6 +306,7 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("cpu.cfs_quota_us", throttled),
     ("exec systemctl show", shown_units),
     ("PropagatesStopTo", dependents),
+    ("ConflictedBy", conflicts),
     ("systemctl list-units --all --state=failed", failed_units),
     ("5eb03494b6584870a536b337290809b3", restarts),
 )

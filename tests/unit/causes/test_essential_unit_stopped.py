@@ -2,12 +2,14 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
 from bot.domain.action import Step
 from bot.domain.verdict import Confidence, Status
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
+from bot.probes.units import UnitsReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
 
@@ -39,17 +41,17 @@ def test_several_are_started_each_after_what_it_stands_on() -> None:
     assert [step.args["unit"] for step in finding.remedy] == [network.name, RUNTIME.name, b.KUBELET.name]
 
 
-FAILED = {"active": "failed", "active_later": "failed", "result": "exit-code"}
+FAILED: dict[str, Any] = {"active": "failed", "active_later": "failed", "result": "exit-code"}
 
 
 @pytest.mark.parametrize(
     ("unit", "more", "is_started"),
     [
         (stopped(**FAILED), b.units(), True),  # it never was started again
-        (stopped(**FAILED), b.UnitsReading(True, (b.stopped("kubelet.service", 5),)), False),  # it would loop again
-        (stopped(**FAILED), b.UnitsReading(True, (b.stopped("kubelet.service", restarts_logged=4),)), False),
-        (stopped(**FAILED), b.UnitsReading(True, (b.unit("kubelet.service", None),)), False),  # nobody counts
-        (stopped(**FAILED), b.UnitsReading(True, ()), False),
+        (stopped(**FAILED), UnitsReading(True, (b.stopped("kubelet.service", 5),)), False),  # it would loop again
+        (stopped(**FAILED), UnitsReading(True, (b.stopped("kubelet.service", restarts_logged=4),)), False),
+        (stopped(**FAILED), UnitsReading(True, (b.unit("kubelet.service", None),)), False),  # nobody counts
+        (stopped(**FAILED), UnitsReading(True, ()), False),
         (stopped(**FAILED), b.unread("units"), False),
         (stopped(), b.unread("units"), True),  # stopped in good order
         (stopped(active_later="failed"), b.unread("units"), False),
