@@ -23,7 +23,7 @@ def blocks_of(text: str, because: str) -> list[Mapping[str, str]]:
     lines = text.rstrip("\n").split("\n")
     if lines[-1] != ALL_TOLD:
         raise CannotRead(f"{because}, or it is more than can be shown")
-    blocks = [
+    blocks: list[Mapping[str, str]] = [
         dict(line.split("=", 1) for line in block.split("\n") if "=" in line)
         for block in "\n".join(lines[:-1]).split("\n\n")
         if block.strip()
