@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import asyncio
 from pathlib import Path
 
 import pytest
 
+from bot.demo.cluster.cluster import Cluster, DemoNode
+from bot.demo.cluster.server import ClusterServer
 from bot.demo.fleet_other_faults import KUBELET_STOPPED
+from bot.demo.machine.proc_files import identity
 from tests.nodes.acting_fleet import POLICY, site
 
 STARTS = POLICY.replace("[act]", '[act]\nstart_units = ["kubelet.service"]')
+NAME = "ip-10-0-0-7.ec2.internal"
 START = "start kubelet.service"
 
 
@@ -42,3 +47,28 @@ async def test_unit_that_is_not_in_the_list_has_no_button_and_the_line_to_add_is
         assert '[act] start_units = ["kubelet.service"]' in last["body"]["because"]
         assert (await here.remediate(incident)).status == 1
         assert here.machine("node").done == []
+
+
+async def test_node_that_its_cluster_does_not_find_ready_yet_is_given_the_window(tmp_path: Path) -> None:
+    kubernetes = '[kubernetes]\nkubeconfig = "kubeconfig"\ncontext = "prod"\n'
+    async with site(tmp_path, {"node": (KUBELET_STOPPED, None)}, STARTS + kubernetes) as here:
+        inventory = here.fleet.inventory
+        inventory.write_text(inventory.read_text().replace("labels = { ", f'labels = {{ kubernetes_node = "{NAME}", '))
+        asked: list[bool] = []
+
+        def is_ready() -> bool:
+            asked.append(len(asked) > 0)
+            return asked[-1]
+
+        node = DemoNode(NAME, lambda: str(identity(here.machine("node").state, "boot 0")), is_ready)
+        async with ClusterServer.running(Cluster.of([node], (), asyncio.get_running_loop().time)) as server:
+            (tmp_path / "kubeconfig").write_text(server.kubeconfig("prod"))
+            incident = (await here.opened("node"))["node"]
+            done = await here.remediate(incident)
+            assert done.status == 0, done
+            samples = [
+                entry["body"] for entry in (await here.told(incident))["entries"] if entry["kind"] == "SampleTaken"
+            ]
+        assert [sample["holds"] for sample in samples][:1] == [False], "its kubelet was started a moment ago"
+        assert "is not Ready in its cluster" in str(samples[0])
+        assert samples[-1]["holds"]

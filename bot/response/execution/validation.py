@@ -79,6 +79,8 @@ async def _sample(
         return SampleTaken(False, (Evidence(UNREADABLE, "look", no.sentence),))
     if verdict.status in (Status.UNREACHABLE, Status.UNKNOWN):
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", verdict.summary),))
+    if unready and any(reach.actions[step.action].starts_a_unit for step in plan.steps):
+        return SampleTaken(False, (Evidence(UNREADABLE, "look", f"{unready}; a unit was started there just now"),))
     measured = figures(verdict, units_of(plan))
     lines = tuple(f"{name}={value}" for name, value in measured.items())
     against = [*_undone(incident, reach, seen), *filter(None, (unready,)), *_back(incident, verdict, reach.actions)]
