@@ -9,8 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.actions.dependents import MOST, MOST_CHARS
-from bot.actions.unit_blocks import ALL_TOLD, blocks_of, checked, names_of
+from bot.actions.dependents import ALL_TOLD, MOST, MOST_CHARS, blocks_of, checked, names_of
 from bot.domain.action import Args
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead, WouldStopProtected

@@ -7,10 +7,10 @@ loaded, which those are that run, or that something which runs refers to.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from bot.actions.unit_blocks import ALL_TOLD, blocks_of, checked, names_of
 from bot.domain.action import Args
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead, WouldStopProtected
@@ -21,6 +21,8 @@ STOPS = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo
 PROPERTIES = ("Id", "Names", *STOPS, "TriggeredBy")
 MOST = 20  # what stops with more is nothing that a card can show
 MOST_CHARS = 600
+ALL_TOLD = "-- all told --"  # the last line of a look that came to its end
+_NAME = re.compile(r"[A-Za-z0-9:_.\\@-]{1,255}\Z")
 _NAMED = 5  # protected units in a refusal
 _LEVELS, _SEEN_CHARS = 8, 6000  # as deep and as far as the node looks; then it says no more
 # What systemd prints is split at blanks and nothing more: `set -f`, and every word stands in quotes or behind `--`.
@@ -88,3 +90,40 @@ def _blocks(unit: str, text: str) -> list[Mapping[str, str]]:
         raise CannotRead(f"systemd does not say what {one_line(missing[0], 100)} is, which stops with {unit}")
     (own,) = [block for block in blocks if unit in names_of(block)][:1]
     return [own, *(block for block in blocks if unit not in names_of(block))]
+
+
+def blocks_of(text: str, because: str) -> list[Mapping[str, str]]:
+    """Return the properties of each unit, in order.
+
+    Raises: CannotRead, with `because`, where the look did not come to its end or a unit is not named.
+    """
+    lines = text.rstrip("\n").split("\n")
+    if lines[-1] != ALL_TOLD:
+        raise CannotRead(f"{because}, or it is more than can be shown")
+    blocks: list[Mapping[str, str]] = [
+        dict(line.split("=", 1) for line in block.split("\n") if "=" in line)
+        for block in "\n".join(lines[:-1]).split("\n\n")
+        if block.strip()
+    ]
+    if not all(block.get("Id") for block in blocks):
+        raise CannotRead(because)
+    return blocks
+
+
+def names_of(block: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a unit's names, its own first.
+
+    Raises: CannotRead for what can be no unit's name.
+    """
+    names = dict.fromkeys((block.get("Id", ""), *block.get("Names", "").split()))
+    return tuple(checked(name) for name in names)
+
+
+def checked(name: str) -> str:
+    """Return the name of a unit.
+
+    Raises: CannotRead for what can be none.
+    """
+    if not _NAME.match(name):
+        raise CannotRead(f"systemd names a unit that can be none: {one_line(name, 60)!r}")
+    return name
