@@ -28,6 +28,21 @@ def look_at_node(args: Args) -> Command:
     return Command("node", ("GET", f"/api/v1/nodes/{args[NODE]}"), output_limit_bytes=_LIMIT_BYTES)
 
 
+def cordoning(args: Args) -> str:
+    """Return the call that keeps new pods from the node."""
+    return f'PATCH /api/v1/nodes/{args[NODE]} {{"spec":{{"unschedulable":true}}}}'
+
+
+def another_boot(args: Args, now: Facts) -> str:
+    """Say that the cluster's node is not the machine that SSH shows, or not as it is now; nothing where it is."""
+    if now.get(BOOT) == now[CLUSTER_BOOT]:
+        return ""
+    return (
+        f"The cluster knows {args[NODE]} in boot {now[CLUSTER_BOOT]}, and this machine is in {now.get(BOOT)}: "
+        "the label kubernetes_node names another machine, or its kubelet is silent."
+    )
+
+
 def look_at_pods(args: Args) -> Command:
     """Return the look at the pods that are on the node."""
     path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{args[NODE]}"

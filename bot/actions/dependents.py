@@ -21,10 +21,10 @@ STOPS = ("RequiredBy", "RequisiteOf", "BoundBy", "ConsistsOf", "PropagatesStopTo
 PROPERTIES = ("Id", "Names", *STOPS, "TriggeredBy")
 MOST = 20  # what stops with more is nothing that a card can show
 MOST_CHARS = 600
+ALL_TOLD = "-- all told --"  # the last line of a look that came to its end
+_NAME = re.compile(r"[A-Za-z0-9:_.\\@-]{1,255}\Z")
 _NAMED = 5  # protected units in a refusal
 _LEVELS, _SEEN_CHARS = 8, 6000  # as deep and as far as the node looks; then it says no more
-_ALL_TOLD = "-- all told --"
-_NAME = re.compile(r"[A-Za-z0-9:_.\\@-]{1,255}\Z")
 # What systemd prints is split at blanks and nothing more: `set -f`, and every word stands in quotes or behind `--`.
 _SCRIPT = (
     'set -f; seen=" $1 "; next=$1; '
@@ -32,7 +32,7 @@ _SCRIPT = (
     f'said=$(systemctl show --no-pager -p {",".join(PROPERTIES)} -- $next) || exit; printf "%s\\n\\n" "$said"; next=; '
     f'for name in $(printf "%s\\n" "$said" | grep -E "^({"|".join(STOPS)})=" | cut -d = -f 2-); do '
     'case $seen in *" $name "*) ;; *) seen="$seen$name "; next="$next $name" ;; esac; done; '
-    f'[ -n "$next" ] || {{ echo "{_ALL_TOLD}"; exit; }}; [ ${{#seen}} -lt {_SEEN_CHARS} ] || exit; done'
+    f'[ -n "$next" ] || {{ echo "{ALL_TOLD}"; exit; }}; [ ${{#seen}} -lt {_SEEN_CHARS} ] || exit; done'
 )
 
 
@@ -55,7 +55,7 @@ class Dependents:
         """
         unit, told = args["unit"], _blocks(args["unit"], outputs.text("dependents"))
         own, *others = told
-        if found := sorted(names[0] for names in map(_names, others) if is_protected(names)):
+        if found := sorted(names[0] for names in map(names_of, others) if is_protected(names)):
             named = ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED} more" if len(found) > _NAMED else "")
             raise WouldStopProtected(
                 f"With {unit} would stop {named}: without it the node, or the way to it, is gone.",
@@ -63,11 +63,11 @@ class Dependents:
             )
         words = []
         if others:
-            words.append(f"with {unit} {_stop(others)} {', '.join(sorted(_names(other)[0] for other in others))}")
+            words.append(f"with {unit} {_stop(others)} {', '.join(sorted(names_of(other)[0] for other in others))}")
             words += [f"what requires {unit} cannot start until it is unmasked"] * self.masks
         if triggers := own.get("TriggeredBy", "").split():
             cannot = "can no longer start it" if self.masks else f"can start {unit} again"
-            words.append(f"{', '.join(sorted(map(_checked, triggers)))} {cannot}")
+            words.append(f"{', '.join(sorted(map(checked, triggers)))} {cannot}")
         said = "; ".join(words)
         if len(others) > MOST or len(said) > MOST_CHARS:
             raise CannotRead(f"more stops with {unit} than can be shown: {one_line(said, 200)}")
@@ -83,31 +83,47 @@ def _blocks(unit: str, text: str) -> list[Mapping[str, str]]:
 
     Raises: CannotRead where one of them is missing.
     """
+    blocks = blocks_of(text, f"systemd does not say what stops with {unit}")
+    known = {name for block in blocks for name in names_of(block)}
+    named = {name for block in blocks for key in STOPS for name in block.get(key, "").split()}
+    if missing := sorted(({unit} | named) - known):
+        raise CannotRead(f"systemd does not say what {one_line(missing[0], 100)} is, which stops with {unit}")
+    (own,) = [block for block in blocks if unit in names_of(block)][:1]
+    return [own, *(block for block in blocks if unit not in names_of(block))]
+
+
+def blocks_of(text: str, because: str) -> list[Mapping[str, str]]:
+    """Return the properties of each unit, in order.
+
+    Raises: CannotRead, with `because`, where the look did not come to its end or a unit is not named.
+    """
     lines = text.rstrip("\n").split("\n")
-    if lines[-1] != _ALL_TOLD:
-        raise CannotRead(f"systemd does not say what stops with {unit}, or it is more than can be shown")
-    blocks = [
+    if lines[-1] != ALL_TOLD:
+        raise CannotRead(f"{because}, or it is more than can be shown")
+    blocks: list[Mapping[str, str]] = [
         dict(line.split("=", 1) for line in block.split("\n") if "=" in line)
         for block in "\n".join(lines[:-1]).split("\n\n")
         if block.strip()
     ]
     if not all(block.get("Id") for block in blocks):
-        raise CannotRead(f"systemd does not say what stops with {unit}")
-    known = {name for block in blocks for name in _names(block)}
-    named = {name for block in blocks for key in STOPS for name in block.get(key, "").split()}
-    if missing := sorted(({unit} | named) - known):
-        raise CannotRead(f"systemd does not say what {one_line(missing[0], 100)} is, which stops with {unit}")
-    (own,) = [block for block in blocks if unit in _names(block)][:1]
-    return [own, *(block for block in blocks if unit not in _names(block))]
+        raise CannotRead(because)
+    return blocks
 
 
-def _names(block: Mapping[str, str]) -> tuple[str, ...]:
-    """A unit's names, its own first."""
+def names_of(block: Mapping[str, str]) -> tuple[str, ...]:
+    """Return a unit's names, its own first.
+
+    Raises: CannotRead for what can be no unit's name.
+    """
     names = dict.fromkeys((block.get("Id", ""), *block.get("Names", "").split()))
-    return tuple(_checked(name) for name in names)
+    return tuple(checked(name) for name in names)
 
 
-def _checked(name: str) -> str:
+def checked(name: str) -> str:
+    """Return the name of a unit.
+
+    Raises: CannotRead for what can be none.
+    """
     if not _NAME.match(name):
         raise CannotRead(f"systemd names a unit that can be none: {one_line(name, 60)!r}")
     return name

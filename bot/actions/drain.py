@@ -9,7 +9,7 @@ import json
 from datetime import timedelta
 
 from bot.actions import cluster_node, uncordon
-from bot.actions.cluster_node import BARE_TOO, BOOT, CLUSTER, CLUSTER_BOOT, LEFT, NODE, UNSCHEDULABLE, WITHIN
+from bot.actions.cluster_node import BARE_TOO, CLUSTER, LEFT, NODE, UNSCHEDULABLE, WITHIN
 from bot.actions.pod import BARE, GOING, Pod
 from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules
 from bot.domain.call import remarked
@@ -32,7 +32,7 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     if BARE_TOO in args:
         which += "; also what no controller starts again"
     again = f"{which}; after a 429 again, for {args.get(WITHIN, _USUAL)} at most"
-    return (_cordon(args), remarked(_eviction(Pod("{namespace}", "{name}", "{uid}")), again))
+    return (cluster_node.cordoning(args), remarked(_eviction(Pod("{namespace}", "{name}", "{uid}")), again))
 
 
 def looks(args: Args) -> tuple[Command, ...]:
@@ -60,17 +60,14 @@ def calls(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
     evicted = [pod for pod in cluster_node.pods_of(now) if pod.state != GOING]
     if any(pod.state == BARE for pod in evicted) and BARE_TOO not in args:
         evicted = [pod for pod in evicted if pod.state != BARE]
-    first = (_cordon(args),) if now[UNSCHEDULABLE] != "true" else ()
+    first = (cluster_node.cordoning(args),) if now[UNSCHEDULABLE] != "true" else ()
     return (*first, *map(_eviction, evicted))
 
 
 def refuses(args: Args, now: Facts) -> str:
     """Say why the node may not be drained: it is another machine, or a pod would never be started again."""
-    if now.get(BOOT) != now[CLUSTER_BOOT]:
-        return (
-            f"The cluster knows {args[NODE]} in boot {now[CLUSTER_BOOT]}, and this machine is in {now.get(BOOT)}: "
-            "the label kubernetes_node names another machine, or its kubelet is silent."
-        )
+    if other := cluster_node.another_boot(args, now):
+        return other
     bare = [pod.full_name for pod in cluster_node.pods_of(now) if pod.state == BARE]
     if bare and BARE_TOO not in args:
         more = f" and {len(bare) - 5} more" if len(bare) > 5 else ""
@@ -99,10 +96,6 @@ def leaves(args: Args, before: Facts, now: Facts) -> str:
     """Say that the node stays cordoned, where it was not before."""
     ours = before.get(UNSCHEDULABLE) == "false" and now[UNSCHEDULABLE] == "true"
     return f"{args[NODE]} stays cordoned: kubectl uncordon {args[NODE]}" if ours else ""
-
-
-def _cordon(args: Args) -> str:
-    return f'PATCH /api/v1/nodes/{args[NODE]} {{"spec":{{"unschedulable":true}}}}'
 
 
 def _eviction(pod: Pod) -> str:

@@ -26,6 +26,11 @@ def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
     return (remarked(call(args), "once the node is Ready; not if it was cordoned before the drain"),)
 
 
+def once_ready(args: Args) -> str:
+    """Return the call as the undo of a cordon has it."""
+    return remarked(call(args), "once the node is Ready")
+
+
 def call(args: Args) -> str:
     """Return the call that lets pods come."""
     return f'PATCH /api/v1/nodes/{args[NODE]} {{"spec":{{"unschedulable":null}}}}'

@@ -124,13 +124,17 @@ def acting_login(settings: Settings, environment: Mapping[str, str]) -> dict[str
 
 
 def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
-    """Return what acting may run as root: all that can be done with the named units, and what playbooks offer."""
+    """Return what acting may run as root: all that can be done with the named units, and what playbooks offer.
+
+    Shape: where units are named that may only be started, it is their start and nothing else.
+    """
+    starts = sorted(settings.act.start_units)
     units = sorted(unit for unit in settings.act.units if not is_protected((unit,)))
-    if not units:
+    if not units and not starts:
         return ()
     books = library(settings.playbooks).playbooks
-    offered = {action for book in books for used in book.causes for action in used.remedy}
-    return rights_as_root(ACTIONS.values(), units, offered)
+    offered = {action for book in books for used in book.causes for action in used.remedy} if units else set[str]()
+    return rights_as_root(ACTIONS.values(), units, offered, starts)
 
 
 def _triage(settings: Settings, transport: ActingTransport) -> Triage:

@@ -39,6 +39,7 @@ acting = true
 approver_groups = ["{GROUPS[0].id}"]
 [act]
 units = ["ecs.service", "metrics-shipper.service"]
+start_units = ["kubelet.service", "containerd.service"]
 max_nodes_at_once = 6
 validation = "20s"
 reboot_deadline = "30s"

@@ -50,6 +50,7 @@ def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
         self_approval=said.self_approval,
         approval_expires=said.approval_expires,
         units=act.units,
+        start_units=act.start_units,
         validation=act.validation,
         reboot_deadline=act.reboot_deadline,
         limits=Limits(act.max_nodes_at_once, act.per_hour, act.per_label, act.percent, nodes),
@@ -65,7 +66,8 @@ async def note_policy(policy: Policy, ledger: Ledger, log: Log) -> None:
     if because := _why_nobody(policy):
         log("acting_off", because=because)
     else:
-        log("acting_on", units=", ".join(sorted(policy.units)), at_once=policy.limits.at_once)
+        starts = {"start_units": ", ".join(sorted(policy.start_units))} if policy.start_units else {}
+        log("acting_on", units=", ".join(sorted(policy.units)), **starts, at_once=policy.limits.at_once)
     try:
         if await _last(ledger) != policy.digest:
             await ledger.append(HOUSE, None, PolicyChanged(policy.digest, policy.text), BOT)
@@ -79,7 +81,7 @@ def _why_nobody(policy: Policy) -> str:
         return "nobody may approve anything: [policy] names no approvers"
     if not policy.acting:
         return "[policy] acting is off, or SLACK_API_URL is not Slack's: nothing is offered and nothing begins"
-    if not policy.units:
+    if not policy.units and not policy.start_units:
         return "[act] units names no unit: nothing may be stopped"
     return ""
 

@@ -3,7 +3,8 @@
 Confirms: a kubelet, runtime or network unit that is enabled and stopped at both looks; the kubelet's own health check
 failing at both.
 Refutes: every such unit that starts at boot runs, waits behind its socket, or has nothing to do here.
-Remedy: none planned. It wants a start, and a look at why it stopped; a reboot ends the work that still runs.
+Remedy: start what is stopped, where nothing says that it would only fail again: stopped at both looks, and not failed
+after it was started again. What failed so wants a look at why; a reboot ends the work that still runs.
 """
 
 from __future__ import annotations
@@ -11,11 +12,15 @@ from __future__ import annotations
 from datetime import timedelta
 
 from bot.causes._figures import sentence, span
+from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
 from bot.probes.host import HostReading
+from bot.probes.units import UnitsReading
+
+_FIRST = ("network", "runtime", "kubelet")  # each stands on those before it
 
 NAME = "essential-unit-stopped"
 
@@ -51,6 +56,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         summary=sentence(*(item.says for item in evidence[:3])),
         evidence=tuple(evidence),
         suspects=tuple(unit.name for unit in stopped),
+        remedy=_starts(stopped, snapshot.get(UnitsReading)) if not isinstance(host, Unread) else (),
         lasting_fix=_advice(stopped),
     )
 
@@ -62,6 +68,24 @@ def _says(unit: EssentialUnit, host: HostReading | Unread) -> str:
     how = "failed" if unit.active == "failed" else "stopped"
     why = f", result {unit.result}" if unit.result not in ("", "success") else ""
     return f"{unit.name} starts at boot and is {how}{since}{why}"
+
+
+def _starts(stopped: list[EssentialUnit], units: UnitsReading | Unread) -> tuple[Step, ...]:
+    """Start every one of them, or none: where one would only fail again, a person has to look first."""
+    if not all(_may_be_started(unit, units) for unit in stopped):
+        return ()
+    in_order = sorted(stopped, key=lambda unit: _FIRST.index(unit.kind))
+    return tuple(Step("start_unit", {"unit": unit.name}) for unit in in_order)
+
+
+def _may_be_started(unit: EssentialUnit, units: UnitsReading | Unread) -> bool:
+    """True where both looks found it, and it stopped in good order or failed without having been started again."""
+    if unit.active_later is None:
+        return False
+    if (unit.active, unit.active_later) == ("inactive", "inactive"):
+        return True
+    known = None if isinstance(units, Unread) else units.get(unit.name)
+    return known is not None and known.restarts == 0 and known.most_restarts == 0 and known.restarts_logged == 0
 
 
 def _advice(stopped: list[EssentialUnit]) -> str:
@@ -85,7 +109,8 @@ def _none(reading: EssentialUnitsReading) -> Weighing:
 CAUSE = Cause(
     name=NAME,
     title="Essential unit stopped",
-    probes=("essential_units", "host"),
+    probes=("essential_units", "host", "units"),
     thresholds=("boot_minutes",),
     weigh=weigh,
+    eased_by=("start_unit",),
 )

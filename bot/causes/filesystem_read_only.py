@@ -4,7 +4,8 @@ Confirms: options that say so (`emergency_ro`, `shutdown`); read-only where fsta
 tells of the device's error. Since Linux 6.12 ext4 stays `rw` in its options after an error, and an XFS that shut down
 never was read-only by them: there the log's line decides.
 Refutes: what is read-only by design, as an image, `/boot`, or a mount that fstab wants so.
-Remedy: none planned: the error is on the disk, and only fsck or another disk ends it. A reboot runs into it again.
+Remedy: no cure planned: the error is on the disk, and only fsck or another disk ends it. A reboot runs into it again. A
+node of a Kubernetes cluster may be cordoned where the mount itself shows it, and not the log alone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Sequence
 
 from bot.causes import _recent
 from bot.causes._figures import sentence
+from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -65,6 +67,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
         summary=sentence(*(item.says for item in evidence[:3])),
         evidence=tuple(evidence),
+        remedy=(Step("cordon"),) if sure else (),
     )
 
 
@@ -88,4 +91,5 @@ CAUSE = Cause(
     probes=("filesystems", "kernel_log", "host"),
     thresholds=(),
     weigh=weigh,
+    eased_by=("cordon",),
 )

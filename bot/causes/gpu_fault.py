@@ -4,8 +4,9 @@ Confirms: a GPU that does not answer, and the driver's line about it; a recovery
 memory that could not be replaced; a fault's Xid within the last minutes.
 Supports: a fault's Xid of the last hours; nvidia-smi that hangs beside one; errors that repeat on one GPU.
 Refutes: no GPU; GPUs that answer and a log without such lines. What applications do to themselves is no fault.
-Remedy: none planned: NVIDIA's action for the code is named. Reset, reboot and replacement are for people to decide,
-for which of them helps depends on the card, and a reboot that did not help once does not help again.
+Remedy: no cure planned: NVIDIA's action for the code is named. Reset, reboot and replacement are for people to decide,
+for which of them helps depends on the card, and a reboot that did not help once does not help again. A node of a
+Kubernetes cluster may be cordoned while a GPU is of no use now.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections.abc import Iterable, Sequence
 
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
+from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -48,13 +50,15 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     now = _recent.surely_within(snapshot, [x.event for x in faults], tuning["now_minutes"])
     grave = {"gpu-silent", "gpu-recovery", "remap-failed", "smi-hangs"} & {item.finding for item in evidence}
     sure = grave or now or any(item.finding == "remap-pending" for item in evidence)
+    is_of_no_use = bool(grave) or (now and not _all_answer(state))
     return Finding(
         cause=NAME,
-        status=Status.CRITICAL if grave or (now and not _all_answer(state)) else Status.DEGRADED,
+        status=Status.CRITICAL if is_of_no_use else Status.DEGRADED,
         confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
         summary=sentence(*(item.says for item in evidence[:3])),
         evidence=tuple(evidence),
         suspects=tuple(dict.fromkeys(bus for bus in (*_sick(state), *(x.bus for x in faults)) if bus)),
+        remedy=(Step("cordon"),) if is_of_no_use and not isinstance(gpus, Unread) else (),
         lasting_fix=_advice(state, faults),
     )
 
@@ -168,4 +172,5 @@ CAUSE = Cause(
     probes=("gpu", "kernel_log", "host"),
     thresholds=("recent_hours", "now_minutes", "repeats_few"),
     weigh=weigh,
+    eased_by=("cordon",),
 )

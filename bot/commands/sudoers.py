@@ -14,8 +14,8 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "sudoers",
         "print the sudoers lines that the bot needs on a node",
         "Print one sudoers line for each command that needs root: full path, exact arguments, no wildcard. Without "
-        "these lines the probes that need them are unread; nothing else changes. If [act] units names what may be "
-        "stopped, the lines for acting follow separately.",
+        "these lines the probes that need them are unread; nothing else changes. If [act] units or start_units names "
+        "what may be stopped or started, the lines for acting follow separately.",
         "example:\n  zombie sudoers --user zombie >lines && sudo visudo -cf lines && "
         "sudo install -m 440 lines /etc/sudoers.d/zombie",
     )

@@ -66,6 +66,11 @@ FLEET: tuple[Member, ...] = (
     Member(fleet_other_faults.FAST_LEAK, "a leak that grows while you watch, on cgroup v2", "ci"),
     Member(fleet_other_faults.BUSY, "96 cores at 95 %, little memory left, and healthy", "gpu"),
     Member(fleet_other_faults.GPU_LOST, "a GPU that has fallen off the bus; the others answer", "gpu"),
+    Member(
+        fleet_other_faults.KUBELET_STOPPED,
+        "its kubelet was stopped by hand and forgotten; a start brings it back",
+        "web",
+    ),
     Member(fleet_other_faults.ALLOWANCE, "more traffic than the instance is allowed", "ingest"),
     Member(fleet_other_faults.IRQ_AFFINITY, "every network queue on core 0", "edge"),
     Member(fleet_other_faults.THROTTLED, "idle cores, and a pod that may not use them", "api"),

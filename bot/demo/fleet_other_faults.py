@@ -279,6 +279,22 @@ THROTTLED = State(
     files=_KUBERNETES,
 )
 
+KUBELET_STOPPED = State(
+    name="web-1c-0077",
+    system=replace(UBUNTU_22, product="m6i.4xlarge"),
+    load=Load(16, Shares(usr=3.0, sys=0.7)),
+    uptime=17.3 * DAY,
+    units=usual_units(
+        UBUNTU_22,
+        CONTAINERD,
+        replace(KUBELET, active="inactive", sub="dead", pid=0, since=17.3 * DAY - 2_520.0),
+    ),
+    runtime=Runtime(cri=_pods("web", "sidecar", "kube-proxy")),
+    nics=(Nic(version="2.13.0g"),),
+    memory=Memory(pressure=_QUIET_PRESSURE),
+    files=_KUBERNETES,
+)
+
 # These two cannot be read: fleet.py breaks their connections.
 SILENT = replace(QUIET_ZOMBIES, name="ray-gpu-1c-0290", cgroups=Cgroups(alive=200, dying=20))
 REBUILT = replace(BACKUP_FAILED, name="web-1b-0044", units=usual_units(DEBIAN_12))

@@ -107,6 +107,8 @@ class Action:
     from starting. `remedy` says where playbooks may name it, None: nowhere. `in_place_of` is the action whose place it
     takes where a playbook offers this one and not the other. `only_for_reboot`: it is pointless without a reboot that
     is still to come. `ended_by` is the action that takes it back within the same plan; from there on it need not hold.
+    `starts_a_unit`: it starts a unit and changes nothing else, so a protected one may be named to it, in a list of its
+    own. `contains`: it keeps work away from the fault and cures nothing, so the fault may be there afterwards.
 
     Raises: `commands` raises CannotRead when the snapshot lacks what the action must be fenced by; `facts` when the
     looks do not say.
@@ -136,6 +138,8 @@ class Action:
 
     reboots: bool = False
     stops_a_unit: bool = False
+    starts_a_unit: bool = False
+    contains: bool = False
     remedy: RemedyRules | None = RemedyRules()
     in_place_of: str = ""
     only_for_reboot: bool = False

@@ -51,7 +51,7 @@ class Cause:
     Finding where the readings support the cause, RuledOut where they speak against it, and Undecided where what was
     not read leaves it open. `worst` is the gravest status that it ever comes to. `cured_alone_by` are actions that
     cure it although no unit was stopped before, because nothing runs that would bring it back. `eased_by` are actions
-    that help this cause for now, and not each.
+    that help this cause, or keep it from doing more harm, and not each.
     """
 
     name: str

@@ -275,7 +275,7 @@ class QuietHours(Refused):
 
 
 class ProtectedUnit(Refused):
-    """No plan may stop this unit."""
+    """No plan may stop, or start, this unit."""
 
 
 class WouldStopProtected(Refused):

@@ -23,7 +23,8 @@ class Policy:
 
     Shape: people and groups are written `KIND:NAME`. `same_person` says by which other name an approver is known, so
     that nobody asks under one and approves under the other. `kinds` are the kinds of people that we know; whoever is of
-    another is a stranger. `units` are the only ones that may be stopped. `quiet` are spans of the day, UTC, in minutes.
+    another is a stranger. `units` are the only ones that may be stopped, `start_units` those that may be started.
+    `quiet` are spans of the day, UTC, in minutes.
     `approvals` is how many people have to say yes, `approvals_for_several` how many where one check or alert is about
     several nodes. `unnamed_kind` is left out where `text` names people: records from before there were kinds have none.
     """
@@ -36,6 +37,7 @@ class Policy:
     self_approval: bool = False
     approval_expires: timedelta = APPROVAL_EXPIRES
     units: frozenset[str] = frozenset()
+    start_units: frozenset[str] = frozenset()
     validation: timedelta = VALIDATION
     reboot_deadline: timedelta = REBOOT_DEADLINE
     limits: Limits = Limits()
@@ -115,6 +117,8 @@ class Policy:
             "quiet": self.quiet,
             "approvals": [self.approvals, self.approvals_for_several],
         }
+        if self.start_units:  # records from before it was there have none
+            rules["start_units"] = sorted(self.start_units)
         return json.dumps(rules, separators=(",", ":"), sort_keys=True)
 
     def _short(self, who: str) -> str:

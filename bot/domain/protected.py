@@ -181,6 +181,23 @@ PROTECTED = (
 # A node whose unit of these loops or is down cannot take work, or cannot be reached.
 ESSENTIAL = (*KUBELETS, *RUNTIMES, *LOGINS, *NETWORKS)
 
+# Whoever starts one of these ends the boot, or opens a shell of root.
+_NEVER_STARTED = (
+    "systemd-reboot",
+    "systemd-poweroff",
+    "systemd-halt",
+    "systemd-kexec",
+    "systemd-soft-reboot",
+    "systemd-exit",
+    "systemd-suspend*",
+    "systemd-hibernate*",
+    "systemd-hybrid-sleep",
+    "systemd-factory-reset*",
+    "emergency",
+    "rescue",
+    "debug-shell",
+)
+
 _STOPPABLE = ("service", "socket", "timer", "path")
 _NEVER = ("mount", "automount", "swap", "target", "slice", "scope", "device")
 
@@ -203,6 +220,16 @@ def is_essential(names: Iterable[str]) -> bool:
     (True, False)
     """
     return any(_is_on(name, ESSENTIAL) for name in names)
+
+
+def may_never_start(name: str) -> bool:
+    """True for a unit whose start ends the boot, or opens a shell of root.
+
+    Example:
+    >>> may_never_start("systemd-reboot.service"), may_never_start("kubelet.service")
+    (True, False)
+    """
+    return _is_on(name, _NEVER_STARTED)
 
 
 @functools.lru_cache(2048)  # a case is weighed hundreds of times to say why, and the patterns are many

@@ -11,6 +11,7 @@ from pathlib import Path
 from bot.domain import defaults
 from bot.domain.allowance import CHECKS_PER_PERSON, Allowance
 from bot.domain.duration import parse_day_span
+from bot.domain.protected import may_never_start
 from bot.domain.safe_text import one_line
 from bot.domain.setting import (
     Kind,
@@ -38,6 +39,16 @@ def _units(table: TomlTable, name: str) -> frozenset[str] | None:
         if _UNIT.match(unit) is None:
             table.wrong(name, f'holds "{one_line(unit, 60)}"; a unit is written whole and alone, like "ecs.service"')
     return frozenset(units) if units is not None else None
+
+
+def _start_units(table: TomlTable, name: str) -> frozenset[str] | None:
+    units = _units(table, name)
+    for unit in sorted(units or ()):
+        if may_never_start(unit):
+            table.wrong(
+                name, f'holds "{one_line(unit, 60)}", which is never started: it ends the boot or opens a shell'
+            )
+    return units
 
 
 def _terminal_approvers(table: TomlTable, name: str) -> Mapping[str, str] | None:
@@ -145,6 +156,7 @@ class ActSettings:
     """How much may be done, and to what; None is no limit."""
 
     units: frozenset[str] = option(_units, frozenset())
+    start_units: frozenset[str] = option(_start_units, frozenset())
     validation: timedelta = option(duration, defaults.VALIDATION)
     reboot_deadline: timedelta = option(duration, defaults.REBOOT_DEADLINE)
     max_nodes_at_once: int = option(count(1), defaults.AT_ONCE)

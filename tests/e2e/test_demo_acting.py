@@ -12,13 +12,16 @@ from tests.conftest import missing
 from tests.e2e.test_demo_page import FOUNDING, ask, demo
 
 pytestmark = pytest.mark.slow
+STOPPED = "web-1c-0077"
 ENDINGS = {
     FOUNDING: ("Resolved", "is cured"),
+    STOPPED: ("Resolved", "is cured"),
     "ray-gpu-1b-0601": ("Escalated", "no sign of its effect by its deadline"),
     "ray-gpu-1b-0602": ("Escalated", "does not hold"),
     "ray-gpu-1b-0603": ("Escalated", "did not come back"),
 }
 BOOTED = "ray-gpu-1b-0604"
+UNITS = {STOPPED: "kubelet.service"}  # else the agent's
 MINUTES = 120_000  # milliseconds, until the slowest has ended
 
 
@@ -29,7 +32,7 @@ def card(someone: Window, node: str) -> Locator:
 async def approve(someone: Window, node: str, reason: str) -> None:
     await card(someone, node).get_by_role("button", name="Approve").click()
     dialog = someone.page.locator("dialog")
-    await dialog.get_by_text("ecs.service").first.wait_for()
+    await dialog.get_by_text(UNITS.get(node, "ecs.service")).first.wait_for()
     await dialog.locator("textarea").fill(reason)
     await dialog.get_by_role("button", name="Approve").click()
 

@@ -46,7 +46,7 @@ from tests.directories import Always
 BEGAN_AT = datetime(2026, 11, 21, 9, 0, tzinfo=UTC)
 NAME = "ip-10-0-0-7"  # what the cluster calls it
 LABELS = {"kubernetes_node": NAME}
-LOCKUP = WeighedCause(CAUSES["lockup"], {}, ("disable_unit", "reboot"), "Update.")
+LOCKUP = WeighedCause(CAUSES["lockup"], {}, ("disable_unit", "cordon", "reboot"), "Update.")
 PLAYBOOK = Playbook("node-health", "Health", 1, (), (), (LOCKUP,))
 POLICY = Policy(
     acting=True,

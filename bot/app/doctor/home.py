@@ -84,7 +84,7 @@ async def disk(url: str) -> tuple[Examined, ...]:
 
 
 async def policy(rules: Policy, surfaces: Sequence[SurfaceMember]) -> tuple[Examined, ...]:
-    """Who may approve, and what may be stopped?"""
+    """Who may approve, and what may be stopped or started?"""
     if not rules.names_anybody:
         seen = "[policy] names nobody who may approve: the bot looks, and does nothing"
         return (Examined("policy", Mark.NOT_SET, seen),)
@@ -106,4 +106,6 @@ async def policy(rules: Policy, surfaces: Sequence[SurfaceMember]) -> tuple[Exam
         found.append(Examined("units", Mark.OK, f"may be stopped: {', '.join(sorted(rules.units))}"))
     else:
         found.append(Examined("units", Mark.NOTE, "[act] units is empty: nothing may be stopped"))
+    if rules.start_units:
+        found.append(Examined("start units", Mark.OK, f"may be started: {', '.join(sorted(rules.start_units))}"))
     return tuple(found)

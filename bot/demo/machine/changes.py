@@ -13,6 +13,7 @@ from bot.demo.machine.systemd import stopping_with
 
 BOOT_TAKES = 14.0  # uptime at which sshd accepts logins
 _FRESH_DYING = 17
+_FRESH_PID = 71_204
 _AT_REST: dict[str, Any] = {"active": "inactive", "sub": "dead", "pid": 0}
 
 
@@ -39,8 +40,9 @@ def dropped(state: State, now: Moment) -> State:
 
 
 def started(state: State, image: State, name: str, now: Moment) -> State:
-    """Return the node after `systemctl start`: the unit is as it was when the node was made."""
+    """Return the node after `systemctl start`: the unit is as it was when the node was made, or runs if it did not."""
     was = next(unit for unit in image.units if _is(unit, name))
+    was = _running(was)
     loop = None if was.loop is None else replace(was.loop, since=now.uptime, until=float("inf"))
     back = replace(was, since=now.uptime, loop=loop)
     units = (replace(back, enabled=unit.enabled) if _is(unit, name) else unit for unit in state.units)
@@ -59,6 +61,8 @@ def rebooted(before: State, image: State, enables: str = "") -> State:
     for unit in image.units:
         switch = "enabled" if unit.name == enables else kept.get(unit.name, unit.enabled)
         fresh = replace(unit, enabled=switch, since=min(unit.since, 12.0))
+        if switch == "enabled":
+            fresh = _running(fresh)
         if unit.name in leaks:
             if switch == "enabled":
                 again = True
@@ -95,6 +99,11 @@ def rebooted(before: State, image: State, enables: str = "") -> State:
 
 def _with(state: State, name: str, **changes: str) -> State:
     return replace(state, units=tuple(replace(unit, **changes) if _is(unit, name) else unit for unit in state.units))  # type: ignore[arg-type]
+
+
+def _running(unit: Unit) -> Unit:
+    """A unit that was stopped by hand, once it is started; another one as it is."""
+    return replace(unit, active="active", sub="running", pid=_FRESH_PID) if unit.active == "inactive" else unit
 
 
 def _stopped(state: State, name: str, now: Moment) -> State:

@@ -2,8 +2,6 @@
 
 A simulated node has no shell. Each fragment is recognised by words that only it contains, and answered as a real
 machine in this state would.
-
-Longer than 300 lines: the table of fragments and what answers each belong beside one another.
 """
 
 from __future__ import annotations
@@ -12,7 +10,7 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-from bot.demo.machine import kernel_log, network, nic_counters, proc_files, processes, runtime, systemd
+from bot.demo.machine import kernel_log, network, nic_counters, proc_files, processes, runtime, systemd, unit_fragments
 from bot.demo.machine.command import Answer, CommandContext, Tool
 from bot.demo.machine.load import TICKS
 
@@ -166,17 +164,6 @@ def known_agents(context: CommandContext, argv: Sequence[str]) -> Answer:
     return Answer.text(f"{files}-- active --\n{systemd.listed(context.state, context.now(), names=names)}-- end --\n")
 
 
-def dependents(context: CommandContext, argv: Sequence[str]) -> Answer:
-    """What `systemctl show` says of the last argument's unit, and of each that stops with it."""
-    state, now = context.state, context.now()
-    wanted = argv[2].partition(" -p ")[2].split()[0].split(",")
-    unit = next((unit for unit in state.units if argv[-1] in (unit.name, *unit.aliases)), None)
-    if unit is None:
-        return Answer.text(f"Id={argv[-1]}\nNames={argv[-1]}\n\n-- all told --\n")
-    blocks = [systemd.show(state, now, wanted, (), (each.name,)) for each in systemd.stopping_with(state, unit)]
-    return Answer.text("".join(f"{block}\n" for block in blocks) + "-- all told --\n")
-
-
 _ECS_FILES = ("/etc/ecs/ecs.config", "/var/lib/ecs/ecs.config")
 _ECS_LOGS = ("/var/log/ecs/ecs-init.log", "/var/log/ecs/ecs-agent.log")
 _ECS_SAYS = re.compile("Agent exited with code|Agent failed to start|egistered container|Registration completed")
@@ -297,7 +284,8 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("systemd-detect-virt", host),
     ("cpu.cfs_quota_us", throttled),
     ("exec systemctl show", shown_units),
-    ("PropagatesStopTo", dependents),
+    ("PropagatesStopTo", unit_fragments.dependents),
+    ("ConflictedBy", unit_fragments.conflicts),
     ("systemctl list-units --all --state=failed", failed_units),
     ("5eb03494b6584870a536b337290809b3", restarts),
 )

@@ -102,7 +102,7 @@ class Explaining:
             _asked("they have not said yes yet", lambda: guards.is_another_voice(policy, incident, approval)),
             _asked("it is not too late", lambda: guards.is_in_time(policy, incident, now)),
             _asked("plan and policy are as proposed", lambda: guards.is_the_same_plan(policy, proposal, approval)),
-            _asked("[act] units names every unit", lambda: guards.may_be_stopped(policy, guards.units_of(plan))),
+            _asked("[act] names every unit", lambda: guards.units_are_named(policy, plan, self.actions)),
             _asked("the brake is off", lambda: guards.is_released(braked)),
             _asked("these are no quiet hours", lambda: guards.is_not_quiet(policy, now)),
         ]

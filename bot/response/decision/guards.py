@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from datetime import datetime
 
-from bot.domain.action import Facts, Plan
+from bot.domain.action import Action, Facts, Plan
 from bot.domain.alert import TERMINAL, person_of
 from bot.domain.entry import Entry
 from bot.domain.errors import (
@@ -185,15 +185,32 @@ def may_be_stopped(policy: Policy, units: Iterable[str]) -> None:
             raise ProtectedUnit(f"{unit} is not among the units that may be stopped.", f'[act] units = ["{unit}"]')
 
 
-def is_no_protected_one(facts: Facts) -> None:
-    """Raises: ProtectedUnit for a unit that the node knows by the name of a protected one, too."""
+def may_be_started(policy: Policy, units: Iterable[str]) -> None:
+    """Raises: ProtectedUnit for what [act] start_units does not name; a start may be of a protected one."""
+    if missing := [unit for unit in units if unit not in policy.start_units]:
+        those = f"{missing[0]} is" if len(missing) == 1 else f"{', '.join(missing)} are"
+        line = ", ".join(f'"{unit}"' for unit in sorted({*policy.start_units, *missing}))
+        raise ProtectedUnit(f"{those} not among the units that may be started.", f"[act] start_units = [{line}]")
+
+
+def units_are_named(policy: Policy, plan: Plan, actions: Mapping[str, Action]) -> None:
+    """Raises: ProtectedUnit for a unit of the plan that may not be stopped, or not be started."""
+    starts = [step for step in plan.steps if (action := actions.get(step.action)) and action.starts_a_unit]
+    may_be_stopped(policy, (step.args["unit"] for step in plan.steps if "unit" in step.args and step not in starts))
+    may_be_started(policy, (step.args["unit"] for step in starts))
+
+
+def is_no_protected_one(action: Action, facts: Facts) -> None:
+    """Raises: ProtectedUnit for a unit that the node knows by the name of a protected one, too; one may be started."""
+    if action.starts_a_unit:
+        return
     names = sorted({facts.get("Id", ""), *facts.get("Names", "").split()} - {""})
     if is_protected(names):
         raise ProtectedUnit(f"It is protected, for the node knows it as {one_line(', '.join(names), 200)}.")
 
 
 def units_of(plan: Plan) -> tuple[str, ...]:
-    """The units that a plan would stop."""
+    """The units that a plan is about."""
     return tuple(step.args["unit"] for step in plan.steps if "unit" in step.args)
 
 

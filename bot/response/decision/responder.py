@@ -219,7 +219,7 @@ class Responder:
         await self._is_in_time(incident)
         guards.is_the_same_plan(self.policy, proposal, approval)
         guards.is_known(self.reach.actions.keys(), proposal.plan)
-        guards.may_be_stopped(self.policy, guards.units_of(proposal.plan))
+        guards.units_are_named(self.policy, proposal.plan, self.reach.actions)
         guards.is_released(await self.ledger.braked())
         guards.is_not_quiet(self.policy, self._now(incident))
         machine_id = proposal.binds.get("machine_id", "")

@@ -65,7 +65,7 @@ class Undoing:
         done = self._done(incident)
         steps = tuple(step for act in reversed(done) for step in act.inverse)
         plan = Plan(incident.node, steps)
-        guards.may_be_stopped(self.policy, guards.units_of(plan))
+        guards.units_are_named(self.policy, plan, self.reach.actions)
         machine_id = incident.proposal.binds.get("machine_id", "") if incident.proposal is not None else ""
         again = await self.ledger.tried(plan, machine_id, SAME_AGAIN)
         if again is not None:

@@ -20,6 +20,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 
 NODE_LABEL, CONTEXT_LABEL = "kubernetes_node", "kubernetes_context"
+_NODE, _CLUSTER = "node", "of_cluster"  # the arguments of an action on a cluster's node
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +49,23 @@ class Draining:
         name = node.labels.get(NODE_LABEL, "")
         if not name or any(step.action == "drain" for step in steps):
             return tuple(steps), ""
-        cluster = node.labels.get(CONTEXT_LABEL, "") or self.cluster
-        if why := self.missing or ("" if cluster else f"no label {CONTEXT_LABEL} names its cluster"):
+        where = self.where(node)
+        if not where:
+            why = self.missing or f"no label {CONTEXT_LABEL} names its cluster"
             return tuple(steps), f"{one_line(name, 100)} is not drained: {why}. Its pods are cut off by the reboot."
-        where = {"node": name, "of_cluster": cluster}
         how = {"within": written(self.within)} | ({"with_bare_pods": "bare pods too"} if self.bare_pods else {})
         before, after = steps[:reboot_at], steps[reboot_at:]
         return (*before, Step("drain", where | how), *after, Step("uncordon", where)), ""
+
+    def where(self, node: Node) -> dict[str, str]:
+        """Return the arguments by which an action on the cluster's node names it; nothing where there is none to reach.
+
+        Example:
+        >>> Draining("", "prod").where(Node("n1", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"}))
+        {'node': 'ip-10-0-0-7', 'of_cluster': 'prod'}
+        """
+        name, cluster = node.labels.get(NODE_LABEL, ""), node.labels.get(CONTEXT_LABEL, "") or self.cluster
+        return {_NODE: name, _CLUSTER: cluster} if name and cluster and not self.missing else {}
 
 
 _NONE = Draining()
@@ -71,7 +82,8 @@ def with_plan(
 
     Steps hang together: where one may not be offered, neither is any after it. A reboot that is offered brings drain
     and uncordon with it, where the node is one of a Kubernetes cluster. Where a playbook offers an action that may take
-    a step's place, and not that step's own, it takes its place.
+    a step's place, and not that step's own, it takes its place. What is done in a cluster is offered only for a node
+    of one.
     """
     if not verdict.remedy or verdict.snapshot is None:
         return verdict
@@ -79,8 +91,13 @@ def with_plan(
     steps: list[Step] = []
     for step in (_as_allowed(step, allowed, actions) for step in verdict.remedy):
         action = actions.get(step.action)
-        if action is None or step.action not in allowed or _stops_protected(step):
+        if action is None or step.action not in allowed or _stops_protected(step, action):
             break
+        if _NODE in action.targets and _NODE not in step.args:
+            where = draining.where(node) if node is not None else {}
+            if not where:
+                break
+            step = replace(step, args={**step.args, **where})
         try:
             steps.append(_with_commands(step, actions, verdict.snapshot))
         except CannotRead:
@@ -92,7 +109,7 @@ def with_plan(
     if node is not None and reboot_at is not None:
         whole, note = draining.around(node, whole, reboot_at)
     planned = tuple(_with_commands(step, actions, verdict.snapshot) for step in whole)
-    notes = tuple(filter(None, (note, *(actions[step.action].note for step in planned))))
+    notes = tuple(dict.fromkeys(filter(None, (note, *(actions[step.action].note for step in planned)))))
     return replace(verdict, plan=Plan(verdict.node, planned, verdict.lasting_fix, notes))
 
 
@@ -104,8 +121,8 @@ def _as_allowed(step: Step, allowed: Sequence[str], actions: Mapping[str, Action
     return next((Step(name) for name in instead), step)
 
 
-def _stops_protected(step: Step) -> bool:
-    return "unit" in step.args and is_protected((step.args["unit"],))
+def _stops_protected(step: Step, action: Action) -> bool:
+    return not action.starts_a_unit and "unit" in step.args and is_protected((step.args["unit"],))
 
 
 def _with_commands(step: Step, actions: Mapping[str, Action], snapshot: Snapshot) -> Step:

@@ -26,7 +26,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Verdict
 from bot.probes.host import HostReading
 from bot.response.decision.binding import binds
-from bot.response.decision.guards import is_strange, may_be_stopped, units_of
+from bot.response.decision.guards import is_strange, units_are_named, units_of
 from bot.response.diagnosis.figures import figures
 from bot.response.execution.cluster import KUBERNETES
 from bot.response.execution.node_access import NodeAccess
@@ -111,7 +111,7 @@ class Proposer:
         if node is None:
             return f"{verdict.node} is not in the inventory."
         try:
-            may_be_stopped(self._policy, units_of(plan))
+            units_are_named(self._policy, plan, self._reach.actions)
         except ProtectedUnit as no:
             return str(no)
         return ""

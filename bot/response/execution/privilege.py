@@ -41,14 +41,17 @@ def reading_lines(user: str, probes: Iterable[Probe]) -> str:
 
 
 def rights_as_root(
-    actions: Iterable[Action], units: Sequence[str], offered: Collection[str]
+    actions: Iterable[Action], units: Sequence[str], offered: Collection[str], starts: Sequence[str] = ()
 ) -> tuple[tuple[str, ...], ...]:
     """Return what acting runs as root: all that can be done with each of these units, and what playbooks offer.
 
-    Shape: what an API does is not among it, for it needs no root.
+    Shape: `starts` are units that may be started, and nothing else of them may be done. What an API does is not among
+    it, for it needs no root.
     """
     on_node = [action for action in actions if action.by_calls is None]
-    of_units = [action.rights({UNIT: unit}) for unit in units for action in on_node if UNIT in action.targets]
+    with_units = [action for action in on_node if UNIT in action.targets]
+    of_units = [action.rights({UNIT: unit}) for unit in units for action in with_units if not action.starts_a_unit]
+    of_units += [action.rights({UNIT: unit}) for unit in starts for action in with_units if action.starts_a_unit]
     of_node = [action for action in on_node if not action.targets and action.name in offered]
     of_node.sort(key=lambda action: action.in_place_of != "")  # what takes another's place comes after it
     return tuple(argv for rights in (*of_units, *(action.rights({}) for action in of_node)) for argv in rights)

@@ -102,7 +102,7 @@ class StepExecutor:
             return stopped(incident, "The policy, or the plan on record, is another than was approved.")
         steps = plan.steps[: incident.next_step]
         try:
-            guards.may_be_stopped(self.policy, guards.units_of(plan))
+            guards.units_are_named(self.policy, plan, self.reach.actions)
             guards.is_not_quiet(self.policy, now)
             lately = None if incident.steps else self.reach.recall(incident.id)
             seen = lately or await self.reach.look(node, steps, None if incident.steps else plan.steps)
@@ -134,7 +134,7 @@ class StepExecutor:
     async def _start(self, incident: Incident, node: Node, step: Step, seen: Seen, booted: bool) -> Outcome:
         number, action, facts = incident.next_step, self.reach.actions[step.action], seen.facts[-1]
         try:
-            guards.is_no_protected_one(facts)
+            guards.is_no_protected_one(action, facts)
         except ProtectedUnit as no:
             return stopped(incident, f"{action.said(step.args)}: {no.sentence}")
         if booted and (action.reboots or action.only_for_reboot):
@@ -312,7 +312,7 @@ class StepExecutor:
         if key not in self._unsent and until and (seen.uptime is None or seen.uptime < until):
             return Again(POLL, "no sign of its effect yet: it is sent again once the first command cannot run any more")
         try:
-            guards.is_no_protected_one(seen.facts[0])
+            guards.is_no_protected_one(self.reach.actions[step.action], seen.facts[0])
         except ProtectedUnit as no:
             seen_now = as_evidence(self.reach.actions[step.action], step, seen.facts[0])
             return StepFailed(record.number, no.sentence, (seen_now,))

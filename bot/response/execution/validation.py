@@ -43,7 +43,9 @@ async def next_sample(
     if last is not None and any(seen.finding == REFUTED for seen in last.seen):
         return timedelta(0), Escalated(f"The cure does not hold: {_said(last)}.", _TRY_NEXT)
     if last is not None and last.holds and incident.updated_at >= ends_at:
-        return timedelta(0), _resolved(incident)
+        return timedelta(0), _handed_over(incident, reach.actions) if _contains(incident, reach.actions) else _resolved(
+            incident
+        )
     if last is not None and not last.holds and incident.updated_at >= ends_at + window:
         return timedelta(0), Escalated(f"Whether the cure holds cannot be told: {_said(last)}.", _TRY_NEXT)
     every = min(max(window / SAMPLES_A_WINDOW, timedelta(seconds=1)), MOST_BETWEEN)
@@ -67,6 +69,8 @@ async def _sample(
             return asked(f"Another machine answers: {'; '.join(others)}.")
         if incident.undoes:  # it brings back what was, sick or well
             return _sampled(_undone(incident, reach, seen), f"{incident.node} is as it was before")
+        if _contains(incident, reach.actions):  # whether it is still sick is not asked: a person has to end that
+            return _sampled(_undone(incident, reach, seen), f"{incident.node} is kept from new work")
         unready = await reach.unready(node, plan.steps, seen)
         verdict = await diagnose(node, incident.playbook)
     except HostKeyRejected as no:
@@ -75,6 +79,8 @@ async def _sample(
         return SampleTaken(False, (Evidence(UNREADABLE, "look", no.sentence),))
     if verdict.status in (Status.UNREACHABLE, Status.UNKNOWN):
         return SampleTaken(False, (Evidence(UNREADABLE, "verdict", verdict.summary),))
+    if unready and any(reach.actions[step.action].starts_a_unit for step in plan.steps):
+        return SampleTaken(False, (Evidence(UNREADABLE, "look", f"{unready}; a unit was started there just now"),))
     measured = figures(verdict, units_of(plan))
     lines = tuple(f"{name}={value}" for name, value in measured.items())
     against = [*_undone(incident, reach, seen), *filter(None, (unready,)), *_back(incident, verdict, reach.actions)]
@@ -120,6 +126,24 @@ def _back(incident: Incident, verdict: Verdict, actions: Mapping[str, Action]) -
     if rebooted or verdict.plan is not None or grows:
         return [f"{verdict.cause} is still there: {verdict.summary}"]
     return []
+
+
+def _contains(incident: Incident, actions: Mapping[str, Action]) -> bool:
+    """True where nothing was done against the cause itself."""
+    assert incident.proposal is not None
+    return all(actions[step.action].contains for step in incident.proposal.plan.steps)
+
+
+def _handed_over(incident: Incident, actions: Mapping[str, Action]) -> Escalated:
+    """End an incident whose node is kept from new work and is not cured: the rest is a person's."""
+    assert incident.proposal is not None
+    assert incident.verdict is not None
+    plan = incident.proposal.plan
+    done = ", ".join(actions[step.action].said(step.args) for step in plan.steps)
+    held = sum(sample.holds for sample in incident.samples)
+    looks = f"{held} of {len(incident.samples)} looks found it so"
+    because = f"Done and not a cure: {done}; {looks}. {incident.verdict.cause} is for a person to end."
+    return Escalated(because, f"{plan.lasting_fix} Afterwards: zombie undo {incident.id}".strip())
 
 
 def _said(sample: SampleTaken) -> str:

@@ -75,6 +75,7 @@ def test_undo_brings_back_what_was_recorded(action: str, before: dict[str, str],
     [
         ("disable_unit", UNIT, ["sudo -n systemctl disable --now -- ecs.service"]),
         ("mask_unit", {"unit": "x.service"}, ["sudo -n systemctl mask --now -- x.service"]),
+        ("start_unit", {"unit": "kubelet.service"}, ["sudo -n systemctl start -- kubelet.service"]),
         ("drop_caches", {}, ["sudo -n sysctl -w vm.drop_caches=3"]),
         (
             "restore_unit",
@@ -139,6 +140,37 @@ def test_inverse_is_a_step_with_the_commands_that_undo(action: str) -> None:
 )
 def test_dropped_caches_are_proved_by_fewer_dying_cgroups_alone(before: str, now: str, proof: Proof) -> None:
     assert ACTIONS["drop_caches"].judge({}, {"dying": before}, {"dying": now}) is proof
+
+
+RUNS = {"LoadState": "loaded", "ActiveState": "active", "SubState": "running", "NRestarts": "0"}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "proof"),
+    [
+        (OFF, RUNS, Proof.PROVEN),
+        (OFF, {"LoadState": "loaded", "ActiveState": "active", "SubState": "running"}, Proof.PROVEN),  # before 235
+        (OFF | {"NRestarts": "7"}, RUNS, Proof.PROVEN),
+        (OFF, OFF, Proof.NOT_YET),
+        (OFF, LOOPING, Proof.NOT_YET),
+        (OFF, RUNS | {"NRestarts": "1"}, Proof.NOT_YET),  # it crashed, and systemd started it again
+        (OFF, RUNS | {"ActiveState": "activating"}, Proof.NOT_YET),
+        (RUNS | {"NRestarts": "7"}, RUNS | {"NRestarts": "7"}, Proof.PROVEN),  # it ran already
+    ],
+)
+def test_started_unit_is_proved_by_running_without_having_been_started_again(
+    before: dict[str, str], now: dict[str, str], proof: Proof
+) -> None:
+    assert ACTIONS["start_unit"].judge(UNIT, before, now) is proof
+
+
+def test_start_is_one_exact_right_and_is_never_taken_back() -> None:
+    start = ACTIONS["start_unit"]
+    assert start.rights({"unit": "kubelet.service"}) == (("systemctl", "start", "--", "kubelet.service"),)
+    assert (start.undo(UNIT, OFF), start.inverse(UNIT, OFF)) == ((), ())
+    assert "not taken back" in start.note
+    assert (start.patience(RUNS) or timedelta(0)) >= timedelta(seconds=15), "two looks, apart"
+    assert start.settles
 
 
 def test_dropping_caches_is_one_line_that_sudo_can_list_and_has_no_undo() -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from bot.app.acting import acting_login, acting_rights
-from bot.app.policing import policy_of
+from bot.app.policing import policy_of, rules_of_acting
 from bot.domain.errors import SettingsError
 from bot.inventory import Inventory
 from bot.settings import Settings
@@ -82,6 +82,22 @@ def test_rights_are_those_of_the_named_units_and_none_where_none_is(tmp_path: Pa
     assert {"systemctl disable --now -- a.service", "systemctl mask --now -- ecs.service"} <= set(rights)
     assert {word for line in rights for word in line.split() if ".service" in word} == {"a.service", "ecs.service"}
     assert acting_rights(settings(tmp_path, '[act]\nunits = ["sshd.service"]\n')) == (), "it may never be stopped"
+
+
+def test_unit_that_may_be_started_may_be_protected_and_nothing_else_of_it_is_allowed(tmp_path: Path) -> None:
+    start = '[act]\nstart_units = ["kubelet.service"]\n'
+    assert acting_rights(settings(tmp_path, start)) == (("systemctl", "start", "--", "kubelet.service"),)
+    both = [" ".join(argv) for argv in acting_rights(settings(tmp_path, start + 'units = ["ecs.service"]\n'))]
+    assert [line for line in both if "kubelet" in line] == ["systemctl start -- kubelet.service"]
+    assert "systemctl reboot" in both
+
+
+def test_named_start_units_are_a_rule_of_the_policy_and_none_is_as_before(tmp_path: Path) -> None:
+    without = rules_of_acting(settings(tmp_path, ACT))
+    assert "start_units" not in without.text, "or every record from before would be about another policy"
+    with_one = rules_of_acting(settings(tmp_path, ACT + 'start_units = ["kubelet.service"]\n'))
+    assert '"start_units":["kubelet.service"]' in with_one.text
+    assert with_one.digest != without.digest
 
 
 @pytest.mark.parametrize(

@@ -2,11 +2,14 @@
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
+from bot.domain.action import Step
 from bot.domain.verdict import Confidence, Status
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
+from bot.probes.units import UnitsReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
 
@@ -29,7 +32,45 @@ def test_enabled_unit_that_does_not_run_is_critical(unit: EssentialUnit) -> None
     assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.CONFIRMED)
     assert finding.suspects == (unit.name,)
     assert f"systemctl start {unit.name}" in finding.lasting_fix
-    assert finding.remedy == ()
+    assert finding.remedy == (Step("start_unit", {"unit": unit.name}),)
+
+
+def test_several_are_started_each_after_what_it_stands_on() -> None:
+    network = EssentialUnit("systemd-networkd.service", "network")
+    finding = found(STOPPED, units(stopped(), stopped(RUNTIME), stopped(network)))
+    assert [step.args["unit"] for step in finding.remedy] == [network.name, RUNTIME.name, b.KUBELET.name]
+
+
+FAILED: dict[str, Any] = {"active": "failed", "active_later": "failed", "result": "exit-code"}
+
+
+@pytest.mark.parametrize(
+    ("unit", "more", "is_started"),
+    [
+        (stopped(**FAILED), b.units(), True),  # it never was started again
+        (stopped(**FAILED), UnitsReading(True, (b.stopped("kubelet.service", 5),)), False),  # it would loop again
+        (stopped(**FAILED), UnitsReading(True, (b.stopped("kubelet.service", restarts_logged=4),)), False),
+        (stopped(**FAILED), UnitsReading(True, (b.unit("kubelet.service", None),)), False),  # nobody counts
+        (stopped(**FAILED), UnitsReading(True, ()), False),
+        (stopped(**FAILED), b.unread("units"), False),
+        (stopped(), b.unread("units"), True),  # stopped in good order
+        (stopped(active_later="failed"), b.unread("units"), False),
+        (stopped(active_later=None), b.units(), False),  # one look is not enough to act upon
+    ],
+)
+def test_what_would_only_fail_again_or_was_seen_once_is_not_started(
+    unit: EssentialUnit, more: object, is_started: bool
+) -> None:
+    assert bool(found(STOPPED, units(unit), more).remedy) is is_started
+
+
+def test_none_is_started_where_one_would_only_fail_again() -> None:
+    assert found(STOPPED, units(stopped(), stopped(RUNTIME, **FAILED)), b.unread("units")).remedy == ()
+
+
+def test_nothing_is_started_where_a_kubelet_that_runs_is_ill_or_the_boot_is_not_known() -> None:
+    assert found(STOPPED, units(health=("500", "500"))).remedy == ()
+    assert found(STOPPED, units(stopped()), b.unread("host")).remedy == ()
 
 
 def test_failed_unit_says_since_when_and_how() -> None:

@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain.action import Step
 from bot.domain.verdict import Confidence, Status
 from bot.probes.filesystems import FilesystemsReading, Mount
 from bot.probes.formats.kernel_events import kernel_event
@@ -37,7 +38,7 @@ def test_options_that_tell_of_an_error_confirm_it(option: str) -> None:
     finding = found(READ_ONLY, mounts(data("rw", option)))
     assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.CONFIRMED)
     assert "/data" in finding.summary
-    assert finding.remedy == ()
+    assert finding.remedy == (Step("cordon"),)
 
 
 def test_read_only_against_fstab_or_with_an_error_in_the_log_is_confirmed() -> None:
@@ -50,7 +51,7 @@ def test_read_only_against_fstab_or_with_an_error_in_the_log_is_confirmed() -> N
 @pytest.mark.parametrize("line", [EXT4, XFS, JOURNAL])
 def test_kernels_that_leave_the_options_alone_are_known_by_the_log(line: str) -> None:
     finding = found(READ_ONLY, mounts(data("rw")), b.log(said(line)))
-    assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.LIKELY)
+    assert (finding.status, finding.confidence, finding.remedy) == (Status.CRITICAL, Confidence.LIKELY, ())
     days_ago = found(READ_ONLY, mounts(data("rw")), b.log(said(line, timedelta(days=9))))
     assert days_ago.status is Status.CRITICAL  # a state does not age
 

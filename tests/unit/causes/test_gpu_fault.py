@@ -4,6 +4,7 @@ from datetime import timedelta
 
 import pytest
 
+from bot.domain.action import Step
 from bot.domain.verdict import Confidence, Status
 from bot.probes.formats.gpu_events import XidKind, bus_id, xid
 from bot.probes.formats.kernel_line import KernelEvent
@@ -40,7 +41,15 @@ def test_gpu_that_fell_off_is_critical_and_named() -> None:
     assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.CONFIRMED)
     assert finding.suspects == (BUS,)
     assert "power cycle" in finding.lasting_fix
-    assert finding.remedy == ()  # nothing is done by a button: a reboot that did not help once does not help again
+    # No cure by a button: a reboot that did not help once does not help again.
+    assert finding.remedy == (Step("cordon"),)
+
+
+def test_cordon_is_offered_only_for_what_the_gpus_themselves_show_now() -> None:
+    assert found(FAULT, gpus(card(answers=None), smi="stalled"), b.log(an_xid(119))).remedy == (Step("cordon"),)
+    assert found(FAULT, gpus(), b.log(an_xid(48))).remedy == (), "every GPU answers"
+    assert found(FAULT, gpus(card(remap_pending=True))).remedy == (), "a reset when it suits is enough"
+    assert found(FAULT, b.unread("gpu"), b.log(an_xid(79))).remedy == (), "nobody has looked"
 
 
 def test_state_does_not_age() -> None:

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.domain.cause import Weighing
 from bot.domain.protected import is_protected
@@ -197,8 +198,11 @@ def test_weighing_never_raises_and_stays_within_its_words(name: str, readings: d
 
 def hold_the_remedy(finding: Finding) -> None:
     actions = [step.action for step in finding.remedy]
-    assert not any(is_protected(step.args.values()) for step in finding.remedy)
-    assert all(step.args["unit"] in finding.suspects for step in finding.remedy if step.action != "reboot")
+    stops = [step for step in finding.remedy if not ACTIONS[step.action].starts_a_unit]
+    assert not any(is_protected(step.args.values()) for step in stops)
+    on_units = [step for step in finding.remedy if "unit" in ACTIONS[step.action].targets]
+    assert all(step.args["unit"] in finding.suspects for step in on_units)
+    assert {step.action for step in finding.remedy if step not in on_units} <= {"reboot", "cordon"}
     if "reboot" not in actions:
         return
     assert finding.status is Status.CRITICAL

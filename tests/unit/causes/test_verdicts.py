@@ -172,11 +172,14 @@ def test_playbooks_select_and_node_health_has_everything() -> None:
         assert all(used.thresholds == thresholds[used.cause.name] for used in playbook.causes)
 
 
-def test_only_three_causes_may_plan_and_a_reboot_never_comes_first_for_a_leak() -> None:
+def test_few_causes_may_plan_and_a_reboot_never_comes_first_for_a_leak() -> None:
     remedies = {used.cause.name: used.remedy for used in LIBRARY.get("node-health").causes if used.remedy}
     assert remedies == {
         "leaked-memory-cgroups": ("disable_unit", "mask_unit", "reboot"),
         "too-many-live-cgroups": ("reboot",),
         "lockup": ("reboot",),
+        "filesystem-read-only": ("cordon",),
+        "gpu-fault": ("cordon",),
+        "essential-unit-stopped": ("start_unit",),
         "crash-looping-unit": ("disable_unit", "mask_unit"),
     }

@@ -103,6 +103,11 @@ def test_check_table_gives_what_a_check_uses(tmp_path: Path) -> None:
             'zombie.toml:2: act.units holds "ecs"; a unit is written whole and alone, like "ecs.service"',
         ),
         ("[act]\nunits = ['a.service b.service']\n", 'zombie.toml:2: act.units holds "a.service b.service"; a unit'),
+        (
+            "[act]\nstart_units = ['kubelet.service', 'systemd-reboot.service']\n",
+            'zombie.toml:2: act.start_units holds "systemd-reboot.service", which is never started: it ends the boot',
+        ),
+        ("[act]\nstart_units = ['kubelet']\n", 'zombie.toml:2: act.start_units holds "kubelet"; a unit is written'),
         ("[act]\nunits = ['-x.service']\n", 'zombie.toml:2: act.units holds "-x.service"; a unit'),
         ('[act]\nunits = ["a.service\\nann ALL=ALL"]\n', 'zombie.toml:2: act.units holds "a.service'),
         ("[policy]\napprovers = 'U1'\n", "zombie.toml:2: policy.approvers should be a list of texts"),

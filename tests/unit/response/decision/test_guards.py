@@ -8,6 +8,8 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
+from bot.actions import ACTIONS
+from bot.domain.action import Plan, Step
 from bot.domain.alert import Alert
 from bot.domain.errors import AlreadyDecided, Refused
 from bot.domain.events import AlertReceived, Approved, Endorsed, Expired, PlanProposed
@@ -47,6 +49,13 @@ def yes(by: str, **more: object) -> Approval:
 
 def at(hour: int, minute: int = 0) -> datetime:
     return datetime(2026, 11, 21, hour, minute, tzinfo=UTC)
+
+
+STARTS = frozenset(("kubelet.service",))
+
+
+def plan_of(action: str, unit: str = "kubelet.service") -> Plan:
+    return Plan("n1", (Step(action, {"unit": unit}),))
 
 
 NO: dict[str, tuple[str, Callable[[], object]]] = {
@@ -115,6 +124,24 @@ NO: dict[str, tuple[str, Callable[[], object]]] = {
         "ProtectedUnit",
         lambda: guards.may_be_stopped(replace(POLICY, units=frozenset(("kubelet.service",))), ["kubelet.service"]),
     ),
+    "a unit that was not named to be started": (
+        "ProtectedUnit",
+        lambda: guards.may_be_started(replace(POLICY, start_units=STARTS), ["kubelet.service", "crio.service"]),
+    ),
+    "a unit that may only be started": (
+        "ProtectedUnit",
+        lambda: guards.units_are_named(replace(POLICY, start_units=STARTS), plan_of("disable_unit"), ACTIONS),
+    ),
+    "a unit that may only be stopped": (
+        "ProtectedUnit",
+        lambda: guards.units_are_named(
+            replace(POLICY, units=STARTS), plan_of("start_unit", "containerd.service"), ACTIONS
+        ),
+    ),
+    "a protected one under another name": (
+        "ProtectedUnit",
+        lambda: guards.is_no_protected_one(ACTIONS["disable_unit"], {"Id": "x.service", "Names": "kubelet.service"}),
+    ),
     "the night": (
         "QuietHours",
         lambda: guards.is_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(23, 30)),
@@ -151,6 +178,12 @@ YES: dict[str, Callable[[], object]] = {
         POLICY, PROPOSAL, yes("terminal:ann", digest=PROPOSAL.digest)
     ),
     "a named unit": lambda: guards.may_be_stopped(POLICY, ["ecs.service"]),
+    "a protected unit that may be started": lambda: guards.units_are_named(
+        replace(POLICY, start_units=STARTS), plan_of("start_unit"), ACTIONS
+    ),
+    "a start of one that the node knows as protected": lambda: guards.is_no_protected_one(
+        ACTIONS["start_unit"], {"Id": "kubelet.service"}
+    ),
     "the day": lambda: guards.is_not_quiet(replace(POLICY, quiet=((1320, 360),)), at(6)),
     "no brake": lambda: guards.is_released(None),
 }

@@ -1,0 +1,91 @@
+"""Keep new pods away from a Kubernetes node whose fault only people can end. What runs there runs on."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from bot.actions import cluster_node, uncordon
+from bot.actions.cluster_node import CLUSTER, NODE, UNSCHEDULABLE
+from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules, Step
+from bot.domain.command import Command, Outputs
+from bot.domain.probe import Snapshot
+
+
+def commands(args: Args, snapshot: Snapshot) -> tuple[str, ...]:
+    """Return the one call; twice changes nothing more.
+
+    Example:
+    >>> from datetime import datetime, timezone
+    >>> commands({"node": "n1"}, Snapshot("n", datetime.now(timezone.utc), timedelta(seconds=5)))
+    ('PATCH /api/v1/nodes/n1 {"spec":{"unschedulable":true}}',)
+    """
+    return (cluster_node.cordoning(args),)
+
+
+def looks(args: Args) -> tuple[Command, ...]:
+    """Return the look at the node."""
+    return (cluster_node.look_at_node(args),)
+
+
+def facts(args: Args, outputs: Outputs) -> Facts:
+    """Return how the node is.
+
+    Raises: CannotRead when the cluster does not say.
+    """
+    return cluster_node.node_facts(args, outputs)
+
+
+def judge(args: Args, before: Facts, now: Facts) -> Proof:
+    """Judge whether no new pod may come."""
+    return Proof.PROVEN if now[UNSCHEDULABLE] == "true" else Proof.NOT_YET
+
+
+def calls(args: Args, before: Facts, now: Facts) -> tuple[str, ...]:
+    """Return what is to be called now: nothing where no pod may come already."""
+    return (cluster_node.cordoning(args),) if now[UNSCHEDULABLE] != "true" else ()
+
+
+def refuses(args: Args, now: Facts) -> str:
+    """Say why the node may not be cordoned: it is another machine, or somebody has done it."""
+    if now[UNSCHEDULABLE] == "true":
+        return f"{args[NODE]} is cordoned already, by somebody else: nothing is left to do."
+    return cluster_node.another_boot(args, now)
+
+
+def lasts(args: Args, before: Facts, now: Facts) -> str:
+    """Say that somebody lets pods come again."""
+    return f"{args[NODE]} was uncordoned" if now[UNSCHEDULABLE] != "true" else ""
+
+
+def undo(args: Args, before: Facts) -> tuple[str, ...]:
+    """Return the call that lets pods come again, where they could before."""
+    return (uncordon.call(args),) if before.get(UNSCHEDULABLE) == "false" else ()
+
+
+def inverse(args: Args, before: Facts) -> tuple[Step, ...]:
+    """Return the same as a step: it is the cluster's word that the node is Ready which lets it."""
+    where = {NODE: args[NODE], CLUSTER: args[CLUSTER]}
+    return tuple(Step("uncordon", where, (uncordon.once_ready(args),)) for _ in undo(args, before))
+
+
+ACTION = Action(
+    name="cordon",
+    title="Cordon {node}",
+    verb="cordon",
+    impact="no new pods come to {node}; those that are there stay",
+    note="It cures nothing: the node is a person's afterwards. `zombie undo` lets pods come again.",
+    targets=(NODE, CLUSTER),
+    commands=commands,
+    looks=looks,
+    facts=facts,
+    judge=judge,
+    patience=lambda before: timedelta(minutes=1),
+    undo=undo,
+    inverse=inverse,
+    rights=lambda args: (("get", "nodes"), ("patch", "nodes")),
+    settles=False,
+    contains=True,
+    limit=timedelta(seconds=10),
+    remedy=RemedyRules(only_where="it keeps work from a node that only people can mend"),
+    by_calls=ByCalls(calls=calls, lasts=lasts, refuses=refuses),
+)

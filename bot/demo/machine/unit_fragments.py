@@ -1,0 +1,33 @@
+"""Answers to the fragments by which actions ask what else would start or stop with a unit."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from bot.demo.machine import systemd
+from bot.demo.machine.command import Answer, CommandContext
+from bot.demo.machine.state import Unit
+
+
+def dependents(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """What `systemctl show` says of the last argument's unit, and of each that stops with it."""
+    unit = _named(context, argv[-1])
+    if unit is None:
+        return Answer.text(f"Id={argv[-1]}\nNames={argv[-1]}\n\n-- all told --\n")
+    return _shown(context, argv, (each.name for each in systemd.stopping_with(context.state, unit)))
+
+
+def conflicts(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """What `systemctl show` says of the last argument's unit, and of what it requires; none excludes another here."""
+    unit = _named(context, argv[-1])
+    return _shown(context, argv, () if unit is None else (unit.name, *unit.requires, *unit.binds_to))
+
+
+def _named(context: CommandContext, name: str) -> Unit | None:
+    return next((unit for unit in context.state.units if name in (unit.name, *unit.aliases)), None)
+
+
+def _shown(context: CommandContext, argv: Sequence[str], names: Iterable[str]) -> Answer:
+    wanted = argv[2].partition(" -p ")[2].split()[0].split(",")
+    blocks = [systemd.show(context.state, context.now(), wanted, (), (name,)) for name in names]
+    return Answer.text("".join(f"{block}\n" for block in blocks) + "-- all told --\n")

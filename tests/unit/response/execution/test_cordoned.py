@@ -1,0 +1,149 @@
+"""A node that only people can mend is cordoned over a real socket to a simulated cluster: kept from work, not cured."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from bot.actions import ACTIONS
+from bot.actions.cluster_node import UNSCHEDULABLE
+from bot.causes import CAUSES
+from bot.demo.cluster.pod import DemoPod
+from bot.domain.action import Step
+from bot.domain.errors import NothingToUndo
+from bot.domain.events import Escalated, PlanProposed, PlanWithheld, Resolved, StepSkipped, StepVerified
+from bot.domain.node import Node
+from bot.domain.policy import Approval
+from bot.library.remedies import remedy_fault
+from bot.response.decision.responder import Responder
+from bot.response.decision.undoing import Undoing
+from bot.response.diagnosis.planning import Draining
+from tests.directories import Always
+from tests.nodes.draining import NAME, POLICY, Yard, worker, yard
+
+CORDON = f'PATCH /api/v1/nodes/{NAME} {{"spec":{{"unschedulable":true}}}}'
+WHERE = {"node": NAME, "of_cluster": "prod"}
+
+
+@asynccontextmanager
+async def sick(folder: Path, *pods: DemoPod, cordoned: bool = False) -> AsyncIterator[Yard]:
+    """A node whose cause offers a cordon and nothing else."""
+    async with yard(folder, pods or (worker(),), cordoned) as here:
+        here.remedy = (Step("cordon"),)
+        yield here
+
+
+def undoing(here: Yard) -> Undoing:
+    return Undoing(POLICY, here.book, here.ledger, here.reach(), Always(here.node))
+
+
+async def test_node_takes_no_new_pods_keeps_its_own_and_is_handed_to_a_person(tmp_path: Path) -> None:
+    async with sick(tmp_path) as here:
+        proposal = await here.proposed()
+        assert isinstance(proposal, PlanProposed)
+        (step,) = proposal.plan.steps
+        assert (step.action, dict(step.args), step.commands) == ("cordon", WHERE, (CORDON,))
+        assert "cures nothing" in proposal.plan.notes[0]
+        await here.approve()
+        done = await here.run(here.runner())
+        assert isinstance(done.steps[0].outcome, StepVerified)
+        assert (here.calls("PATCH"), here.cluster.evicted, here.machine.rebooted) == ([CORDON], [], [])
+        assert isinstance(done.ending, Escalated), "it is still sick, and resolved would say otherwise"
+        assert f"Done and not a cure: Cordon {NAME}" in done.ending.because
+        assert "lockup is for a person to end" in done.ending.because
+
+
+async def test_undo_opens_what_it_cordoned_and_only_that(tmp_path: Path) -> None:
+    async with sick(tmp_path) as here:
+        await here.proposed()
+        await here.approve()
+        done = await here.run(here.runner())
+        undo = await undoing(here).propose(done, Approval("terminal:bob", "the card was replaced"))
+        assert undo.proposal is not None
+        (step,) = undo.proposal.plan.steps
+        assert (step.action, dict(step.args)) == ("uncordon", WHERE)
+        assert here.cluster.nodes[NAME].unschedulable, "nothing is done before somebody says yes"
+        responder = Responder(
+            POLICY, here.book, here.ledger, here.reach(), Always(here.node), here.diagnose, lambda: here.now
+        )
+        await responder.decide(undo.id, Approval("terminal:ann", "open it"))
+        runner = here.runner()
+        while (again := await runner.advance(undo.id)) is not None:
+            here.since["began"] += again.after
+        assert isinstance((await here.book.find(undo.id)).ending, Resolved)
+        assert here.cluster.patched == [f"{NAME} unschedulable=True", f"{NAME} unschedulable=None"]
+
+
+async def test_node_that_somebody_else_cordoned_is_not_offered_and_never_opened(tmp_path: Path) -> None:
+    async with sick(tmp_path, cordoned=True) as here:
+        withheld = await here.proposed()
+        assert isinstance(withheld, PlanWithheld)
+        assert "cordoned already, by somebody else" in withheld.because
+    (tmp_path / "later").mkdir()
+    async with sick(tmp_path / "later") as here:
+        await here.proposed()
+        await here.approve()
+        here.cluster.nodes[NAME].unschedulable = True  # somebody was faster
+        done = await here.run(here.runner())
+        assert isinstance(done.steps[0].outcome, StepSkipped)
+        assert here.cluster.patched == []
+        with pytest.raises(NothingToUndo):
+            await undoing(here).propose(done, Approval("terminal:bob", "open it"))
+    assert ACTIONS["cordon"].inverse(WHERE, {UNSCHEDULABLE: "true"}) == ()
+
+
+async def test_node_that_somebody_opens_while_it_is_watched_is_told(tmp_path: Path) -> None:
+    async with sick(tmp_path) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+        await here.run(runner, until=lambda incident: bool(incident.samples))
+        here.cluster.nodes[NAME].unschedulable = False
+        done = await here.run(runner)
+        assert isinstance(done.ending, Escalated)
+        assert f"{NAME} was uncordoned" in done.ending.because
+
+
+async def test_runner_that_dies_is_followed_by_one_that_does_not_cordon_twice(tmp_path: Path) -> None:
+    async with sick(tmp_path) as here:
+        await here.proposed()
+        await here.approve()
+        await here.run(here.runner(), until=lambda _: bool(here.calls("PATCH")))
+        done = await here.run(here.runner())
+        assert isinstance(done.steps[0].outcome, StepVerified)
+        assert here.calls("PATCH") == [CORDON]
+
+
+async def test_label_that_names_another_machine_cordons_nobody(tmp_path: Path) -> None:
+    async with sick(tmp_path) as here:
+        here.cluster.nodes[NAME].boot_id = lambda: "99999999-0000-4000-8000-000000000007"
+        withheld = await here.proposed()
+        assert isinstance(withheld, PlanWithheld)
+        assert "kubernetes_node names another machine" in withheld.because
+
+
+@pytest.mark.parametrize(
+    ("node", "draining"),
+    [
+        (Node("n1", "10.0.0.7", 22), Draining("", "prod")),  # no label
+        (Node("n1", "10.0.0.7", 22, labels={"kubernetes_node": NAME}), Draining("", "")),  # of which cluster?
+        (Node("n1", "10.0.0.7", 22, labels={"kubernetes_node": NAME}), Draining()),  # none is configured
+    ],
+)
+async def test_node_of_no_known_cluster_is_not_offered_a_cordon(tmp_path: Path, node: Node, draining: Draining) -> None:
+    async with sick(tmp_path) as here:
+        here.node, here.draining = node, draining
+        assert here.verdict().plan is None
+        assert await here.proposed() is None
+
+
+def test_playbook_may_offer_it_only_for_causes_that_say_so() -> None:
+    for name in ("gpu-fault", "filesystem-read-only"):
+        assert remedy_fault(CAUSES[name], ["cordon"], ACTIONS, CAUSES) is None
+    fault = remedy_fault(CAUSES["io-stall"], ["cordon"], ACTIONS, CAUSES) or ""
+    assert "helps only" in fault
+    assert "gpu-fault" in fault
+    assert "essential-unit-stopped" in (remedy_fault(CAUSES["io-stall"], ["start_unit"], ACTIONS, CAUSES) or "")
