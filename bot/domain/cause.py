@@ -21,17 +21,20 @@ class Threshold:
 
 
 class Tuning(Mapping[str, float]):
-    """A cause's thresholds by name, as its playbook sets them.
+    """A cause's thresholds by name, as its playbook sets them, and the names that it allows.
+
+    Shape: `allow` holds names or patterns with `*`; empty: the playbook gives no list.
 
     Example:
     >>> Tuning({"dying_many": Threshold(1000, "a fresh boot has about 17")})["dying_many"]
     1000
     """
 
-    __slots__ = ("_thresholds",)
+    __slots__ = ("_thresholds", "allow")
 
-    def __init__(self, thresholds: Mapping[str, Threshold]) -> None:
+    def __init__(self, thresholds: Mapping[str, Threshold], allow: tuple[str, ...] = ()) -> None:
         self._thresholds = thresholds
+        self.allow = allow
 
     def __getitem__(self, name: str) -> float:
         return self._thresholds[name].value
@@ -51,7 +54,7 @@ class Cause:
     Finding where the readings support the cause, RuledOut where they speak against it, and Undecided where what was
     not read leaves it open. `worst` is the gravest status that it ever comes to. `cured_alone_by` are actions that
     cure it although no unit was stopped before, because nothing runs that would bring it back. `eased_by` are actions
-    that help this cause for now, and not each.
+    that help this cause for now, and not each. `takes_allow`: a playbook may list what it lets pass.
     """
 
     name: str
@@ -62,3 +65,4 @@ class Cause:
     worst: Status = Status.CRITICAL
     cured_alone_by: tuple[str, ...] = ()
     eased_by: tuple[str, ...] = ()
+    takes_allow: bool = False
