@@ -11,6 +11,7 @@ for which of them helps depends on the card, and a reboot that did not help once
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
@@ -168,4 +169,5 @@ CAUSE = Cause(
     probes=("gpu", "kernel_log", "host"),
     thresholds=("recent_hours", "now_minutes", "repeats_few"),
     weigh=weigh,
+    reboot_lasts=timedelta(days=30),  # NVIDIA's RESTART_BM: reboot once, on a repeat replace the card
 )

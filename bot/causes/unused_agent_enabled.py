@@ -50,7 +50,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         summary=_summary(unused, others, reading),
         evidence=tuple(evidence),
         suspects=names,
-        lasting_fix=f"In the image's build: `systemctl disable {' '.join(names[:_SHOWN_MOST])}`, or leave the package out.",
+        lasting_fix=f"In the image's build: `systemctl disable {' '.join(names[:_SHOWN_MOST])}`, or leave it out.",
     )
 
 

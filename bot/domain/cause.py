@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeAlias
 
 from bot.domain.probe import Snapshot
@@ -55,6 +56,7 @@ class Cause:
     not read leaves it open. `worst` is the gravest status that it ever comes to. `cured_alone_by` are actions that
     cure it although no unit was stopped before, because nothing runs that would bring it back. `eased_by` are actions
     that help this cause for now, and not each. `takes_allow`: a playbook may list what it lets pass.
+    `reboot_lasts`: within that time after a reboot for this cause no second one is offered, for it did not help.
     """
 
     name: str
@@ -66,3 +68,4 @@ class Cause:
     cured_alone_by: tuple[str, ...] = ()
     eased_by: tuple[str, ...] = ()
     takes_allow: bool = False
+    reboot_lasts: timedelta | None = None

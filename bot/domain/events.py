@@ -1,7 +1,7 @@
 """What can happen to an incident, each as a past participle: what an entry of the ledger says.
 
 A field that is added later has a default, so that older entries can still be read; a change of meaning raises the
-event's form in `entry.py`.
+event's form in `entry.py`. Longer than 300 lines: what can happen stands in one place, with the type that is all of it.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 from bot.domain.action import Plan, bound_digest
 from bot.domain.alert import Alert, SourceKind
+from bot.domain.relapse import Relapse
 from bot.domain.verdict import Evidence, Verdict
 
 
@@ -65,7 +66,7 @@ class Triaged:
     """The node was read and judged; without a plan that ends the incident.
 
     Shape: the verdict is kept whole but for its snapshot; `about` says what thresholds hung on (kernel, uptime).
-    `machine_id` is the node's own, empty where it did not say.
+    `machine_id` is the node's own, empty where it did not say; `relapse` is what was known of the same cause before.
     """
 
     verdict: Verdict
@@ -74,6 +75,7 @@ class Triaged:
     taken_at: datetime | None = None
     about: str = ""
     machine_id: str = ""
+    relapse: Relapse | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -76,8 +76,7 @@ class Playbook:
             ],
             "must_read": self.must_read,
             "causes": [
-                [used.cause.name, dict(used.tuning), used.remedy, used.lasting_fix, *([used.allow] if used.allow else [])]
-                for used in self.causes
+                [used.cause.name, dict(used.tuning), used.remedy, used.lasting_fix, *used.allow] for used in self.causes
             ],
             "conditions": [[c.name, c.when, c.says, c.status, c.cause, c.confidence] for c in self.conditions],
         }

@@ -40,7 +40,8 @@ class CauseShape:
     lasting_fix: str | None = key("What keeps it from coming back, in one line: the image, the kernel.", None)
     thresholds: Mapping[str, ThresholdShape] | None = key("The cause's thresholds by name.", None)
     allow: list[str] | None = key(
-        "Of unused-agent-enabled: the units that may start at boot, whole names or patterns with `*`; others fail.", None
+        "Of unused-agent-enabled: the units that may start at boot, whole names or patterns with `*`; others fail.",
+        None,
     )
 
 

@@ -1,4 +1,4 @@
-"""`zombie check --local --playbook image-gate` as a build runs it: the whole program, over an image's own unit files."""
+"""`zombie check --local --playbook image-gate` as a build runs it: the whole program, over an image's unit files."""
 
 import json
 import os
@@ -12,7 +12,9 @@ import pytest
 from tests.conftest import missing
 
 ROOT = Path(__file__).parents[2]
-OVER_IMAGE = 'mount --bind "$1" /etc/systemd/system && mount --bind "$2" /usr/lib/systemd/system && shift 2 && exec "$@"'
+OVER_IMAGE = (
+    'mount --bind "$1" /etc/systemd/system && mount --bind "$2" /usr/lib/systemd/system && shift 2 && exec "$@"'
+)
 
 
 @pytest.fixture
@@ -28,7 +30,7 @@ def image(tmp_path: Path) -> Path:
 def gate(image: Path) -> tuple[int, str | None]:
     """The exit status and the cause, with the image's unit files in place of this machine's, for this process only."""
     program = [sys.executable, "-P", "-m", "bot", "check", "--local", "--samples", "1", "--json", "-p", "image-gate"]
-    words = ["unshare", "-m", "sh", "-c", OVER_IMAGE, "sh", image / "etc", image / "usr", *program]
+    words = ["unshare", "-m", "sh", "-c", OVER_IMAGE, "sh", str(image / "etc"), str(image / "usr"), *program]
     environment = {**os.environ, "PYTHONPATH": str(ROOT)}
     done = subprocess.run(words, capture_output=True, text=True, timeout=60, env=environment, check=False)
     if "unshare" in done.stderr or "mount:" in done.stderr:

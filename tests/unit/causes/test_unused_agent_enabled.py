@@ -10,6 +10,7 @@ from bot.actions import ACTIONS
 from bot.causes import CAUSES
 from bot.domain.cause import Tuning
 from bot.domain.conclude import conclude
+from bot.domain.errors import PlaybookError
 from bot.domain.verdict import Confidence, Finding, RuledOut, Status, Undecided, Verdict
 from bot.library.library import Library
 from bot.probes import PROBES
@@ -133,3 +134,22 @@ def test_leak_that_begins_loops_and_failed_units_fail_the_gate(readings: tuple[A
 
 def test_few_dying_cgroups_of_a_build_pass() -> None:
     assert gate(b.host("6.1.0-18-cloud-amd64", 0.02), b.cgroups(60)).status is Status.HEALTHY
+
+
+def own(folder: Path, text: str) -> Library:
+    (folder / "gpu-image.yaml").write_text(text)
+    return Library.load([b.PLAYBOOKS, folder], PROBES, CAUSES, ACTIONS)
+
+
+def test_what_is_allowed_is_part_of_the_playbooks_digest_and_is_inherited(tmp_path: Path) -> None:
+    first = own(tmp_path, ROLE).get("gpu-image")
+    assert own(tmp_path, ROLE.replace("getty@*", "getty*")).get("gpu-image").digest != first.digest
+    (tmp_path / "h100.yaml").write_text("name: h100\ntitle: H100\nversion: 1\nextends: gpu-image\n")
+    heir = own(tmp_path, ROLE).get("h100")
+    assert [used.allow for used in heir.causes] == [used.allow for used in first.causes]
+
+
+@pytest.mark.parametrize("name", ["sshd", "sshd.servic", "a b.service", "$(id).service", "../x.service"])
+def test_name_that_can_match_no_unit_is_refused_with_its_line(tmp_path: Path, name: str) -> None:
+    with pytest.raises(PlaybookError, match=r"gpu-image\.yaml:7: .* in allow of unused-agent-enabled is no unit"):
+        own(tmp_path, ROLE.replace("kubelet.service", f"'{name}'"))

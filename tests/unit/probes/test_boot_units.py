@@ -106,8 +106,8 @@ def test_of_what_packages_link_only_known_agents_are_told(root: Path, shell: lis
     for unit in ("ecs.service", "systemd-journald.service"):
         package(root, unit)
         enable(root, unit, "sysinit.target.wants", "vendor")
-    (unit,) = read(root, shell).enabled
-    assert (unit.name, unit.by_vendor) == ("ecs.service", True)
+    (agent,) = read(root, shell).enabled
+    assert (agent.name, agent.by_vendor) == ("ecs.service", True)
 
 
 @every_shell
