@@ -69,7 +69,7 @@ class VerdictRecorder:
             incident = await self._ledger.incident(incident.id) or incident
             if incident.state is not State.OPENED:
                 return incident
-            offer = offer or again or await self._offered(incident, verdict, playbook)
+            offer = offer or _unless_again(await self._offered(incident, verdict, playbook), again)
             try:
                 entries = await self._ledger.append_all(
                     incident.id, incident.seq, _events(incident, triaged, offer), BOT
@@ -93,6 +93,12 @@ class VerdictRecorder:
         if self._proposer is None:
             return PlanWithheld(ACTING_IS_OFF)
         return await self._proposer.event(verdict, playbook, incident)
+
+
+def _unless_again(offer: IncidentEvent | None, again: PlanWithheld | None) -> IncidentEvent | None:
+    """Return why the plan is not offered again, where it would be offered, or shown as what would help."""
+    shown = isinstance(offer, PlanProposed) or offer == PlanWithheld(ACTING_IS_OFF)
+    return again if again is not None and shown else offer
 
 
 def _events(incident: Incident, triaged: Triaged, offer: IncidentEvent | None) -> tuple[IncidentEvent, ...]:

@@ -4,14 +4,23 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, cast
 
 import pytest
 
 from bot.causes import CAUSES
 from bot.domain.alert import Alert
 from bot.domain.cause import Cause
-from bot.domain.events import AlertCleared, AlertReceived, IncidentEvent, PlanWithheld, StepStarted, StepVerified
+from bot.domain.events import (
+    AlertCleared,
+    AlertReceived,
+    Escalated,
+    IncidentEvent,
+    PlanWithheld,
+    StepStarted,
+    StepVerified,
+)
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook, WeighedCause
@@ -19,6 +28,7 @@ from bot.domain.probe import Snapshot
 from bot.domain.relapse import Relapse
 from bot.domain.verdict import RuledOut, Verdict
 from bot.probes.host import HostReading
+from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.relapses import again_withheld, relapse_of
 from bot.response.record import Opening, unheard
@@ -191,6 +201,34 @@ def test_recorder_puts_the_past_on_record_with_the_verdict(intake: Stage) -> Non
         )
         assert isinstance(guarded.withheld, PlanWithheld)
         assert "in incident second0000" in guarded.withheld.because
+
+    do(story())
+
+
+@pytest.mark.parametrize(
+    ("offered", "stands"),
+    [
+        (PROPOSED, False),
+        (PlanWithheld(ACTING_IS_OFF), False),
+        (PlanWithheld("Nobody may approve."), True),
+        (Escalated("The same plan was carried out less than a day ago."), True),
+    ],
+)
+def test_only_what_would_be_offered_is_kept_back(intake: Stage, offered: IncidentEvent, stands: bool) -> None:
+    async def event(*_: Any) -> IncidentEvent:
+        return offered
+
+    async def story() -> None:
+        await kept(intake, "first00000", *CURED)
+        intake.now += DAY
+        recorder = VerdictRecorder(intake.ledger, cast("Proposer", SimpleNamespace(event=event)), unheard)
+        wish = Opening("terminal", "7k3m9x2qpv", "terminal:ann", "check", "node-health")
+        incident = await recorder.record(wish.unrecorded(NODE, intake.now), read_of("m1"), playbook(MONTH))
+        assert (incident.withheld == offered or incident.ending == offered) == stands
+        if not stands:
+            assert incident.proposal is None
+            assert incident.withheld is not None
+            assert "in incident first00000" in incident.withheld.because
 
     do(story())
 
