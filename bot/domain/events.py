@@ -1,7 +1,9 @@
 """What can happen to an incident, each as a past participle: what an entry of the ledger says.
 
 A field that is added later has a default, so that older entries can still be read; a change of meaning raises the
-event's form in `entry.py`. Longer than 300 lines: what can happen stands in one place, with the type that is all of it.
+event's form in `entry.py`.
+
+Longer than 300 lines: the events of an incident are one list.
 """
 
 from __future__ import annotations

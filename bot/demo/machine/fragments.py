@@ -1,7 +1,9 @@
 """Answers to the shell and awk fragments that probes send.
 
 A simulated node has no shell. Each fragment is recognised by words that only it contains, and answered as a real
-machine in this state would. Longer than 300 lines: every fragment is told from every other by the one table below.
+machine in this state would.
+
+Longer than 300 lines: the table of fragments and what answers each belong beside one another.
 """
 
 from __future__ import annotations
