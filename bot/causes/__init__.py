@@ -24,6 +24,7 @@ from bot.causes.oom_kills import CAUSE as OOM_KILLS
 from bot.causes.pid_or_fd_exhaustion import CAUSE as PID_OR_FD_EXHAUSTION
 from bot.causes.softirq_storm import CAUSE as SOFTIRQ_STORM
 from bot.causes.too_many_live_cgroups import CAUSE as TOO_MANY_LIVE_CGROUPS
+from bot.causes.unused_agent_enabled import CAUSE as UNUSED_AGENT_ENABLED
 
 CAUSES = {
     cause.name: cause
@@ -38,6 +39,7 @@ CAUSES = {
         PID_OR_FD_EXHAUSTION,
         NEIGHBOUR_OVERFLOW,
         CLOCK_UNSYNCED,
+        UNUSED_AGENT_ENABLED,
         FAILED_UNITS,
         IRQ_AFFINITY,
         SOFTIRQ_STORM,

@@ -12,6 +12,7 @@ Kubernetes cluster may be cordoned while a GPU is of no use now.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from datetime import timedelta
 
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
@@ -173,4 +174,5 @@ CAUSE = Cause(
     thresholds=("recent_hours", "now_minutes", "repeats_few"),
     weigh=weigh,
     eased_by=("cordon",),
+    reboot_lasts=timedelta(days=30),  # NVIDIA's RESTART_BM: reboot once, on a repeat replace the card
 )

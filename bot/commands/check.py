@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 EXAMPLES = """examples:
   zombie check node-123                        one node of ./inventory.toml or ZOMBIE_INVENTORY
   zombie check node-1 node-2 --json            the same as JSON, for scripts
-  zombie check --local --fail-on degraded      this machine, for example as a gate of an image build
+  zombie check --local -p image-gate           this machine, as the last step of an image's build
   zombie check node-123 -p zombie-cgroups      with another playbook, which asks one question only
   zombie check node-123 --open                 also opens an incident: zombie incidents
   zombie check node-123 --record said/ --json  also keeps what it said, without secrets: zombie replay said/

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import TypeAlias
 
 from bot.domain.probe import Snapshot
@@ -21,17 +22,20 @@ class Threshold:
 
 
 class Tuning(Mapping[str, float]):
-    """A cause's thresholds by name, as its playbook sets them.
+    """A cause's thresholds by name, as its playbook sets them, and the names that it allows.
+
+    Shape: `allow` holds names or patterns with `*`; empty: the playbook gives no list.
 
     Example:
     >>> Tuning({"dying_many": Threshold(1000, "a fresh boot has about 17")})["dying_many"]
     1000
     """
 
-    __slots__ = ("_thresholds",)
+    __slots__ = ("_thresholds", "allow")
 
-    def __init__(self, thresholds: Mapping[str, Threshold]) -> None:
+    def __init__(self, thresholds: Mapping[str, Threshold], allow: tuple[str, ...] = ()) -> None:
         self._thresholds = thresholds
+        self.allow = allow
 
     def __getitem__(self, name: str) -> float:
         return self._thresholds[name].value
@@ -51,7 +55,8 @@ class Cause:
     Finding where the readings support the cause, RuledOut where they speak against it, and Undecided where what was
     not read leaves it open. `worst` is the gravest status that it ever comes to. `cured_alone_by` are actions that
     cure it although no unit was stopped before, because nothing runs that would bring it back. `eased_by` are actions
-    that help this cause, or keep it from doing more harm, and not each.
+    that help this cause, or keep it from doing more harm, and not each. `takes_allow`: a playbook may list what it lets
+    pass. `reboot_lasts`: within that time after a reboot for this cause no second one is offered, for it did not help.
     """
 
     name: str
@@ -62,3 +67,5 @@ class Cause:
     worst: Status = Status.CRITICAL
     cured_alone_by: tuple[str, ...] = ()
     eased_by: tuple[str, ...] = ()
+    takes_allow: bool = False
+    reboot_lasts: timedelta | None = None

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from bot.domain.action import Plan, bound_digest
 from bot.domain.alert import Alert, SourceKind
+from bot.domain.relapse import Relapse
 from bot.domain.verdict import Evidence, Verdict
 
 
@@ -67,7 +68,7 @@ class Triaged:
     """The node was read and judged; without a plan that ends the incident.
 
     Shape: the verdict is kept whole but for its snapshot; `about` says what thresholds hung on (kernel, uptime).
-    `machine_id` is the node's own, empty where it did not say.
+    `machine_id` is the node's own, empty where it did not say; `relapse` is what was known of the same cause before.
     """
 
     verdict: Verdict
@@ -76,6 +77,7 @@ class Triaged:
     taken_at: datetime | None = None
     about: str = ""
     machine_id: str = ""
+    relapse: Relapse | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,11 +40,12 @@ class WeighedCause:
     thresholds: Mapping[str, Threshold]
     remedy: tuple[str, ...] = ()  # names of the actions that may be offered, in order
     lasting_fix: str = ""
+    allow: tuple[str, ...] = ()  # names or patterns that the cause lets pass; empty: no list is given
 
     @property
     def tuning(self) -> Tuning:
-        """The thresholds' values."""
-        return Tuning(self.thresholds)
+        """The thresholds' values, and the list of what may pass."""
+        return Tuning(self.thresholds, self.allow)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,7 +75,9 @@ class Playbook:
                 for probe in self.probes
             ],
             "must_read": self.must_read,
-            "causes": [[used.cause.name, dict(used.tuning), used.remedy, used.lasting_fix] for used in self.causes],
+            "causes": [
+                [used.cause.name, dict(used.tuning), used.remedy, used.lasting_fix, *used.allow] for used in self.causes
+            ],
             "conditions": [[c.name, c.when, c.says, c.status, c.cause, c.confidence] for c in self.conditions],
         }
         written = json.dumps([self.name, self.version, body], sort_keys=True, separators=(",", ":"))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
@@ -16,6 +17,11 @@ from bot.library.document import Document
 from bot.library.kinds import Kind
 from bot.library.remedies import remedy_fault
 from bot.library.shapes import CauseShape, ConditionShape, PlaybookShape
+
+# A name without its type would match no unit; what the types are: systemd.unit(5).
+_UNIT_PATTERN = re.compile(
+    r"[A-Za-z0-9:_.@\\*-]+(?:\*|\.(?:service|socket|timer|path|target|mount|automount|swap|slice|device))"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,8 +52,8 @@ def assemble(
     """Return the playbook.
 
     Shape: what is not given comes from the parent: probes, must_read, causes; and for a cause that both have, each
-    threshold, the remedy and the lasting fix. A playbook without probes and causes also has the parent's conditions,
-    before its own.
+    threshold, the remedy, the lasting fix and what it allows. A playbook without probes and causes also has the
+    parent's conditions, before its own.
 
     Raises: the problems' error, with a line for each problem.
     """
@@ -194,10 +200,26 @@ class _Assembly:
             remedy = tuple(shape.remedy)
             if fault := remedy_fault(cause, remedy, self._actions, self._known_causes):
                 self._wrong(f"remedy of {cause.name}: {fault}", *path, "remedy")
+        allow = self._allowed(cause, shape, inherited, path)
         lasting_fix = shape.lasting_fix or (inherited.lasting_fix if inherited is not None else "")
         if "\n" in lasting_fix:
             self._wrong(f"lasting_fix of {cause.name} should be one line", *path, "lasting_fix")
-        return WeighedCause(cause, thresholds, remedy, lasting_fix)
+        return WeighedCause(cause, thresholds, remedy, lasting_fix, allow)
+
+    def _allowed(
+        self, cause: Cause, shape: CauseShape, inherited: WeighedCause | None, path: tuple[str | int, ...]
+    ) -> tuple[str, ...]:
+        if shape.allow is None:
+            return inherited.allow if inherited is not None else ()
+        if not cause.takes_allow:
+            self._wrong(f"{cause.name} takes no list of what is allowed: leave allow out", *path, "allow")
+        for index, name in enumerate(shape.allow):
+            if not _UNIT_PATTERN.fullmatch(name):
+                says = (
+                    f'"{one_line(name, 60)}" in allow of {cause.name} is no unit: write sshd.service, getty@*.service'
+                )
+                self._wrong(says, *path, "allow", index)
+        return tuple(shape.allow)
 
     # --- conditions
 

@@ -39,6 +39,10 @@ class CauseShape:
     remedy: list[str] | None = key("Actions that may be offered, in order: disable or mask before reboot.", None)
     lasting_fix: str | None = key("What keeps it from coming back, in one line: the image, the kernel.", None)
     thresholds: Mapping[str, ThresholdShape] | None = key("The cause's thresholds by name.", None)
+    allow: list[str] | None = key(
+        "Of unused-agent-enabled: the units that may start at boot, whole names or patterns with `*`; others fail.",
+        None,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,6 +144,7 @@ def core_schema() -> CoreSchema:
         remedy=maybe(many(text, 6)),
         lasting_fix=maybe(text),
         thresholds=maybe(by_name(text, threshold)),
+        allow=maybe(many(text, 500, least=1)),
     )
     causes = core.tagged_union_schema({_NAMES: many(text, 200), _TABLE: by_name(text, maybe(cause))}, _choice)
     condition = _table(

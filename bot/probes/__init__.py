@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.domain.probe import Probe
 from bot.probes import (
     agents,
+    boot_units,
     cgroups,
     clock,
     conntrack,
@@ -29,6 +30,7 @@ PROBES: dict[str, Probe] = {
     probe.name: probe
     for probe in (
         agents.PROBE,
+        boot_units.PROBE,
         cgroups.PROBE,
         clock.PROBE,
         conntrack.PROBE,

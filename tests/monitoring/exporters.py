@@ -39,6 +39,10 @@ CADVISOR = {
 }
 # What the rules' own text says how to make of the kernel's log.
 OF_LOGS = {"kernel_nic_resets_total": {"device"}, "kernel_soft_lockups_total": set()}
+OF_SCRIPT: dict[str, set[str]] = {  # docs/memory-cgroups.sh, by the textfile collector
+    "node_memory_cgroups_alive": set(),
+    "node_memory_cgroups_dying": set(),
+}
 COMMON = {"instance", "job", "le"}
 
 KNOWN: dict[str, set[str]] = {
@@ -46,4 +50,5 @@ KNOWN: dict[str, set[str]] = {
     **{name: labels for name, (_, labels) in ON_REQUEST.items()},
     **CADVISOR,
     **OF_LOGS,
+    **OF_SCRIPT,
 }

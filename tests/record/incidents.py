@@ -48,6 +48,7 @@ from bot.domain.house_events import (
     WishRefused,
 )
 from bot.domain.probe import Unread
+from bot.domain.relapse import Relapse
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
 
@@ -118,7 +119,9 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     AlertJoined(Alert("alertmanager", "a1b2", text="NodeSlow")),
     AlertCleared("alertmanager", "a1b2"),
     NodePicked(NODE),
-    TRIAGED,
+    replace(
+        TRIAGED, relapse=Relapse(3, timedelta(days=30), timedelta(days=9), True, True, ("old0000000", "old1111111"))
+    ),
     PlanWithheld("Acting is off.", ("zombie ALL=(root) NOPASSWD: /usr/bin/systemctl reboot",)),
     PROPOSED,
     Endorsed(PROPOSED.digest, "fine by me", "bob", 3, ("terminal:eve",)),

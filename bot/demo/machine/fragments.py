@@ -193,6 +193,17 @@ def essential_units(context: CommandContext, argv: Sequence[str]) -> Answer:
     return Answer.text(f"{shown}\nId=-- health --\nAnswer={'200 0' if runs else '000 7'}\n-- end --\n")
 
 
+def boot_units(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The units that the next boot starts, and what shows a node of Kubernetes."""
+    units = [unit for unit in context.state.units if unit.enabled == "enabled"]
+    text = "".join(f"enabled multi-user.target.wants/{unit.name}\n" for unit in units)
+    text += "".join(f"kubelet {unit.name}\n" for unit in context.state.units if unit.name == "kubelet.service")
+    for path in _ECS_FILES:
+        content = context.files.read(path, context.now()) or ""
+        text += "".join(f"{line}\n" for line in content.splitlines() if line.lstrip().startswith("ECS_CLUSTER="))
+    return Answer.text(f"{text}-- end --\n")
+
+
 def clock(context: CommandContext, argv: Sequence[str]) -> Answer:
     """The clocksource, and chrony's word on the time."""
     text = "==> /source <==\ntsc\ntsc hpet acpi_pm\n==> /keeper <==\nchronyd\n==> /chrony <==\n"
@@ -270,6 +281,7 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("irqbalance.service", irqbalance),
     ("function busiest(", busiest),
     ("127.0.0.1:10248", essential_units),
+    ("/etc/systemd/system; d=", boot_units),
     ("chronyc -n tracking", clock),
     ("readlink $d/driver", pci_gpus),
     ("/dev/block/$d", filesystems),

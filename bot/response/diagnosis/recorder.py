@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from bot.domain.alert import BOT
-from bot.domain.contracts import Ledger, Log
+from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import Conflict, ImpossibleEvent
 from bot.domain.events import Cancelled, IncidentEvent, PlanProposed, PlanWithheld, Triaged
 from bot.domain.fold import after
@@ -18,6 +18,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
+from bot.response.diagnosis.relapses import again_withheld, earlier_incidents, relapse_of
 from bot.response.record import machine_id_of, received
 
 OVER_BY_NOW = "Its source says that the alert is over."
@@ -27,7 +28,7 @@ _TRIES = 8
 class VerdictRecorder:
     """Writes verdicts down. Without a `proposer` no plan is ever offered."""
 
-    def __init__(self, ledger: Ledger, proposer: Proposer | None, log: Log) -> None:
+    def __init__(self, ledger: ActingLedger, proposer: Proposer | None, log: Log) -> None:
         self._ledger = ledger
         self._proposer = proposer
         self._log = log
@@ -52,20 +53,23 @@ class VerdictRecorder:
         """
         if not incident.seq:
             await self.opened(incident)
-        taken_at = verdict.snapshot.taken_at if verdict.snapshot is not None else None
+        machine_id = machine_id_of(verdict)
+        past = await earlier_incidents(self._ledger, incident, verdict, machine_id, self._log)
         triaged = Triaged(
             replace(verdict, snapshot=None),
             playbook.name,
             playbook.version,
-            taken_at,
-            machine_id=machine_id_of(verdict),
+            verdict.snapshot.taken_at if verdict.snapshot is not None else None,
+            machine_id=machine_id,
+            relapse=relapse_of(incident, verdict, past, machine_id),
         )
+        again = again_withheld(incident, verdict, playbook, past)
         offer: IncidentEvent | None = None
         for _ in range(_TRIES):
             incident = await self._ledger.incident(incident.id) or incident
             if incident.state is not State.OPENED:
                 return incident
-            offer = offer or await self._offered(incident, verdict, playbook)
+            offer = offer or _unless_again(await self._offered(incident, verdict, playbook), again)
             try:
                 entries = await self._ledger.append_all(
                     incident.id, incident.seq, _events(incident, triaged, offer), BOT
@@ -89,6 +93,12 @@ class VerdictRecorder:
         if self._proposer is None:
             return PlanWithheld(ACTING_IS_OFF)
         return await self._proposer.event(verdict, playbook, incident)
+
+
+def _unless_again(offer: IncidentEvent | None, again: PlanWithheld | None) -> IncidentEvent | None:
+    """Return why the plan is not offered again, where it would be offered, or shown as what would help."""
+    shown = isinstance(offer, PlanProposed) or offer == PlanWithheld(ACTING_IS_OFF)
+    return again if again is not None and shown else offer
 
 
 def _events(incident: Incident, triaged: Triaged, offer: IncidentEvent | None) -> tuple[IncidentEvent, ...]:

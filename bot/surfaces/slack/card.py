@@ -95,7 +95,7 @@ def _single(group: GroupView, view: IncidentView) -> Message:
     if view.verdict is not None and (not view.ended or view.state is State.TRIAGED):
         summary = view.verdict.summary
         said = (summary, view.verdict.try_next) if view.state is State.TRIAGED else (summary,)
-        first += [paragraph(clipped(words, SAID)) for words in said if words.strip()]
+        first += [paragraph(clipped(words, SAID)) for words in (*said, view.recurs) if words.strip()]
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
         # Only the sentences: the node's own lines stand in the thread, where nobody has to scroll past them.
         middle = list(_evidence(view.verdict.evidence))

@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from bot.domain.alert import Alert
 from bot.domain.events import Escalated, PlanWithheld, Resolved
 from bot.domain.incident import Incident
+from bot.domain.relapse import Relapse
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status, Verdict
@@ -37,7 +38,9 @@ from bot.surfaces.view.words import (
     joined,
     lead,
     led,
+    relapse_words,
     status_counts,
+    tried_words,
     urgency,
 )
 
@@ -45,6 +48,7 @@ MOST_ALERTS = 5
 ABOUT = 600
 _COUNTED = {State.PROPOSED: "wait for approval", State.TRIAGED: "without a plan", State.UNKNOWN: "ask a question"}
 _DECISION_FIRST = (State.APPROVED, State.DECLINED)
+_RECURRENCE_TOLD = (State.TRIAGED, State.PROPOSED, State.ESCALATED)  # where somebody weighs what to do
 _STEPS_TOLD = (State.ACTING, State.VERIFYING)
 
 
@@ -60,7 +64,7 @@ class IncidentView:
     Shape: `headline` begins with how it ended or that it was reopened; `diagnosis` is the same without that word.
     `sentences` say how it stands, `decided` who said yes or no; `short` is both in the few words of a row. `plan` is
     what is proposed, or what would help. `waits_for` is why an approved plan does not begin; `seen` is what was read
-    last while the node is watched.
+    last while the node is watched. `recurs` says that the node had the same cause before.
     """
 
     id: str
@@ -82,6 +86,7 @@ class IncidentView:
     has_acted: bool = False
     reopens: str = ""
     question: str = ""
+    recurs: str = ""
 
     @property
     def severity(self) -> Status | None:
@@ -98,11 +103,12 @@ class IncidentView:
     def story(self) -> Sentence:
         """How it stands, as one text: the sentences, the steps while they are done, the decision."""
         first, last = (self.decided, ()) if self.state in _DECISION_FIRST else ((), self.decided)
+        recurs = (self.recurs,) if self.recurs and self.state in _RECURRENCE_TOLD else ()
         steps = self.plan.steps if self.plan is not None and self.state in _STEPS_TOLD else ()
         told = [(step.sentence,) for step in steps]
         if self.withheld is not None and self.withheld.lacking:
             told.append((f"Lacking: {'; '.join(one_line(right, SAID) for right in self.withheld.lacking)}.",))
-        return joined((first, *self.sentences, *told, last))
+        return joined((first, recurs, *self.sentences, *told, last))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +165,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         has_acted=any(step.started is not None for step in incident.steps),
         reopens=incident.reopens,
         question=incident.question.question if incident.question is not None else "",
+        recurs=relapse_words(_relapse(incident)),
     )
 
 
@@ -214,10 +221,19 @@ def _badness(view: IncidentView) -> tuple[int, int]:
 
 
 def _plan(incident: Incident, verdict: Verdict | None, words: PlanWords) -> PlanView | None:
-    """What is proposed, with what became of it; else what would help."""
+    """What is proposed, with what became of it; else what would help. A remedy that did not last says so."""
     if (proposal := incident.proposal) is not None:
-        return words.view(proposal.plan, incident.steps, proposal.binds, proposal.affects)
-    return words.view(verdict.plan) if verdict is not None and verdict.plan is not None else None
+        plan = words.view(proposal.plan, incident.steps, proposal.binds, proposal.affects)
+    elif verdict is not None and verdict.plan is not None:
+        plan = words.view(verdict.plan)
+    else:
+        return None
+    tried = tried_words(_relapse(incident))
+    return replace(plan, notes=(tried, *plan.notes)) if tried else plan
+
+
+def _relapse(incident: Incident) -> Relapse | None:
+    return incident.triage.relapse if incident.triage is not None else None
 
 
 def _reading(underway: Underway) -> str:

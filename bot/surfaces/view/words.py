@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import TypeAlias, TypeVar
 
 from bot.domain.alert import is_who
 from bot.domain.incident import Incident
 from bot.domain.probe import Unread
+from bot.domain.relapse import Relapse
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Status, Verdict
@@ -174,6 +175,40 @@ def _plain(piece: Piece) -> str:
 
 
 T = TypeVar("T", bound=StrEnum)
+
+_ORDINALS = {2: "Second", 3: "Third", 4: "Fourth", 5: "Fifth"}
+
+
+def relapse_words(relapse: Relapse | None) -> str:
+    """Return that a node had the same cause before, in one line; empty for the first time.
+
+    Example:
+    >>> relapse_words(Relapse(3, timedelta(days=30), timedelta(days=9, hours=2), cured=True, rebooted=True))
+    'Third time in 30 days; it comes back about 9 days after a reboot.'
+    """
+    if relapse is None:
+        return ""
+    hours = round(relapse.apart / timedelta(hours=1))
+    apart = f"{round(hours / 24)} days" if hours >= 48 else f"{hours} hours" if hours > 1 else "an hour"
+    after = "after a reboot" if relapse.rebooted else "after the remedy"
+    rhythm = f"it comes back about {apart} {after}" if relapse.cured else f"about {apart} apart"
+    time = _ORDINALS.get(relapse.times, f"{relapse.times}th")
+    return f"{time} time in {relapse.within.days} days; {rhythm}."
+
+
+def tried_words(relapse: Relapse | None) -> str:
+    """Return that the remedy did not last, where it was carried out twice or more; empty otherwise.
+
+    Example:
+    >>> tried_words(Relapse(3, timedelta(days=30), tried=("7k3m9x2qpv", "8a2b1c9d0e")))
+    'This remedy was carried out 2 times in 30 days (7k3m9x2qpv, 8a2b1c9d0e) and did not last: see to the lasting fix.'
+    """
+    if relapse is None or len(relapse.tried) < 2:
+        return ""
+    named = one_line(", ".join(relapse.tried[-3:]), 100)
+    many = f"{len(relapse.tried)} times in {relapse.within.days} days ({named})"
+    return f"This remedy was carried out {many} and did not last: see to the lasting fix."
+
 
 WORST_FIRST = (Status.CRITICAL, Status.DEGRADED, Status.UNKNOWN, Status.UNREACHABLE, Status.HEALTHY)
 NEEDS_PERSON_FIRST = (

@@ -12,6 +12,7 @@ from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Finding, RuledOut, Undecided
 from bot.probes.agents import Agent, AgentsReading
+from bot.probes.boot_units import BootUnit, BootUnitsReading
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.clock import ClockReading
 from bot.probes.containers import ContainersReading
@@ -35,14 +36,17 @@ from bot.probes.units import Unit, UnitsReading
 
 PLAYBOOKS = Path(__file__).parents[3] / "playbooks"
 NODE_HEALTH: dict[str, Any] = yaml.safe_load((PLAYBOOKS / "node-health.yaml").read_text())
+IMAGE_GATE: dict[str, Any] = yaml.safe_load((PLAYBOOKS / "image-gate.yaml").read_text())
+USED: dict[str, Any] = IMAGE_GATE["causes"] | NODE_HEALTH["causes"]  # a cause that only the gate weighs is there alone
 DAYS = 11.25
 GIB = 1048576
+BOOTED = BootUnit("kubelet.service", "multi-user.target.wants", source="multi-user.target.wants/kubelet.service")
 KUBELET = EssentialUnit("kubelet.service", "kubelet", active_later="active")
 
 
 def tuning(cause: Cause, **changed: float) -> Tuning:
     """Return the cause's thresholds as node-health sets them."""
-    used = NODE_HEALTH["causes"][cause.name].get("thresholds", {})
+    used = USED[cause.name].get("thresholds", {})
     figures = {name: Threshold(one["value"], one["reason"]) for name, one in used.items()}
     return Tuning(figures | {name: Threshold(value, "in this test") for name, value in changed.items()})
 
@@ -85,7 +89,7 @@ def node(*readings: Any) -> Snapshot:
         host(), cpu(), cgroups(), units(), containers(), agents(), nic(), log(), processes(), interrupts(), softirq(),
         memory(), ThrottlingReading(()), GpuReading(()), ClockReading("chrony", True, 0.00002, "tsc", ("tsc",)),
         KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0),
-        EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")),
+        EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")), BootUnitsReading(True, (BOOTED,), ("kubelet.service",)),
         FilesystemsReading((Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw"),), (Room("/", 58.0, 94.0),), True),
     )  # fmt: skip
     taken_at = datetime(2026, 11, 21, tzinfo=UTC)

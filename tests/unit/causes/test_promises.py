@@ -251,7 +251,7 @@ def test_nothing_is_ruled_out_where_all_of_its_probes_are_unread(name: str, prob
 def test_cause_has_its_row_of_the_table_and_its_figures_a_reason(name: str) -> None:
     module = __import__(CAUSES[name].weigh.__module__, fromlist=["__doc__"])
     assert all(word in (module.__doc__ or "") for word in ("Confirms:", "Refutes:", "Remedy:"))
-    thresholds = b.NODE_HEALTH["causes"][name].get("thresholds", {})
+    thresholds = b.USED[name].get("thresholds", {})
     assert set(thresholds) == set(CAUSES[name].thresholds)
     assert all(len(one["reason"]) > 20 for one in thresholds.values() if "irq-affinity" not in one["reason"])
 

@@ -138,6 +138,10 @@ def edited(*changes: tuple[str, str]) -> str:
         ),
         (("version: 3", "version: 3\nversion: 4"), '4: "version" is given twice; the first time in line 3'),
         (("version: 3", "version: 3\nextends: node-helth"), '4: unknown playbook "node-helth" in extends.'),
+        (
+            ("    remedy: [reboot]\n", "    remedy: [reboot]\n    allow: [x.service]\n"),
+            "16: lockup takes no list of what is allowed: leave allow out",
+        ),
         (("version: 3", "version: 3\nextends: node-health"), '4: unknown playbook "node-health" in extends.'),
         (("probes: [host", "probes: &p [host"), "5: anchors (&name) are not supported"),
         (("probes: [host, cpu, cgroups, kernel_log, reclaim]", "probes: cpu"), "5: probes should be a list"),

@@ -1,0 +1,101 @@
+"""A unit that the next boot starts and that nobody needs: the fault of an image, before its first leak.
+
+Confirms: the ECS agent enabled where a kubelet's package or configuration lies and no ECS cluster is named (without a
+registration it starts over and over, and each start leaves a memory cgroup); a unit that is enabled and not on the
+playbook's list of those that may be.
+Refutes: no such unit; it is masked; the playbook allows it.
+Remedy: none planned. An image is mended in its build: disable the unit there, or leave its package out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+
+from bot.causes._figures import count
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.known_agents import KNOWN_AGENTS
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.boot_units import BootUnit, BootUnitsReading
+
+NAME = "unused-agent-enabled"
+_ECS_UNITS = next(agent.units for agent in KNOWN_AGENTS if agent.name == "ecs")
+_SHOWN_MOST = 12  # what a person reads; the suspects name them all
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether the next boot starts something that nobody here needs."""
+    reading = snapshot.get(BootUnitsReading)
+    if isinstance(reading, Unread):
+        return Undecided(NAME, f"the units that start at boot were not read ({reading.reason})")
+    if not reading.systemd:
+        return RuledOut(NAME, "there is no systemd on this disk")
+    unlisted = [unit for unit in reading.enabled if not _is_allowed(unit, tuning.allow)]
+    ecs = [unit for unit in unlisted if unit.name in _ECS_UNITS]
+    unused = ecs if reading.kubelet and not reading.ecs_cluster and reading.ecs_config_readable else []
+    others = [unit for unit in unlisted if tuning.allow and not unit.by_vendor and unit not in unused]
+    if not (unused or others):
+        return _none(reading, ecs, tuning)
+    evidence = [Evidence("agent-unused", "boot_units", _says(unit, reading), (unit.source,)) for unit in unused]
+    evidence += [
+        Evidence("unit-not-allowed", "boot_units", f"{unit.name} starts at boot and is not on the list", (unit.source,))
+        for unit in others[: _SHOWN_MOST - len(unused)]
+    ]
+    names = tuple(unit.name for unit in (*unused, *others))
+    return Finding(
+        cause=NAME,
+        status=Status.DEGRADED,
+        confidence=Confidence.LIKELY if unused else Confidence.CONFIRMED,
+        summary=_summary(unused, others, reading),
+        evidence=tuple(evidence),
+        suspects=names,
+        lasting_fix=f"In the image's build: `systemctl disable {' '.join(names[:_SHOWN_MOST])}`, or leave it out.",
+    )
+
+
+def _is_allowed(unit: BootUnit, allow: Sequence[str]) -> bool:
+    return any(fnmatchcase(unit.name, pattern) for pattern in allow)
+
+
+def _says(unit: BootUnit, reading: BootUnitsReading) -> str:
+    return (
+        f"{unit.name} starts at boot, {reading.kubelet[0]} shows a node of Kubernetes, and no ECS cluster is named: "
+        "the agent will fail and start over and over"
+    )
+
+
+def _summary(unused: Sequence[BootUnit], others: Sequence[BootUnit], reading: BootUnitsReading) -> str:
+    says = [_says(unit, reading) for unit in unused[:2]]
+    if others:
+        listed = ", ".join(unit.name for unit in others[:3]) + (f" and {len(others) - 3} more" if others[3:] else "")
+        says.append(f"{count(len(others), 'unit')} not on the playbook's list would start at boot: {listed}")
+    return "; ".join(says)
+
+
+def _none(reading: BootUnitsReading, ecs: Sequence[BootUnit], tuning: Tuning) -> Weighing:
+    if ecs and reading.kubelet:
+        named = f"ECS_CLUSTER is {reading.ecs_cluster}" if reading.ecs_cluster else "its configuration is not readable"
+        return Undecided(
+            NAME,
+            f"{ecs[0].name} starts at boot beside a kubelet ({reading.kubelet[0]}), and {named}",
+            # A named cluster was somebody's wish; a configuration that nobody read may name none.
+            suspected=not reading.ecs_config_readable,
+            would_decide=f"`allow` in the playbook, with {ecs[0].name} where it is wanted"
+            if reading.ecs_config_readable
+            else "a check as root",
+        )
+    if tuning.allow:
+        return RuledOut(NAME, f"all {count(reading.enabled_count, 'unit')} that start at boot are on the list")
+    return RuledOut(NAME, "no agent starts at boot of which it is known that nobody needs it")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Agent enabled that nobody needs",
+    probes=("boot_units",),
+    thresholds=(),
+    weigh=weigh,
+    worst=Status.DEGRADED,
+    takes_allow=True,
+)

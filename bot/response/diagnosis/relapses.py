@@ -1,0 +1,161 @@
+"""What a node had before, from its earlier incidents: the line on its card, and the reboot not offered again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from bot.actions import ACTIONS
+from bot.domain.contracts import ActingLedger, Log
+from bot.domain.errors import ImpossibleEvent, UnreadableEntry
+from bot.domain.events import PlanWithheld
+from bot.domain.incident import Incident, IncidentSummary
+from bot.domain.playbook import Playbook
+from bot.domain.relapse import Relapse
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.domain.verdict import Status, Verdict
+
+WITHIN = timedelta(days=30)
+_MOST_FOLDED = 60  # of a node that is checked every hour, the newest tell enough
+_REBOOTS = frozenset(name for name, action in ACTIONS.items() if action.reboots)
+
+
+async def earlier_incidents(
+    ledger: ActingLedger, incident: Incident, verdict: Verdict, machine_id: str, log: Log
+) -> tuple[Incident, ...]:
+    """Return the node's incidents of the last 30 days, also under the machine's other names, the oldest first.
+
+    Shape: empty where none of them had the verdict's cause; what cannot be read here is left out.
+    Raises: LedgerError when the ledger cannot be asked.
+    """
+    if verdict.cause is None:
+        return ()
+    others = (await ledger.machines(machine_id)).get(machine_id, ()) if machine_id else ()
+    found: dict[str, IncidentSummary] = {}
+    for name in dict.fromkeys((verdict.node, *others)):
+        for summary in await ledger.incidents(node=name):
+            if summary.id != incident.id and timedelta(0) <= incident.opened_at - summary.opened_at <= WITHIN:
+                found[summary.id] = summary
+    if not any(summary.cause == verdict.cause for summary in found.values()):
+        return ()
+    folded = []
+    for summary in sorted(found.values(), key=lambda summary: (summary.opened_at, summary.id))[-_MOST_FOLDED:]:
+        try:
+            earlier = await ledger.incident(summary.id)
+        except (ImpossibleEvent, UnreadableEntry) as no:  # a newer program's, or a damaged one
+            log("record_unreadable", incident=summary.id, error=one_line(str(no)))
+        else:
+            folded += [earlier] if earlier is not None else []
+    return tuple(folded)
+
+
+@dataclass(slots=True)
+class _Times:
+    """The times that a node had a cause, counted from the first incident to the last."""
+
+    began: list[datetime] = field(default_factory=list)
+    returned_after: list[timedelta] = field(default_factory=list)
+    is_sick: bool = False
+    cured_at: datetime | None = None
+
+    def sick(self, at: datetime) -> None:
+        """Count a time, unless the cause was there all along: two alerts of one case are one time."""
+        if not self.is_sick:
+            self.began.append(at)
+            if self.cured_at is not None:
+                self.returned_after.append(at - self.cured_at)
+        self.is_sick, self.cured_at = True, None
+
+    def away(self, cured_at: datetime | None = None) -> None:
+        """Note that the cause was seen to be gone."""
+        self.is_sick, self.cured_at = False, cured_at
+
+    @property
+    def apart(self) -> timedelta:
+        """The mean time to the return after a remedy, or from one beginning to the next where there was none."""
+        if self.returned_after:
+            return sum(self.returned_after, timedelta(0)) / len(self.returned_after)
+        return (self.began[-1] - self.began[0]) / (len(self.began) - 1) if len(self.began) > 1 else timedelta(0)
+
+
+def relapse_of(incident: Incident, verdict: Verdict, past: Iterable[Incident], machine_id: str = "") -> Relapse | None:
+    """Return how the verdict's cause stands to what the node had before; None where it is the first time.
+
+    A cause that was never seen to be gone is one time, however many alerts told of it: gone is a proved remedy, a
+    healthy verdict, or an alert that its source ended. `past` is in the order of time; of it only the same machine
+    under the same name counts, for copied images share a machine-id and names are given anew.
+    """
+    times, cures = _Times(), list[Incident]()
+    for earlier in past:
+        if earlier.node != verdict.node or not _may_be(earlier, machine_id) or earlier.undoes:
+            continue
+        if earlier.verdict is None:
+            continue
+        if earlier.verdict.status is Status.HEALTHY:
+            times.away(times.cured_at)
+        if earlier.verdict.cause != verdict.cause:
+            continue
+        times.sick(earlier.opened_at)
+        if any(record.started is not None for record in earlier.steps):
+            cures.append(earlier)
+        if earlier.state is State.RESOLVED and earlier.steps:
+            times.away(earlier.steps[-1].ended_at)
+        elif earlier.is_over:
+            times.away()
+    times.sick(incident.opened_at)
+    if len(times.began) < 2:
+        return None
+    cure = verdict.plan.cure if verdict.plan is not None else ""
+    proved = [earlier for earlier in cures if earlier.state is State.RESOLVED]
+    return Relapse(
+        times=len(times.began),
+        within=WITHIN,
+        apart=times.apart,
+        cured=bool(times.returned_after),
+        rebooted=bool(times.returned_after) and all(_rebooted_at(earlier) is not None for earlier in proved),
+        tried=tuple(earlier.id for earlier in cures if _cure(earlier) == cure),
+    )
+
+
+def again_withheld(
+    incident: Incident, verdict: Verdict, playbook: Playbook, past: Sequence[Incident]
+) -> PlanWithheld | None:
+    """Return why the verdict's plan is not offered: it reboots, and an earlier reboot for this cause did not last.
+
+    Here the machine counts under every name, for a reboot too many is worse than one too few.
+    """
+    lasts = next((used.cause.reboot_lasts for used in playbook.causes if used.cause.name == verdict.cause), None)
+    if lasts is None or verdict.plan is None or not any(step.action in _REBOOTS for step in verdict.plan.steps):
+        return None
+    for earlier in reversed(past):
+        at = _rebooted_at(earlier)
+        if at is None or earlier.verdict is None or earlier.verdict.cause != verdict.cause:
+            continue
+        if (ago := incident.opened_at - at) < lasts:
+            return PlanWithheld(
+                f"A reboot for {verdict.cause} was carried out {max(ago.days, 0)} days ago, in incident {earlier.id}, "
+                f"and did not last. It is offered once in {lasts.days} days. {verdict.lasting_fix}".rstrip()
+            )
+    return None
+
+
+def _may_be(earlier: Incident, machine_id: str) -> bool:
+    seen = earlier.triage.machine_id if earlier.triage is not None else ""
+    return not (seen and machine_id) or seen.lower() == machine_id
+
+
+def _cure(earlier: Incident) -> str | None:
+    return earlier.proposal.plan.cure if earlier.proposal is not None else None
+
+
+def _rebooted_at(earlier: Incident) -> datetime | None:
+    """When the incident's reboot began; None where it had none. An undo has no verdict of its own."""
+    steps = earlier.proposal.plan.steps if earlier.proposal is not None else ()
+    began = (
+        record.started_at
+        for record, step in zip(earlier.steps, steps, strict=False)
+        if record.started is not None and step.action in _REBOOTS
+    )
+    return next(began, None)
