@@ -79,13 +79,15 @@ class Ledger:
         """
         with self._database.writing() as connection:
             at = self._now(connection)
-            # A repeated step is finished, whatever the limits are now; one whose node was released has to ask again.
-            if event.attempt == 1 or not holds.holds_its_node(connection, stream):
-                if (pulled := holds.brake(connection)) is not None:
-                    raise Braked(
-                        f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on."
-                    )
-                holds.may_begin(connection, stream, claim, instant_of(at))
+            # To send a command once more is a new effect: the brake stops it as it stops the first.
+            if (pulled := holds.brake(connection)) is not None:
+                raise Braked(
+                    f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on."
+                )
+            # Its first attempt counts in the budgets already; one whose node was released has to ask again.
+            is_new = event.attempt == 1 or not holds.holds_its_node(connection, stream)
+            check = holds.may_begin if is_new else holds.may_repeat
+            check(connection, stream, claim, instant_of(at))
             entry = self._add_to_incident(connection, stream, expected_seq, (event,), by)[-1]
             holds.take(connection, stream, event.number, claim, instant_text(entry.at))
             return entry
