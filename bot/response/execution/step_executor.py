@@ -309,8 +309,8 @@ class StepExecutor:
     ) -> Outcome:
         """Send a step once more that has no effect, once the command from before cannot begin any more.
 
-        Its connection was cut or its runner died, so nobody knows whether it was sent: only its fence tells. It is a new
-        effect, so the brake, quiet hours and the node's hold keep it back as they do the first.
+        Its connection was cut or its runner died, so nobody knows whether it was sent: only its fence tells. It is a
+        new effect, so the brake, quiet hours and the hold on its node keep it back as they do the first.
         """
         assert record.started is not None
         key, until = (incident.id, record.number, record.attempt), record.started.until_uptime
