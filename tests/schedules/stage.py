@@ -24,7 +24,7 @@ from bot.response.execution.node_access import NodeAccess, Seen
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import Record
-from tests.schedules.parts import CountingNode, Recorder, Wire
+from tests.schedules.parts import KEY, CountingNode, Recorder, Wire
 from tests.schedules.world import World
 
 PLAYBOOK = Playbook("node-health", "Health", 1, (), (), ())
@@ -95,7 +95,7 @@ class Stage:
         """Put an incident on record, up to its proposal."""
         node, verdict = self.nodes[name], self.verdict(name)
         assert verdict.plan is not None
-        seen = Seen(node.boot_id, node.machine_id, "SHA256:as-ever")
+        seen = Seen(node.boot_id, node.machine_id.lower(), KEY)
         alert = Alert("terminal", "group", "terminal:asker")
         self.ledger.append(
             incident, 0, AlertReceived(alert, name, f"group-{incident}", PLAYBOOK.name), "terminal:asker"
