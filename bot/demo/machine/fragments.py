@@ -172,6 +172,9 @@ def dependents(context: CommandContext, argv: Sequence[str]) -> Answer:
     if unit is None:
         return Answer.text(f"Id={argv[-1]}\nNames={argv[-1]}\n\n-- all told --\n")
     blocks = [systemd.show(state, now, wanted, (), (each.name,)) for each in systemd.stopping_with(state, unit)]
+    if "systemctl cat " in argv[2]:  # it asks for what is disabled with it, too
+        also = (each.name for each in systemd.disabled_with(state, unit) if each is not unit)
+        blocks += ["Also=yes\n" + systemd.show(state, now, ("Id", "Names", "LoadState"), (), (name,)) for name in also]
     return Answer.text("".join(f"{block}\n" for block in blocks) + "-- all told --\n")
 
 

@@ -104,6 +104,14 @@ def stopping_with(state: State, unit: Unit) -> list[Unit]:
     return found
 
 
+def disabled_with(state: State, unit: Unit) -> list[Unit]:
+    """Return the unit and all that `systemctl disable` disables with it."""
+    found = [unit]
+    for disabled in found:
+        found += [other for other in state.units if other not in found and _names(other, disabled.also)]
+    return found
+
+
 def show(state: State, now: Moment, wanted: Sequence[str], states: Sequence[str], patterns: Sequence[str]) -> str:
     """Return the output of `systemctl show` for the units that match; without states, for all."""
     blocks = []
