@@ -165,17 +165,10 @@ def known_agents(context: CommandContext, argv: Sequence[str]) -> Answer:
 
 
 def dependents(context: CommandContext, argv: Sequence[str]) -> Answer:
-    """What `systemctl show` says of the last argument's unit, and of each that stops with it."""
-    state, now = context.state, context.now()
+    """What `systemctl show` says of the last argument's unit, of each that stops with it, and is disabled with it."""
     wanted = argv[2].partition(" -p ")[2].split()[0].split(",")
-    unit = next((unit for unit in state.units if argv[-1] in (unit.name, *unit.aliases)), None)
-    if unit is None:
-        return Answer.text(f"Id={argv[-1]}\nNames={argv[-1]}\n\n-- all told --\n")
-    blocks = [systemd.show(state, now, wanted, (), (each.name,)) for each in systemd.stopping_with(state, unit)]
-    if "systemctl cat " in argv[2]:  # it asks for what is disabled with it, too
-        also = (each.name for each in systemd.disabled_with(state, unit) if each is not unit)
-        blocks += ["Also=yes\n" + systemd.show(state, now, ("Id", "Names", "LoadState"), (), (name,)) for name in also]
-    return Answer.text("".join(f"{block}\n" for block in blocks) + "-- all told --\n")
+    disables = "systemctl cat " in argv[2]
+    return Answer.text(systemd.dependents(context.state, context.now(), argv[-1], wanted, disables))
 
 
 _ECS_FILES = ("/etc/ecs/ecs.config", "/var/lib/ecs/ecs.config")
