@@ -16,6 +16,7 @@ from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest
 from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.house_events import (
     HOUSE,
+    BrakePulled,
     BrakeReleased,
     EntryAnchored,
     HouseEvent,
@@ -30,7 +31,7 @@ from bot.ledger.folds import MOST_KEPT, Folds
 from bot.ledger.machines import names_of_machines, note_machines
 from bot.ledger.refusals import to_write
 from bot.ledger.summaries import changes, mark_changed, nodes_of, read_summaries, summarise, together
-from bot.ledger.tables import INCIDENTS, head_of, insert_entry, last_policy, read_stream, sealed
+from bot.ledger.tables import INCIDENTS, head_of, insert_entry, last_policy, pull_of, read_stream, sealed
 
 
 class Ledger:
@@ -47,6 +48,7 @@ class Ledger:
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         """Append an event as entry `expected_seq + 1` and return the entry.
 
+        Shape: of a request that has pulled the brake already, the entry by which it did; it is not pulled again.
         Raises: Conflict when the stream has another length; ImpossibleEvent when the event cannot come next;
         StaleRequest when it would release another pull of the brake than the one that is on.
         """
@@ -55,6 +57,8 @@ class Ledger:
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {stream} so.")
         with self._database.writing() as connection:
             if stream == HOUSE:
+                if isinstance(event, BrakePulled) and event.request and (pulled := pull_of(connection, event.request)):
+                    return pulled
                 if isinstance(event, BrakeReleased) and event.pull:
                     _is_present(holds.brake(connection), event.pull)
                 return self._add(connection, HOUSE, expected_seq, event, by)

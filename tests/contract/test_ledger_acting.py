@@ -139,6 +139,17 @@ def test_release_is_compared_with_the_pull_in_the_very_append(database: Database
     assert ledger.head(HOUSE).seq == 3
 
 
+def test_request_that_comes_twice_pulls_the_brake_once(database: Database) -> None:
+    ledger = Ledger(database)
+    first = ledger.append(HOUSE, None, BrakePulled("a rollout", "sent-1"), "slack:T1/U1")
+    ledger.append(HOUSE, None, BrakeReleased("done", first.seq), "terminal:ann")
+    assert ledger.append(HOUSE, None, BrakePulled("a rollout", "sent-1"), "slack:T1/U1") == first
+    assert ledger.braked() is None
+    second = ledger.append(HOUSE, None, BrakePulled("a rollout", "sent-2"), "slack:T1/U1")
+    third = ledger.append(HOUSE, None, BrakePulled("a storm"), "terminal:ann")
+    assert ledger.append(HOUSE, None, BrakePulled("a storm"), "terminal:ann").seq > third.seq > second.seq
+
+
 def test_silence_is_measured_by_the_databases_clock(database: Database) -> None:
     ledger = Ledger(database)
     approved(ledger, "one", "node-1")
