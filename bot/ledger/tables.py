@@ -215,9 +215,8 @@ def _last_of_house(index: str, kinds: str, most: int = 1) -> dict[str, str]:
     return {"sqlite": asked.format(f" INDEXED BY {index}", kinds, most), "postgresql": asked.format("", kinds, most)}
 
 
-_BRAKE_MOVED = "kind IN ('BrakePulled', 'BrakeReleased')"
-_LAST_BRAKE = _last_of_house("brake_moved", _BRAKE_MOVED)
-_LAST_MOVES = _last_of_house("brake_moved", _BRAKE_MOVED, most=100)
+_LAST_BRAKE = _last_of_house("brake_moved", "kind IN ('BrakePulled', 'BrakeReleased')")
+_LAST_MOVES = _last_of_house("brake_moved", "kind IN ('BrakePulled', 'BrakeReleased')", most=100)
 _LAST_POLICY = _last_of_house("policy_changed", "kind = 'PolicyChanged'")
 
 
@@ -244,7 +243,7 @@ def last_brake(connection: Connection) -> Entry | None:
 
 
 def pull_of(connection: Connection, request: str) -> Entry | None:
-    """Return the entry by which that request pulled the brake, if it is among its last moves; raises as `last_brake`."""
+    """Return the entry by which that request pulled the brake, if it is one of the last; raises as `last_brake`."""
     moves = map(entry_of, connection.exec_driver_sql(_LAST_MOVES[connection.dialect.name]))
     return next((entry for entry in moves if entry.body.get("request") == request), None)
 
