@@ -1,8 +1,9 @@
-"""What stops together with a unit, and what starts it again, as systemd itself would do it.
+"""What stops or is disabled together with a unit, and what starts it again, as systemd itself would do it.
 
 Defined in: systemd.unit(5), org.freedesktop.systemd1(5). RequiredBy, RequisiteOf, BoundBy and ConsistsOf are in every
 systemd that we meet; PropagatesStopTo since 249, and who has it not stops nothing by it. systemd names units that are
-loaded, which those are that run, or that something which runs refers to.
+loaded, which those are that run, or that something which runs refers to. `systemctl disable` also disables what Also=
+in the unit's file or its drop-ins names, and what Also= names there; it stops none of these. No property tells of it.
 """
 
 from __future__ import annotations
@@ -25,71 +26,107 @@ ALL_TOLD = "-- all told --"  # the last line of a look that came to its end
 _NAME = re.compile(r"[A-Za-z0-9:_.\\@-]{1,255}\Z")
 _NAMED = 5  # protected units in a refusal
 _LEVELS, _SEEN_CHARS = 8, 6000  # as deep and as far as the node looks; then it says no more
+_EACH_LEVEL = " ".join(map(str, range(_LEVELS)))
+_ALSO = "Also"  # marks what is disabled with the unit
 # What systemd prints is split at blanks and nothing more: `set -f`, and every word stands in quotes or behind `--`.
 _SCRIPT = (
     'set -f; seen=" $1 "; next=$1; '
-    f"for level in {' '.join(map(str, range(_LEVELS)))}; do "
+    f"for level in {_EACH_LEVEL}; do "
     f'said=$(systemctl show --no-pager -p {",".join(PROPERTIES)} -- $next) || exit; printf "%s\\n\\n" "$said"; next=; '
     f'for name in $(printf "%s\\n" "$said" | grep -E "^({"|".join(STOPS)})=" | cut -d = -f 2-); do '
     'case $seen in *" $name "*) ;; *) seen="$seen$name "; next="$next $name" ;; esac; done; '
-    f'[ -n "$next" ] || {{ echo "{ALL_TOLD}"; exit; }}; [ ${{#seen}} -lt {_SEEN_CHARS} ] || exit; done'
+    f'[ -n "$next" ] || break; [ ${{#seen}} -lt {_SEEN_CHARS} ] || exit; done; [ -z "$next" ] || exit; '
 )
+# A line that ends with a backslash goes on in the next. The section is not asked for: Also= stands in [Install] alone.
+_INSTALL = (
+    'seen=" $1 "; next=$1; '
+    f"for level in {_EACH_LEVEL}; do units=$next; next=; for unit in $units; do "
+    'said=$(systemctl show --no-pager -p Id,Names,LoadState -- "$unit") || exit; '
+    f'[ "$unit" = "$1" ] || printf "{_ALSO}=yes\\n%s\\n\\n" "$said"; '
+    "case $said in *LoadState=not-found*) continue ;; esac; "
+    'text=$(systemctl cat --no-pager -- "$unit" 2>/dev/null) || exit; '
+    r"""for name in $(printf "%s\n" "$text" | sed -e :a -e '/\\$/{N;s/\\\n/ /;ta' -e '}' | """
+    f"grep -E '^[[:blank:]]*{_ALSO}[[:blank:]]*=' | cut -d = -f 2-); do "
+    r"case $name in *[!A-Za-z0-9:_.@\\-]*) exit ;; esac; "
+    'case $seen in *" $name "*) ;; *) seen="$seen$name "; next="$next $name" ;; esac; done; done; '
+    f'[ -n "$next" ] || break; [ ${{#seen}} -lt {_SEEN_CHARS} ] || exit; done; [ -z "$next" ] || exit; '
+)
+_END = f'echo "{ALL_TOLD}"'
 
 
 @dataclass(frozen=True, slots=True)
 class Dependents:
-    """Reads what an action that stops a unit stops beside it; `masks`: the unit cannot be started any more."""
+    """Reads what an action that stops a unit stops beside it, and what it disables; `masks`: it masks the unit instead
+    of disabling it, so that nothing can start it any more.
+    """
 
     masks: bool = False
 
     def looks(self, args: Args) -> tuple[Command, ...]:
         """Return the one look, level by level on the node itself; it needs no root."""
-        argv = ("sh", "-c", _SCRIPT, "sh", args["unit"])
+        script = _SCRIPT + ("" if self.masks else _INSTALL) + _END
+        argv = ("sh", "-c", script, "sh", args["unit"])
         return (Command("dependents", argv, lane="systemd", output_limit_bytes=64 * 1024),)
 
     def affects(self, args: Args, outputs: Outputs) -> str:
-        """Return in words what stops with the unit and what starts it again; nothing where nothing does.
+        """Return in words what stops or is disabled with the unit, and what starts it again; nothing where nothing is.
 
         Example: "with ecs.service stops b.service; b.timer starts ecs.service again".
         Raises: WouldStopProtected; CannotRead when systemd does not say, or it is more than can be shown.
         """
         unit, told = args["unit"], _blocks(args["unit"], outputs.text("dependents"))
-        own, *others = told
-        if found := sorted(names[0] for names in map(names_of, others) if is_protected(names)):
-            named = ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED} more" if len(found) > _NAMED else "")
+        stops = [block for block in told if _ALSO not in block]
+        disabled = [block for block in told if _ALSO in block and block.get("LoadState") != "not-found"]
+        own, *others = stops
+        if named := _protected(others):
             raise WouldStopProtected(
                 f"With {unit} would stop {named}: without it the node, or the way to it, is gone.",
                 "Stop it by hand, or take the dependency out of its unit file.",
             )
+        if named := _protected(disabled):
+            raise WouldStopProtected(
+                f"With {unit} would be disabled {named}: after the next boot the node, or the way to it, is gone.",
+                f"Stop it by hand, or take Also= out of the file of {unit}: systemctl cat {unit}",
+            )
         words = []
         if others:
-            words.append(f"with {unit} {_stop(others)} {', '.join(sorted(names_of(other)[0] for other in others))}")
+            words.append(f"with {unit} stop{'' if len(others) > 1 else 's'} {_list(others)}")
             words += [f"what requires {unit} cannot start until it is unmasked"] * self.masks
+        if disabled:
+            words.append(f"with {unit} {'are' if len(disabled) > 1 else 'is'} disabled {_list(disabled)}")
         if triggers := own.get("TriggeredBy", "").split():
             cannot = "can no longer start it" if self.masks else f"can start {unit} again"
             words.append(f"{', '.join(sorted(map(checked, triggers)))} {cannot}")
         said = "; ".join(words)
-        if len(others) > MOST or len(said) > MOST_CHARS:
+        if len(others) + len(disabled) > MOST or len(said) > MOST_CHARS:
             raise CannotRead(f"more stops with {unit} than can be shown: {one_line(said, 200)}")
         return said
 
 
-def _stop(others: list[Mapping[str, str]]) -> str:
-    return "stop" if len(others) > 1 else "stops"
+def _list(blocks: list[Mapping[str, str]]) -> str:
+    return ", ".join(sorted(names_of(block)[0] for block in blocks))
+
+
+def _protected(blocks: list[Mapping[str, str]]) -> str:
+    """The protected units among these, for a refusal; nothing where there is none."""
+    found = sorted(names[0] for names in map(names_of, blocks) if is_protected(names))
+    return ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED} more" if len(found) > _NAMED else "")
 
 
 def _blocks(unit: str, text: str) -> list[Mapping[str, str]]:
-    """Return the properties of the unit, and of each that stops with it.
+    """Return the properties of the unit, of each that stops with it, and of each that is disabled with it.
 
     Raises: CannotRead where one of them is missing.
     """
-    blocks = blocks_of(text, f"systemd does not say what stops with {unit}")
+    told = blocks_of(text, f"systemd does not say what stops with {unit}")
+    also = [block for block in told if _ALSO in block]
+    blocks = [block for block in told if _ALSO not in block]
     known = {name for block in blocks for name in names_of(block)}
     named = {name for block in blocks for key in STOPS for name in block.get(key, "").split()}
     if missing := sorted(({unit} | named) - known):
         raise CannotRead(f"systemd does not say what {one_line(missing[0], 100)} is, which stops with {unit}")
     (own,) = [block for block in blocks if unit in names_of(block)][:1]
-    return [own, *(block for block in blocks if unit not in names_of(block))]
+    return [own, *(block for block in blocks if unit not in names_of(block)), *also]
 
 
 def blocks_of(text: str, because: str) -> list[Mapping[str, str]]:

@@ -39,7 +39,8 @@ _WHY = {Barred.MACHINE: "another machine", Barred.BOOT: "another boot", Barred.L
 class Fence:
     """Where a command may run, and until when.
 
-    Shape: `host_key` is the fingerprint that the very connection which carries the command must show; the rest stands
+    Shape: `machine_id` is in lower case, as the bot keeps it everywhere, whatever case the node's file has. `host_key`
+    is the fingerprint that the very connection which carries the command must show; the rest stands
     in the command's own text. Units: `until` is the node's own uptime, in whole seconds.
     """
 
@@ -52,11 +53,11 @@ class Fence:
         """Return a shell command that runs `line` on that machine, in that boot and in time, and elsewhere nothing.
 
         Example:
-        >>> Fence("b", "m", "", 60).around("sudo -n systemctl start -- x")[:75]
-        'test "$(cat /etc/machine-id)" = m || { echo "not run: another machine" >&2;'
+        >>> Fence("b", "m", "", 60).around("sudo -n systemctl start -- x")[:79]
+        'test "$(tr A-F a-f </etc/machine-id)" = m || { echo "not run: another machine" '
         """
         return (
-            f'test "$(cat {MACHINE_ID})" = {shlex.quote(self.machine_id)} || {_no(Barred.MACHINE)}; '
+            f'test "$(tr A-F a-f <{MACHINE_ID})" = {shlex.quote(self.machine_id)} || {_no(Barred.MACHINE)}; '
             f'test "$(cat {BOOT_ID})" = {shlex.quote(self.boot_id)} || {_no(Barred.BOOT)}; '
             f'up=$(cat {UPTIME}); test "${{up%%.*}}" -lt {self.until:d} || {_no(Barred.LATE)}; '
             f"{line}"
@@ -64,7 +65,7 @@ class Fence:
 
     def bars(self, files: Mapping[str, str]) -> Barred | None:
         """Return why it would let nothing run on a node with these files; for simulated nodes."""
-        if files.get(MACHINE_ID, "").strip() != self.machine_id:
+        if files.get(MACHINE_ID, "").strip().lower() != self.machine_id:
             return Barred.MACHINE
         if files.get(BOOT_ID, "").strip() != self.boot_id:
             return Barred.BOOT

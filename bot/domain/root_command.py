@@ -1,4 +1,4 @@
-"""What is run as root to read a node: exact argument lists, each program by its full path.
+"""What is run as root on a node: exact argument lists, each program by its full path.
 
 sudo looks for the first word alone and compares the rest as text. Behind `timeout` a bare name would be looked for in
 the PATH of whoever calls sudo, and where sudoers sets no `secure_path`, a program of theirs would run as root.
@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from bot.domain.command import Command
 
 FOLDERS = ("/usr/bin", "/bin")  # /bin is a folder of its own on Debian 9 and Ubuntu 18.04
+SYSTEM_FOLDERS = ("/usr/sbin", "/sbin")  # and so is /sbin
 
 
 def in_folders(argv: Sequence[str], folders: Sequence[str] = FOLDERS) -> tuple[tuple[str, ...], ...]:

@@ -49,6 +49,18 @@ def may_begin(connection: Connection, incident: str, claim: Claim, now: datetime
 
     Raises: ApprovalExpired, NodeBusy, BudgetSpent or AlreadyTried when the step may not begin now.
     """
+    others = may_repeat(connection, incident, claim, now)
+    again = tried(connection, claim, now - claim.not_again_within)
+    if again is not None and again != incident:
+        raise AlreadyTried(f"Incident {again} carried out the same plan on {claim.node} less than a day ago.")
+    _within_limits(connection, incident, claim, now, others)
+
+
+def may_repeat(connection: Connection, incident: str, claim: Claim, now: datetime) -> list[Row[Any]]:
+    """Check what speaks against sending a step's command once more, and return the holds of other incidents.
+
+    Raises: ApprovalExpired or NodeBusy when it may not be sent now.
+    """
     if claim.until is not None and now >= claim.until:
         raise ApprovalExpired(f"The approval was valid until {claim.until:%H:%M:%S} UTC.")
     if claim.since is not None and now < claim.since - _CLOCK_TOLERANCE:
@@ -56,10 +68,7 @@ def may_begin(connection: Connection, incident: str, claim: Claim, now: datetime
     others = [row for row in connection.execute(select(HOLDS)) if row.incident != incident]
     if busy := next((row for row in others if _is_on(row, claim.node, claim.machine_id)), None):
         raise NodeBusy(busy_with(_hold(busy, now), claim.node), "It waits until that one has ended.")
-    again = tried(connection, claim, now - claim.not_again_within)
-    if again is not None and again != incident:
-        raise AlreadyTried(f"Incident {again} carried out the same plan on {claim.node} less than a day ago.")
-    _within_limits(connection, incident, claim, now, others)
+    return others
 
 
 def tried(connection: Connection, claim: Claim, since: datetime) -> str | None:

@@ -16,6 +16,7 @@ from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest
 from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.house_events import (
     HOUSE,
+    BrakePulled,
     BrakeReleased,
     EntryAnchored,
     HouseEvent,
@@ -30,7 +31,7 @@ from bot.ledger.folds import MOST_KEPT, Folds
 from bot.ledger.machines import names_of_machines, note_machines
 from bot.ledger.refusals import to_write
 from bot.ledger.summaries import changes, mark_changed, nodes_of, read_summaries, summarise, together
-from bot.ledger.tables import INCIDENTS, head_of, insert_entry, last_policy, read_stream, sealed
+from bot.ledger.tables import INCIDENTS, head_of, insert_entry, last_policy, pull_of, read_stream, sealed
 
 
 class Ledger:
@@ -47,6 +48,7 @@ class Ledger:
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         """Append an event as entry `expected_seq + 1` and return the entry.
 
+        Shape: of a request that has pulled the brake already, the entry by which it did; it is not pulled again.
         Raises: Conflict when the stream has another length; ImpossibleEvent when the event cannot come next;
         StaleRequest when it would release another pull of the brake than the one that is on.
         """
@@ -55,6 +57,8 @@ class Ledger:
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {stream} so.")
         with self._database.writing() as connection:
             if stream == HOUSE:
+                if isinstance(event, BrakePulled) and event.request and (pulled := pull_of(connection, event.request)):
+                    return pulled
                 if isinstance(event, BrakeReleased) and event.pull:
                     _is_present(holds.brake(connection), event.pull)
                 return self._add(connection, HOUSE, expected_seq, event, by)
@@ -79,13 +83,15 @@ class Ledger:
         """
         with self._database.writing() as connection:
             at = self._now(connection)
-            # A repeated step is finished, whatever the limits are now; one whose node was released has to ask again.
-            if event.attempt == 1 or not holds.holds_its_node(connection, stream):
-                if (pulled := holds.brake(connection)) is not None:
-                    raise Braked(
-                        f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on."
-                    )
-                holds.may_begin(connection, stream, claim, instant_of(at))
+            # To send a command once more is a new effect: the brake stops it as it stops the first.
+            if (pulled := holds.brake(connection)) is not None:
+                raise Braked(
+                    f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on."
+                )
+            # Its first attempt counts in the budgets already; one whose node was released has to ask again.
+            is_new = event.attempt == 1 or not holds.holds_its_node(connection, stream)
+            check = holds.may_begin if is_new else holds.may_repeat
+            check(connection, stream, claim, instant_of(at))
             entry = self._add_to_incident(connection, stream, expected_seq, (event,), by)[-1]
             holds.take(connection, stream, event.number, claim, instant_text(entry.at))
             return entry

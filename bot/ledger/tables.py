@@ -205,17 +205,18 @@ _LAST = (
 _INSERT = insert(ENTRIES)
 
 
-def _last_of_house(index: str, kinds: str) -> dict[str, str]:
-    """Return the question for the last entry of these kinds in `house`, by dialect.
+def _last_of_house(index: str, kinds: str, most: int = 1) -> dict[str, str]:
+    """Return the question for the last entries of these kinds in `house`, by dialect.
 
     Kinds are written out as the partial index has them: of a parameter, a database cannot say whether the index covers
     it. The index is named to SQLite, which would take `house` for as short as a stream is on average.
     """
-    asked = "SELECT * FROM entries{} WHERE stream = 'house' AND {} ORDER BY seq DESC LIMIT 1"
-    return {"sqlite": asked.format(f" INDEXED BY {index}", kinds), "postgresql": asked.format("", kinds)}
+    asked = "SELECT * FROM entries{} WHERE stream = 'house' AND {} ORDER BY seq DESC LIMIT {}"
+    return {"sqlite": asked.format(f" INDEXED BY {index}", kinds, most), "postgresql": asked.format("", kinds, most)}
 
 
 _LAST_BRAKE = _last_of_house("brake_moved", "kind IN ('BrakePulled', 'BrakeReleased')")
+_LAST_MOVES = _last_of_house("brake_moved", "kind IN ('BrakePulled', 'BrakeReleased')", most=100)
 _LAST_POLICY = _last_of_house("policy_changed", "kind = 'PolicyChanged'")
 
 
@@ -239,6 +240,12 @@ def last_brake(connection: Connection) -> Entry | None:
     Raises: UnreadableEntry when its row is malformed.
     """
     return _first(connection, _LAST_BRAKE)
+
+
+def pull_of(connection: Connection, request: str) -> Entry | None:
+    """Return the entry by which that request pulled the brake, if it is one of the last; raises as `last_brake`."""
+    moves = map(entry_of, connection.exec_driver_sql(_LAST_MOVES[connection.dialect.name]))
+    return next((entry for entry in moves if entry.body.get("request") == request), None)
 
 
 def last_policy(connection: Connection) -> Entry | None:

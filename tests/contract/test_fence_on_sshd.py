@@ -129,6 +129,17 @@ def test_nothing_in_a_fence_is_run_by_the_shell(name: str, value: str) -> None:
 
 
 @pytest.mark.parametrize("name", SHELLS)
+def test_machine_is_the_same_in_whatever_letter_case_its_file_has_its_id(name: str, tmp_path: Path) -> None:
+    fence, file = replace(fits(), machine_id="0123456789abcdef" * 2), tmp_path / "machine-id"
+    for written in ("0123456789ABCDEF", "0123456789abcdef", "0123456789aBcDeF"):
+        file.write_text(f"{written * 2}\n")
+        done = shell(name, fence.around("echo ran").replace("/etc/machine-id", str(file)))
+        assert (done.stdout, done.stderr, done.returncode) == ("ran\n", "", 0)
+    file.write_text("0123456789ABCDEE" * 2)
+    assert shell(name, fence.around("echo ran").replace("/etc/machine-id", str(file))).returncode == 91
+
+
+@pytest.mark.parametrize("name", SHELLS)
 def test_fence_that_cannot_read_what_it_compares_lets_nothing_run(name: str) -> None:
     line = fits().around("echo ran").replace("cat /proc/uptime", "cat /nowhere")
     done = shell(name, line)

@@ -13,7 +13,16 @@ import pytest
 
 from bot.domain.action import Plan, Step
 from bot.domain.claim import Claim, Limits
-from bot.domain.errors import AlreadyTried, Braked, BudgetSpent, Conflict, NodeBusy, Refused, StaleRequest
+from bot.domain.errors import (
+    AlreadyTried,
+    ApprovalExpired,
+    Braked,
+    BudgetSpent,
+    Conflict,
+    NodeBusy,
+    Refused,
+    StaleRequest,
+)
 from bot.domain.events import AlertReceived, Approved, Escalated, PlanProposed, StepStarted, Triaged
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased, NodeReleased, WishRefused
 from bot.ledger import Database, Ledger, audit
@@ -85,7 +94,7 @@ def test_budget_that_is_spent_says_so(
     ledger.begin("two", 4, FIRST, "bot", claim("node-two", labels={"az": "1b"}, at_once=2, per_label={"az": 1}))
 
 
-def test_brake_stops_what_has_not_begun_and_lets_what_has_begun_end(database: Database) -> None:
+def test_brake_stops_what_has_not_begun_and_what_would_be_sent_again(database: Database) -> None:
     ledger = Ledger(database)
     for name in ("one", "two"):
         approved(ledger, name, f"node-{name}")
@@ -94,9 +103,26 @@ def test_brake_stops_what_has_not_begun_and_lets_what_has_begun_end(database: Da
     ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:ann")
     with pytest.raises(Braked, match="terminal:ann"):
         ledger.begin("two", 4, FIRST, "bot", claim("node-two", at_once=2))
-    ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-one", at_once=2))
+    with pytest.raises(Braked, match="terminal:ann"):
+        ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-one", at_once=2))
+    assert ledger.head("one").seq == 5, "nothing of it is on record"
     ledger.append(HOUSE, None, BrakeReleased("done"), "terminal:ann")
+    ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-one", at_once=2))
     ledger.begin("two", 4, FIRST, "bot", claim("node-two", at_once=2))
+
+
+def test_what_is_sent_again_needs_its_time_and_its_machine_and_no_budget_of_its_own(database: Database) -> None:
+    ledger = Ledger(database)
+    for name in ("one", "two"):
+        approved(ledger, name, f"node-{name}")
+        ledger.begin(name, 4, FIRST, "bot", claim(f"node-{name}", at_once=2))
+    again, now = StepStarted(1, 2), datetime.now(UTC)
+    over, alias = replace(claim("node-one"), until=now - timedelta(hours=1)), replace(claim("NODE-TWO"), runner="r2")
+    with pytest.raises(ApprovalExpired):
+        ledger.begin("one", 5, again, "bot", over)
+    with pytest.raises(NodeBusy, match="two"):
+        ledger.begin("one", 5, again, "bot", alias)
+    ledger.begin("one", 5, again, "bot", claim("node-one", at_once=1, per_hour=1))
 
 
 def test_release_is_compared_with_the_pull_in_the_very_append(database: Database) -> None:
@@ -111,6 +137,17 @@ def test_release_is_compared_with_the_pull_in_the_very_append(database: Database
         ledger.append(HOUSE, None, BrakeReleased("again", second.seq), "terminal:ann")
     assert ledger.braked() is None
     assert ledger.head(HOUSE).seq == 3
+
+
+def test_request_that_comes_twice_pulls_the_brake_once(database: Database) -> None:
+    ledger = Ledger(database)
+    first = ledger.append(HOUSE, None, BrakePulled("a rollout", "sent-1"), "slack:T1/U1")
+    ledger.append(HOUSE, None, BrakeReleased("done", first.seq), "terminal:ann")
+    assert ledger.append(HOUSE, None, BrakePulled("a rollout", "sent-1"), "slack:T1/U1") == first
+    assert ledger.braked() is None
+    second = ledger.append(HOUSE, None, BrakePulled("a rollout", "sent-2"), "slack:T1/U1")
+    third = ledger.append(HOUSE, None, BrakePulled("a storm"), "terminal:ann")
+    assert ledger.append(HOUSE, None, BrakePulled("a storm"), "terminal:ann").seq > third.seq > second.seq
 
 
 def test_silence_is_measured_by_the_databases_clock(database: Database) -> None:
@@ -235,9 +272,10 @@ def test_refusals_of_one_kind_and_person_are_counted_once_they_are_many(database
 
 def test_released_node_is_free_for_others_and_its_incident_has_to_ask_again(database: Database) -> None:
     ledger = Ledger(database)
-    for incident in ("one", "two"):
-        approved(ledger, incident, "node-1")
-    ledger.begin("one", 4, FIRST, "bot", claim("node-1", "this", at_once=9))
+    this, that = Plan("node-1", STEPS).remedy, Plan("node-1", STEPS[1:]).remedy
+    approved(ledger, "one", "node-1")
+    approved(ledger, "two", "node-1", STEPS[1:])
+    ledger.begin("one", 4, FIRST, "bot", claim("node-1", this, at_once=9))
     held = ledger.hold("node-1")
     assert held is not None
     released = NodeReleased("node-1", "one", "it cannot be read", "the node is needed")
@@ -248,10 +286,9 @@ def test_released_node_is_free_for_others_and_its_incident_has_to_ask_again(data
         ledger.free(replace(held, incident="two"), released, "terminal:ann")
     assert ledger.free(replace(held, silent_for=timedelta(0)), released, "terminal:ann").stream == HOUSE
     assert ledger.hold("node-1") is None
-    ledger.begin("two", 4, FIRST, "bot", claim("node-1", "that", at_once=9))
+    ledger.begin("two", 4, FIRST, "bot", claim("node-1", that, at_once=9))
     with pytest.raises(NodeBusy, match="two"):
-        ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-1", "this", at_once=9))
+        ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-1", this, at_once=9))
     ledger.append("two", 5, Escalated("enough"), "bot")
-    ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-1", "this", at_once=9))
-    # The claims above name other plans than the proposals do; but of holds nothing is wrong.
-    assert all("attempts" in broken.says for broken in audit(database).broken)
+    ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-1", this, at_once=9))
+    assert audit(database).broken == ()

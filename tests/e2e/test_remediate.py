@@ -152,16 +152,17 @@ def test_sudoers_lines_for_acting_are_what_visudo_takes(tmp_path: Path) -> None:
     command = [sys.executable, "-P", "-m", "bot", "sudoers", "--user", "zombie", "--config", str(config)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, env=ENVIRONMENT, check=True)
     acting = done.stdout.partition("# Acting")[2].splitlines()[1:]
-    start = "zombie ALL=(root) NOPASSWD: /usr/bin/systemctl "
-    assert acting == [
-        f"{start}disable --now -- ecs.service",
-        f"{start}mask --now -- ecs.service",
-        f"{start}enable -- ecs.service",
-        f"{start}unmask -- ecs.service",
-        f"{start}start -- ecs.service",
-        f"{start}reboot",
-        "zombie ALL=(root) NOPASSWD: /usr/sbin/sysctl -w vm.drop_caches\\=3",
+    commands = [
+        ("/usr/bin/", "/bin/", "systemctl disable --now -- ecs.service"),
+        ("/usr/bin/", "/bin/", "systemctl mask --now -- ecs.service"),
+        ("/usr/bin/", "/bin/", "systemctl enable -- ecs.service"),
+        ("/usr/bin/", "/bin/", "systemctl unmask -- ecs.service"),
+        ("/usr/bin/", "/bin/", "systemctl start -- ecs.service"),
+        ("/usr/bin/", "/bin/", "systemctl reboot"),
+        ("/usr/sbin/", "/sbin/", "sysctl -w vm.drop_caches\\=3"),
     ]
+    start = "zombie ALL=(root) NOPASSWD: "
+    assert acting == [f"{start}{folder}{command}" for *folders, command in commands for folder in folders]
     lines = tmp_path / "sudoers"
     lines.write_text(done.stdout)
     checked = subprocess.run(["visudo", "-cf", str(lines)], capture_output=True, text=True)

@@ -1,30 +1,29 @@
-"""A node, a wire and a ledger of a scheduled world: each may fail at every boundary, and the node counts."""
+"""A node and a wire of a scheduled world: each may fail at every boundary, and the node counts."""
 
 from __future__ import annotations
 
 import functools
 import re
+import shlex
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any
 
-from bot.domain.action import Plan
 from bot.domain.batch import Batch
-from bot.domain.claim import Claim, Hold
 from bot.domain.command import Completed
-from bot.domain.entry import Entry, Event, Head
-from bot.domain.errors import ConnectionLost, ConnectionRefused, HostKeyRejected, LedgerUnavailable
-from bot.domain.events import IncidentEvent, StepStarted
-from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, said
-from bot.domain.house_events import NodeReleased, WishRefused
-from bot.domain.incident import Changes, Incident, IncidentSummary
+from bot.domain.errors import ConnectionLost, ConnectionRefused, HostKeyRejected
 from bot.domain.node import Node
-from bot.ledger import Ledger
 from tests.schedules.world import BEGAN_AT, World
 
 BOOT_FENCE = re.compile(r'test "\$\(cat /proc/sys/kernel/random/boot_id\)" = (\S+) && exec sudo -n systemctl reboot')
+# One condition of a fence, as a shell would take it: nothing of ours that knows fences is asked what it says.
+_CONDITION = re.compile(
+    r'(?:up=\$\(cat /proc/uptime\); )?test "([^"]+)" (=|-lt) (\'[^\']*\'|\S+) '
+    r'\|\| \{ echo "([^"]*)" >&2; exit (\d+); \}; '
+)
+_UPTIME = "${up%%.*}"
+_UNTIL = re.compile(r'"\$\{up%%\.\*\}" -lt (\d+) ')
 KEY = "SHA256:as-ever"
 LONG_AGO = timedelta(seconds=60)  # no command of ours may still begin so long after it was sent
 
@@ -42,6 +41,7 @@ class CountingNode:
     down_until: datetime = BEGAN_AT
     up_since: datetime = BEGAN_AT - timedelta(days=11)
     copied_id: str = ""  # the machine-id of another, which it shows
+    copied_boot: str = ""  # and the boot_id, as what was woken from a snapshot of it
     reboots: Counter[str] = field(default_factory=Counter)  # by the boot that they ended
     asked: int = 0  # reboot commands that came through their fence
     stopped: int = 0  # times that a unit which was on was switched off
@@ -50,6 +50,8 @@ class CountingNode:
     required_by: str = ""  # what stops with its unit
     done_as_stranger: int = 0  # changes after it became another machine
     done_late: int = 0  # changes by a command that was sent into another boot, or long ago
+    on_its_way: list[tuple[str, float]] = field(default_factory=list)  # boot and deadline of what may arrive yet
+    overtaken: int = 0  # commands that came while an earlier one could still have begun
 
     @property
     def machine_id(self) -> str:
@@ -58,7 +60,7 @@ class CountingNode:
 
     @property
     def boot_id(self) -> str:
-        return f"{self.boot:08x}-0000-4000-8000-{sum(map(ord, self.name)):012x}"
+        return self.copied_boot or f"{self.boot:08x}-0000-4000-8000-{sum(map(ord, self.name)):012x}"
 
     @property
     def is_stranger(self) -> bool:
@@ -73,14 +75,29 @@ class CountingNode:
         return (self.world.now - self.up_since).total_seconds()
 
     @property
-    def files(self) -> dict[str, str]:
-        """What it says of itself."""
-        return {BOOT_ID: self.boot_id, MACHINE_ID: self.machine_id, UPTIME: f"{self.uptime:.2f} 0.00"}
+    def words(self) -> dict[str, str]:
+        """What it says of itself, by the words of a shell that stand for it."""
+        return {
+            "$(tr A-F a-f </etc/machine-id)": self.machine_id.lower(),
+            "$(cat /proc/sys/kernel/random/boot_id)": self.boot_id,
+            _UPTIME: str(int(self.uptime)),
+        }
+
+    def through(self, line: str) -> tuple[str, str, int]:
+        """Return what is left of a shell command behind conditions that hold; else what one says, and its status."""
+        while (found := _CONDITION.match(line)) is not None:
+            left, how, right, says, status = found.groups()
+            is_so, (wanted,) = self.words[left], shlex.split(right)
+            if not (is_so == wanted if how == "=" else int(is_so) < int(wanted)):
+                return "", says, int(status)
+            line = line[found.end() :]
+        return line, "", 0
 
     def answer(self, argv: tuple[str, ...]) -> tuple[str, str, int]:
         """Do what a command line says, now; return what it prints, its errors and its exit status."""
         if argv[0] == "tail":
-            return "\n".join(f"==> {path} <==\n{self.files[path]}\n" for path in argv[4:6]), "", 0
+            files = zip(argv[4:6], (self.boot_id, self.machine_id), strict=True)
+            return "\n".join(f"==> {path} <==\n{said}\n" for path, said in files), "", 0
         if argv[0] == "cat":
             return f"{self.boot_id}\n", "", 0
         if argv[:2] == ("systemctl", "show"):
@@ -97,11 +114,10 @@ class CountingNode:
             own = f"Id=ecs.service\nNames={self.names}\nRequiredBy={self.required_by}\n"
             others = "".join(f"\nId={name}\nNames={name}\n" for name in self.required_by.split())
             return f"{own}{others}\n-- all told --\n", "", 0
-        line = argv[2]
-        if (found := fenced(line)) is not None:
-            fence, line = found
-            if (why := fence.bars(self.files)) is not None:
-                return "", said(why), why.value
+        line, says, status = self.through(argv[2])
+        if status:
+            return "", says, status
+        self.overtaken += any(boot == self.boot_id and self.uptime < until for boot, until in self.on_its_way)
         return "", "", self.change(line)
 
     def change(self, line: str) -> int:
@@ -123,8 +139,14 @@ class CountingNode:
                 self.reboot()
         return 0
 
+    def deadline(self, argv: tuple[str, ...]) -> tuple[str, float]:
+        """In which boot, and until which uptime, a command may begin."""
+        until, boot = _UNTIL.search(argv[2]), re.search(r'/boot_id\)" = (\S+) ', argv[2])
+        return boot.group(1) if boot else "", float(until.group(1)) if until else float("inf")
+
     def late(self, argv: tuple[str, ...], boot: int, sent_at: datetime) -> None:
         """A command runs that nobody waits for any more, maybe in another boot than it was sent into."""
+        self.on_its_way = [each for each in self.on_its_way if each != self.deadline(argv)]
         if self.is_up:
             is_late = self.boot != boot or self.world.now - sent_at > LONG_AGO
             _, _, status = self.answer(argv)
@@ -146,6 +168,7 @@ class Wire:
     """The way to the nodes, which breaks, and on which now and then another machine answers; a transport with keys."""
 
     def __init__(self, world: World, nodes: dict[str, CountingNode], breaks: float, strays: float = 0.0) -> None:
+        self.cuts = breaks  # of the connections that act
         self.world, self.nodes, self.breaks, self.strays = world, nodes, breaks, strays
         self.strangers: list[CountingNode] = []
         self._shown: dict[str, str] = {}
@@ -159,9 +182,14 @@ class Wire:
         if not self.world.chance(self.strays * (5 if acts else 1)):  # few connections act, and many look
             return there, KEY
         # What has the same key and machine-id is a copy: only its boot tells, and only who acts asks for that.
-        kinds = (("SHA256:other", "s" * 32), (KEY, "s" * 32), (KEY, there.machine_id))
-        key, machine_id = self.world.random.choice(kinds[: 2 + acts])
-        stranger = CountingNode(self.world, f"{node.name}x", "cured", copied_id=machine_id, up_since=there.up_since)
+        # What was woken from a snapshot has its boot, and by now a key of its own; containers of one host share a boot.
+        other, strange, same, boot = "SHA256:other", "s" * 32, there.machine_id, there.boot_id
+        kinds = ((other, strange, ""), (KEY, strange, ""), (KEY, same, ""), (other, same, boot), (KEY, strange, boot))
+        key, machine_id, boot = self.world.random.choice(kinds[: 5 if acts else 2])
+        up = there.up_since
+        stranger = CountingNode(
+            self.world, f"{node.name}x", "cured", copied_id=machine_id, copied_boot=boot, up_since=up
+        )
         self.strangers.append(stranger)
         return stranger, key
 
@@ -184,9 +212,10 @@ class Wire:
                 stdout, stderr, status = there.answer(argv)
                 yield Completed(question.probe, question.command.name, 0, stdout, stderr, status)
                 continue
-            if self.world.chance(self.breaks):
+            if self.world.chance(self.cuts if acts else self.breaks):
                 if acts and self.world.chance(0.5):  # it arrives all the same, and maybe much later
                     at = self.world.now + timedelta(seconds=self.world.random.choice((0, 5, 30, 90, 600)))
+                    there.on_its_way.append(there.deadline(argv))
                     late = functools.partial(there.late, argv, there.boot, self.world.now)
                     self.world.due.append((at, late))
                 raise ConnectionLost(f"The connection to {node.name} broke.")
@@ -197,81 +226,3 @@ class Wire:
                 if there.boot != boot:
                     raise ConnectionLost(f"The connection to {node.name} broke.")
             yield Completed(question.probe, question.command.name, 0, stdout, stderr, status, started_at_uptime=began)
-
-
-class Recorder:
-    """A ledger whose verbs may fail before or after they are through, and between which anybody may die."""
-
-    def __init__(self, world: World, ledger: Ledger, fails: float) -> None:
-        self.world, self.ledger, self.fails = world, ledger, fails
-
-    async def _do(self, verb: Callable[..., Any], *args: Any) -> Any:
-        await self.world.boundary()
-        if self.world.chance(self.fails):
-            raise LedgerUnavailable("The database is locked.")
-        done = verb(*args)
-        if verb.__name__ not in ("append", "append_all", "begin", "free", "refused"):
-            return done  # nothing was written that somebody could die without having heard of
-        await self.world.boundary()
-        if self.world.chance(self.fails):
-            raise LedgerUnavailable("The connection to the database broke.")
-        return done
-
-    async def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
-        return await self._do(self.ledger.append, stream, expected_seq, event, by)  # type: ignore[no-any-return]
-
-    async def append_all(
-        self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str
-    ) -> tuple[Entry, ...]:
-        return await self._do(self.ledger.append_all, stream, expected_seq, events, by)  # type: ignore[no-any-return]
-
-    async def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
-        return await self._do(self.ledger.begin, stream, expected_seq, event, by, claim)  # type: ignore[no-any-return]
-
-    async def read(self, stream: str) -> tuple[Entry, ...]:
-        return await self._do(self.ledger.read, stream)  # type: ignore[no-any-return]
-
-    async def incident(self, stream: str) -> Incident | None:
-        return await self._do(self.ledger.incident, stream)  # type: ignore[no-any-return]
-
-    async def head(self, stream: str) -> Head:
-        return await self._do(self.ledger.head, stream)  # type: ignore[no-any-return]
-
-    async def open_streams(self) -> tuple[str, ...]:
-        return await self._do(self.ledger.open_streams)  # type: ignore[no-any-return]
-
-    async def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
-        return await self._do(self.ledger.incidents, only_open, node)  # type: ignore[no-any-return]
-
-    async def nodes(self, group: str) -> frozenset[str]:
-        return await self._do(self.ledger.nodes, group)  # type: ignore[no-any-return]
-
-    async def policy(self) -> Entry | None:
-        return await self._do(self.ledger.policy)  # type: ignore[no-any-return]
-
-    async def changed(self, since: int | None = None) -> Changes:
-        return await self._do(self.ledger.changed, since)  # type: ignore[no-any-return]
-
-    async def together(self, card: str) -> tuple[str, ...]:
-        return await self._do(self.ledger.together, card)  # type: ignore[no-any-return]
-
-    async def hold(self, node: str, machine_id: str = "") -> Hold | None:
-        return await self._do(self.ledger.hold, node, machine_id)  # type: ignore[no-any-return]
-
-    async def free(self, hold: Hold, event: NodeReleased, by: str) -> Entry:
-        return await self._do(self.ledger.free, hold, event, by)  # type: ignore[no-any-return]
-
-    async def machines(self, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
-        return await self._do(self.ledger.machines, machine_id)  # type: ignore[no-any-return]
-
-    async def refused(self, event: WishRefused, by: str) -> None:
-        await self._do(self.ledger.refused, event, by)
-
-    async def beat(self, incident: str, runner: str) -> None:
-        await self._do(self.ledger.beat, incident, runner)
-
-    async def braked(self) -> Entry | None:
-        return await self._do(self.ledger.braked)  # type: ignore[no-any-return]
-
-    async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
-        return await self._do(self.ledger.tried, plan, machine_id, within)  # type: ignore[no-any-return]

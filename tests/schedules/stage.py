@@ -15,7 +15,7 @@ from bot.domain.errors import LedgerUnavailable, Refused
 from bot.domain.events import AlertReceived, PlanProposed, Triaged
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
-from bot.domain.policy import Approval, Policy
+from bot.domain.policy import Approval, Policy, Voices
 from bot.domain.verdict import Confidence, Evidence, Status, Verdict
 from bot.ledger import Leases, Ledger
 from bot.response.decision.binding import binds
@@ -24,7 +24,8 @@ from bot.response.execution.node_access import NodeAccess, Seen
 from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import Record
-from tests.schedules.parts import CountingNode, Recorder, Wire
+from tests.schedules.parts import KEY, CountingNode, Wire
+from tests.schedules.recorder import Recorder
 from tests.schedules.world import World
 
 PLAYBOOK = Playbook("node-health", "Health", 1, (), (), ())
@@ -44,6 +45,7 @@ class Stage:
     recorder: Recorder
     refusals: Counter[str] = field(default_factory=Counter)
     runners: int = 0
+    voices: Voices | None = None
 
     @classmethod
     def set(
@@ -95,7 +97,7 @@ class Stage:
         """Put an incident on record, up to its proposal."""
         node, verdict = self.nodes[name], self.verdict(name)
         assert verdict.plan is not None
-        seen = Seen(node.boot_id, node.machine_id, "SHA256:as-ever")
+        seen = Seen(node.boot_id, node.machine_id.lower(), KEY)
         alert = Alert("terminal", "group", "terminal:asker")
         self.ledger.append(
             incident, 0, AlertReceived(alert, name, f"group-{incident}", PLAYBOOK.name), "terminal:asker"
@@ -110,7 +112,8 @@ class Stage:
 
     def responder(self) -> Responder:
         reach = NodeAccess(self.wire, ACTIONS)
-        return Responder(self.policy, self.book, self.recorder, reach, self, self.diagnose, self.world.clock)
+        clock, voices = self.world.clock, self.voices
+        return Responder(self.policy, self.book, self.recorder, reach, self, self.diagnose, clock, voices=voices)
 
     def remediation(self) -> Remediation:
         self.runners += 1
@@ -121,20 +124,21 @@ class Stage:
         return Remediation(self.book, stepping, self, self.diagnose)
 
     def decided_by(self, incident: str, name: str) -> None:
-        """Let a person approve it; a locked database is tried again, a refusal is not."""
+        """Let a person approve it."""
+        approval = Approval(f"terminal:{name}", "it is sick")
+        self.world.start(f"{name} approves {incident}", lambda: self.decides(incident, approval))
 
-        async def decide() -> None:
-            for _ in range(5):
-                try:
-                    await self.responder().decide(incident, Approval(f"terminal:{name}", "it is sick"))
-                except Refused as no:
-                    self.refusals[no.name] += 1
-                except LedgerUnavailable:
-                    await self.world.sleep(1)
-                    continue
-                return
-
-        self.world.start(f"{name} approves {incident}", decide)
+    async def decides(self, incident: str, approval: Approval) -> None:
+        """Decide it so; a locked database is tried again, a refusal is not."""
+        for _ in range(5):
+            try:
+                await self.responder().decide(incident, approval)
+            except Refused as no:
+                self.refusals[no.name] += 1
+            except LedgerUnavailable:
+                await self.world.sleep(1)
+                continue
+            return
 
     def run_by(self, incident: str, name: str) -> None:
         """Let a runner carry it to its end, through every death."""

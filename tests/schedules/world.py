@@ -46,7 +46,7 @@ class World:
 
     def __init__(self, seed: int, deadly: float = 0.02) -> None:
         self.random = random.Random(seed)
-        self.now = BEGAN_AT
+        self.now = self.began_at = BEGAN_AT
         self.skew = timedelta(0)  # of the bot's clock; the database's is right
         self.deadly = deadly
         self.tasks: list[Task] = []

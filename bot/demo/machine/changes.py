@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from bot.demo.machine.state import Cgroups, Container, Content, Loop, Moment, State, Thread, Unit
-from bot.demo.machine.systemd import stopping_with
+from bot.demo.machine.systemd import disabled_with, stopping_with
 
 BOOT_TAKES = 14.0  # uptime at which sshd accepts logins
 _FRESH_DYING = 17
@@ -19,7 +19,11 @@ _AT_REST: dict[str, Any] = {"active": "inactive", "sub": "dead", "pid": 0}
 
 def disabled(state: State, name: str, now: Moment) -> State:
     """Return the node after `systemctl disable --now`."""
-    return _stopped(_with(state, name, enabled="disabled"), name, now)
+    unit = next(each for each in state.units if _is(each, name))
+    off = state
+    for each in disabled_with(state, unit):
+        off = _with(off, each.name, enabled="disabled")
+    return _stopped(off, name, now)
 
 
 def masked(state: State, name: str, now: Moment) -> State:

@@ -121,6 +121,7 @@ class Unit:
     stops_with: tuple[str, ...] = ()  # StopPropagatedFrom=
     triggered_by: tuple[str, ...] = ()
     aliases: tuple[str, ...] = ()
+    also: tuple[str, ...] = ()  # Also= of its [Install]
     fragment: str = ""
     log: tuple[str, ...] = ()  # its journal lines in each run
 

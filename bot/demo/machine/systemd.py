@@ -104,6 +104,25 @@ def stopping_with(state: State, unit: Unit) -> list[Unit]:
     return found
 
 
+def disabled_with(state: State, unit: Unit) -> list[Unit]:
+    """Return the unit and all that `systemctl disable` disables with it."""
+    found = [unit]
+    for disabled in found:
+        found += [other for other in state.units if other not in found and _names(other, disabled.also)]
+    return found
+
+
+def dependents(state: State, now: Moment, name: str, wanted: Sequence[str], disables: bool) -> str:
+    """Return what is told of a unit, of each that stops with it and, where asked for, that is disabled with it."""
+    unit = next((unit for unit in state.units if name in (unit.name, *unit.aliases)), None)
+    if unit is None:
+        return f"Id={name}\nNames={name}\n\n-- all told --\n"
+    told = "".join(f"{show(state, now, wanted, (), (each.name,))}\n" for each in stopping_with(state, unit))
+    for each in disabled_with(state, unit)[1:] if disables else ():
+        told += f"Also=yes\n{show(state, now, ('Id', 'Names', 'LoadState'), (), (each.name,))}\n"
+    return f"{told}-- all told --\n"
+
+
 def show(state: State, now: Moment, wanted: Sequence[str], states: Sequence[str], patterns: Sequence[str]) -> str:
     """Return the output of `systemctl show` for the units that match; without states, for all."""
     blocks = []

@@ -10,11 +10,10 @@ from bot.demo.machine.state import Unit
 
 
 def dependents(context: CommandContext, argv: Sequence[str]) -> Answer:
-    """What `systemctl show` says of the last argument's unit, and of each that stops with it."""
-    unit = _named(context, argv[-1])
-    if unit is None:
-        return Answer.text(f"Id={argv[-1]}\nNames={argv[-1]}\n\n-- all told --\n")
-    return _shown(context, argv, (each.name for each in systemd.stopping_with(context.state, unit)))
+    """What `systemctl show` says of the last argument's unit, of each that stops with it, and is disabled with it."""
+    wanted = argv[2].partition(" -p ")[2].split()[0].split(",")
+    disables = "systemctl cat " in argv[2]
+    return Answer.text(systemd.dependents(context.state, context.now(), argv[-1], wanted, disables))
 
 
 def conflicts(context: CommandContext, argv: Sequence[str]) -> Answer:

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Sequence
 from bot.domain.action import Action
 from bot.domain.errors import UsageError
 from bot.domain.probe import Probe
-from bot.domain.root_command import root_ways
+from bot.domain.root_command import FOLDERS, SYSTEM_FOLDERS, in_folders, root_ways
 from bot.domain.safe_text import one_line
 from bot.response.execution.cluster import KUBERNETES
 
@@ -20,7 +20,7 @@ _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z")
 _MEANINGFUL = re.compile(r"([\\,:=#!*?\[\]\"'()])")
 _ESCAPED = r"\\\1"
 TIMEOUT = "/usr/bin/timeout"
-_PLACES = {"systemctl": "/usr/bin/systemctl", "sysctl": "/usr/sbin/sysctl"}  # other programs: by their full path
+_PLACES = {"systemctl": FOLDERS, "sysctl": SYSTEM_FOLDERS}  # other programs: by their full path
 UNIT = "unit"  # the argument that names one
 
 
@@ -58,34 +58,37 @@ def rights_as_root(
 
 
 def acting_lines(user: str, rights: Iterable[Sequence[str]]) -> tuple[str, ...]:
-    """Return one line for each command that may be run as root, or rule that a cluster has to give.
+    """Return the lines for each command that may be run as root, or the rule that a cluster has to give.
 
+    Shape: a program has one line for each folder that it may be in; the one that is not there allows nothing.
     Raises: UsageError when `user` cannot be a login's name.
 
     Example:
     >>> acting_lines("zombie", [("systemctl", "disable", "--now", "--", "ecs.service")])
-    ('zombie ALL=(root) NOPASSWD: /usr/bin/systemctl disable --now -- ecs.service',)
+    ('zombie ALL=(root) NOPASSWD: /usr/bin/systemctl disable --now -- ecs.service', \
+'zombie ALL=(root) NOPASSWD: /bin/systemctl disable --now -- ecs.service')
     >>> acting_lines("zombie", [("kubernetes", "create", "pods/eviction")])
     ('ClusterRole: - {apiGroups: [""], resources: ["pods/eviction"], verbs: ["create"]}',)
     """
     _checked(user)
-    return tuple(_acting_line(user, *argv) for argv in rights)
+    return tuple(line for argv in rights for line in _acting_lines_of(user, argv))
 
 
-def _acting_line(user: str, program: str, *arguments: str) -> str:
-    if program == KUBERNETES:
-        verb, resource = arguments
-        return f'ClusterRole: - {{apiGroups: [""], resources: ["{resource}"], verbs: ["{verb}"]}}'
-    command = f"{_PLACES.get(program, program)} {_MEANINGFUL.sub(_ESCAPED, ' '.join(arguments))}".rstrip()
-    return f"{user} ALL=(root) NOPASSWD: {command}"
+def _acting_lines_of(user: str, argv: Sequence[str]) -> tuple[str, ...]:
+    if argv[0] == KUBERNETES:
+        _, verb, resource = argv
+        return (f'ClusterRole: - {{apiGroups: [""], resources: ["{resource}"], verbs: ["{verb}"]}}',)
+    ways = in_folders(argv, _PLACES[argv[0]]) if argv[0] in _PLACES else (argv,)
+    commands = (f"{program} {_MEANINGFUL.sub(_ESCAPED, ' '.join(arguments))}".rstrip() for program, *arguments in ways)
+    return tuple(f"{user} ALL=(root) NOPASSWD: {command}" for command in commands)
 
 
 def login_that_lacks(node: str, user: str, rights: Sequence[Sequence[str]]) -> tuple[str, str]:
     """Return which login lacks rights, and the lines that would give them, for a refusal.
 
     Example:
-    >>> login_that_lacks("n1", "zombie", [("systemctl", "reboot")])
-    ('login on n1', 'sudoers: zombie ALL=(root) NOPASSWD: /usr/bin/systemctl reboot')
+    >>> login_that_lacks("n1", "zombie", [("/usr/sbin/rngd", "--once")])
+    ('login on n1', 'sudoers: zombie ALL=(root) NOPASSWD: /usr/sbin/rngd --once')
     """
     lines = "; ".join(acting_lines(user, rights))
     if all(argv[0] == KUBERNETES for argv in rights):

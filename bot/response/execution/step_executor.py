@@ -28,6 +28,7 @@ from bot.domain.errors import (
     LoginRefused,
     NameUnknown,
     ProtectedUnit,
+    QuietHours,
     Refused,
     Unreachable,
     WouldStopProtected,
@@ -286,12 +287,13 @@ class StepExecutor:
         if failure and (not action.reboots or now >= record.started_at + SILENT):
             return StepFailed(record.number, f"its command failed: {failure}", seen_now)
         in_rounds = ours and action.by_calls is not None
-        if late and (in_rounds or failure == "" or not (ours or action.settles)):
+        if late and (action.by_calls is not None or failure == ""):
             return StepFailed(record.number, self._too_late(key, action, step, record, seen), seen_now)
         if in_rounds:
             return await self._once_more(incident, node, step, record, now)
+        # Also when it is late: what kept its next attempt back, such as the brake, may be over only now.
         if key not in self._ended and self._may_run_again(incident, record, seen, now):
-            return await self._again(incident, node, step, record, seen)
+            return await self._again(incident, node, step, record, seen, now)
         if late:
             return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
         return Again(pause_of(record.started_at, now), "no sign of its effect yet")
@@ -302,10 +304,13 @@ class StepExecutor:
         in_time = record.attempt < MOST_ATTEMPTS and until is not None and now < until
         return in_time and self._is_as_approved(incident, record, seen)
 
-    async def _again(self, incident: Incident, node: Node, step: Step, record: StepRecord, seen: Seen) -> Outcome:
+    async def _again(
+        self, incident: Incident, node: Node, step: Step, record: StepRecord, seen: Seen, now: datetime
+    ) -> Outcome:
         """Send a step once more that has no effect, once the command from before cannot begin any more.
 
-        Its connection was cut or its runner died, so nobody knows whether it was sent: only its fence tells.
+        Its connection was cut or its runner died, so nobody knows whether it was sent: only its fence tells. It is a
+        new effect, so the brake, quiet hours and the hold on its node keep it back as they do the first.
         """
         assert record.started is not None
         key, until = (incident.id, record.number, record.attempt), record.started.until_uptime
@@ -313,9 +318,12 @@ class StepExecutor:
             return Again(POLL, "no sign of its effect yet: it is sent again once the first command cannot run any more")
         try:
             guards.is_no_protected_one(self.reach.actions[step.action], seen.facts[0])
+            guards.is_not_quiet(self.policy, now)
         except ProtectedUnit as no:
             seen_now = as_evidence(self.reach.actions[step.action], step, seen.facts[0])
             return StepFailed(record.number, no.sentence, (seen_now,))
+        except QuietHours as no:
+            return Again(pause_of(record.started_at, now), f"{no.name}: {no.sentence}")
         started = replace(record.started, attempt=record.attempt + 1, runner=self.runner)
         return await self._run(incident, node, step, seen, started)
 

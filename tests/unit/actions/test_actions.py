@@ -178,6 +178,7 @@ def test_dropping_caches_is_one_line_that_sudo_can_list_and_has_no_undo() -> Non
     assert dropping.rights({}) == (("sysctl", "-w", "vm.drop_caches=3"),)
     assert acting_lines("zombie", dropping.rights({})) == (
         "zombie ALL=(root) NOPASSWD: /usr/sbin/sysctl -w vm.drop_caches\\=3",
+        "zombie ALL=(root) NOPASSWD: /sbin/sysctl -w vm.drop_caches\\=3",
     )
     assert dropping.undo({}, {}) == ()
     assert dropping.inverse({}, {}) == ()

@@ -23,7 +23,15 @@ ECS = {"unit": "ecs.service"}
 SHELLS = [found for name in ("dash", "bash", "busybox") if (found := shutil.which(name))]
 
 # A systemctl that tells of the units in files of their names, as the real one does: blocks with a blank line between.
+# What is in NAME.file stands in the unit's file.
 SYSTEMCTL = """#!/bin/sh
+if [ "$1 $2 $3" = "cat --no-pager --" ]; then
+  [ $# = 4 ] || exit 7
+  [ ! -e "{folder}/$4.unreadable" ] || exit 1
+  echo "# /etc/systemd/system/$4"
+  cat "{folder}/$4.file" 2>/dev/null
+  exit 0
+fi
 [ "$1 $2 $3" = "show --no-pager -p" ] || exit 9
 [ "$5" = -- ] || exit 8
 echo "$*" >>{folder}/asked
@@ -39,14 +47,14 @@ exit 0
 """
 
 
-def on_node(folder: Path, units: dict[str, str], shell: str = "sh") -> Completed:
+def on_node(folder: Path, units: dict[str, str], shell: str = "sh", masks: bool = False) -> Completed:
     """What a node with these dependencies prints to the look."""
     program = folder / "systemctl"
     program.write_text(SYSTEMCTL.format(folder=folder))
     program.chmod(0o755)
     for name, told in units.items():
         (folder / name).write_text(told + "\n")
-    (command,) = Dependents().looks(ECS)
+    (command,) = Dependents(masks).looks(ECS)
     words = command.argv if shell == "sh" else (*([shell, "sh"] if "busybox" in shell else [shell]), *command.argv[1:])
     done = subprocess.run(
         words, capture_output=True, text=True, timeout=30, env={"PATH": f"{folder}:/usr/bin:/bin"}, check=False
@@ -65,7 +73,8 @@ def test_every_kind_of_dependency_is_followed_to_the_last_level(tmp_path: Path, 
     units = {"ecs.service": f"{kind}=b.service", "b.service": f"{kind}=c\\x2dd.service a.service"}
     told = on_node(tmp_path, units | {"a.service": "RequiredBy=ecs.service b.service"}, shell)
     assert affects(told) == "with ecs.service stop a.service, b.service, c\\x2dd.service"
-    assert len((tmp_path / "asked").read_text().splitlines()) == 3, "one question a level"
+    asked = [line for line in (tmp_path / "asked").read_text().splitlines() if "RequiredBy" in line]
+    assert len(asked) == 3, "one question a level"
 
 
 @pytest.mark.parametrize("masks", [False, True])
@@ -101,6 +110,62 @@ def test_what_requires_a_masked_unit_is_said_not_to_start(tmp_path: Path) -> Non
 def test_unit_that_nothing_stands_on_stops_alone(tmp_path: Path) -> None:
     assert affects(on_node(tmp_path, {"ecs.service": "RequiredBy=\nBoundBy=\nTriggeredBy="})) == ""
     assert affects(on_node(tmp_path, {"ecs.service": ""})) == "", "old systemd prints no empty property"
+
+
+FILE = """[Unit]
+Description=It says Also=nothing.service here
+
+[Install]
+WantedBy=multi-user.target
+#Also=off.service
+Also=ecs.socket \\
+  b.timer
+# /etc/systemd/system/ecs.service.d/more.conf
+[Install]
+ Also = c\\x2dd.path ecs.service
+"""
+
+
+@pytest.mark.parametrize("shell", SHELLS)
+def test_what_is_disabled_with_it_is_read_from_its_file_and_drop_ins_and_named(tmp_path: Path, shell: str) -> None:
+    files = {"ecs.service.file": FILE, "b.timer.file": "[Install]\nAlso=ecs.socket last.service"}
+    told = on_node(tmp_path, files | {"ecs.service": "RequiredBy=a.service"}, shell)
+    assert affects(told) == (
+        "with ecs.service stops a.service; "
+        "with ecs.service are disabled b.timer, c\\x2dd.path, ecs.socket, last.service"
+    )
+    masked = affects(on_node(tmp_path, files, shell, masks=True), masks=True)
+    assert masked.startswith("with ecs.service stops a.service; ")
+    assert "disabled" not in masked
+
+
+def test_protected_unit_that_would_be_disabled_with_it_is_refused_by_every_name(tmp_path: Path) -> None:
+    units = {"door.socket": "Names=door.socket ssh.socket", "ecs.service.file": "Also=a.service door.socket"}
+    with pytest.raises(WouldStopProtected, match=r"With ecs\.service would be disabled door\.socket: after the next"):
+        affects(on_node(tmp_path, units))
+
+
+def test_unit_that_is_to_be_disabled_with_it_and_does_not_exist_is_nothing(tmp_path: Path) -> None:
+    units = {"gone.service": "LoadState=not-found", "gone.service.unreadable": ""}
+    assert affects(on_node(tmp_path, units | {"ecs.service.file": "[Install]\nAlso=gone.service"})) == ""
+
+
+@pytest.mark.parametrize(
+    "units",
+    [
+        {"ecs.service.unreadable": ""},
+        {"ecs.service.file": "Also=b.service", "b.service.unreadable": ""},
+        {"ecs.service.file": "Also=%p.socket"},
+        {"ecs.service.file": "Also=$(touch${IFS}ran) `touch${IFS}ran` * ;touch\tran"},
+        {"ecs.service.file": "Also=u0.service"} | {f"u{n}.service.file": f"Also=u{n + 1}.service" for n in range(20)},
+        {"ecs.service.file": "Also=" + " ".join(f"u{n}.service" for n in range(MOST + 1))},
+    ],
+    ids=["unreadable", "one of them unreadable", "specifier", "no unit", "deep", "many"],
+)
+def test_where_what_is_disabled_with_it_is_not_told_it_is_unread(tmp_path: Path, units: dict[str, str]) -> None:
+    with pytest.raises(CannotRead, match=r"ecs\.service"):
+        affects(on_node(tmp_path, units))
+    assert not list(tmp_path.glob("*ran*"))
 
 
 @pytest.mark.parametrize(
@@ -153,6 +218,20 @@ def test_every_action_that_stops_a_unit_reads_what_stops_with_it() -> None:
     stopping = [action for action in ACTIONS.values() if action.stops_a_unit]
     assert {action.name for action in stopping} == {"disable_unit", "mask_unit"}
     assert all(action.around is not None for action in stopping)
+
+
+async def test_simulated_node_disables_what_it_says() -> None:
+    also = (Unit("ecs.socket", also=("b.timer",)), Unit("b.timer"), Unit("c.timer"))
+    units = (replace(unit, also=("ecs.socket",)) if unit.name == "ecs.service" else unit for unit in AUTO_RESTART.units)
+    state = replace(AUTO_RESTART, units=(*units, *also))
+    machine = Machine(state, datetime.now(UTC), lambda: 0.0)
+    (command,) = Dependents().looks(ECS)
+    answer = await machine.run(command.argv)
+    told = Completed("", "dependents", 0, answer.stdout.decode())
+    assert affects(told) == "with ecs.service are disabled b.timer, ecs.socket"
+    after = {unit.name: (unit.enabled, unit.active) for unit in disabled(state, "ecs.service", machine.now()).units}
+    assert (after["b.timer"], after["ecs.socket"]) == (("disabled", "active"),) * 2
+    assert after["c.timer"] == ("enabled", "active")
 
 
 async def test_simulated_node_says_and_does_the_same() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Iterator
 from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
@@ -11,8 +11,10 @@ import pytest
 from bot.actions import ACTIONS
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
+from bot.domain.contracts import Again
 from bot.domain.errors import ConnectionLost, ConnectionRefused
 from bot.domain.events import Approved, Escalated, StepStarted
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.response.execution.node_access import NodeAccess
@@ -75,23 +77,36 @@ class CutWire(Wire):
             yield run
 
 
-def ended(stage: Stage, cut: Cut, name: str = "one") -> tuple[Incident, CutWire]:
-    """Approve it, and carry it out over such a wire to its end; by a policy of its own it is proposed anew."""
+def carried_on(stage: Stage, cut: Cut, name: str = "one") -> tuple[Iterator[Again], CutWire]:
+    """Approve it, and carry it on over such a wire; by a policy of its own it is proposed anew."""
     if name != "one":
         stage.propose(name, "n1")
     found = incident(stage, name)
     assert found.proposal is not None
     stage.ledger.append(name, found.seq, Approved(found.proposal.digest, "it leaks"), "terminal:ann")
-    wire, world = CutWire(stage.wire, cut), stage.world
-    reach = NodeAccess(wire, ACTIONS)
+    wire = CutWire(stage.wire, cut)
+    return carried_on_by(stage, wire, name), wire
+
+
+def carried_on_by(stage: Stage, wire: CutWire, name: str) -> Iterator[Again]:
+    """Let a runner carry it to its end, and yield what it says after each advance."""
+    world, reach = stage.world, NodeAccess(wire, ACTIONS)
     stepping = StepExecutor(stage.policy, stage.recorder, reach, stage, world.clock, world.sleep, "r")
     remediation = Remediation(stage.book, stepping, stage, stage.diagnose)
     for _ in range(2000):
         again = do(stage, remediation.advance(name))
         if again is None:
-            return incident(stage, name), wire
+            return
+        yield again
         world.now += max(timedelta(milliseconds=10), again.after)
     raise AssertionError(f"it never ends: {incident(stage, name).state}")
+
+
+def ended(stage: Stage, cut: Cut, name: str = "one") -> tuple[Incident, CutWire]:
+    """Approve it, and carry it out over such a wire to its end."""
+    advances, wire = carried_on(stage, cut, name)
+    assert list(advances)
+    return incident(stage, name), wire
 
 
 @pytest.mark.parametrize("words", [DISABLE, REBOOT])
@@ -191,3 +206,71 @@ def test_short_cut_while_it_is_watched_changes_nothing(stage: Stage) -> None:
     done, _ = ended(stage, Cut(LOOK, after=False, once=is_watched))
     assert done.state == "resolved"
     assert next(one.holds for one in done.samples) is False
+
+
+# --- what was cut off, and may not be sent again now
+
+
+def pull(stage: Stage) -> None:
+    stage.ledger.append(HOUSE, None, BrakePulled("a rollout"), "terminal:bob")
+
+
+def release(stage: Stage) -> None:
+    stage.ledger.append(HOUSE, None, BrakeReleased("done"), "terminal:ann")
+
+
+def pulled_when_it_is_cut(stage: Stage, words: str) -> tuple[Iterator[Again], CutWire]:
+    stage.policy = replace(stage.policy, approval_expires=timedelta(minutes=15))
+    advances, wire = carried_on(stage, Cut(words, after=False), "again")
+    for _ in advances:
+        if wire.sent and wire.sent[-1] == words:
+            pull(stage)
+            break
+    return advances, wire
+
+
+@pytest.mark.parametrize("words", [DISABLE, REBOOT])
+def test_what_was_cut_waits_while_the_brake_is_on_and_goes_on_after_it(stage: Stage, words: str) -> None:
+    advances, wire = pulled_when_it_is_cut(stage, words)
+    sent, until = len(wire.sent), stage.world.now + timedelta(minutes=5)  # long past the step's own deadline
+    says = ""
+    while stage.world.now < until:
+        says = next(advances).because
+    assert "Braked: terminal:bob pulled the brake" in says
+    assert (len(wire.sent), incident(stage, "again").state) == (sent, "acting")
+    release(stage)
+    assert list(advances)
+    assert incident(stage, "again").state == "resolved"
+    assert wire.sent.count(words) == 2
+    assert (stage.nodes["n1"].stopped, stage.nodes["n1"].asked) == (1, 1)
+
+
+@pytest.mark.parametrize("words", [DISABLE, REBOOT])
+def test_what_was_cut_is_handed_over_where_the_brake_stays_on(stage: Stage, words: str) -> None:
+    advances, wire = pulled_when_it_is_cut(stage, words)
+    assert list(advances)
+    assert isinstance(incident(stage, "again").ending, Escalated)
+    assert wire.sent.count(words) == 1
+    assert stage.nodes["n1"].asked == 0
+
+
+def test_other_program_does_not_send_again_what_was_cut_either(stage: Stage) -> None:
+    _, wire = pulled_when_it_is_cut(stage, REBOOT)
+    stage.world.now += timedelta(minutes=5)
+    other = carried_on_by(stage, wire, "again")
+    assert [next(other).because.partition(":")[0] for _ in range(3)][-1] == "Braked"
+    release(stage)
+    assert list(other)
+    assert incident(stage, "again").state == "resolved"
+
+
+def test_what_was_cut_waits_for_the_end_of_quiet_hours(stage: Stage) -> None:
+    stage.policy = replace(stage.policy, approval_expires=timedelta(minutes=15), quiet=((9 * 60 + 1, 9 * 60 + 4),))
+    began_at = stage.world.now
+    advances, wire = carried_on(stage, Cut(DISABLE, after=False, for_seconds=90), "again")
+    said = [again.because.partition(":")[0] for again in advances]
+    assert "QuietHours" in said
+    assert incident(stage, "again").state == "resolved"
+    starts = [entry.at for entry in stage.ledger.read("again") if isinstance(entry.event, StepStarted)]
+    assert starts[1] >= began_at + timedelta(minutes=4)
+    assert wire.sent == [DISABLE, DISABLE, REBOOT]

@@ -67,15 +67,15 @@ def lines(stage: Stage) -> Lines:
     return stage.wire
 
 
-def advanced(stage: Stage) -> Incident:
+def advanced(stage: Stage, name: str = "one") -> Incident:
     """Carry it on to its end, or until it asks."""
     remediation = stage.remediation()
     for _ in range(1000):
-        again = do(stage, remediation.advance("one"))
-        if again is None or incident(stage).state == "unknown":
-            return incident(stage)
+        again = do(stage, remediation.advance(name))
+        if again is None or incident(stage, name).state == "unknown":
+            return incident(stage, name)
         stage.world.now += max(timedelta(milliseconds=10), again.after)
-    raise AssertionError(f"it never ends: {incident(stage).state}")
+    raise AssertionError(f"it never ends: {incident(stage, name).state}")
 
 
 def test_every_command_carries_machine_boot_and_a_deadline(stage: Stage) -> None:
@@ -92,6 +92,13 @@ def test_every_command_carries_machine_boot_and_a_deadline(stage: Stage) -> None
         assert 0 < fence.until - up <= SENT_WITHIN.total_seconds() + 60
     starts = [entry.event for entry in stage.ledger.read("one") if isinstance(entry.event, StepStarted)]
     assert [started.until_uptime for started in starts] == [told[0].until for told in found if told is not None]
+
+
+def test_machine_whose_id_is_written_in_upper_case_is_acted_on_as_any_other(stage: Stage) -> None:
+    stage.nodes["n1"].copied_id = "0123456789ABCDEF" * 2
+    stage.propose("upper", "n1")
+    approve(stage, "upper")
+    assert advanced(stage, "upper").state == "resolved"
 
 
 @pytest.mark.parametrize("name", ["disable_unit", "mask_unit", "drop_caches", "reboot", "restore_unit"])

@@ -1,0 +1,19 @@
+"""Each mended hole, put back into the program, is found by schedules in which the program as it is has no fault."""
+
+import pytest
+
+from tests.schedules.drawn import APART, database_in_memory
+from tests.schedules.mutations import MUTATIONS, Mutation
+from tests.schedules.schedule import played
+
+# The first schedules that `test_fault_schedules.py` draws: there they find nothing.
+SEEDS = [part * APART + number for part in range(2) for number in range(200)]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
+def test_hole_that_is_put_back_is_found_by_the_schedules(monkeypatch: pytest.MonkeyPatch, mutation: Mutation) -> None:
+    mutation.put_back(monkeypatch)
+    with database_in_memory() as database:
+        found = (fault for seed in SEEDS for fault in played(database, seed).faults())
+        assert any(mutation.found in fault for fault in found), f"{len(SEEDS)} schedules do not see it"

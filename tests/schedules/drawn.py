@@ -1,0 +1,40 @@
+"""Schedules drawn one after another over one database, and what must hold of all of them together."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from bot.ledger import Database, audit
+from tests.schedules.schedule import played
+
+APART = 1_000_000  # between the first seeds of two parts
+MEMORY = Path("/dev/shm")  # the record is kept as ever, but nobody waits for a disk
+
+
+@contextlib.contextmanager
+def database_in_memory() -> Iterator[Database]:
+    """A database of its own for some schedules."""
+    with (
+        TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as folder,
+        Database.open(f"sqlite:///{folder}/zombie.db") as opened,
+    ):
+        yield opened
+
+
+def drawn(part: int, number: int) -> None:
+    """Play so many schedules, and hold each of them, and their record, to what was promised."""
+    ends: Counter[str] = Counter()
+    with database_in_memory() as database:
+        for seed in range(part * APART, part * APART + number):
+            over = played(database, seed)
+            assert not (faults := list(over.faults())), faults
+            ends.update(f"{over.stage.nodes[each.node].ending} {each.state}" for each in over.incidents.values())
+        assert audit(database).broken == ()
+        with database.reading() as connection:
+            assert connection.exec_driver_sql("SELECT count(*) FROM holds").scalar_one() == 0
+    assert {end.split()[1] for end in ends} >= {"resolved", "escalated"}, ends
+    assert not {f"{ending} resolved" for ending in ("swallowed", "enabled-again", "gone")} & set(ends), ends

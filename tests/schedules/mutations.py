@@ -1,0 +1,130 @@
+"""Holes that were mended, each put back into the program: the schedules have to find every one of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+
+from bot.domain.entry import Entry
+from bot.domain.fence import Barred, Fence
+from bot.ledger import Ledger, holds
+from bot.ledger.wishes import WishStore
+from bot.response.decision import braking, guards
+from bot.response.decision.counting import Counting
+from bot.response.execution.node_access import NodeAccess
+from bot.response.execution.step_executor import StepExecutor
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """A hole: what it is, what puts it back, and what the schedules then say."""
+
+    name: str
+    put_back: Callable[[pytest.MonkeyPatch], None]
+    found: str
+
+    def __str__(self) -> str:
+        return self.name
+
+
+def fence_without(why: Barred) -> Callable[[pytest.MonkeyPatch], None]:
+    """Return what leaves one condition out of every fence."""
+    whole = Fence.around
+    condition = re.compile(rf'(up=\S+ \S+ )?test "[^"]+" \S+ \S+ \|\| \{{ echo "[^"]*" >&2; exit {why.value}; \}}; ')
+
+    def put_back(patch: pytest.MonkeyPatch) -> None:
+        def around(self: Fence, line: str) -> str:
+            open_line, left_out = condition.subn("", whole(self, line))
+            assert left_out == 1, "the fence is written otherwise by now"
+            return open_line
+
+        patch.setattr(Fence, "around", around)
+
+    return put_back
+
+
+def key_not_demanded(patch: pytest.MonkeyPatch) -> None:
+    whole = NodeAccess._runs
+
+    async def runs(self: NodeAccess, node: Any, asked: Any, deadline: Any, host_key: str | None = None) -> Any:
+        return await whole(self, node, asked, deadline, None)
+
+    patch.setattr(NodeAccess, "_runs", runs)
+
+
+def sent_again_at_once(patch: pytest.MonkeyPatch) -> None:
+    whole = StepExecutor._again
+
+    async def again(self: StepExecutor, incident: Any, node: Any, step: Any, record: Any, *rest: Any) -> Any:
+        self._unsent.add((incident.id, record.number, record.attempt))
+        return await whole(self, incident, node, step, record, *rest)
+
+    patch.setattr(StepExecutor, "_again", again)
+
+
+def held_by_name(patch: pytest.MonkeyPatch) -> None:
+    whole = holds.tried
+    patch.setattr(holds, "_is_on", lambda row, node, machine_id: row.node.lower() == node.lower())
+    patch.setattr(holds, "tried", lambda rows, claim, since: whole(rows, replace(claim, machine_id=""), since))
+
+
+def released_by_any_dialog(patch: pytest.MonkeyPatch) -> None:
+    whole = braking._release
+
+    async def release(ledger: Any, approval: Any, reason: str, pull: int, asked_at: Any) -> None:
+        await whole(ledger, approval, reason, 0, None)
+
+    patch.setattr(braking, "_release", release)
+
+
+def delivery_not_known(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(WishStore, "keep", lambda self, key, body="": True)
+    patch.setattr("bot.ledger.ledger.pull_of", lambda connection, request: None)
+
+
+def request_not_compared(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr("bot.ledger.ledger.pull_of", lambda connection, request: None)
+
+
+def voice_not_asked_again(patch: pytest.MonkeyPatch) -> None:
+    async def counts(self: Counting, incident: Any, by: str) -> bool:
+        return True
+
+    patch.setattr(Counting, "_counts", counts)
+
+
+def brake_past_a_resend(patch: pytest.MonkeyPatch) -> None:
+    whole, brake = Ledger.begin, holds.brake
+
+    def begin(self: Ledger, stream: str, seq: int, event: Any, by: str, claim: Any) -> Entry:
+        patch.setattr(holds, "brake", brake if event.attempt == 1 else lambda connection: None)
+        try:
+            return whole(self, stream, seq, event, by, claim)
+        finally:
+            patch.setattr(holds, "brake", brake)
+
+    patch.setattr(Ledger, "begin", begin)
+
+
+def older_card_counts(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(guards, "is_the_same_plan", lambda policy, proposal, approval: None)
+
+
+MUTATIONS = (
+    Mutation("fence without the machine", fence_without(Barred.MACHINE), "another machine was acted on"),
+    Mutation("fence without the boot", fence_without(Barred.BOOT), "another machine was acted on"),
+    Mutation("fence without the deadline", fence_without(Barred.LATE), "changes by commands from long ago"),
+    Mutation("host key not demanded", key_not_demanded, "another machine was acted on"),
+    Mutation("sent again without waiting", sent_again_at_once, "while an earlier one could still begin"),
+    Mutation("hold by name only", held_by_name, "one machine was acted on by two incidents"),
+    Mutation("brake released by an old dialog", released_by_any_dialog, "was released by what was about"),
+    Mutation("delivery handled twice", delivery_not_known, "pulled the brake"),
+    Mutation("delivery that was taken over not compared", request_not_compared, "pulled the brake"),
+    Mutation("earlier voice not asked again", voice_not_asked_again, "voices counted"),
+    Mutation("brake ignored at a resend", brake_past_a_resend, "began while the brake was on"),
+    Mutation("yes to an older card", older_card_counts, "a yes to another plan counted"),
+)

@@ -1,0 +1,95 @@
+"""The ledger of a scheduled world: each of its verbs may fail before or after it is through."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
+from typing import Any
+
+from bot.domain.action import Plan
+from bot.domain.claim import Claim, Hold
+from bot.domain.entry import Entry, Event, Head
+from bot.domain.errors import LedgerUnavailable
+from bot.domain.events import IncidentEvent, StepStarted
+from bot.domain.house_events import NodeReleased, WishRefused
+from bot.domain.incident import Changes, Incident, IncidentSummary
+from bot.ledger import Ledger
+from tests.schedules.world import World
+
+
+class Recorder:
+    """A ledger whose verbs may fail before or after they are through, and between which anybody may die."""
+
+    def __init__(self, world: World, ledger: Ledger, fails: float) -> None:
+        self.world, self.ledger, self.fails = world, ledger, fails
+
+    async def _do(self, verb: Callable[..., Any], *args: Any) -> Any:
+        await self.world.boundary()
+        if self.world.chance(self.fails):
+            raise LedgerUnavailable("The database is locked.")
+        done = verb(*args)
+        if verb.__name__ not in ("append", "append_all", "begin", "free", "refused"):
+            return done  # nothing was written that somebody could die without having heard of
+        await self.world.boundary()
+        if self.world.chance(self.fails):
+            raise LedgerUnavailable("The connection to the database broke.")
+        return done
+
+    async def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
+        return await self._do(self.ledger.append, stream, expected_seq, event, by)  # type: ignore[no-any-return]
+
+    async def append_all(
+        self, stream: str, expected_seq: int, events: Sequence[IncidentEvent], by: str
+    ) -> tuple[Entry, ...]:
+        return await self._do(self.ledger.append_all, stream, expected_seq, events, by)  # type: ignore[no-any-return]
+
+    async def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
+        return await self._do(self.ledger.begin, stream, expected_seq, event, by, claim)  # type: ignore[no-any-return]
+
+    async def read(self, stream: str) -> tuple[Entry, ...]:
+        return await self._do(self.ledger.read, stream)  # type: ignore[no-any-return]
+
+    async def incident(self, stream: str) -> Incident | None:
+        return await self._do(self.ledger.incident, stream)  # type: ignore[no-any-return]
+
+    async def head(self, stream: str) -> Head:
+        return await self._do(self.ledger.head, stream)  # type: ignore[no-any-return]
+
+    async def open_streams(self) -> tuple[str, ...]:
+        return await self._do(self.ledger.open_streams)  # type: ignore[no-any-return]
+
+    async def incidents(self, only_open: bool = False, node: str | None = None) -> tuple[IncidentSummary, ...]:
+        return await self._do(self.ledger.incidents, only_open, node)  # type: ignore[no-any-return]
+
+    async def nodes(self, group: str) -> frozenset[str]:
+        return await self._do(self.ledger.nodes, group)  # type: ignore[no-any-return]
+
+    async def policy(self) -> Entry | None:
+        return await self._do(self.ledger.policy)  # type: ignore[no-any-return]
+
+    async def changed(self, since: int | None = None) -> Changes:
+        return await self._do(self.ledger.changed, since)  # type: ignore[no-any-return]
+
+    async def together(self, card: str) -> tuple[str, ...]:
+        return await self._do(self.ledger.together, card)  # type: ignore[no-any-return]
+
+    async def hold(self, node: str, machine_id: str = "") -> Hold | None:
+        return await self._do(self.ledger.hold, node, machine_id)  # type: ignore[no-any-return]
+
+    async def free(self, hold: Hold, event: NodeReleased, by: str) -> Entry:
+        return await self._do(self.ledger.free, hold, event, by)  # type: ignore[no-any-return]
+
+    async def machines(self, machine_id: str = "") -> Mapping[str, tuple[str, ...]]:
+        return await self._do(self.ledger.machines, machine_id)  # type: ignore[no-any-return]
+
+    async def refused(self, event: WishRefused, by: str) -> None:
+        await self._do(self.ledger.refused, event, by)
+
+    async def beat(self, incident: str, runner: str) -> None:
+        await self._do(self.ledger.beat, incident, runner)
+
+    async def braked(self) -> Entry | None:
+        return await self._do(self.ledger.braked)  # type: ignore[no-any-return]
+
+    async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
+        return await self._do(self.ledger.tried, plan, machine_id, within)  # type: ignore[no-any-return]
