@@ -17,6 +17,7 @@ from bot.causes.io_stall import CAUSE as IO_STALL
 from bot.causes.irq_affinity import CAUSE as IRQ_AFFINITY
 from bot.causes.leaked_memory_cgroups import CAUSE as LEAKED_MEMORY_CGROUPS
 from bot.causes.lockup import CAUSE as LOCKUP
+from bot.causes.memory_errors import CAUSE as MEMORY_ERRORS
 from bot.causes.memory_reclaim import CAUSE as MEMORY_RECLAIM
 from bot.causes.neighbour_overflow import CAUSE as NEIGHBOUR_OVERFLOW
 from bot.causes.nic_device_fault import CAUSE as NIC_DEVICE_FAULT
@@ -49,6 +50,7 @@ CAUSES = {
         LOCKUP,
         IO_STALL,
         NIC_DEVICE_FAULT,
+        MEMORY_ERRORS,
         GPU_FAULT,
     )
 }

@@ -49,7 +49,7 @@ class KernelLogReading:
 
     @property
     def last_kernel_bug_seconds(self) -> float:
-        """Seconds after boot of the last oops or BUG; far ahead without a time, long before boot where there was none."""
+        """Seconds after boot of the last oops or BUG; far ahead without a time, long before boot without one."""
         return self._last(KernelEventKind.KERNEL_BUG)
 
     @property
@@ -103,6 +103,17 @@ _DISK_SORT = (
     "(EXT4-fs|BTRFS) (error|critical)|EXT4-fs .*read-only|JBD2|Aborting journal|offline device|"
     "XFS \\(.*(orruption|hut)"
 )
+_CORRECTED_SORT = (
+    "Hardware Error.: +(event severity: corrected|section_type|CPU [0-9]+: Machine Check|Machine check)|"
+    "EDAC MC[0-9]+: [0-9]+ CE "
+)
+_UNCORRECTED_SORT = (
+    "EDAC MC[0-9]+: [0-9]+ UE |Memory failure: 0x|ncorrected hardware memory error|event severity: (fatal|recoverable)"
+)
+_BUG_SORT = (
+    "kernel BUG at|BUG: (unable|kernel NULL|Bad page|scheduling|workqueue)|Oops|Unable to handle kernel|"
+    "general protection fault[,:]"
+)
 _SORTS = (
     _NIC_SORT,
     "soft lockup|hard LOCKUP|INFO: rcu_",
@@ -114,11 +125,9 @@ _SORTS = (
     "unstable",
     "NVRM: .*(Xid|fallen off)|SXid \\(",
     "nfs: server .* (not responding|OK)",
-    "Hardware Error.: +(event severity: corrected|section_type|CPU [0-9]+: Machine Check|Machine check)|"
-    "EDAC MC[0-9]+: [0-9]+ CE ",
-    "EDAC MC[0-9]+: [0-9]+ UE |Memory failure: 0x|ncorrected hardware memory error|event severity: (fatal|recoverable)",
-    "kernel BUG at|BUG: (unable|kernel NULL|Bad page|scheduling|workqueue)|Oops|Unable to handle kernel|"
-    "general protection fault[,:]",
+    _CORRECTED_SORT,
+    _UNCORRECTED_SORT,
+    _BUG_SORT,
 )
 _PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # one a packet, a hundred in a row: the first three tell
 FILTER = (

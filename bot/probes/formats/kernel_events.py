@@ -22,8 +22,8 @@ _SECTOR = r"sector(?!.*:\(DISCARD\))"
 _HARDWARE = r"(?P<device>\{[0-9]{1,10}\})?\[Hardware Error\]: +"
 _IN = r"(?P<device>[^\s:)]{1,40})"
 _NVME_SAYS = (
-    "I/O (?:tag )?[0-9]+ .*timeout(?!, completion polled)|controller is down|Device not ready|Removing after probe failure|"
-    "Disabling device after reset failure|Abort status"
+    "I/O (?:tag )?[0-9]+ .*timeout(?!, completion polled)|controller is down|Device not ready|"
+    "Removing after probe failure|Disabling device after reset failure|Abort status"
 )
 
 # What is read off a line stands at its start: a line that only mentions such words is not one.
@@ -71,7 +71,8 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
     ),
     Kind.HARDWARE_ERROR: (
         r"EDAC (?P<device>MC[0-9]{1,4}): [0-9]+ CE ",
-        rf"(?:mce: )?{_HARDWARE}(?:event severity: |section_type: |CPU [0-9]+: Machine Check|Machine check events logged)",
+        rf"(?:mce: )?{_HARDWARE}(?:event severity: |section_type: )",
+        rf"(?:mce: )?{_HARDWARE}(?:CPU [0-9]+: Machine Check|Machine check events logged)",
     ),
     Kind.KERNEL_BUG: (
         r"BUG: (?:unable to handle|kernel NULL pointer|Bad page|scheduling while atomic)",

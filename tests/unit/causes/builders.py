@@ -26,6 +26,7 @@ from bot.probes.host import HostReading
 from bot.probes.interrupts import InterruptLine, InterruptsReading
 from bot.probes.kernel_limits import KernelLimitsReading, Limit
 from bot.probes.kernel_log import KernelLogReading
+from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
 from bot.probes.nic import Nic, NicReading
 from bot.probes.processes import ProcessesReading, ProcessUse, ThreadUse
 from bot.probes.reclaim import Pressure, ReclaimReading
@@ -86,6 +87,7 @@ def node(*readings: Any) -> Snapshot:
         memory(), ThrottlingReading(()), GpuReading(()), ClockReading("chrony", True, 0.00002, "tsc", ("tsc",)),
         KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0),
         EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")),
+        MemoryErrorsReading((MemoryController("mc0", 0, 3, 972_000),), 0),
         FilesystemsReading((Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw"),), (Room("/", 58.0, 94.0),), True),
     )  # fmt: skip
     taken_at = datetime(2026, 11, 21, tzinfo=UTC)
