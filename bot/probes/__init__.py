@@ -22,6 +22,7 @@ from bot.probes import (
     processes,
     reclaim,
     softirq,
+    storage,
     throttling,
     units,
 )
@@ -47,6 +48,7 @@ PROBES: dict[str, Probe] = {
         processes.PROBE,
         reclaim.PROBE,
         softirq.PROBE,
+        storage.PROBE,
         throttling.PROBE,
         units.PROBE,
     )
