@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bot.causes.certificate_expiry import CAUSE as CERTIFICATE_EXPIRY
 from bot.causes.cfs_throttling import CAUSE as CFS_THROTTLING
 from bot.causes.clock_unsynced import CAUSE as CLOCK_UNSYNCED
 from bot.causes.conntrack_full import CAUSE as CONNTRACK_FULL
@@ -51,6 +52,7 @@ CAUSES = {
         IO_STALL,
         NIC_DEVICE_FAULT,
         MEMORY_ERRORS,
+        CERTIFICATE_EXPIRY,
         GPU_FAULT,
     )
 }

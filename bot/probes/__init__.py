@@ -5,6 +5,7 @@ from __future__ import annotations
 from bot.domain.probe import Probe
 from bot.probes import (
     agents,
+    certificates,
     cgroups,
     clock,
     conntrack,
@@ -31,6 +32,7 @@ PROBES: dict[str, Probe] = {
     probe.name: probe
     for probe in (
         agents.PROBE,
+        certificates.PROBE,
         cgroups.PROBE,
         clock.PROBE,
         conntrack.PROBE,

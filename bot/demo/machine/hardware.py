@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Sequence
+from datetime import timedelta
 
 from bot.demo.machine.command import Answer, CommandContext
 from bot.demo.machine.state import Content, Moment, State
@@ -35,6 +36,18 @@ def clock(context: CommandContext, argv: Sequence[str]) -> Answer:
     """The clocksource, and chrony's word on the time."""
     text = "==> /source <==\ntsc\ntsc hpet acpi_pm\n==> /keeper <==\nchronyd\n==> /chrony <==\n"
     text += "System time     : 0.000012131 seconds slow of NTP time\nLeap status     : Normal\n"
+    return Answer.text(f"{text}-- end --\n")
+
+
+def certificates(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The certificate that the kubelet serves; its files are root's alone."""
+    now = context.now()
+    text = f"now {int(now.at.timestamp())}\n"
+    if any(unit.name == "kubelet.service" for unit in context.state.units):
+        dates = (now.at + timedelta(days=days) for days in (-20, 25))
+        begin, end = (f"{at:%b} {at.day:2} {at:%H:%M:%S %Y} GMT" for at in dates)
+        names = f"subject=O = system:nodes, CN = system:node:{context.state.name}\nissuer=CN = kubernetes\n"
+        text += f"kubelet\n==> /served <==\nnotBefore={begin}\nnotAfter={end}\n{names}"
     return Answer.text(f"{text}-- end --\n")
 
 

@@ -12,6 +12,7 @@ from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Finding, RuledOut, Undecided
 from bot.probes.agents import Agent, AgentsReading
+from bot.probes.certificates import CertificatesReading
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.clock import ClockReading
 from bot.probes.containers import ContainersReading
@@ -88,6 +89,7 @@ def node(*readings: Any) -> Snapshot:
         memory(), ThrottlingReading(()), GpuReading(()), ClockReading("chrony", True, 0.00002, "tsc", ("tsc",)),
         KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0),
         EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")),
+        CertificatesReading(datetime(2026, 11, 21, tzinfo=UTC), True),
         storage(), MemoryErrorsReading((MemoryController("mc0", 0, 3, 972_000),), 0),
         FilesystemsReading((Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw"),), (Room("/", 58.0, 94.0),), True),
     )  # fmt: skip
