@@ -9,6 +9,7 @@ from bot.causes.conntrack_full import CAUSE as CONNTRACK_FULL
 from bot.causes.cpu_steal import CAUSE as CPU_STEAL
 from bot.causes.crash_looping_unit import CAUSE as CRASH_LOOPING_UNIT
 from bot.causes.disk_full import CAUSE as DISK_FULL
+from bot.causes.dns_failing import CAUSE as DNS_FAILING
 from bot.causes.essential_unit_stopped import CAUSE as ESSENTIAL_UNIT_STOPPED
 from bot.causes.failed_units import CAUSE as FAILED_UNITS
 from bot.causes.filesystem_read_only import CAUSE as FILESYSTEM_READ_ONLY
@@ -52,6 +53,7 @@ CAUSES = {
         IO_STALL,
         NIC_DEVICE_FAULT,
         MEMORY_ERRORS,
+        DNS_FAILING,
         CERTIFICATE_EXPIRY,
         GPU_FAULT,
     )

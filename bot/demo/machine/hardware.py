@@ -1,4 +1,4 @@
-"""Clock, memory, disks, GPUs and neighbours of a simulated node, as its tools and files tell of them."""
+"""Clock, memory, disks, GPUs, certificates and neighbours of a simulated node, as its tools and files tell of them."""
 
 from __future__ import annotations
 
@@ -49,6 +49,11 @@ def certificates(context: CommandContext, argv: Sequence[str]) -> Answer:
         names = f"subject=O = system:nodes, CN = system:node:{context.state.name}\nissuer=CN = kubernetes\n"
         text += f"kubelet\n==> /served <==\nnotBefore={begin}\nnotAfter={end}\n{names}"
     return Answer.text(f"{text}-- end --\n")
+
+
+def name_servers(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """One name server, which answers."""
+    return Answer.text("tool dig\nservers 10.0.0.2\nserver 10.0.0.2 NOERROR NXDOMAIN NOERROR\n-- end --\n")
 
 
 def memory_errors(context: CommandContext, argv: Sequence[str]) -> Answer:

@@ -17,6 +17,7 @@ from bot.probes.cgroups import CgroupsReading
 from bot.probes.clock import ClockReading
 from bot.probes.containers import ContainersReading
 from bot.probes.cpu import CpuReading
+from bot.probes.dns import DnsReading, NameServer
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Mount, Room
 from bot.probes.formats.container_lists import Container
@@ -90,6 +91,7 @@ def node(*readings: Any) -> Snapshot:
         KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0),
         EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")),
         CertificatesReading(datetime(2026, 11, 21, tzinfo=UTC), True),
+        DnsReading((NameServer("10.0.0.2", ("NOERROR", "NXDOMAIN", "NOERROR")),)),
         storage(), MemoryErrorsReading((MemoryController("mc0", 0, 3, 972_000),), 0),
         FilesystemsReading((Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw"),), (Room("/", 58.0, 94.0),), True),
     )  # fmt: skip
