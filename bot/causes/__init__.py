@@ -10,6 +10,7 @@ from bot.causes.cpu_steal import CAUSE as CPU_STEAL
 from bot.causes.crash_looping_unit import CAUSE as CRASH_LOOPING_UNIT
 from bot.causes.disk_full import CAUSE as DISK_FULL
 from bot.causes.dns_failing import CAUSE as DNS_FAILING
+from bot.causes.ebs_throttled import CAUSE as EBS_THROTTLED
 from bot.causes.essential_unit_stopped import CAUSE as ESSENTIAL_UNIT_STOPPED
 from bot.causes.failed_units import CAUSE as FAILED_UNITS
 from bot.causes.filesystem_read_only import CAUSE as FILESYSTEM_READ_ONLY
@@ -25,6 +26,7 @@ from bot.causes.neighbour_overflow import CAUSE as NEIGHBOUR_OVERFLOW
 from bot.causes.nic_device_fault import CAUSE as NIC_DEVICE_FAULT
 from bot.causes.oom_kills import CAUSE as OOM_KILLS
 from bot.causes.pid_or_fd_exhaustion import CAUSE as PID_OR_FD_EXHAUSTION
+from bot.causes.serial_console_printk import CAUSE as SERIAL_CONSOLE_PRINTK
 from bot.causes.softirq_storm import CAUSE as SOFTIRQ_STORM
 from bot.causes.too_many_live_cgroups import CAUSE as TOO_MANY_LIVE_CGROUPS
 
@@ -38,6 +40,7 @@ CAUSES = {
         FILESYSTEM_READ_ONLY,
         DISK_FULL,
         OOM_KILLS,
+        SERIAL_CONSOLE_PRINTK,
         PID_OR_FD_EXHAUSTION,
         NEIGHBOUR_OVERFLOW,
         CLOCK_UNSYNCED,
@@ -50,6 +53,7 @@ CAUSES = {
         MEMORY_RECLAIM,
         CONNTRACK_FULL,
         LOCKUP,
+        EBS_THROTTLED,
         IO_STALL,
         NIC_DEVICE_FAULT,
         MEMORY_ERRORS,

@@ -239,6 +239,7 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("127.0.0.1:10248", essential_units),
     ("chronyc -n tracking", hardware.clock),
     ("/etc/resolv.conf", hardware.name_servers),
+    ("Amazon Elastic Block Store", hardware.ebs_volumes),
     ("openssl x509", hardware.certificates),
     ("/sys/devices/system/edac/mc/", hardware.memory_errors),
     ("readlink $d/driver", hardware.pci_gpus),

@@ -21,6 +21,8 @@ _NEIGHBOURS = (
 def files(state: State) -> dict[str, Content]:
     """Return the files, each with its content or a function that computes it."""
     return {
+        "/proc/consoles": "tty0                 -WU (EC  p  )    4:1\nttyS0                -W- (E   p a)    4:64\n",
+        "/proc/sys/kernel/printk": "4\t4\t1\t7\n",
         "/proc/diskstats": functools.partial(diskstats, state),
         "/proc/net/stat/arp_cache": _NEIGHBOURS,
         "/proc/net/stat/ndisc_cache": _NEIGHBOURS,
@@ -54,6 +56,11 @@ def certificates(context: CommandContext, argv: Sequence[str]) -> Answer:
 def name_servers(context: CommandContext, argv: Sequence[str]) -> Answer:
     """One name server, which answers."""
     return Answer.text("tool dig\nservers 10.0.0.2\nserver 10.0.0.2 NOERROR NXDOMAIN NOERROR\n-- end --\n")
+
+
+def ebs_volumes(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """No volume that keeps counts: the simulated disks are of the instance itself."""
+    return Answer.text("no volume\n")
 
 
 def memory_errors(context: CommandContext, argv: Sequence[str]) -> Answer:

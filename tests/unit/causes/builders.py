@@ -18,6 +18,7 @@ from bot.probes.clock import ClockReading
 from bot.probes.containers import ContainersReading
 from bot.probes.cpu import CpuReading
 from bot.probes.dns import DnsReading, NameServer
+from bot.probes.ebs import EbsReading
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Mount, Room
 from bot.probes.formats.container_lists import Container
@@ -92,7 +93,7 @@ def node(*readings: Any) -> Snapshot:
         EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")),
         CertificatesReading(datetime(2026, 11, 21, tzinfo=UTC), True),
         DnsReading((NameServer("10.0.0.2", ("NOERROR", "NXDOMAIN", "NOERROR")),)),
-        storage(), MemoryErrorsReading((MemoryController("mc0", 0, 3, 972_000),), 0),
+        EbsReading(), storage(), MemoryErrorsReading((MemoryController("mc0", 0, 3, 972_000),), 0),
         FilesystemsReading((Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw"),), (Room("/", 58.0, 94.0),), True),
     )  # fmt: skip
     taken_at = datetime(2026, 11, 21, tzinfo=UTC)
