@@ -66,18 +66,14 @@ class ProcessesReading:
 
     busiest: tuple[ProcessUse, ...]
     seconds: float  # what the figures cover
-    waiting: tuple[Waiting, ...] = ()  # the same processes in state D in both looks
+    uninterruptible: tuple[str, ...] = ()  # names of processes in state D in both looks
     seen: int = 0
+    waiting: tuple[Waiting, ...] = ()  # the same, with where they sleep
 
     @property
     def uninterruptible_count(self) -> int:
         """How many processes waited uninterruptibly at both looks."""
-        return len(self.waiting)
-
-    @property
-    def uninterruptible(self) -> tuple[str, ...]:
-        """The names of those that waited uninterruptibly at both looks."""
-        return tuple(each.name for each in self.waiting)
+        return len(self.uninterruptible)
 
     def named(self, *names: str) -> tuple[ProcessUse, ...]:
         """Return the busy processes of these names (comm)."""
@@ -134,7 +130,7 @@ def parse(outputs: Outputs) -> ProcessesReading:
     busiest = [_process(row, hz, tuple(threads.get(int(row.group(4)), ()))) for row in rows]
     busiest.sort(key=lambda process: (-process.sys_seconds, -process.usr_seconds, process.pid))
     waits = tuple(Waiting(pid, name, wchans.get(pid, "")) for pid, name in waiting)
-    return ProcessesReading(tuple(busiest), seconds, waits, int(looks.group(3)))
+    return ProcessesReading(tuple(busiest), seconds, tuple(w.name for w in waits), int(looks.group(3)), waits)
 
 
 def _process(row: re.Match[str], hz: int, threads: tuple[ThreadUse, ...]) -> ProcessUse:

@@ -157,7 +157,8 @@ def process(
 
 def processes(*busiest: ProcessUse, waiting: Sequence[str] = (), wchan: str = "") -> ProcessesReading:
     waits = tuple(Waiting(5000 + at, name, wchan) for at, name in enumerate(waiting))
-    return ProcessesReading(busiest or (process("python", sys=0.2, usr=4.8, on=(1,)),), 5.0, waits, 300)
+    busiest = busiest or (process("python", sys=0.2, usr=4.8, on=(1,)),)
+    return ProcessesReading(busiest, 5.0, tuple(waiting), 300, waits)
 
 
 def disk(completed: int = 400, waiting: int = 0, name: str = "nvme0n1", read_ms: float | None = 0.4) -> Disk:

@@ -1,7 +1,6 @@
 """EBS volumes that are held at a limit, and those that only touch it."""
 
 import re
-from dataclasses import replace
 
 import pytest
 
@@ -16,23 +15,31 @@ from tests.unit.causes.builders import found, ruled_out, undecided
 
 EBS = "ebs-throttled"
 QUIET = Volume("nvme0n1", 0.0, 0.0, 0.0, 0.0)
+
+
+def held(at: int, percent: float) -> Volume:
+    """A volume of which one of the four limits is passed for this share of the window."""
+    first, second, third, fourth = (percent if number == at else 0.0 for number in range(4))
+    return Volume("nvme1n1", first, second, third, fourth)
+
+
 HELD = recorded(CAPTURES / "ebs" / "synthetic--second-volume-held.out")
 
 
 @pytest.mark.parametrize(
     ("limit", "words"),
     [
-        ("volume_iops_percent", "the volume's own IOPS"),
-        ("volume_throughput_percent", "the volume's own throughput"),
-        ("instance_iops_percent", "the instance's IOPS"),
-        ("instance_throughput_percent", "the instance's throughput"),
+        (0, "the volume's own IOPS"),
+        (1, "the volume's own throughput"),
+        (2, "the instance's IOPS"),
+        (3, "the instance's throughput"),
     ],
 )
-def test_volume_that_is_held_for_a_fifth_of_the_window_is_degraded(limit: str, words: str) -> None:
-    finding = found(EBS, EbsReading((QUIET, replace(QUIET, device="nvme1n1", **{limit: 20.0}))))
+def test_volume_that_is_held_for_a_fifth_of_the_window_is_degraded(limit: int, words: str) -> None:
+    finding = found(EBS, EbsReading((QUIET, held(limit, 20.0))))
     assert (finding.status, finding.remedy) == (Status.DEGRADED, ())
     assert finding.summary.startswith(f"Nvme1n1 asked for more than {words}")
-    ruled_out(EBS, EbsReading((replace(QUIET, **{limit: 19.0}),)))
+    ruled_out(EBS, EbsReading((held(limit, 19.0),)))
 
 
 def test_recorded_volume_is_held_by_its_own_throughput() -> None:
@@ -45,8 +52,8 @@ def test_recorded_volume_is_held_by_its_own_throughput() -> None:
 
 
 def test_first_minutes_after_a_boot_read_the_image() -> None:
-    held = EbsReading((replace(QUIET, volume_iops_percent=90.0),))
-    assert "booted minutes ago" in undecided(EBS, held, b.host(days=5 / 1440)).because
+    busy = EbsReading((held(0, 90.0),))
+    assert "booted minutes ago" in undecided(EBS, busy, b.host(days=5 / 1440)).because
     ruled_out(EBS, EbsReading((QUIET,)), b.host(days=5 / 1440))
 
 

@@ -82,7 +82,7 @@ def test_forty_that_wait_on_busy_cores_are_a_stuck_disk_whatever_io_full_says() 
         finding = found(STALL, b.processes(waiting=FORTY, wchan=wchan), BUSY, SOME, STUCK)
         assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.CONFIRMED)
         assert finding.summary.startswith("Nvme1n1 held 12 requests at both looks and completed none")
-    assert finding.evidence[1].source[0] == "5000 D - python"
+        assert finding.evidence[1].source[0] == f"5000 D {wchan or '-'} python"
     ruled_out(STALL, b.processes(waiting=FORTY), BUSY, SOME)
 
 
