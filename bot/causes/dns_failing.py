@@ -35,7 +35,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         rest = "" if every else "it is asked first, so that each lookup waits for it"
         return Finding(
             cause=NAME,
-            status=Status.CRITICAL if every else Status.DEGRADED,
+            status=Status.DEGRADED,
             confidence=Confidence.CONFIRMED,
             summary=sentence(*says, rest),
             evidence=tuple(evidence),
@@ -58,4 +58,5 @@ CAUSE = Cause(
     probes=("dns",),
     thresholds=("failed_few",),
     weigh=weigh,
+    worst=Status.DEGRADED,
 )
