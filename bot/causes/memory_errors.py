@@ -88,10 +88,17 @@ def _none(snapshot: Snapshot, reading: MemoryErrorsReading | Unread) -> Weighing
     if not isinstance(host, Unread) and host.virtualisation in _VIRTUAL and not metal:
         return RuledOut(NAME, "a virtual machine is told of no memory errors: they are its host's matter")
     if isinstance(reading, Unread):
-        return Undecided(NAME, f"the counts of memory errors were not read ({reading.reason})")
+        # Where it is not known whether this is a virtual machine, most likely it is one: no reason to doubt the node.
+        worst = Status.DEGRADED if isinstance(host, Unread) else Status.CRITICAL
+        return Undecided(NAME, f"the counts of memory errors were not read ({reading.reason})", worst=worst)
     if not reading.controllers:
         would = "an EDAC driver, or what `ipmitool sel list` says,"
-        return Undecided(NAME, "nobody counts memory errors here: no EDAC driver is loaded", would_decide=would)
+        return Undecided(
+            NAME,
+            "nobody counts memory errors here: no EDAC driver is loaded",
+            would_decide=would,
+            worst=Status.DEGRADED,
+        )
     corrected = count(reading.corrected_count, "memory error")
     return RuledOut(NAME, f"EDAC counts none that could not be corrected, and {corrected} that were")
 
