@@ -27,6 +27,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         if isinstance(log, Unread)
         else _recent.recent(snapshot, log.of(KernelEventKind.CONNTRACK_FULL), tuning["dropped_recent_hours"])
     )
+    # Since 6.17 the kernel names the other network namespaces; the host's own table is not meant then.
+    elsewhere = () if isinstance(log, Unread) else log.of(KernelEventKind.CONNTRACK_FULL_ELSEWHERE)
+    elsewhere = _recent.recent(snapshot, elsewhere, tuning["dropped_recent_hours"])
     evidence = []
     used = 0.0
     if not isinstance(table, Unread) and table.loaded:
@@ -37,6 +40,9 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if dropped:
         says = f"the table was full and packets were dropped, {_recent.ago(snapshot, dropped[-1])}"
         evidence.append(Evidence("conntrack-dropped", "kernel_log", says, _recent.lines(dropped, 3)))
+    if elsewhere:
+        says = f"the table of network namespace {elsewhere[-1].device} was full, {_recent.ago(snapshot, elsewhere[-1])}"
+        evidence.append(Evidence("conntrack-dropped-elsewhere", "kernel_log", says, _recent.lines(elsewhere, 3)))
     if evidence:
         return Finding(
             cause=NAME,

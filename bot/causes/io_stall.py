@@ -1,15 +1,15 @@
-"""A disk or volume does not answer in time, and what needs it waits and cannot be killed.
+"""A disk or file server does not answer in time, and what needs it waits and cannot be killed.
 
-Confirms: tasks blocked for more than 120 s in the kernel log; or tasks that wait uninterruptibly at both looks while
-I/O wait or I/O pressure is high.
-Supports: disk errors, NVMe time-outs.
-Refutes: no task waits, no pressure, a log without either.
+Confirms: a disk that holds requests and completes none while tasks wait; many that wait for storage at both looks
+while no disk completes anything; waiters on a file server that said no OK; tasks blocked for over 120 s in the log.
+Supports: disk errors, NVMe time-outs, I/O wait or I/O pressure.
+Refutes: no task waits, a log without any of it; a crowd of writers on disks that go on and answer reads in time.
 Remedy: none planned: the disk is the same after a reboot, which may itself hang on the tasks that wait.
 """
 
 from __future__ import annotations
 
-from bot.causes import _recent
+from bot.causes import _recent, _waiters
 from bot.causes._figures import count, percent, sentence
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
@@ -17,21 +17,56 @@ from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, 
 from bot.probes.cpu import CpuReading
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.kernel_log import KernelLogReading
-from bot.probes.processes import ProcessesReading
+from bot.probes.processes import ProcessesReading, Waiting
 from bot.probes.reclaim import ReclaimReading
+from bot.probes.storage import StorageReading
 
 NAME = "io-stall"
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
-    """Tell whether tasks hang on a disk."""
-    log, processes = snapshot.get(KernelLogReading), snapshot.get(ProcessesReading)
-    hung: tuple[KernelEvent, ...] = ()
-    errors, now = hung, hung
-    if not isinstance(log, Unread):
-        hung = _recent.recent(snapshot, log.of(KernelEventKind.HUNG_TASK), tuning["recent_hours"])
-        errors = _recent.recent(snapshot, log.of(KernelEventKind.DISK_ERROR), tuning["recent_hours"])
-        now = _recent.surely_within(snapshot, (*hung, *errors), tuning["now_minutes"])
+    """Tell whether tasks hang on a disk or a file server."""
+    processes, storage = snapshot.get(ProcessesReading), snapshot.get(StorageReading)
+    waiting = () if isinstance(processes, Unread) else _waiters.waiters(processes.waiting)
+    told, now = _told(snapshot, tuning)
+    pressed = _pressure(snapshot, tuning)
+    silent = _silent_server(snapshot, waiting, tuning)
+    stuck = _stuck(storage, waiting, pressed is not None or _some(snapshot) >= tuning["io_some_avg10"])
+    still = _still(storage, waiting, tuning)
+    crowd = _crowd(storage, waiting, pressed, tuning)
+    hung = not isinstance(storage, Unread) and bool(storage.hung_tasks_rise)
+    evidence = [*told, *silent, *stuck]
+    if hung and not isinstance(storage, Unread):
+        says = f"the kernel found {count(storage.hung_tasks_rise or 0, 'hung task')} within the window"
+        row = f"hung_task_detect_count +{storage.hung_tasks_rise}"
+        evidence.append(Evidence("hung-tasks-counted", "storage", says, (row,)))
+    stalled = bool(still or crowd or stuck or hung)
+    if waiting and (stalled or evidence):
+        says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks: {_names(waiting)}"
+        evidence.append(Evidence("tasks-waiting", "processes", says, tuple(map(_waiters.line, waiting[:8]))))
+    if pressed is not None and (stalled or evidence):
+        evidence.append(pressed)
+    if not evidence:
+        return _none(snapshot, waiting, tuning)
+    held = bool(stuck or still or hung or (silent and _waiters.for_file_server(waiting)))
+    seen = {item.finding for item in evidence}
+    sure = stalled or held or "hung-task" in seen or ("disk-error" in seen and waiting)
+    return Finding(
+        cause=NAME,
+        status=Status.CRITICAL if held or (now and (waiting or pressed is not None)) else Status.DEGRADED,
+        confidence=Confidence.CONFIRMED if sure else Confidence.LIKELY,
+        summary=sentence(*(item.says for item in evidence[:3])),
+        evidence=tuple(evidence),
+    )
+
+
+def _told(snapshot: Snapshot, tuning: Tuning) -> tuple[list[Evidence], bool]:
+    """What the log tells of hung tasks and of disks, and whether any of it is of the last minutes."""
+    log = snapshot.get(KernelLogReading)
+    if isinstance(log, Unread):
+        return [], False
+    hung = _recent.recent(snapshot, log.of(KernelEventKind.HUNG_TASK), tuning["recent_hours"])
+    errors = _recent.recent(snapshot, log.of(KernelEventKind.DISK_ERROR), tuning["recent_hours"])
     evidence = [
         Evidence(
             name,
@@ -42,23 +77,71 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         for name, noun, events in (("hung-task", "hung-task line", hung), ("disk-error", "disk error", errors))
         if events
     ]
-    waiting = () if isinstance(processes, Unread) else processes.uninterruptible
-    pressed = _pressure(snapshot, tuning)
-    stalled = len(waiting) >= tuning["waiting_few"] and pressed is not None
-    if waiting and (stalled or evidence):
-        says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks: {', '.join(waiting[:5])}"
-        evidence.append(Evidence("tasks-waiting", "processes", says, waiting[:8]))
-    if pressed is not None and (stalled or evidence):
-        evidence.append(pressed)
-    if not evidence:
-        return _none(snapshot, waiting, tuning)
-    return Finding(
-        cause=NAME,
-        status=Status.CRITICAL if now and (waiting or pressed is not None) else Status.DEGRADED,
-        confidence=Confidence.CONFIRMED if hung or stalled or (errors and waiting) else Confidence.LIKELY,
-        summary=sentence(*(seen.says for seen in evidence[:3])),
-        evidence=tuple(evidence),
-    )
+    return evidence, bool(_recent.surely_within(snapshot, (*hung, *errors), tuning["now_minutes"]))
+
+
+def _silent_server(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> list[Evidence]:
+    """The file servers that do not answer: their OK ends it, and time alone only where nothing waits for them.
+
+    A soft mount gives up and says `timed out`; nothing need follow it, so that it counts only while something waits.
+    """
+    log = snapshot.get(KernelLogReading)
+    if isinstance(log, Unread):
+        return []
+    last: dict[str, KernelEvent] = {}
+    for event in log.of(KernelEventKind.NFS_SILENT, KernelEventKind.NFS_ANSWERS):
+        last[event.device] = event
+    silent = [event for event in last.values() if event.kind is KernelEventKind.NFS_SILENT]
+    if not _waiters.for_file_server(waiting):
+        silent = [event for event in silent if "timed out" not in event.text]
+        silent = list(_recent.recent(snapshot, silent, tuning["recent_hours"]))
+    return [
+        Evidence(
+            "file-server-silent",
+            "kernel_log",
+            f"the file server {event.device} does not answer since {_recent.ago(snapshot, event)}",
+            (event.text,),
+        )
+        for event in silent[:4]
+    ]
+
+
+def _stuck(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], pressed: bool) -> list[Evidence]:
+    """Disks that hold requests and complete none, where something feels it: some kernels' counts of requests drift."""
+    if isinstance(storage, Unread) or not (pressed or _waiters.may_be_for_storage(waiting)):
+        return []
+    return [
+        Evidence(
+            "disk-stuck",
+            "storage",
+            f"{disk.name} held {count(disk.waiting_later, 'request')} at both looks and completed none",
+            disk.lines,
+        )
+        for disk in storage.stuck[:4]
+    ]
+
+
+def _still(storage: StorageReading | Unread, waiting: tuple[Waiting, ...], tuning: Tuning) -> bool:
+    """True where a crowd is known to wait for storage and no disk at all completes a request."""
+    if isinstance(storage, Unread) or storage.completed_count:
+        return False
+    return len(_waiters.for_storage(waiting)) >= tuning["waiting_few"]
+
+
+def _crowd(
+    storage: StorageReading | Unread, waiting: tuple[Waiting, ...], pressed: Evidence | None, tuning: Tuning
+) -> bool:
+    """True where a crowd waits under pressure, unless the disks are seen to go on: that is a busy disk."""
+    if len(waiting) < tuning["waiting_few"] or pressed is None:
+        return False
+    moving = not isinstance(storage, Unread) and storage.completed_count > 0 and not storage.stuck
+    return not moving or (not isinstance(storage, Unread) and storage.slowest_read_ms >= tuning["slow_read_ms"])
+
+
+def _some(snapshot: Snapshot) -> float:
+    reclaim = snapshot.get(ReclaimReading)
+    line = None if isinstance(reclaim, Unread) else reclaim.pressure.get("io some")
+    return 0.0 if line is None else line.avg10
 
 
 def _pressure(snapshot: Snapshot, tuning: Tuning) -> Evidence | None:
@@ -77,22 +160,37 @@ def _pressure(snapshot: Snapshot, tuning: Tuning) -> Evidence | None:
     return None
 
 
-def _none(snapshot: Snapshot, waiting: tuple[str, ...], tuning: Tuning) -> Weighing:
+def _names(waiting: tuple[Waiting, ...]) -> str:
+    return ", ".join(each.name for each in waiting[:5])
+
+
+def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> Weighing:
     for reading in (snapshot.get(KernelLogReading), snapshot.get(ProcessesReading)):
         if isinstance(reading, Unread):
             what = "kernel log was" if reading.probe == "kernel_log" else "processes were"
             return Undecided(NAME, f"the {what} not read ({reading.reason})")
+    storage = snapshot.get(StorageReading)
+    for_storage = _waiters.for_storage(waiting)
+    if isinstance(storage, Unread) and len(for_storage) >= tuning["waiting_few"]:
+        says = f"{count(len(for_storage), 'task')} waited for storage at both looks, and the disks were not read"
+        return Undecided(NAME, f"{says} ({storage.reason})")
     if len(waiting) >= tuning["waiting_few"]:
+        says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks"
+        if not isinstance(storage, Unread) and storage.completed_count:
+            return RuledOut(NAME, f"{says}, while the disks completed {count(storage.completed_count, 'request')}")
         # A frozen file system holds its writers so, and the kernel tells of it after two minutes; so does a busy lock.
-        says = f"{count(len(waiting), 'task')} waited uninterruptibly at both looks, but not for I/O as far as is told"
-        return RuledOut(NAME, f"{says}: no I/O pressure, no hung task and no disk error in the log")
+        says += ", but not for I/O as far as is told: no I/O pressure, no hung task and no disk error in the log"
+        return RuledOut(NAME, says)
     return RuledOut(NAME, "no hung task and no disk error in the log, and no crowd of tasks waits for I/O")
 
 
 CAUSE = Cause(
     name=NAME,
     title="I/O stall",
-    probes=("kernel_log", "processes", "reclaim", "cpu", "host"),
-    thresholds=("recent_hours", "now_minutes", "waiting_few", "io_full_avg10", "iowait_percent"),
+    probes=("kernel_log", "processes", "storage", "reclaim", "cpu", "host"),
+    thresholds=(
+        *("recent_hours", "now_minutes", "waiting_few", "io_full_avg10", "io_some_avg10", "iowait_percent"),
+        "slow_read_ms",
+    ),
     weigh=weigh,
 )

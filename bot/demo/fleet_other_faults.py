@@ -20,6 +20,7 @@ from bot.demo.machine.state import (
     DAY,
     Cgroups,
     Container,
+    Disk,
     Gpu,
     Line,
     Loop,
@@ -247,7 +248,7 @@ IO_STALL = State(
     units=usual_units(AMAZON_2023, Unit("kafka.service", "Kafka", pid=3120, command="/usr/bin/java kafka.Kafka")),
     nics=(Nic(version="2.13.2g"),),
     log=(
-        Line(23.0 * DAY - 1_400.0, f"nvme nvme1: I/O 214 ({_DISK}) QID 3 timeout, completion polled", 4, every=130.0),
+        Line(23.0 * DAY - 1_400.0, f"nvme nvme1: I/O 214 ({_DISK}) QID 3 timeout, aborting", 4, every=130.0),
         Line(23.0 * DAY - 900.0, "INFO: task kafka-log-clean:3377 blocked for more than 122 seconds.", 3, every=122.0),
     ),
     processes=(
@@ -256,6 +257,7 @@ IO_STALL = State(
         Process(3378, "kafka-request-h", (Thread(4),), "D", "/usr/bin/java kafka.Kafka"),
     ),
     memory=Memory(pressure={"cpu some": 1.2, "memory some": 0.0, "io some": 78.0, "io full": 64.0}),
+    disks=(Disk(), Disk("/var/lib/kafka", "nvme1n1", stuck=True)),
 )
 
 THROTTLED = State(

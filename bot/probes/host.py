@@ -1,6 +1,7 @@
-"""What machine and system this is: kernel, boot, distribution, virtualisation, cores, clock.
+"""What machine and system this is: kernel, boot, distribution, virtualisation, cores, clock, consoles.
 
-Defined in: proc(5), os-release(5), machine-id(5), systemd-detect-virt(1), Linux, Documentation/ABI/testing/sysfs-*.
+Defined in: proc(5), os-release(5), machine-id(5), systemd-detect-virt(1), Linux, Documentation/ABI/testing/sysfs-*,
+fs/proc/consoles.c.
 """
 
 from __future__ import annotations
@@ -37,6 +38,8 @@ class HostReading:
     cores_online: int = 0
     hostname: str = ""
     node_time_at: datetime | None = None
+    consoles: tuple[str, ...] = ()  # where the kernel prints: `tty0`, `ttyS0`
+    console_level: int | None = None  # it prints there what is graver than this
 
     def traits(self) -> Mapping[str, str]:
         """Return what the node is, for people."""
@@ -58,6 +61,11 @@ class HostReading:
         return (int(found.group(1)), int(found.group(2))) if found else (0, 0)
 
     @property
+    def serial_consoles(self) -> tuple[str, ...]:
+        """Those of the consoles that are serial lines, which are slow."""
+        return tuple(console for console in self.consoles if re.match(r"tty(?:S|AMA|USB)[0-9]", console))
+
+    @property
     def uptime_seconds(self) -> float:
         """Seconds since boot."""
         return self.uptime.total_seconds()
@@ -68,6 +76,7 @@ _BOOT_ID, _MACHINE_ID = "/proc/sys/kernel/random/boot_id", "/etc/machine-id"
 _ETC_RELEASE, _LIB_RELEASE = "/etc/os-release", "/usr/lib/os-release"
 _CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
 _ONLINE = "/sys/devices/system/cpu/online"
+_CONSOLES, _PRINTK = "/proc/consoles", "/proc/sys/kernel/printk"
 _VENDOR, _PRODUCT = "/sys/class/dmi/id/sys_vendor", "/sys/class/dmi/id/product_name"
 _HYPERVISOR = "/sys/hypervisor/type"
 
@@ -84,6 +93,8 @@ _MAKERS = (
     ("bochs", "bochs"),
     ("parallels", "parallels"),
 )
+_CONSOLE = re.compile(r"([A-Za-z][A-Za-z0-9]{1,30})\s+[-RWU]{3} \(([^)]{0,12})\)")
+_LEVEL = re.compile(r"([0-9]{1,4})\s")
 _SAYS = re.compile(r"(time|cgroup|virt)=(.*)")
 
 
@@ -118,7 +129,14 @@ def parse(outputs: Outputs) -> HostReading:
         cores_online=cores,
         hostname=_first(files, _HOSTNAME),
         node_time_at=_instant(said.get("time", "")),
+        consoles=_consoles(files.get(_CONSOLES, ())),
+        console_level=int(level.group(1)) if (level := _LEVEL.match(_first(files, _PRINTK))) else None,
     )
+
+
+def _consoles(lines: tuple[str, ...]) -> tuple[str, ...]:
+    """The names of those that are enabled (E)."""
+    return tuple(found.group(1) for line in lines[:20] if (found := _CONSOLE.match(line)) and "E" in found.group(2))
 
 
 def _first(files: dict[str, tuple[str, ...]], path: str) -> str:
@@ -156,6 +174,8 @@ _FILES = (
     _VENDOR,
     _PRODUCT,
     _HYPERVISOR,
+    _CONSOLES,
+    _PRINTK,
 )
 _FRAGMENT = (
     "echo time=$(date -u +%s); echo cgroup=$(stat -fc %T /sys/fs/cgroup 2>/dev/null); "

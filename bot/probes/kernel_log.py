@@ -1,4 +1,4 @@
-"""What matters in the kernel's log of this boot: resets, lockups, stalls, kills, full tables, failing disks and GPUs.
+"""What matters in the kernel's log of this boot: resets, lockups, stalls, kills, full tables, failing hardware.
 
 Defined in: journalctl(1), dmesg(1); the wordings in `formats/ena_events.py` and `formats/kernel_events.py`.
 """
@@ -48,6 +48,20 @@ class KernelLogReading:
         return max(times, default=None)
 
     @property
+    def last_kernel_bug_seconds(self) -> float:
+        """Seconds after boot of the last oops or BUG; far ahead without a time, long before boot without one."""
+        return self._last(KernelEventKind.KERNEL_BUG)
+
+    @property
+    def last_workqueue_stall_seconds(self) -> float:
+        """Seconds after boot of the last pool of kernel workers that was stuck; without one as above."""
+        return self._last(KernelEventKind.WORKQUEUE_STALL)
+
+    def _last(self, kind: KernelEventKind) -> float:
+        times = (event.since_boot for event in self.of(kind))
+        return max((_FAR if at is None else at.total_seconds() for at in times), default=-_FAR)
+
+    @property
     def nic_resets_untimed(self) -> int:
         """How many device resets have no time: they may be from now."""
         resets = self.of(KernelEventKind.NIC_RESET, KernelEventKind.NIC_RESET_FAILED)
@@ -65,6 +79,7 @@ class KernelLogReading:
 
 
 MOST_OF_A_SORT = 80
+_FAR = 1e12  # seconds: longer than any node is up
 _LIMIT = timedelta(seconds=8)
 # journalctl takes 5 µs a line; a reset of a large device writes four thousand. Facility 0 is the kernel's own: what a
 # program writes to /dev/kmsg never has it, whatever name it gives itself. `dmesg -k` keeps to the same.
@@ -85,8 +100,19 @@ _NIC_SORT = (
 )
 _DISK_SORT = (
     "I.O (error|Error)|critical .* error, dev|nvme nvme[0-9]*: (I.O|controller|Device|Removing|Disabling|Abort)|"
-    "(EXT4-fs|BTRFS) (error|critical)|EXT4-fs .*read-only|JBD2|Aborting journal|offline device|not responding|"
+    "(EXT4-fs|BTRFS) (error|critical)|EXT4-fs .*read-only|JBD2|Aborting journal|offline device|"
     "XFS \\(.*(orruption|hut)"
+)
+_CORRECTED_SORT = (
+    "Hardware Error.: +(event severity: corrected|section_type|CPU [0-9]+: Machine Check|Machine check)|"
+    "EDAC MC[0-9]+: [0-9]+ CE "
+)
+_UNCORRECTED_SORT = (
+    "EDAC MC[0-9]+: [0-9]+ UE |Memory failure: 0x|ncorrected hardware memory error|event severity: (fatal|recoverable)"
+)
+_BUG_SORT = (
+    "kernel BUG at|BUG: (unable|kernel NULL|Bad page|scheduling|workqueue)|Oops|Unable to handle kernel|"
+    "general protection fault[,:]"
 )
 _SORTS = (
     _NIC_SORT,
@@ -98,6 +124,10 @@ _SORTS = (
     _DISK_SORT,
     "unstable",
     "NVRM: .*(Xid|fallen off)|SXid \\(",
+    "nfs: server .* (not responding|OK)",
+    _CORRECTED_SORT,
+    _UNCORRECTED_SORT,
+    _BUG_SORT,
 )
 _PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # one a packet, a hundred in a row: the first three tell
 FILTER = (

@@ -50,8 +50,17 @@ class ProcessUse:
 
 
 @dataclass(frozen=True, slots=True)
+class Waiting:
+    """A process in state D at both looks. `wchan` is the kernel function it sleeps in, empty where that is hidden."""
+
+    pid: int
+    name: str
+    wchan: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class ProcessesReading:
-    """The busiest processes, most kernel time first, and how many wait uninterruptibly."""
+    """The busiest processes, most kernel time first, and who waits uninterruptibly."""
 
     probe: ClassVar[str] = "processes"
 
@@ -59,6 +68,7 @@ class ProcessesReading:
     seconds: float  # what the figures cover
     uninterruptible: tuple[str, ...] = ()  # names of processes in state D in both looks
     seen: int = 0
+    waiting: tuple[Waiting, ...] = ()  # the same, with where they sleep
 
     @property
     def uninterruptible_count(self) -> int:
@@ -76,7 +86,8 @@ _REALTIME = ("1", "2", "6")  # SCHED_FIFO, SCHED_RR, SCHED_DEADLINE
 _LOOKS = re.compile(r"looks ([0-9]{1,10}\.[0-9]{1,3}) ([0-9]{1,10}\.[0-9]{1,3}) ([0-9]{1,8})", re.ASCII)
 _HZ = re.compile(r"hz ([1-9][0-9]{1,4})", re.ASCII)
 _PROCESS = re.compile(r"p ([0-9]{1,9}) ([0-9]{1,9}) (([0-9]{1,9}) \((.*)\) ([A-Za-z]) ([-0-9 ]+))", re.ASCII)
-_WAITING = re.compile(r"d [0-9]{1,9} \((.*)\) D [-0-9 ]+", re.ASCII)
+_WAITING = re.compile(r"d ([0-9]{1,9}) \((.*)\) D [-0-9 ]+", re.ASCII)
+_WCHAN = re.compile(r"w ([0-9]{1,9}) ([A-Za-z_][A-Za-z0-9_.]{0,79})", re.ASCII)
 _THREAD = re.compile(r"t ([0-9]{1,9}) ([0-9]{1,9}) ([0-9]{1,5}) ([0-9]{1,9}) ([0-9]{1,9})", re.ASCII)
 
 # Fields of a stat line, counted from the state's on: what stands before holds a name that may hold anything.
@@ -100,7 +111,8 @@ def parse(outputs: Outputs) -> ProcessesReading:
         raise CannotRead("processes: the looks are not a while apart")
     threads: dict[int, list[ThreadUse]] = {}
     rows: list[re.Match[str]] = []
-    waiting: list[str] = []
+    waiting: list[tuple[int, str]] = []
+    wchans: dict[int, str] = {}
     for line in lines:
         if row := _PROCESS.fullmatch(line):
             rows.append(row)
@@ -109,12 +121,16 @@ def parse(outputs: Outputs) -> ProcessesReading:
             threads.setdefault(pid, []).append(ThreadUse(tid, _core(core), usr / hz, system / hz))
         elif line.startswith("d "):
             found = _WAITING.fullmatch(line)
-            waiting.append(one_line(found.group(1) if found else line[2:], 64))
-        elif line[:2] in ("p ", "t "):
+            pid, name = (int(found.group(1)), found.group(2)) if found else (0, line[2:])
+            waiting.append((pid, one_line(name, 64)))
+        elif sleeps := _WCHAN.fullmatch(line):
+            wchans[int(sleeps.group(1))] = sleeps.group(2)
+        elif line[:2] in ("p ", "t ", "w "):
             raise CannotRead(f"processes: a line is malformed ({one_line(line, 60)})")
     busiest = [_process(row, hz, tuple(threads.get(int(row.group(4)), ()))) for row in rows]
     busiest.sort(key=lambda process: (-process.sys_seconds, -process.usr_seconds, process.pid))
-    return ProcessesReading(tuple(busiest), seconds, tuple(waiting), int(looks.group(3)))
+    waits = tuple(Waiting(pid, name, wchans.get(pid, "")) for pid, name in waiting)
+    return ProcessesReading(tuple(busiest), seconds, tuple(w.name for w in waits), int(looks.group(3)), waits)
 
 
 def _process(row: re.Match[str], hz: int, threads: tuple[ThreadUse, ...]) -> ProcessUse:
@@ -178,7 +194,8 @@ _AWK = fragment(
             seen++; pid = s + 0; if ((own > 0 && a[4] == own) || (pid in ours)) continue;
             same = (f in born) && born[f] == a[20];
             du = a[12] - (same ? u[f] : 0); dk = a[13] - (same ? k[f] : 0);
-            if (same && waited[f] && a[1] == "D" && ++waits <= 500) print "d", visible(s);
+            if (same && waited[f] && a[1] == "D" && ++waits <= 500) { print "d", visible(s);
+                chan = read("/proc/" pid "/wchan"); if (chan ~ /^[A-Za-z_][A-Za-z0-9_.]*$/) print "w", pid, chan }
             if (du + dk > 0) { n++; line[n] = visible(s); id[n] = pid; user[n] = du; kern[n] = dk; many[n] = a[18] } }
         close(all);
         print "looks", up, up2, seen + 0;

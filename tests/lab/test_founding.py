@@ -31,8 +31,8 @@ COUNTED = re.compile(
 
 
 def with_people(bench: Bench) -> None:
-    """Let bob approve, and have the node watched for less long after its cure."""
-    written = bench.settings.read_text()
+    """Let bob approve, nobody their own request, and have the node watched for less long after its cure."""
+    written = bench.settings.read_text().replace("self_approval = true", "self_approval = false")
     short = written.replace("[policy]\n", oncall.POLICY).replace('validation = "1m"', 'validation = "20s"')
     bench.settings.write_text(short)
 

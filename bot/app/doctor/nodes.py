@@ -117,8 +117,11 @@ def _rights(
     if unknown:
         return Examined(name, lacking, f"sudo does not say what {user} may run", "Is it slow, or does it ask a server?")
     if missing:
-        more = f" and {len(missing) - _NAMED} more" if len(missing) > _NAMED else ""
-        seen = f"{user} may not run as root: {', '.join(missing[:_NAMED])}{more}"
+        first = {line.partition(" ")[0].rpartition("/")[2]: line for line in reversed(missing)}
+        # One of each program before a second: eight devices of one kind would hide all others.
+        named = sorted(missing, key=lambda line: line not in first.values())[:_NAMED]
+        more = f" and {len(missing) - len(named)} more" if len(missing) > len(named) else ""
+        seen = f"{user} may not run as root: {', '.join(named)}{more}"
         return Examined(
             name, lacking, seen, "zombie sudoers prints the lines; without them this is unread, or not done"
         )

@@ -10,7 +10,17 @@ import asyncio
 import re
 from collections.abc import Sequence
 
-from bot.demo.machine import kernel_log, network, nic_counters, proc_files, processes, runtime, systemd, unit_fragments
+from bot.demo.machine import (
+    hardware,
+    kernel_log,
+    network,
+    nic_counters,
+    proc_files,
+    processes,
+    runtime,
+    systemd,
+    unit_fragments,
+)
 from bot.demo.machine.command import Answer, CommandContext, Tool
 from bot.demo.machine.load import TICKS
 
@@ -82,7 +92,7 @@ async def busiest(context: CommandContext, argv: Sequence[str]) -> Answer:
             rows.append((now[0] - then[0], now[1] - then[1], process))
     text = f"hz {TICKS}\n"
     text += "".join(
-        f"d {processes.stat(process, process.pid, process.threads, second)}"
+        f"d {processes.stat(process, process.pid, process.threads, second)}w {process.pid} folio_wait_bit_common\n"
         for process in everyone
         if process.state == "D"
     )
@@ -204,50 +214,6 @@ def boot_units(context: CommandContext, argv: Sequence[str]) -> Answer:
     return Answer.text(f"{text}-- end --\n")
 
 
-def clock(context: CommandContext, argv: Sequence[str]) -> Answer:
-    """The clocksource, and chrony's word on the time."""
-    text = "==> /source <==\ntsc\ntsc hpet acpi_pm\n==> /keeper <==\nchronyd\n==> /chrony <==\n"
-    text += "System time     : 0.000012131 seconds slow of NTP time\nLeap status     : Normal\n"
-    return Answer.text(f"{text}-- end --\n")
-
-
-def filesystems(context: CommandContext, argv: Sequence[str]) -> Answer:
-    """The mounts on block devices, fstab, and the room on each."""
-    disks = context.state.disks
-    text = "==> /mounts <==\n" + "".join(f"{d.device} ext4 {d.options} {d.point}\n" for d in disks)
-    text += "==> /fstab <==\n" + "".join(f"LABEL={d.device} {d.point} ext4 defaults 0 1\n" for d in disks)
-    text += "==> /blocks <==\nFilesystem 1024-blocks Used Available Capacity Mounted on\n"
-    text += "".join(f"/dev/{d.device} {d.kib} {d.kib - d.free} {d.free} 1% {d.point}\n" for d in disks)
-    text += "==> /inodes <==\nFilesystem Inodes IUsed IFree IUse% Mounted on\n"
-    for d in disks:
-        text += f"/dev/{d.device} {d.inodes} {d.inodes - d.free_inodes} {d.free_inodes} 1% {d.point}\n"
-    kubelet = "here\n" if context.files.read("/var/lib/kubelet/config.yaml", context.now()) is not None else ""
-    return Answer.text(f"{text}==> /kubelet <==\n{kubelet}-- end --\n")
-
-
-def pci_gpus(context: CommandContext, argv: Sequence[str]) -> Answer:
-    """The GPUs on the PCI bus, with the driver that holds each."""
-    return Answer.text("".join(f"{gpu.bus} 0x030200 nvidia\n" for gpu in context.state.gpus) + "-- end --\n")
-
-
-def nvidia_smi(context: CommandContext, argv: Sequence[str]) -> Answer:
-    """What nvidia-smi says of each GPU: errors, rows of memory, and what it asks for."""
-    gpus = context.state.gpus
-    if not gpus:
-        return Answer.text("no gpu\n")
-    there = [(f"0000{gpu.bus.upper()}", gpu) for gpu in gpus if gpu.there]
-    lost = [
-        f"Unable to determine the device handle for GPU {gpu.bus.upper()}: Unknown Error\n"
-        for gpu in gpus
-        if not gpu.there
-    ]
-    listed = "".join([*(f"{bus}, 0\n" for bus, _ in there), *lost])
-    rows = "".join(f"{bus}, {'Yes' if gpu.remap_pending else 'No'}, No\n" for bus, gpu in there)
-    said = "".join(f"GPU {bus}\n    GPU Recovery Action               : {gpu.recovery}\n" for bus, gpu in there)
-    status = f"status {255 if lost else 0}\n"
-    return Answer.text(f"==> /gpus <==\n{listed}{status}==> /rows <==\n{rows}==> /actions <==\n{said}-- end --\n")
-
-
 _SORT = re.compile(r"if \(/(.+?)/\) c = \d+")
 _MOST_OF_A_SORT = 80
 
@@ -282,10 +248,14 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("function busiest(", busiest),
     ("127.0.0.1:10248", essential_units),
     ("/etc/systemd/system; d=", boot_units),
-    ("chronyc -n tracking", clock),
-    ("readlink $d/driver", pci_gpus),
-    ("/dev/block/$d", filesystems),
-    ("nvidia-smi --query-gpu", nvidia_smi),
+    ("chronyc -n tracking", hardware.clock),
+    ("/etc/resolv.conf", hardware.name_servers),
+    ("Amazon Elastic Block Store", hardware.ebs_volumes),
+    ("openssl x509", hardware.certificates),
+    ("/sys/devices/system/edac/mc/", hardware.memory_errors),
+    ("readlink $d/driver", hardware.pci_gpus),
+    ("/dev/block/$d", hardware.filesystems),
+    ("nvidia-smi --query-gpu", hardware.nvidia_smi),
     (" events --since", runtime.docker),
     (" --no-trunc --format", runtime.docker),
     (" -o json", runtime.cri),

@@ -1,8 +1,6 @@
 """/proc, /sys and /etc of a simulated node: kernel, cores, memory and cgroups.
 
 Defined in: Linux, Documentation/filesystems/proc.rst, Documentation/accounting/psi.rst, cgroup-v1/ and cgroup-v2.rst.
-
-Longer than 300 lines: one list of the files of a node.
 """
 
 from __future__ import annotations
@@ -11,6 +9,7 @@ import functools
 import hashlib
 import uuid
 
+from bot.demo.machine import hardware
 from bot.demo.machine.state import Content, Moment, State
 
 _V1 = (
@@ -53,20 +52,13 @@ def files(state: State) -> dict[str, Content]:
         "/proc/sys/kernel/random/boot_id": f"{identity(state, f'boot {state.generation}')}\n",
         "/proc/sys/kernel/pid_max": "4194304\n",
         "/proc/sys/fs/file-nr": "9824\t0\t9223372036854775807\n",
-        "/proc/net/stat/arp_cache": _NEIGHBOURS,
-        "/proc/net/stat/ndisc_cache": _NEIGHBOURS,
         "/proc/sys/kernel/threads-max": f"{state.memory.total // 8}\n",
         "/proc/sys/net/core/somaxconn": "4096\n",
         "/etc/machine-id": f"{identity(state, 'machine').hex}\n",
         "/etc/hostname": f"{state.name}\n",
         "/etc/os-release": os_release(state),
-        "/sys/devices/system/clocksource/clocksource0/current_clocksource": f"{system.clocksource}\n",
-        "/sys/devices/system/clocksource/clocksource0/available_clocksource": "tsc hpet acpi_pm\n",
         "/sys/devices/system/cpu/online": f"0-{state.load.cores - 1}\n",
         "/sys/devices/system/cpu/present": f"0-{state.load.cores - 1}\n",
-        "/sys/class/dmi/id/sys_vendor": "Amazon EC2\n",
-        "/sys/class/dmi/id/product_name": f"{system.product}\n",
-        "/sys/class/dmi/id/bios_vendor": "Amazon EC2\n",
         "/run/systemd/system/.keep": "",
     }
     if state.memory.pressure is not None:
@@ -76,6 +68,7 @@ def files(state: State) -> dict[str, Content]:
         count, maximum = state.conntrack
         found["/proc/sys/net/netfilter/nf_conntrack_count"] = lambda now: f"{count + int(now.uptime * 7) % 97}\n"
         found["/proc/sys/net/netfilter/nf_conntrack_max"] = f"{maximum}\n"
+    found.update(hardware.files(state))
     found.update(cgroup_files(state))
     found.update(state.files)
     return found
@@ -93,14 +86,6 @@ def os_release(state: State) -> str:
         f'NAME="{name}"\nVERSION_ID="{state.system.os_version}"\nID={state.system.os_id}\n'
         f'PRETTY_NAME="{state.system.pretty}"\n'
     )
-
-
-_NEIGHBOURS = (
-    "entries  allocs   destroys hash_grows lookups  hits     res_failed rcv_probes_mcast rcv_probes_ucast "
-    "periodic_gc_runs forced_gc_runs unresolved_discards table_fulls\n"
-    "0000001c 00000a2f 00000a12 00000002 0001f2b3 0001e0aa 00000003 00000000 00000000 00002ab1 00000000 00000000 "
-    "00000000\n"
-)
 
 
 def _loadavg(state: State) -> str:

@@ -255,6 +255,7 @@ class Disk:
     free: int = 61_000_000
     inodes: int = 13_107_200
     free_inodes: int = 12_400_000
+    stuck: bool = False  # holds requests and completes none
 
 
 @dataclass(frozen=True, slots=True)

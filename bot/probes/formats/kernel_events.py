@@ -1,8 +1,9 @@
-"""What the kernel itself says of lockups, stalls, memory, disks and tables, in the words of its versions.
+"""What the kernel itself says of lockups, stalls, memory, disks, tables and itself, in the words of its versions.
 
 Defined in: Linux, kernel/watchdog.c, kernel/rcu/tree_stall.h, kernel/hung_task.c, mm/oom_kill.c,
 net/sched/sch_generic.c, net/netfilter/nf_conntrack_core.c, block/blk-core.c, drivers/nvme/host/pci.c,
-kernel/time/clocksource.c, and others.
+kernel/time/clocksource.c, drivers/edac/edac_mc.c, drivers/firmware/efi/cper.c, mm/memory-failure.c,
+fs/nfs and net/sunrpc/clnt.c, and others.
 """
 
 from __future__ import annotations
@@ -15,11 +16,14 @@ from bot.probes.formats.kernel_line import KernelEventKind as Kind
 _CPU = r"(?P<core>[0-9]{1,5})"
 _WHO = r"(?P<process>.{1,40}?)"
 _QUEUE = r"transmit queue (?P<queue>[0-9]{1,4}) timed out"
-_DISK = r"(?P<device>(?!fd[0-9]|sr[0-9])[A-Za-z0-9_!/-]{1,40})"  # a drive without a medium is no fault
+# A drive without a medium, and a file behind a loop device, are no dying disk; nor is a discard that was refused.
+_DISK = r"(?P<device>(?!fd[0-9]|sr[0-9]|loop[0-9])[A-Za-z0-9_!/-]{1,40})"
+_SECTOR = r"sector(?!.*:\(DISCARD\))"
+_HARDWARE = r"(?P<device>\{[0-9]{1,10}\})?\[Hardware Error\]: +"
 _IN = r"(?P<device>[^\s:)]{1,40})"
 _NVME_SAYS = (
-    "I/O (?:tag )?[0-9]+ .*timeout|controller is down|Device not ready|Removing after probe failure|"
-    "Disabling device after reset failure|Abort status"
+    "I/O (?:tag )?[0-9]+ .*timeout(?!, completion polled)|controller is down|Device not ready|"
+    "Removing after probe failure|Disabling device after reset failure|Abort status"
 )
 
 # What is read off a line stands at its start: a line that only mentions such words is not one.
@@ -39,13 +43,16 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
     Kind.HUNG_TASK: (rf"INFO: task {_WHO}:[0-9]+ blocked(?: in I/O wait)? for more than [0-9]+ seconds",),
     Kind.OOM_KILL: (rf"(?:Memory cgroup out|Out) of memory[^:]{{0,80}}: Kill(?:ed)? process [0-9]+ \({_WHO}\)",),
     Kind.CONNTRACK_FULL: (r"(?:(?:nf|ip)_conntrack: )+table full, dropping packet",),
+    Kind.CONNTRACK_FULL_ELSEWHERE: (
+        r"(?:nf_conntrack: )+table full in netns (?P<device>[0-9]{1,12}), dropping packet",
+    ),
     Kind.NETDEV_WATCHDOG: (
         rf"NETDEV WATCHDOG: (?P<device>[^\s(]{{1,15}}) \([^)]*\): {_QUEUE}",
         rf"(?:\S+ \S+ )?(?P<device>[^\s:]{{1,15}}): NETDEV WATCHDOG: (?:CPU: {_CPU}: )?{_QUEUE}",
     ),
     Kind.DISK_ERROR: (
-        rf"(?:blk_update_request: |end_request: |print_req_error: )*I/O error, dev {_DISK}, sector",
-        rf"(?:\w+: )?critical (?:medium|target|nexus|space allocation) error, dev {_DISK}, sector",
+        rf"(?:blk_update_request: |end_request: |print_req_error: )*I/O error, dev {_DISK}, {_SECTOR}",
+        rf"(?:\w+: )?critical (?:medium|target|nexus|space allocation) error, dev {_DISK}, {_SECTOR}",
         rf"Buffer I/O error on dev(?:ice)? {_DISK},",
         rf"nvme (?P<device>nvme[0-9]+): (?:{_NVME_SAYS})",
         rf"(?:EXT4-fs error|BTRFS error|BTRFS critical) \(device {_IN}",
@@ -54,8 +61,27 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"JBD2: (?:Detected IO errors|I/O error|Error -?[0-9]+)",
         rf"XFS \({_IN}\): .*(?:I/O [Ee]rror|[Cc]orruption|[Ss]hut ?down|[Ss]hutting down)",
         r"sd [0-9:]+:(?: \[(?P<device>\w{1,20})\])? rejecting I/O to offline device",
-        r"nfs: server (?P<device>\S{1,80}) not responding",
     ),
+    Kind.NFS_SILENT: (r"nfs: server (?P<device>\S{1,80}) not responding",),
+    Kind.NFS_ANSWERS: (r"nfs: server (?P<device>\S{1,80}) OK",),
+    Kind.MEMORY_ERROR: (
+        r"EDAC (?P<device>MC[0-9]{1,4}): [0-9]+ UE ",
+        r"mce: Uncorrected hardware memory error in user-access",
+        r"Memory failure: 0x[0-9a-f]+: recovery action for",
+    ),
+    Kind.HARDWARE_ERROR: (
+        r"EDAC (?P<device>MC[0-9]{1,4}): [0-9]+ CE ",
+        rf"(?:mce: )?{_HARDWARE}(?:event severity: |section_type: )",
+        rf"(?:mce: )?{_HARDWARE}(?:CPU [0-9]+: Machine Check|Machine check events logged)",
+    ),
+    Kind.KERNEL_BUG: (
+        r"BUG: (?:unable to handle|kernel NULL pointer|Bad page|scheduling while atomic)",
+        r"kernel BUG at ",
+        r"(?:Internal error: )?Oops(?: - [^:]{1,40})?: ",
+        r"Unable to handle kernel ",
+        r"general protection fault[,:] .*\[#[0-9]+\]",
+    ),
+    Kind.WORKQUEUE_STALL: (r"BUG: workqueue lockup - pool cpus=(?P<core>[0-9]{1,5})\b.* stuck for [0-9]+s",),
     Kind.CGROUP_EXHAUSTED: (
         r"cgroup: fork rejected by pids controller in",
         r"cgroup: .*(?:[Nn]o space left on device|ENOSPC|error -28\b)",

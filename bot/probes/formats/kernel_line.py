@@ -47,7 +47,14 @@ class KernelEventKind(enum.StrEnum):
     HUNG_TASK = "hung-task"
     OOM_KILL = "oom-kill"
     CONNTRACK_FULL = "conntrack-full"
+    CONNTRACK_FULL_ELSEWHERE = "conntrack-full-elsewhere"  # in another network namespace than the host's
     DISK_ERROR = "disk-error"  # I/O errors, NVMe time-outs, aborted journals
+    NFS_SILENT = "nfs-silent"
+    NFS_ANSWERS = "nfs-answers"  # ends the silence of the same server
+    MEMORY_ERROR = "memory-error"  # memory that could not be corrected
+    HARDWARE_ERROR = "hardware-error"  # machine checks and firmware records; most were corrected
+    KERNEL_BUG = "kernel-bug"  # an oops: the kernel went on after an error of its own
+    WORKQUEUE_STALL = "workqueue-stall"
     CGROUP_EXHAUSTED = "cgroup-exhausted"  # ENOSPC on making a cgroup, fork rejected by pids
     CLOCKSOURCE = "clocksource"
     GPU_ERROR = "gpu-error"

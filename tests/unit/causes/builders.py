@@ -13,10 +13,13 @@ from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Finding, RuledOut, Undecided
 from bot.probes.agents import Agent, AgentsReading
 from bot.probes.boot_units import BootUnit, BootUnitsReading
+from bot.probes.certificates import CertificatesReading
 from bot.probes.cgroups import CgroupsReading
 from bot.probes.clock import ClockReading
 from bot.probes.containers import ContainersReading
 from bot.probes.cpu import CpuReading
+from bot.probes.dns import DnsReading, NameServer
+from bot.probes.ebs import EbsReading
 from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Mount, Room
 from bot.probes.formats.container_lists import Container
@@ -27,10 +30,12 @@ from bot.probes.host import HostReading
 from bot.probes.interrupts import InterruptLine, InterruptsReading
 from bot.probes.kernel_limits import KernelLimitsReading, Limit
 from bot.probes.kernel_log import KernelLogReading
+from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
 from bot.probes.nic import Nic, NicReading
-from bot.probes.processes import ProcessesReading, ProcessUse, ThreadUse
+from bot.probes.processes import ProcessesReading, ProcessUse, ThreadUse, Waiting
 from bot.probes.reclaim import Pressure, ReclaimReading
 from bot.probes.softirq import SoftirqReading, SoftnetCore
+from bot.probes.storage import Disk, StorageReading
 from bot.probes.throttling import ThrottlingReading
 from bot.probes.units import Unit, UnitsReading
 
@@ -90,6 +95,9 @@ def node(*readings: Any) -> Snapshot:
         memory(), ThrottlingReading(()), GpuReading(()), ClockReading("chrony", True, 0.00002, "tsc", ("tsc",)),
         KernelLimitsReading((Limit("threads", 900, 32_768),), 0, 0),
         EssentialUnitsReading(True, (KUBELET,), ("ok", "ok")), BootUnitsReading(True, (BOOTED,), ("kubelet.service",)),
+        CertificatesReading(datetime(2026, 11, 21, tzinfo=UTC), True),
+        DnsReading((NameServer("10.0.0.2", ("NOERROR", "NXDOMAIN", "NOERROR")),)),
+        EbsReading(), storage(), MemoryErrorsReading((MemoryController("mc0", 0, 3, 972_000),), 0),
         FilesystemsReading((Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw"),), (Room("/", 58.0, 94.0),), True),
     )  # fmt: skip
     taken_at = datetime(2026, 11, 21, tzinfo=UTC)
@@ -151,8 +159,20 @@ def process(
     return ProcessUse(1723, name, usr, sys, threads=threads, raw=f"1723 ({name}) S 1 …", **more)
 
 
-def processes(*busiest: ProcessUse, waiting: Sequence[str] = ()) -> ProcessesReading:
-    return ProcessesReading(busiest or (process("python", sys=0.2, usr=4.8, on=(1,)),), 5.0, tuple(waiting), 300)
+def processes(*busiest: ProcessUse, waiting: Sequence[str] = (), wchan: str = "") -> ProcessesReading:
+    waits = tuple(Waiting(5000 + at, name, wchan) for at, name in enumerate(waiting))
+    busiest = busiest or (process("python", sys=0.2, usr=4.8, on=(1,)),)
+    return ProcessesReading(busiest, 5.0, tuple(waiting), 300, waits)
+
+
+def disk(completed: int = 400, waiting: int = 0, name: str = "nvme0n1", read_ms: float | None = 0.4) -> Disk:
+    """A disk; `waiting` requests are in it at both looks."""
+    lines = (f"259 0 {name} at the first look", f"259 0 {name} at the second look")
+    return Disk(name, waiting, waiting, completed, read_ms if completed else None, lines)
+
+
+def storage(*disks: Disk, hung: int | None = None) -> StorageReading:
+    return StorageReading(disks or (disk(),), hung)
 
 
 def unit(name: str = "ecs.service", restarts: int | None = 0, later: int | None = None, **more: Any) -> Unit:

@@ -35,3 +35,13 @@ def test_conntrack_lines_of_the_last_hour_confirm_it() -> None:
 def test_conntrack_that_was_not_read_is_open_and_one_that_is_absent_is_ruled_out() -> None:
     undecided(CONNTRACK, b.unread("conntrack"))
     assert "tracks no connections" in ruled_out(CONNTRACK, ConntrackReading(False)).because
+
+
+def test_full_table_of_another_network_namespace_is_not_the_hosts() -> None:
+    room = ConntrackReading(True, 900, 262_144)
+    line = "nf_conntrack: nf_conntrack: table full in netns 4026532123, dropping packet"
+    full = b.event(Kind.CONNTRACK_FULL_ELSEWHERE, line, device="4026532123")
+    finding = found(CONNTRACK, room, b.log(full))
+    assert (finding.status, "4026532123" in finding.summary) == (Status.DEGRADED, True)
+    old = b.event(Kind.CONNTRACK_FULL_ELSEWHERE, line, timedelta(hours=2))
+    ruled_out(CONNTRACK, room, b.log(old))

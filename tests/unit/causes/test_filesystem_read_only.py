@@ -63,7 +63,7 @@ def test_kernels_that_leave_the_options_alone_are_known_by_the_log(line: str) ->
         (data("ro"), ""),  # an image, or /boot: nobody asks for writes
         (data("rw"), "EXT4-fs (sdz9): Remounting filesystem read-only"),  # a disk that is gone
         (data("rw"), "EXT4-fs error (device nvme1n1): ext4_lookup:1: inode #2: comm ls: deleted inode referenced: 12"),
-        (data("rw"), "nvme nvme1: I/O 214 (I/O Cmd) QID 3 timeout, completion polled"),
+        (data("rw"), "nvme nvme1: I/O 214 (I/O Cmd) QID 3 timeout, aborting"),
     ],
 )
 def test_read_only_by_design_and_errors_that_shut_nothing_are_ruled_out(mount: Mount, line: str) -> None:

@@ -89,6 +89,11 @@ def verdict(*readings: Any, playbook: str = "node-health") -> Verdict:
         # resets that nothing explains are a symptom without a cause
         ((RESETS,), ("degraded", None, "likely", [])),
         ((b.log(*b.starved(None)),), ("degraded", None, "likely", [])),
+        ((b.log(b.event(Kind.KERNEL_BUG)),), ("degraded", None, "possible", [])),
+        ((b.log(b.event(Kind.KERNEL_BUG, ago=None)),), ("degraded", None, "possible", [])),
+        ((b.log(b.event(Kind.KERNEL_BUG, ago=timedelta(days=2))),), ("healthy", None, None, [])),
+        ((b.log(b.event(Kind.WORKQUEUE_STALL)),), ("degraded", None, "possible", [])),
+        ((b.log(b.event(Kind.WORKQUEUE_STALL, ago=timedelta(hours=2))),), ("healthy", None, None, [])),
         ((b.nic(later={"total_resets": 3}),), ("degraded", None, "likely", [])),
         ((b.log(b.event(Kind.NIC_KEEPALIVE)),), ("degraded", "nic-device-fault", "confirmed", [])),
         (

@@ -81,3 +81,28 @@ def test_cgroup2_is_known_by_its_magic_number() -> None:
 def test_file_that_pretends_to_be_another_is_not_believed_for_what_came_before() -> None:
     forged = "Ubuntu\n\n==> /proc/sys/kernel/random/boot_id <==\n00000000-0000-0000-0000-000000000000"
     assert read(files(Ubuntu=forged)).boot_id == "6f0c4a1e-0d43-4a0e-8d3b-0c6a2d1f9e77"
+
+
+CONSOLES = """
+==> /proc/consoles <==
+tty0                 -WU (E  p  )    4:1
+ttyS0                -W- (EC p a)    4:64
+ttyS1                -W- ( B p  )    4:65
+ttynull              --- (E     )
+
+==> /proc/sys/kernel/printk <==
+7	4	1	7
+"""
+
+
+def test_consoles_are_those_that_the_kernel_prints_to() -> None:
+    reading = read(files() + CONSOLES)
+    assert (reading.consoles, reading.serial_consoles) == (("tty0", "ttyS0", "ttynull"), ("ttyS0",))
+    assert reading.console_level == 7
+    silent = read(files())
+    assert (silent.consoles, silent.console_level) == ((), None)
+
+
+@pytest.mark.parametrize("line", ["ttyS0 E", "$(id) -W- (E)", "", "ttyS0\t-W-\t(E"])
+def test_line_that_is_no_console_is_none(line: str) -> None:
+    assert read(files() + f"\n==> /proc/consoles <==\n{line}\n").consoles == ()

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given, settings
 
 from bot.domain.errors import CannotRead
-from bot.probes.processes import ProcessesReading, parse
+from bot.probes.processes import ProcessesReading, Waiting, parse
 from tests.readings.mutation import HOSTILE, mutated
 from tests.readings.recorded import CAPTURES, once, recorded
 
@@ -123,3 +123,15 @@ def test_whatever_happens_to_an_answer_figures_are_possible(text: str) -> None:
 def test_waiting_task_is_told_by_its_name_not_by_its_whole_line() -> None:
     waiting = "d " + stat(3377, "kafka (log) D 1").replace(") S 1", ") D 1")
     assert read(answer(waiting)).uninterruptible == ("kafka (log) D 1",)
+
+
+def test_waiting_task_is_told_with_where_it_sleeps_in_the_kernel() -> None:
+    waiting = [f"d {stat(pid, name)}".replace(") S 1", ") D 1") for pid, name in ((31, "tar"), (32, "rsync"))]
+    reading = read(answer(waiting[0], "w 31 rpc_wait_bit_killable", waiting[1]))
+    assert reading.waiting == (Waiting(31, "tar", "rpc_wait_bit_killable"), Waiting(32, "rsync"))
+
+
+@pytest.mark.parametrize("line", ["w 31 $(id)", "w 31", "w x folio_wait_bit", "w 31 a b"])
+def test_malformed_sleeper_is_unread(line: str) -> None:
+    with pytest.raises(CannotRead, match="malformed"):
+        read(answer(line))

@@ -1,0 +1,84 @@
+"""A certificate of the kubelet has ended, or was not renewed in the time in which the kubelet renews it.
+
+Confirms: an end that has passed, by the node's own clock; nine tenths of its life gone without a new one.
+Refutes: certificates with time left; no kubelet. What lives for less than a day is only wrong once it has ended,
+and a server certificate that the kubelet signed for itself never: nobody checks it.
+Remedy: none planned: approve the waiting request (`kubectl get csr`), or mend what renews; a reboot renews nothing.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from bot.causes._figures import percent, sentence, span
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.certificates import Certificate, CertificatesReading
+
+NAME = "certificate-expiry"
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether a certificate has ended, or is about to."""
+    reading = snapshot.get(CertificatesReading)
+    if isinstance(reading, Unread):
+        return Undecided(NAME, f"the kubelet's certificates were not read ({reading.reason})")
+    checked = [each for each in reading.certificates if not each.is_self_signed]
+    ended, late = [], []
+    for each in checked:
+        if not each.begins_at <= reading.now_at < each.ends_at:
+            says = f"{_what(each)} {_out_of_time(each, reading.now_at)}"
+            ended.append(Evidence("certificate-ended", "certificates", says, each.lines))
+        elif (used := _used_percent(each, reading)) >= tuning["life_percent"] and _is_renewed(each, tuning):
+            left = span(each.ends_at - reading.now_at)
+            says = f"{_what(each)} ends in {left}, with {percent(used)} of its life gone and no new one"
+            late.append(Evidence("certificate-late", "certificates", says, each.lines))
+    if ended or late:
+        evidence = (*ended, *late)
+        return Finding(
+            cause=NAME,
+            status=Status.CRITICAL if ended else Status.DEGRADED,
+            confidence=Confidence.CONFIRMED,
+            summary=sentence(*(item.says for item in evidence[:3])),
+            evidence=evidence,
+        )
+    if not reading.has_kubelet:
+        return RuledOut(NAME, "there is no kubelet here")
+    if reading.hidden:
+        names = ", ".join(reading.hidden[:3])
+        return Undecided(NAME, f"only root may read {names}", would_decide="`openssl x509 -enddate` as root")
+    if not checked:
+        return RuledOut(NAME, "the kubelet has no certificate here that anybody checks")
+    first = min(checked, key=lambda each: each.ends_at)
+    return RuledOut(NAME, f"the first to end, {_what(first)}, has {span(first.ends_at - reading.now_at)} left")
+
+
+def _what(each: Certificate) -> str:
+    if each.path == "/served":
+        return "the certificate that the kubelet serves"
+    return f"the kubelet's {'client' if each.is_client else 'server'} certificate {each.path}"
+
+
+def _out_of_time(each: Certificate, now_at: datetime) -> str:
+    if now_at < each.begins_at:
+        return f"begins only in {span(each.begins_at - now_at)}: is the clock right?"
+    return f"ended {span(now_at - each.ends_at)} ago"
+
+
+def _used_percent(each: Certificate, reading: CertificatesReading) -> float:
+    return 100 * ((reading.now_at - each.begins_at) / (each.ends_at - each.begins_at))
+
+
+def _is_renewed(each: Certificate, tuning: Tuning) -> bool:
+    """True for what the kubelet should have renewed by now: nothing short-lived."""
+    return each.ends_at - each.begins_at >= timedelta(hours=tuning["short_hours"])
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Certificate expired or about to",
+    probes=("certificates",),
+    thresholds=("life_percent", "short_hours"),
+    weigh=weigh,
+)

@@ -1,0 +1,112 @@
+"""The machine's memory makes errors: some that could not be corrected, or so many that a module is failing.
+
+Confirms: an uncorrected error counted by EDAC, or told by the kernel or the firmware; memory that the kernel gave up;
+corrected errors by the hundred an hour.
+Refutes: controllers that count none. A virtual machine is told nothing: errors of its memory are its host's matter.
+"Machine check events logged" alone says nothing: the kernel prints it for corrected errors too.
+Remedy: none planned: the module is the same after a reboot. Drain the node, and replace the host.
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from bot.causes import _recent
+from bot.causes._figures import count, memory, sentence, span
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.probe import Snapshot, Unread
+from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.host import HostReading
+from bot.probes.kernel_log import KernelLogReading
+from bot.probes.memory_errors import MemoryErrorsReading
+
+NAME = "memory-errors"
+_HOUR = 3600
+# What systemd-detect-virt calls a virtual machine; containers and `none` are left out.
+_VIRTUAL = (
+    *("acrn", "amazon", "apple", "bhyve", "bochs", "google", "kvm", "microsoft", "oracle", "parallels", "powervm"),
+    *("qemu", "qnx", "sre", "uml", "vmware", "xen", "zvm"),
+)
+
+
+def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
+    """Tell whether the memory fails."""
+    reading, log = snapshot.get(MemoryErrorsReading), snapshot.get(KernelLogReading)
+    lost, often = [], []
+    if not isinstance(reading, Unread):
+        for each in reading.controllers:
+            if each.uncorrected:
+                says = f"{each.name} counts {count(each.uncorrected, 'memory error')} that could not be corrected"
+                lost.append(Evidence("memory-uncorrected", "memory_errors", says, each.lines))
+            # A pace is not made from less than an hour: ten errors in a driver's first minute are ten.
+            hours = max(1.0, (each.seconds or 0) / _HOUR)
+            if each.seconds is not None and each.corrected / hours > tuning["corrected_per_hour"]:
+                over = span(timedelta(seconds=each.seconds))
+                says = f"{each.name} corrected {count(each.corrected, 'memory error')} in {over}"
+                often.append(Evidence("memory-corrected", "memory_errors", says, each.lines))
+        if reading.given_up_kib:
+            says = f"the kernel no longer uses {memory(reading.given_up_kib)} of memory that it could not correct"
+            row = f"HardwareCorrupted: {reading.given_up_kib} kB"
+            lost.append(Evidence("memory-given-up", "memory_errors", says, (row,)))
+    if not isinstance(log, Unread) and (told := _told(log)):
+        says = f"the kernel tells of memory errors that could not be corrected, {_recent.ago(snapshot, told[-1])}"
+        lost.append(Evidence("memory-uncorrected-told", "kernel_log", says, _recent.lines(told, 4)))
+    if lost or often:
+        return Finding(
+            cause=NAME,
+            status=Status.CRITICAL if lost else Status.DEGRADED,
+            confidence=Confidence.CONFIRMED,
+            summary=sentence(*(item.says for item in (*lost, *often)[:3])),
+            evidence=(*lost, *often),
+        )
+    return _none(snapshot, reading)
+
+
+def _told(log: KernelLogReading) -> list[KernelEvent]:
+    """The lines about memory that could not be corrected: the kernel's own, and the firmware's grave records of memory.
+
+    A record has its severity and what it is about on lines of their own, which one number in braces ties together.
+    """
+    lines = log.of(KernelEventKind.HARDWARE_ERROR)
+    of_memory = {line.device for line in lines if "section_type: memory error" in line.text}
+    grave = [line for line in lines if _is_grave(line) and line.device in of_memory]
+    return sorted([*log.of(KernelEventKind.MEMORY_ERROR), *grave], key=_at)
+
+
+def _is_grave(line: KernelEvent) -> bool:
+    return "event severity: fatal" in line.text or "event severity: recoverable" in line.text
+
+
+def _at(event: KernelEvent) -> timedelta:
+    return event.since_boot or timedelta(0)
+
+
+def _none(snapshot: Snapshot, reading: MemoryErrorsReading | Unread) -> Weighing:
+    host = snapshot.get(HostReading)
+    metal = not isinstance(reading, Unread) and ".metal" in reading.product
+    if not isinstance(host, Unread) and host.virtualisation in _VIRTUAL and not metal:
+        return RuledOut(NAME, "a virtual machine is told of no memory errors: they are its host's matter")
+    if isinstance(reading, Unread):
+        # Where it is not known whether this is a virtual machine, most likely it is one: no reason to doubt the node.
+        worst = Status.DEGRADED if isinstance(host, Unread) else Status.CRITICAL
+        return Undecided(NAME, f"the counts of memory errors were not read ({reading.reason})", worst=worst)
+    if not reading.controllers:
+        would = "an EDAC driver, or what `ipmitool sel list` says,"
+        return Undecided(
+            NAME,
+            "nobody counts memory errors here: no EDAC driver is loaded",
+            would_decide=would,
+            worst=Status.DEGRADED,
+        )
+    corrected = count(reading.corrected_count, "memory error")
+    return RuledOut(NAME, f"EDAC counts none that could not be corrected, and {corrected} that were")
+
+
+CAUSE = Cause(
+    name=NAME,
+    title="Memory errors",
+    probes=("memory_errors", "kernel_log", "host"),
+    thresholds=("corrected_per_hour",),
+    weigh=weigh,
+)

@@ -1,0 +1,140 @@
+"""The kubelet's certificates: from when until when they hold, by their files and by what its port serves.
+
+Defined in: openssl-x509(1), openssl-s_client(1); Kubernetes, "TLS bootstrapping" and kubelet's `--cert-dir`; K3s and
+RKE2 keep theirs below /var/lib/rancher.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from bot.domain.command import Command, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.safe_text import one_line
+from bot.probes.formats.fragment import fragment
+from bot.probes.formats.sections import sections
+
+
+@dataclass(frozen=True, slots=True)
+class Certificate:
+    """One certificate. `path` is its file, or `/served` for what the kubelet's port shows."""
+
+    path: str
+    begins_at: datetime
+    ends_at: datetime
+    is_self_signed: bool = False  # the kubelet's own: nobody checks it
+    lines: tuple[str, ...] = ()
+
+    @property
+    def is_client(self) -> bool:
+        """True for the one that the kubelet shows to the API server."""
+        return "client" in self.path
+
+
+@dataclass(frozen=True, slots=True)
+class CertificatesReading:
+    """The kubelet's certificates; none where there is no kubelet, or where it uses none. `hidden`: root's alone."""
+
+    probe: ClassVar[str] = "certificates"
+
+    now_at: datetime
+    has_kubelet: bool = False
+    certificates: tuple[Certificate, ...] = ()
+    hidden: tuple[str, ...] = ()
+
+    @property
+    def least_left_seconds(self) -> float:
+        """How long the one that ends first still holds, negative where it has ended; 1e12 where there is none."""
+        return min(((each.ends_at - self.now_at).total_seconds() for each in self.certificates), default=1e12)
+
+
+_END = "-- end --"
+_KUBELET, _RANCHER = "/var/lib/kubelet", "/var/lib/rancher"
+_FILES = (
+    *(f"{_KUBELET}/pki/{name}" for name in ("kubelet-client-current.pem", "kubelet-server-current.pem", "kubelet.crt")),
+    *(f"{_RANCHER}/*/agent/{name}.crt" for name in ("client-kubelet", "serving-kubelet")),
+)
+_SHOW = "openssl x509 -noout -startdate -enddate -subject -issuer"
+# The port shows its certificate to anybody, root or not; no request is sent.
+_LOOK = fragment(f"""
+    echo "now $(date -u +%s)";
+    if [ -d {_KUBELET} ] || [ -d {_RANCHER} ]; then
+        echo kubelet;
+        command -v openssl >/dev/null || {{ echo 'no openssl'; exit; }};
+        for d in {_KUBELET} {_KUBELET}/pki {_RANCHER} {_RANCHER}/*/agent; do
+            [ -d "$d" ] && [ ! -x "$d" ] && echo "==> $d <==" && echo hidden; done;
+        for f in {" ".join(_FILES)}; do
+            [ -e "$f" ] || continue;
+            echo "==> $f <==";
+            if [ -r "$f" ]; then {_SHOW} -in "$f" 2>&1; else echo hidden; fi; done;
+        echo '==> /served <==';
+        timeout -k 1 3 openssl s_client -connect 127.0.0.1:10250 </dev/null 2>/dev/null | {_SHOW} 2>/dev/null;
+    fi;
+    echo '{_END}'
+""")
+_NOW = re.compile(r"now ([0-9]{9,11})")
+_DATE = re.compile(
+    r"(notBefore|notAfter)=([A-Z][a-z]{2}) +([0-9]{1,2}) ([0-9]{2}):([0-9]{2}):([0-9]{2}) ([0-9]{4}) GMT"
+)
+_NAME = re.compile(r"(subject|issuer) ?= ?(.*)")
+# The kubelet signs its own by an authority that it makes for that alone: HOST-ca@SECONDS for HOST@SECONDS (client-go).
+_KUBELETS_OWN = re.compile(r"CN ?= ?(\S{1,253})@[0-9]{6,12}\nCN ?= ?(\S{1,253})-ca@[0-9]{6,12}")
+_MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
+
+
+def parse(outputs: Outputs) -> CertificatesReading:
+    """Read when each certificate begins and ends, and which of them are hidden.
+
+    Unread when: the answer is cut short, openssl is missing where there is a kubelet, or a certificate is malformed.
+    """
+    text = outputs.text("look")
+    lines = text.rstrip("\n").split("\n")
+    if lines[-1] == "no openssl":
+        raise CannotRead("certificates: there is a kubelet, and openssl is missing")
+    now = _NOW.fullmatch(lines[0])
+    if lines[-1] != _END or now is None:
+        raise CannotRead("certificates: the answer is cut short")
+    files = sections("\n".join(lines[:-1]))
+    hidden = tuple(one_line(path, 200) for path, said in files.items() if said == ("hidden",))
+    certificates = tuple(_certificates(files))
+    return CertificatesReading(
+        datetime.fromtimestamp(int(now.group(1)), UTC), "kubelet" in lines[1:2], certificates, hidden
+    )
+
+
+def _certificates(files: dict[str, tuple[str, ...]]) -> Iterator[Certificate]:
+    for path, said in files.items():
+        if said in ((), ("hidden",)):
+            continue
+        dates = {found.group(1): _instant(found) for line in said if (found := _DATE.fullmatch(line.strip()))}
+        if len(dates) != 2 or dates["notBefore"] >= dates["notAfter"]:
+            raise CannotRead(f"certificates: {one_line(path, 80)} is malformed ({one_line(' '.join(said), 60)})")
+        names = {found.group(1): found.group(2).strip() for line in said if (found := _NAME.match(line))}
+        subject, issuer = names.get("subject", ""), names.get("issuer", "")
+        made = _KUBELETS_OWN.fullmatch(f"{subject}\n{issuer}")
+        own = bool(issuer) and (issuer == subject or (made is not None and made.group(1) == made.group(2)))
+        lines = tuple(one_line(line, 200) for line in said[:4])
+        yield Certificate(one_line(path, 200), dates["notBefore"], dates["notAfter"], own, lines)
+
+
+def _instant(date: re.Match[str]) -> datetime:
+    _, month, *rest = date.groups()
+    day, hour, minute, second, year = map(int, rest)
+    try:
+        return datetime(year, _MONTHS.index(month) + 1, day, hour, minute, second, tzinfo=UTC)
+    except ValueError as error:
+        raise CannotRead(f"certificates: {date.group()} is no date") from error
+
+
+PROBE = Probe(
+    name="certificates",
+    title="the kubelet's certificates",
+    commands=(Command("look", ("sh", "-c", _LOOK), lane="certificates", output_limit_bytes=32 * 1024),),
+    parse=parse,
+    reading=CertificatesReading,
+)

@@ -1,0 +1,112 @@
+"""The name servers of /etc/resolv.conf, each asked three questions: whether it answers, and not what.
+
+Defined in: resolv.conf(5), dig(1), host(1); RFC 1035, section 4.1.1, and RFC 6895 (the names of answers' codes).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import ClassVar
+
+from bot.domain.command import Command, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.safe_text import one_line
+from bot.probes.formats.fragment import fragment
+
+QUESTIONS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class NameServer:
+    """One server and the codes of its answers; a question without an answer has none.
+
+    "No such name" and "refused" are answers: a server need not know the name that it was asked for.
+    """
+
+    address: str
+    codes: tuple[str, ...] = ()
+    line: str = ""
+
+    @property
+    def failed(self) -> int:
+        """How many of the questions got no answer, or the answer that the server itself failed (SERVFAIL)."""
+        return max(0, QUESTIONS - sum(code != "SERVFAIL" for code in self.codes))
+
+
+@dataclass(frozen=True, slots=True)
+class DnsReading:
+    """The servers in the order in which they are asked; at most three, as the C library takes no more."""
+
+    probe: ClassVar[str] = "dns"
+
+    servers: tuple[NameServer, ...] = ()
+
+    @property
+    def silent_count(self) -> int:
+        """How many servers answered nothing at all."""
+        return sum(server.failed == QUESTIONS for server in self.servers)
+
+
+_END = "-- end --"
+_RESOLV = "/etc/resolv.conf"
+# Asked for: the root, the machine's own name, and the domain that is searched, or `localhost`: never one name alone,
+# for a server of a private network may know only its own. Addresses and names are taken only as letters that they have.
+_LOOK = fragment(f"""
+    [ -r {_RESOLV} ] || {{ echo 'no resolv.conf'; exit; }};
+    s=$(awk '$1 == "nameserver" && $2 ~ /^[0-9A-Fa-f:][0-9A-Za-z:.%]*$/ && n++ < 3 {{ print $2 }}' {_RESOLV});
+    d=$(awk '$1 ~ /^(search|domain)$/ && $2 ~ /^[A-Za-z0-9][A-Za-z0-9.-]*$/ {{ print $2; exit }}' {_RESOLV});
+    h=$(awk '/^[A-Za-z0-9][A-Za-z0-9.-]*$/' /proc/sys/kernel/hostname);
+    h=${{h:-localhost}}; case $h in *.*) ;; *) h=$h${{d:+.$d}};; esac;
+    t=; for p in dig host; do command -v $p >/dev/null && t=$p && break; done;
+    echo "tool $t"; echo "servers" $s;
+    [ -n "$t" ] || s=;
+    for x in $s; do (
+        r=$(if [ $t = dig ]; then
+            dig @$x +time=2 +tries=1 +noall +comments . NS $h. A ${{d:-localhost}}. SOA 2>/dev/null;
+        else
+            for q in 'NS .' "A $h." "SOA ${{d:-localhost}}."; do host -v -W 1 -R 1 -t $q $x 2>/dev/null; done;
+        fi | sed -n 's/.*status: \\([A-Z0-9]*\\),.*/\\1/p' | head -n {QUESTIONS});
+        echo server $x $r ) & done; wait;
+    echo '{_END}'
+""")
+_SERVER = re.compile(r"server ([0-9A-Fa-f:][0-9A-Za-z:.%]{0,79})((?: [A-Z0-9]{1,16}){0,3})\s*")
+
+
+def parse(outputs: Outputs) -> DnsReading:
+    """Read what each server answered.
+
+    Unread when: there is neither dig nor host, no file that names servers, or the answer is cut short.
+    """
+    lines = outputs.text("look").rstrip("\n").split("\n")
+    if lines == ["no resolv.conf"]:
+        raise CannotRead(f"dns: {_RESOLV} could not be read")
+    if lines[-1] != _END or len(lines) < 3 or not lines[1].startswith("servers"):
+        raise CannotRead("dns: the answer is cut short")
+    addresses = lines[1].split()[1:]
+    if not addresses:
+        return DnsReading()
+    if lines[0].strip() == "tool":
+        raise CannotRead("dns: neither dig nor host is installed")
+    told = {found.group(1): found for line in lines[2:-1] if (found := _SERVER.fullmatch(line))}
+    if set(told) != set(addresses) or len(lines) - 3 != len(addresses):
+        raise CannotRead("dns: not every server is told of")
+    return DnsReading(
+        tuple(
+            NameServer(address, tuple(told[address].group(2).split()), one_line(told[address].group(), 120))
+            for address in dict.fromkeys(addresses)
+        )
+    )
+
+
+PROBE = Probe(
+    name="dns",
+    title="name servers",
+    commands=(
+        Command("look", ("sh", "-c", _LOOK), lane="dns", limit=timedelta(seconds=8), output_limit_bytes=16 * 1024),
+    ),
+    parse=parse,
+    reading=DnsReading,
+)

@@ -1,0 +1,134 @@
+"""What each disk did between two looks: requests that wait in it, requests that it completed, and how long they took.
+
+Defined in: Linux, Documentation/admin-guide/iostats.rst (/proc/diskstats), Documentation/admin-guide/sysctl/kernel.rst
+(hung_task_detect_count, since 6.13).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import ClassVar
+
+from bot.domain.command import Command, Looks, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.probe import Probe
+from bot.domain.safe_text import one_line
+from bot.probes.formats.sections import sections
+
+
+@dataclass(frozen=True, slots=True)
+class Disk:
+    """One whole disk. Units: requests; `read_ms` is the mean time of a read within the window, None without a read."""
+
+    name: str
+    waiting: int  # requests in the disk at the first look
+    waiting_later: int
+    completed: int  # within the window: reads, writes, discards and flushes
+    read_ms: float | None = None
+    lines: tuple[str, ...] = ()
+
+    @property
+    def is_stuck(self) -> bool:
+        """True where requests wait in it at both looks, and it completed none between them."""
+        return bool(self.waiting and self.waiting_later and not self.completed)
+
+
+@dataclass(frozen=True, slots=True)
+class StorageReading:
+    """The disks. Units: `hung_tasks_rise` is how many tasks the kernel found hung within the window; None: no count."""
+
+    probe: ClassVar[str] = "storage"
+
+    disks: tuple[Disk, ...] = ()
+    hung_tasks_rise: int | None = None
+
+    @property
+    def stuck(self) -> tuple[Disk, ...]:
+        """The disks that held requests and completed none."""
+        return tuple(disk for disk in self.disks if disk.is_stuck)
+
+    @property
+    def stuck_count(self) -> int:
+        """How many disks held requests and completed none."""
+        return len(self.stuck)
+
+    @property
+    def completed_count(self) -> int:
+        """How many requests all disks completed within the window."""
+        return sum(disk.completed for disk in self.disks)
+
+    @property
+    def slowest_read_ms(self) -> float:
+        """The longest mean time of a read; 0 where nothing was read."""
+        return max((disk.read_ms for disk in self.disks if disk.read_ms is not None), default=0.0)
+
+
+_DISKS, _HUNG = "/proc/diskstats", "/proc/sys/kernel/hung_task_detect_count"
+_ROW = re.compile(r"\s*[0-9]{1,6}\s+[0-9]{1,7}\s+(\S{1,64})((?:\s+[0-9]{1,20}){11,30})\s*", re.ASCII)
+_NO_DISK = re.compile(r"(?:loop|ram|zram|sr|fd|nbd)[0-9]+")
+_PART = re.compile(r"(.*[0-9])p[0-9]+|(.*[a-z])[0-9]+")
+# Fields of a row after the name.
+_READS, _READ_MS, _WRITES, _WAITING, _DISCARDS, _FLUSHES = 0, 3, 4, 8, 11, 15
+
+
+def parse(outputs: Outputs) -> StorageReading:
+    """Read both looks.
+
+    Unread when: there is no such file, or a row of it is malformed. A node without disks has an empty reading.
+    """
+    first, later = (sections(outputs.text("disks", look)) for look in (0, 1))
+    if _DISKS not in first or _DISKS not in later:
+        raise CannotRead(f"storage: {_DISKS} could not be read")
+    before, after = dict(_rows(first[_DISKS])), dict(_rows(later[_DISKS]))
+    names = [name for name in after if name in before and not _is_part(name, after)]
+    disks = tuple(_disk(name, *before[name], *after[name]) for name in names)
+    hung = [_number(files.get(_HUNG, ())) for files in (first, later)]
+    rise = None if hung[0] is None or hung[1] is None else max(0, hung[1] - hung[0])
+    return StorageReading(disks, rise)
+
+
+def _rows(lines: tuple[str, ...]) -> Iterator[tuple[str, tuple[list[int], str]]]:
+    for line in lines:
+        found = _ROW.fullmatch(line)
+        if found is None:
+            raise CannotRead(f"storage: a row of {_DISKS} is malformed ({one_line(line, 60)})")
+        if not _NO_DISK.fullmatch(found.group(1)):
+            name = one_line(found.group(1), 64)
+            yield name, ([int(field) for field in found.group(2).split()], one_line(" ".join(line.split()), 300))
+
+
+def _is_part(name: str, disks: dict[str, tuple[list[int], str]]) -> bool:
+    found = _PART.fullmatch(name)
+    return found is not None and (found.group(1) or found.group(2)) in disks
+
+
+def _disk(name: str, before: list[int], row: str, after: list[int], row_later: str) -> Disk:
+    def rise(field: int) -> int:
+        return max(0, after[field] - before[field]) if field < min(len(before), len(after)) else 0
+
+    reads = rise(_READS)
+    return Disk(
+        name=name,
+        waiting=before[_WAITING],
+        waiting_later=after[_WAITING],
+        completed=sum(rise(field) for field in (_READS, _WRITES, _DISCARDS, _FLUSHES)),
+        read_ms=rise(_READ_MS) / reads if reads else None,
+        lines=(row, row_later),
+    )
+
+
+def _number(lines: tuple[str, ...]) -> int | None:
+    return int(lines[0]) if len(lines) == 1 and re.fullmatch(r"[0-9]{1,18}", lines[0]) else None
+
+
+PROBE = Probe(
+    name="storage",
+    title="disks: what waits in them, and what they complete",
+    commands=(
+        Command("disks", ("tail", "-v", "-n", "+1", _DISKS, _HUNG), looks=Looks.TWICE, output_limit_bytes=512 * 1024),
+    ),
+    parse=parse,
+    reading=StorageReading,
+)
