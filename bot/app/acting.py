@@ -17,6 +17,7 @@ from bot.app.policing import policy_of
 from bot.domain.batch import Sampling
 from bot.domain.contracts import ActingLedger, ActingTransport
 from bot.domain.errors import MissingFile, SettingsError
+from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.policy import Policy
@@ -83,7 +84,7 @@ def acting(
     cluster, drains = cluster_reach(settings, environment), draining(settings)
     reach = NodeAccess(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster, drains)
     book = Record(ledger)
-    playbooks, triage = Playbooks(library(settings.playbooks), settings.playbook), _triage(settings, transport)
+    playbooks, triage = Playbooks(library(settings.playbooks), settings.playbook), _triage(settings, transport, ledger)
     glance = Recheck(
         reach,
         (replace(triage, sampling=SHORT_LOOK), triage),
@@ -133,7 +134,7 @@ def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
     return rights_as_root(ACTIONS.values(), units, offered)
 
 
-def _triage(settings: Settings, transport: ActingTransport) -> Triage:
+def _triage(settings: Settings, transport: ActingTransport, mutes: MuteRecord) -> Triage:
     sampling = Sampling(settings.samples)
     deadline = settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
-    return Triage(transport, ACTIONS, now, sampling, deadline, draining=draining(settings))
+    return Triage(transport, ACTIONS, now, sampling, deadline, draining=draining(settings), mutes=mutes)
