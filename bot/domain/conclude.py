@@ -81,7 +81,7 @@ def _add_up(
         unread=unread,
         snapshot=snapshot,
         undecided=_would_decide([weighing for weighing in undecided if weighing.cause not in told], unread, playbook),
-        muted=tuple(muted[cause] for cause in dict.fromkeys(f.cause for f in findings) if cause in muted),
+        muted=tuple(muted[cause] for cause in dict.fromkeys(found.cause or "" for found in findings) if cause in muted),
     )
     # What was not read outranks every finding that is less grave than what it would decide, and every accepted one.
     news = [finding for finding in findings if finding.cause not in muted]

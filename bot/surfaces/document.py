@@ -24,8 +24,12 @@ _LEFT_OUT = frozenset({"raw", "lines", "source", "source_later"})
 
 def document(verdicts: Iterable[Verdict], incidents: Mapping[str, str] | None = None) -> str:
     """Return the whole document as text."""
-    body = {"schema": SCHEMA_VERSION, "nodes": [node_document(verdict, incidents) for verdict in verdicts]}
-    return json.dumps(body, ensure_ascii=False, indent=2)
+    return json.dumps(documents(verdicts, incidents), ensure_ascii=False, indent=2)
+
+
+def documents(verdicts: Iterable[Verdict], incidents: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the whole document; `incidents` are those that were opened, by node."""
+    return {"schema": SCHEMA_VERSION, "nodes": [node_document(verdict, incidents) for verdict in verdicts]}
 
 
 def node_document(verdict: Verdict, incidents: Mapping[str, str] | None = None) -> dict[str, Any]:
