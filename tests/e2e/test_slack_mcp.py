@@ -18,7 +18,7 @@ from tests.slack.service import Bot, Readings, built, cards, eventually, serving
 from tests.slack.workspace import workspace
 
 TOKEN = "5eed" * 8
-WITH_TOKEN = {"environment": {"ZOMBIE_MCP_TOKEN": TOKEN}}
+WITH_TOKEN: dict[str, Any] = {"environment": {"ZOMBIE_MCP_TOKEN": TOKEN}}
 
 
 @pytest.fixture
@@ -84,6 +84,7 @@ async def test_bot_that_stops_ends_a_call_that_waits_for_a_node(slack: SlackWork
         await eventually(asked, 1)
         async with asyncio.timeout(25):
             await bot.service.stop()
+            ended: Any
             (ended,) = await asyncio.gather(asking, return_exceptions=True)
         assert isinstance(ended, httpx2.HTTPError) or ended.status_code == 200
         assert bot.logged("task_failed") == []
