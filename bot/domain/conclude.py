@@ -107,7 +107,8 @@ def _add_up(
         return replace(verdict, summary=f"Healthy as far as read; unread: {names}" if unread else "Healthy")
     first = findings[0]
     open_before = _open_before(first, playbook, undecided) if first.remedy else ()
-    proven = _is_sure(first) and not open_before and first.cause not in muted
+    accepted = _accepted_before(first, findings, playbook, muted) if first.remedy else ()
+    proven = _is_sure(first) and not (open_before or accepted) and first.cause not in muted
     return replace(
         verdict,
         status=max((_status(finding) for finding in findings), key=lambda status: status.rank),
@@ -117,7 +118,7 @@ def _add_up(
         suspects=first.suspects,
         remedy=first.remedy if proven else (),
         lasting_fix=first.lasting_fix if _is_sure(first) else "",
-        try_next=_first_decide(open_before),
+        try_next=_first_decide(open_before) or _first_unmute(accepted),
     )
 
 
@@ -160,6 +161,29 @@ def _open_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecid
         for weighing in undecided
         if order.get(weighing.cause, len(order)) < place and _worst(weighing, playbook) >= Status.CRITICAL.rank
     )
+
+
+def _accepted_before(
+    first: Finding, findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str, Mute]
+) -> tuple[str, ...]:
+    """Return the muted causes that may explain a finding: as grave, and before it in the order of explanation."""
+    order = {used.cause.name: index for index, used in enumerate(playbook.causes)}
+    place = order.get(first.cause or "", len(order))
+    return tuple(
+        found.cause
+        for found in findings
+        if found.cause is not None
+        and found.cause in muted
+        and found is not first
+        and _status(found).rank >= _status(first).rank
+        and order.get(found.cause, len(order)) < place
+    )
+
+
+def _first_unmute(accepted: Sequence[str]) -> str:
+    if not accepted:
+        return ""
+    return f"No plan is offered: {', '.join(accepted[:3])} may explain this, and is muted."
 
 
 def _first_decide(open_before: Sequence[Undecided]) -> str:

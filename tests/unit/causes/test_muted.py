@@ -14,7 +14,7 @@ from bot.domain.node import Node
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.planning import Draining, with_plan
 from tests.unit.causes import builders as b
-from tests.unit.causes.test_verdicts import BACKUP, HIDDEN, LIBRARY, RESETS, TABLE, WALKED
+from tests.unit.causes.test_verdicts import BACKUP, DYING, HIDDEN, LIBRARY, RESETS, TABLE, WALKED
 
 UNTIL = datetime(2026, 11, 29, 12, 0, tzinfo=UTC)
 BOOK = LIBRARY.get("node-health")
@@ -56,6 +56,16 @@ def test_muted_cause_steps_behind_another_that_is_as_grave(muted: tuple[str, ...
     verdict = judged(failing, muted=muted)
     assert (verdict.status, verdict.cause, verdict.is_muted) == (Status.DEGRADED, named, is_muted)
     assert {found.cause for found in verdict.muted} == set(muted)
+
+
+def test_no_plan_is_offered_for_what_a_muted_cause_may_explain() -> None:
+    leaking = (DYING, b.units(b.between_tries()))
+    assert judged(*leaking).cause == "leaked-memory-cgroups"
+    verdict = judged(*leaking, muted=("leaked-memory-cgroups",))
+    assert (verdict.cause, verdict.is_muted, verdict.plan) == ("crash-looping-unit", False, None)
+    assert verdict.try_next == "No plan is offered: leaked-memory-cgroups may explain this, and is muted."
+    lesser = judged(*leaking, muted=("failed-units",))
+    assert lesser.plan is not None
 
 
 def test_graver_cause_names_the_verdict_whatever_lesser_one_is_muted() -> None:
