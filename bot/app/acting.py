@@ -15,8 +15,9 @@ from bot.app.kubernetes import cluster_reach, draining
 from bot.app.parts import library, now, runner_name, ssh_key, ssh_transport
 from bot.app.policing import policy_of
 from bot.domain.batch import Sampling
-from bot.domain.contracts import ActingLedger, ActingTransport
+from bot.domain.contracts import ActingLedger, Transport
 from bot.domain.errors import MissingFile, SettingsError
+from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.policy import Policy
@@ -83,7 +84,10 @@ def acting(
     cluster, drains = cluster_reach(settings, environment), draining(settings)
     reach = NodeAccess(transport, ACTIONS, lambda node: replace(node, **login) if login else node, cluster, drains)
     book = Record(ledger)
-    playbooks, triage = Playbooks(library(settings.playbooks), settings.playbook), _triage(settings, transport)
+    playbooks, triage = (
+        Playbooks(library(settings.playbooks), settings.playbook),
+        triage_of(settings, transport, ledger),
+    )
     glance = Recheck(
         reach,
         (replace(triage, sampling=SHORT_LOOK), triage),
@@ -137,7 +141,8 @@ def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
     return rights_as_root(ACTIONS.values(), units, offered, starts)
 
 
-def _triage(settings: Settings, transport: ActingTransport) -> Triage:
+def triage_of(settings: Settings, transport: Transport, mutes: MuteRecord | None) -> Triage:
+    """Return what reads and judges nodes; `mutes` says which causes are known and accepted."""
     sampling = Sampling(settings.samples)
     deadline = settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
-    return Triage(transport, ACTIONS, now, sampling, deadline, draining=draining(settings))
+    return Triage(transport, ACTIONS, now, sampling, deadline, draining=draining(settings), mutes=mutes)

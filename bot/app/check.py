@@ -13,6 +13,7 @@ from bot.app.parts import now
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Listener, Transport
 from bot.domain.errors import UsageError
+from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Status, Verdict
@@ -37,10 +38,13 @@ class Check:
     deadline: timedelta
     parallel: int
     draining: Draining = Draining()
+    mutes: MuteRecord | None = None
 
     def triage(self) -> Triage:
         """The diagnosis that this check runs for each node."""
-        return Triage(self.transport, ACTIONS, now, self.sampling, self.deadline, draining=self.draining)
+        return Triage(
+            self.transport, ACTIONS, now, self.sampling, self.deadline, draining=self.draining, mutes=self.mutes
+        )
 
 
 async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:

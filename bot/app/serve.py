@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Mapping
 
 from bot.app.journal import Journal
+from bot.app.mcp import asker_of, lone_toolbox, serve_alone
 from bot.app.service import Service
 from bot.app.stores import Stores, books
 from bot.inventory import Inventory
@@ -18,10 +19,23 @@ def serve(settings: Settings, known: Inventory, database_url: str, environment: 
 
     Raises: SettingsError when a token is missing or not taken; LedgerUnavailable when the ledger cannot be opened.
     """
+    bot, app, signing, _ = settings.slack.access
+    if settings.mcp.token and not (bot or app or signing):
+        return _serve_mcp(settings, known, database_url, environment)
     tokens = SlackTokens.of(*settings.slack.access)
     journal = Journal(secrets=settings.secrets)
     with journal.everything(), books(database_url, settings.retention.deliveries) as kept:
         asyncio.run(_run(settings, known, tokens, kept, environment, journal))
+    return 0
+
+
+def _serve_mcp(settings: Settings, known: Inventory, database_url: str, environment: Mapping[str, str]) -> int:
+    """Serve /mcp alone, where no Slack is configured: without one nobody would see what alerts lead to."""
+    journal = Journal(secrets=settings.secrets)
+    with journal.everything(), books(database_url, settings.retention.deliveries) as kept:
+        journal.log("slack_off", because="no Slack token is set: /mcp is served alone, and no alerts are taken")
+        toolbox = lone_toolbox(settings, known, asker_of(settings), kept.ledger, environment, journal.log)
+        asyncio.run(serve_alone(settings, toolbox, journal, settings.listen))
     return 0
 
 

@@ -1,4 +1,7 @@
-"""The bot as it serves: Slack, the ledger, the engine, the way to the nodes and the web edge, from start to end."""
+"""The bot as it serves: Slack, the ledger, the engine, the way to the nodes and the web edge, from start to end.
+
+Longer than 300 lines: it is one list of parts, each made from those before it.
+"""
 
 from __future__ import annotations
 
@@ -12,6 +15,7 @@ from bot.app.acting import acting
 from bot.app.alerts import alerts, channel_of, rules_of
 from bot.app.journal import Journal
 from bot.app.machines import note_machines
+from bot.app.mcp import serving_mcp
 from bot.app.metric_history import informed
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
@@ -104,10 +108,18 @@ class Service:
 
         read, self._past = informed(diagnose or self._acting.triage.diagnose, settings, known)
         self._scheduler = CheckScheduler(read, log, settings.parallel, settings.slack.each_at_once)
+        self._mcp = serving_mcp(settings, known, playbooks, self._scheduler, books.ledger, log)
         book = Record(books.ledger, log)
         recorder = VerdictRecorder(books.ledger, self._acting.proposer, log)
         self._diagnosis = Diagnosis(
-            self._scheduler, book, recorder, known, playbooks, log, (cards,), people=policy.kinds
+            self._scheduler,
+            book,
+            recorder,
+            known,
+            playbooks,
+            log,
+            (cards, *self._mcp.followers),
+            people=policy.kinds,
         )
 
         self._alerts = alerts(
@@ -177,7 +189,7 @@ class Service:
         )
         self._metering.looks_at(len(known.nodes), self._scheduler, self)
         gets = (("/metrics", self._metering.scrape.answer),)
-        posts = [*self._slack.routes(), *self._alerts.posts]
+        posts = [*self._slack.routes(), *self._alerts.posts, *self._mcp.posts]
         self._web = WebEdge(
             settings.listen, self.why_not, posts, gets, log=log, unauthorized=self._metering.metrics.unauthorized
         )
@@ -207,6 +219,7 @@ class Service:
 
         Raises: SettingsError when Slack does not take the tokens, or the address to listen on cannot be had.
         """
+        await self._mcp.start()
         self.address = await self._web.start()
         self._journal.log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._books.runner)
         await note_policy(self._acting.policy, self._books.ledger, self._journal.log)
@@ -230,6 +243,7 @@ class Service:
             self._storming.drain(0),
             self._engine.drain(self._timing.drain),
         )
+        await self._mcp.stop()
         if self._sweeping is not None:
             self._sweeping.cancel()
         await self._poster.drain(self._timing.post_drain)

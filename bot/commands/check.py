@@ -170,7 +170,12 @@ def _what(arguments: argparse.Namespace, names: list[str]) -> Check:
             "Give it longer with --deadline, or watch for less with --samples.",
         )
     drains = app.draining(settings)
-    return app.Check(nodes, playbook, transport, sampling, deadline, settings.parallel, drains)
+    mutes = None
+    if arguments.record is None:  # a case is what the node said; what people accept is no part of it
+        from bot.commands import record
+
+        mutes = record.mutes(arguments.environ)
+    return app.Check(nodes, playbook, transport, sampling, deadline, settings.parallel, drains, mutes)
 
 
 async def _check(what: Check, as_json: bool, colour: bool, verdicts: list[Verdict]) -> None:

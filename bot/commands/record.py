@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sys
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.domain.errors import LedgerUnavailable, UsageError
+from bot.domain.errors import LedgerError, LedgerUnavailable, SettingsError, UsageError
 
 if TYPE_CHECKING:
     from bot.domain.contracts import ActingLedger
@@ -20,6 +23,7 @@ if TYPE_CHECKING:
     from bot.response.record import Record
 
 MOST_NAMED = 5
+_SQLITE = "sqlite:///"
 
 
 def opened(environment: Mapping[str, str]) -> Database:
@@ -59,6 +63,38 @@ def incidents(environment: Mapping[str, str], only_open: bool) -> tuple[Incident
         return ()
     with opened(environment) as database:
         return Ledger(database).incidents(only_open)
+
+
+@dataclass(frozen=True, slots=True)
+class ReadMutes:
+    """The mutes as they stood when a command began."""
+
+    entries: tuple[Entry, ...]
+
+    async def mutes(self) -> tuple[Entry, ...]:
+        """Return every entry by which a cause was muted or unmuted."""
+        return self.entries
+
+
+def mutes(environment: Mapping[str, str]) -> ReadMutes | None:
+    """Return what was muted; None where there is no record, or where it cannot be read, which is said on stderr.
+
+    Shape: SQLAlchemy is imported only where there may be a record. A verdict does not wait for it: without it, nothing
+    counts as accepted.
+    """
+    from bot.settings import database_url
+
+    try:
+        url = database_url(environment)
+        if url.startswith(_SQLITE) and not Path(url.removeprefix(_SQLITE)).exists():
+            return None
+        from bot.ledger import Ledger
+
+        with existing(environment) as database:
+            return ReadMutes(Ledger(database).mutes())
+    except (LedgerError, SettingsError) as no:
+        print(f"zombie: what was muted cannot be read, so nothing counts as muted: {no.sentence}", file=sys.stderr)
+        return None
 
 
 def whole_id(environment: Mapping[str, str], beginning: str) -> str:

@@ -16,7 +16,6 @@ from bot.domain.errors import CaseError
 if TYPE_CHECKING:
     from bot.app.cases import Why
 
-MOST_TOLD = 20
 EXAMPLES = """examples:
   zombie why said/node-123.jsonl           the smallest changes of readings that would change the verdict
   zombie why said/node-123.jsonl --json    all of them, each as zombie replay --with takes it
@@ -69,38 +68,21 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _document(told: Why) -> dict[str, Any]:
     from bot.actions import ACTIONS
-    from bot.surfaces.document import SCHEMA_VERSION, node_document
     from bot.surfaces.view.plan_words import PlanWords
-    from bot.surfaces.view.what_if_words import sentence
+    from bot.surfaces.why import why_body
 
-    kept, words = ("status", "cause", "confidence", "plan"), PlanWords(ACTIONS)
-    before = node_document(told.verdict)
-    changes = []
-    for each in told.changes:
-        after = node_document(each.verdict)
-        says = sentence(each, told.verdict, words)
-        changes.append({"with": [str(each.change)], **{name: after[name] for name in kept}, "says": says})
-    now = {name: before[name] for name in kept}
-    return {"schema": SCHEMA_VERSION, "node": told.verdict.node, "verdict": now, "changes": changes}
+    return why_body(told.verdict, told.changes, PlanWords(ACTIONS))
 
 
 def _text(path: Path, told: Why) -> str:
     from bot import app
     from bot.actions import ACTIONS
-    from bot.surfaces.text import headline, wrapped
     from bot.surfaces.view.plan_words import PlanWords
-    from bot.surfaces.view.what_if_words import sentence
+    from bot.surfaces.why import why_text
 
-    width, words = min(100, app.terminal_width()) if sys.stdout.isatty() else 80, PlanWords(ACTIONS)
-    lines = [headline(told.verdict), *wrapped(told.verdict.summary, width, "  "), ""]
-    if told.verdict.snapshot is None:
-        return "\n".join([*lines, "  Nobody could talk to the node, so no reading would change this."])
-    if not told.changes:
-        return "\n".join([*lines, "  No single change of a reading would change this."])
-    lines.append("  It would be otherwise:")
-    for each in told.changes[:MOST_TOLD]:
-        lines += wrapped(sentence(each, told.verdict, words), width, "    ", "  - ")
-    if more := len(told.changes) - MOST_TOLD:
-        lines += [f"  … and {more} more: --json"] if more > 0 else []
+    width = min(100, app.terminal_width()) if sys.stdout.isatty() else 80
+    lines = why_text(told.verdict, told.changes, PlanWords(ACTIONS), width)
+    if told.verdict.snapshot is None or not told.changes:
+        return "\n".join(lines)
     first = shlex.quote(str(told.changes[0].change))
     return "\n".join([*lines, "", f"  See one: zombie replay {shlex.quote(str(path))} --with {first}"])

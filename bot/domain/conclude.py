@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from bot.domain.cause import Weighing
+from bot.domain.mute import Mute
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.truth import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
 
 
-def conclude(snapshot: Snapshot, playbook: Playbook) -> Verdict:
-    """Weigh every cause and condition of the playbook and return the verdict (without a plan: that needs actions)."""
+def conclude(snapshot: Snapshot, playbook: Playbook, mutes: Sequence[Mute] = ()) -> Verdict:
+    """Weigh every cause and condition of the playbook and return the verdict (without a plan: that needs actions).
+
+    Shape: `mutes` are those of this node. A muted cause steps behind every other finding that is at least as grave,
+    settles nothing that was not read, and has no remedy.
+    """
     weighings = [_tuned(used.cause.weigh(snapshot, used.tuning), used.lasting_fix) for used in playbook.causes]
-    return _add_up(snapshot, playbook, [*weighings, *_conditions(snapshot, playbook)])
+    muted = {mute.cause: mute for mute in mutes}
+    return _add_up(snapshot, playbook, [*weighings, *_conditions(snapshot, playbook)], muted)
 
 
 def _tuned(weighing: Weighing, lasting_fix: str) -> Weighing:
@@ -36,12 +42,15 @@ def _conditions(snapshot: Snapshot, playbook: Playbook) -> list[Weighing]:
     return weighings
 
 
-def _ordered(findings: Sequence[Finding], playbook: Playbook) -> tuple[Finding, ...]:
-    """The gravest first, then in the playbook's order of explanation: mechanism before symptom, however sure it is."""
+def _ordered(findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str, Mute]) -> tuple[Finding, ...]:
+    """The gravest first, then in the playbook's order of explanation: mechanism before symptom, however sure it is.
+
+    Of those that are as grave, the muted ones come last.
+    """
     order = {used.cause.name: index for index, used in enumerate(playbook.causes)}
 
-    def key(finding: Finding) -> tuple[int, int]:
-        return (-_status(finding).rank, order.get(finding.cause or "", len(order)))
+    def key(finding: Finding) -> tuple[int, bool, int]:
+        return (-_status(finding).rank, finding.cause in muted, order.get(finding.cause or "", len(order)))
 
     return tuple(sorted(findings, key=key))
 
@@ -53,8 +62,10 @@ def _status(finding: Finding) -> Status:
     return finding.status
 
 
-def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing]) -> Verdict:
-    findings = _ordered([w for w in weighings if isinstance(w, Finding)], playbook)
+def _add_up(
+    snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing], muted: Mapping[str, Mute]
+) -> Verdict:
+    findings = _ordered([w for w in weighings if isinstance(w, Finding)], playbook, muted)
     ruled_out = tuple(w for w in weighings if isinstance(w, RuledOut))
     undecided = [w for w in weighings if isinstance(w, Undecided)]
     told = {found.cause for found in findings} | {out.cause for out in ruled_out}
@@ -70,9 +81,11 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         unread=unread,
         snapshot=snapshot,
         undecided=_would_decide([weighing for weighing in undecided if weighing.cause not in told], unread, playbook),
+        muted=tuple(muted[cause] for cause in dict.fromkeys(found.cause or "" for found in findings) if cause in muted),
     )
-    # What was not read outranks every finding that is less grave than what it would decide.
-    found = max((_status(finding).rank for finding in findings if _is_sure(finding)), default=0)
+    # What was not read outranks every finding that is less grave than what it would decide, and every accepted one.
+    news = [finding for finding in findings if finding.cause not in muted]
+    found = max((_status(finding).rank for finding in news if _is_sure(finding)), default=0)
     missing = [
         reading
         for reading in unread
@@ -94,7 +107,8 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         return replace(verdict, summary=f"Healthy as far as read; unread: {names}" if unread else "Healthy")
     first = findings[0]
     open_before = _open_before(first, playbook, undecided) if first.remedy else ()
-    proven = _is_sure(first) and not open_before
+    accepted = _accepted_before(first, findings, playbook, muted) if first.remedy else ()
+    proven = _is_sure(first) and not (open_before or accepted) and first.cause not in muted
     return replace(
         verdict,
         status=max((_status(finding) for finding in findings), key=lambda status: status.rank),
@@ -104,7 +118,7 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         suspects=first.suspects,
         remedy=first.remedy if proven else (),
         lasting_fix=first.lasting_fix if _is_sure(first) else "",
-        try_next=_first_decide(open_before),
+        try_next=_first_decide(open_before) or _first_unmute(accepted),
     )
 
 
@@ -147,6 +161,29 @@ def _open_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecid
         for weighing in undecided
         if order.get(weighing.cause, len(order)) < place and _worst(weighing, playbook) >= Status.CRITICAL.rank
     )
+
+
+def _accepted_before(
+    first: Finding, findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str, Mute]
+) -> tuple[str, ...]:
+    """Return the muted causes that may explain a finding: as grave, and before it in the order of explanation."""
+    order = {used.cause.name: index for index, used in enumerate(playbook.causes)}
+    place = order.get(first.cause or "", len(order))
+    return tuple(
+        found.cause
+        for found in findings
+        if found.cause is not None
+        and found.cause in muted
+        and found is not first
+        and _status(found).rank >= _status(first).rank
+        and order.get(found.cause, len(order)) < place
+    )
+
+
+def _first_unmute(accepted: Sequence[str]) -> str:
+    if not accepted:
+        return ""
+    return f"No plan is offered: {', '.join(accepted[:3])} may explain this, and is muted."
 
 
 def _first_decide(open_before: Sequence[Undecided]) -> str:

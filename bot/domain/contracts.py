@@ -161,6 +161,10 @@ class Ledger(Protocol):
         """Return the stream's entries in order; none where there is no such stream."""
         ...
 
+    async def mutes(self) -> tuple[Entry, ...]:
+        """Return every entry by which a cause was muted or unmuted, the oldest first."""
+        ...
+
     async def incident(self, stream: str) -> Incident | None:
         """Return the incident that a stream's entries tell of, None where there is no such stream.
 

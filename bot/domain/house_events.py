@@ -87,6 +87,30 @@ class NodeReleased:
 
 
 @dataclass(frozen=True, slots=True)
+class CauseMuted:
+    """A cause is known and accepted on some nodes until a time; nothing is hidden by it that is at least as grave.
+
+    Shape: `selector` is a node's name, a glob of names, or labels; `os_user` is the login that typed it.
+    """
+
+    cause: str
+    selector: str
+    until: datetime
+    reason: str
+    os_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CauseUnmuted:
+    """A mute was taken back before its time; `cause` and `selector` are exactly those it was made with."""
+
+    cause: str
+    selector: str
+    reason: str = ""
+    os_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class IncidentsPruned:
     """Incidents that ended before that instant were removed from the record, as its retention says.
 
@@ -105,5 +129,7 @@ HouseEvent: TypeAlias = (
     | BrakeReleased
     | PolicyChanged
     | NodeReleased
+    | CauseMuted
+    | CauseUnmuted
     | IncidentsPruned
 )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.domain.action import Plan, Step
+from bot.domain.mute import Mute
 from bot.domain.probe import Snapshot, Unread
 
 
@@ -111,3 +112,9 @@ class Verdict:
     took: timedelta = timedelta(0)
     try_next: str = ""
     undecided: tuple[Undecided, ...] = ()  # what could be neither ruled in nor out; absence never reads as cleared
+    muted: tuple[Mute, ...] = ()  # causes that were found, and that people know of and accept; the gravest first
+
+    @property
+    def is_muted(self) -> bool:
+        """True when the cause that names the verdict is muted: nothing else that was found is as grave."""
+        return self.cause is not None and any(mute.cause == self.cause for mute in self.muted)

@@ -29,6 +29,7 @@ from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.folds import MOST_KEPT, Folds
 from bot.ledger.machines import names_of_machines, note_machines
+from bot.ledger.mutes import KeptMutes
 from bot.ledger.refusals import to_write
 from bot.ledger.summaries import changes, mark_changed, nodes_of, read_summaries, summarise, together
 from bot.ledger.tables import INCIDENTS, head_of, insert_entry, last_policy, pull_of, read_stream, sealed
@@ -44,6 +45,7 @@ class Ledger:
         self._database = database
         self._time = time
         self._folds = Folds(most_kept)
+        self._mutes = KeptMutes()
 
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         """Append an event as entry `expected_seq + 1` and return the entry.
@@ -147,6 +149,11 @@ class Ledger:
         """Return the stream's entries in order; none if there is no such stream."""
         with self._database.reading() as connection:
             return read_stream(connection, stream)
+
+    def mutes(self) -> tuple[Entry, ...]:
+        """Return every entry by which a cause was muted or unmuted, the oldest first."""
+        with self._database.reading() as connection:
+            return self._mutes.entries(connection)
 
     def incident(self, stream: str) -> Incident | None:
         """Return the incident that a stream's entries tell of; None if there is no such stream.

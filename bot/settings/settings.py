@@ -16,6 +16,7 @@ from bot.settings.tables import (
     ActingLogin,
     ActSettings,
     KubernetesSettings,
+    McpSettings,
     PolicySettings,
     RetentionSettings,
     RouteSettings,
@@ -42,6 +43,7 @@ class Settings(General):
     storm: StormSettings = StormSettings()
     retention: RetentionSettings = RetentionSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
+    mcp: McpSettings = McpSettings()
     acting_login: ActingLogin = ActingLogin()
     routes: tuple[RouteSettings, ...] = ()
     given: tuple[Given, ...] = field(default=(), repr=False)
@@ -120,6 +122,7 @@ def _tables(members: Members) -> Members:
         "storm": StormSettings,
         "retention": RetentionSettings,
         "kubernetes": KubernetesSettings,
+        "mcp": McpSettings,
     }
 
 

@@ -235,6 +235,27 @@ class KubernetesSettings:
     )
 
 
+def _mcp_asker(table: TomlTable, name: str) -> str | None:
+    asker = table.text(name)
+    if asker and _MEMBER.match(asker) is None:
+        table.wrong(name, f'is "{one_line(asker, 40)}"; write the ID of a Slack member: "U012AB3CD"')
+        return None
+    return asker
+
+
+@dataclass(frozen=True, slots=True)
+class McpSettings:
+    """Whose token lets other programs ask by MCP, and how much at once."""
+
+    token: str = secret(
+        "A bearer token with which other programs may ask for verdicts by MCP, at /mcp; without it there is no /mcp.",
+        "ZOMBIE_MCP_TOKEN",
+    )
+    asker: str = option(_mcp_asker, "")  # empty: the one member that [policy] askers names
+    calls: Allowance = option(_allowance, Allowance(30, timedelta(minutes=1)))
+    nodes_per_call: int = option(count(1, 100), 20)
+
+
 @dataclass(frozen=True, slots=True)
 class ActingLogin:
     """The login that acts, where it is another than the one that reads; an empty text, or None, is the same one."""

@@ -24,8 +24,12 @@ _LEFT_OUT = frozenset({"raw", "lines", "source", "source_later"})
 
 def document(verdicts: Iterable[Verdict], incidents: Mapping[str, str] | None = None) -> str:
     """Return the whole document as text."""
-    body = {"schema": SCHEMA_VERSION, "nodes": [node_document(verdict, incidents) for verdict in verdicts]}
-    return json.dumps(body, ensure_ascii=False, indent=2)
+    return json.dumps(documents(verdicts, incidents), ensure_ascii=False, indent=2)
+
+
+def documents(verdicts: Iterable[Verdict], incidents: Mapping[str, str] | None = None) -> dict[str, Any]:
+    """Return the whole document; `incidents` are those that were opened, by node."""
+    return {"schema": SCHEMA_VERSION, "nodes": [node_document(verdict, incidents) for verdict in verdicts]}
 
 
 def node_document(verdict: Verdict, incidents: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -61,10 +65,27 @@ def node_document(verdict: Verdict, incidents: Mapping[str, str] | None = None) 
         "readings": {name: _plain(reading) for name, reading in readings.items() if not isinstance(reading, Unread)},
         "took_seconds": round(verdict.took.total_seconds(), 3),
     }
+    if verdict.muted:
+        body["muted"] = _muted(verdict)
     if incidents and verdict.node in incidents:
         body["incident"] = incidents[verdict.node]
     clean: dict[str, Any] = redacted({name: _plain(value) for name, value in body.items()})
     return clean | {"node": body["node"]}  # the name is the inventory's
+
+
+def _muted(verdict: Verdict) -> dict[str, Any]:
+    """The gravest cause that was found and is muted; further ones beside it."""
+    first, *more = [
+        {
+            "cause": mute.cause,
+            "selector": mute.selector,
+            "until": mute.until.isoformat(),
+            "reason": mute.reason,
+            "by": mute.by,
+        }
+        for mute in verdict.muted
+    ]
+    return first | ({"also": more} if more else {})
 
 
 def _plain(value: Any) -> Any:

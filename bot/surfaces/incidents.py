@@ -43,16 +43,27 @@ _WORDS = ("because", "reason", "summary", "answer", "node", "sentence")
 
 def incidents_document(summaries: Sequence[IncidentSummary]) -> str:
     """Return the list as JSON."""
-    return json.dumps([_summary(summary) for summary in summaries], ensure_ascii=False, indent=2)
+    return json.dumps(incidents_body(summaries), ensure_ascii=False, indent=2)
+
+
+def incidents_body(summaries: Sequence[IncidentSummary]) -> list[dict[str, Any]]:
+    """Return the list as it is printed as JSON."""
+    return [_summary(summary) for summary in summaries]
 
 
 def incident_document(incident: Incident, entries: Sequence[Entry]) -> str:
     """Return one incident with all its entries as JSON."""
+    return json.dumps(incident_body(incident, entries), ensure_ascii=False, indent=2)
+
+
+def incident_body(incident: Incident, entries: Sequence[Entry]) -> dict[str, Any]:
+    """Return one incident with all its entries, as it is printed as JSON."""
     told = [
         {"seq": entry.seq, "at": instant_text(entry.at), "by": entry.by, "kind": entry.kind, "body": entry.body}
         for entry in entries
     ]
-    return json.dumps(_safe(_summary(incident.summary) | {"entries": told}), ensure_ascii=False, indent=2)
+    body: dict[str, Any] = _safe(_summary(incident.summary) | {"entries": told})
+    return body
 
 
 def incidents_text(summaries: Sequence[IncidentSummary]) -> str:

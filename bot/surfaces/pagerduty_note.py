@@ -15,7 +15,7 @@ from bot.domain.verdict import Verdict
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.standing import choice_words
 from bot.surfaces.view.view import GroupView, IncidentView, group_view, incident_view
-from bot.surfaces.view.words import Sentence, badness, joined, plain
+from bot.surfaces.view.words import Sentence, badness, joined, mute_words, plain
 
 LIMIT = 1990  # characters; PagerDuty names no limit, and shows what is longer than 2,000 badly
 LINE = 220
@@ -118,7 +118,8 @@ def _single(group: GroupView, view: IncidentView) -> Iterator[str]:
     yield one_line(view.headline, LINE)
     verdict = view.verdict
     if verdict is not None:
-        yield from (one_line(text, 400) for text in (verdict.summary, verdict.try_next) if text.strip())
+        said = (verdict.summary, *mute_words(verdict), verdict.try_next)
+        yield from (one_line(text, 400) for text in said if text.strip())
     yield from _to_do(group, view.story)
     if verdict is not None:
         yield from _proof(verdict)

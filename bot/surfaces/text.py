@@ -9,7 +9,7 @@ from bot.domain.probe import Snapshot
 from bot.domain.safe_text import safe
 from bot.domain.verdict import Status, Verdict
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
-from bot.surfaces.view.words import cause_words, rights_hint, status_counts
+from bot.surfaces.view.words import cause_words, mute_words, rights_hint, status_counts
 
 _COLOURS = {
     Status.HEALTHY: "32",
@@ -67,6 +67,8 @@ def wrapped(text: str, width: int, indent: str, first: str | None = None) -> lis
 def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iterator[str]:
     yield headline(verdict, colour)
     yield from wrapped(verdict.summary, width, "  ")
+    for muted in mute_words(verdict):
+        yield from wrapped(muted, width, "  ")
     if verdict.try_next:
         yield from wrapped(verdict.try_next, width, "  ")
     if verdict.evidence:

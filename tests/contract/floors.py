@@ -58,9 +58,11 @@ MAY_USE: dict[str, list[str]] = {
         "bot/surfaces/connections.py",
         "bot/surfaces/hooks.py",
         "bot/surfaces/metrics.py",
+        "bot/surfaces/mcp/http.py",
         "bot/demo/*",
     ],
     "httpx": EDGES,
+    "mcp": ["bot/surfaces/mcp/server.py", "bot/surfaces/mcp/http.py"],
     "prometheus_client": ["bot/surfaces/metrics.py"],
     "sqlalchemy": ["bot/ledger/*"],
 }

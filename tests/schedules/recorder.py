@@ -49,6 +49,9 @@ class Recorder:
     async def read(self, stream: str) -> tuple[Entry, ...]:
         return await self._do(self.ledger.read, stream)  # type: ignore[no-any-return]
 
+    async def mutes(self) -> tuple[Entry, ...]:
+        return await self._do(self.ledger.mutes)  # type: ignore[no-any-return]
+
     async def incident(self, stream: str) -> Incident | None:
         return await self._do(self.ledger.incident, stream)  # type: ignore[no-any-return]
 

@@ -15,8 +15,9 @@ from bot.domain.batch import Batch, Sampling
 from bot.domain.command import Completed, Outputs
 from bot.domain.conclude import conclude
 from bot.domain.contracts import Clock, Concluded, Listener, ProbeAnswered, ReadingStarted, Transport
-from bot.domain.errors import Unreachable
+from bot.domain.errors import LedgerError, Unreachable
 from bot.domain.json_form import plain, read
+from bot.domain.mute import Mute, MuteRecord, in_force
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
@@ -34,7 +35,8 @@ class Triage:
     """What a diagnosis needs, handed in once; `diagnose` may run for many nodes at a time.
 
     Shape: `thinking` is held while one probe is parsed or one node judged. Where many nodes end in one moment, whoever
-    else lives on this event loop has a turn after each of these, and not after all of them.
+    else lives on this event loop has a turn after each of these, and not after all of them. `mutes` says which causes
+    are known and accepted; where it cannot be asked, nothing counts as accepted.
     """
 
     transport: Transport
@@ -44,6 +46,7 @@ class Triage:
     deadline: timedelta = timedelta(seconds=20)
     thinking: asyncio.Lock = field(default_factory=asyncio.Lock)
     draining: Draining = field(default_factory=Draining)
+    mutes: MuteRecord | None = None
 
     async def diagnose(self, node: Node, playbook: Playbook, heard: Listener = _nobody) -> Verdict:
         """Read the node and return its verdict, telling whoever listens; a node nobody could talk to is a verdict too.
@@ -58,8 +61,9 @@ class Triage:
             verdict = self._unreachable(node, no)
         else:
             snapshot = Snapshot(node.name, taken_at, self.sampling.window, readings)
+            mutes = await self._mutes_of(node)
             async with self._in_turn():
-                verdict = with_plan(conclude(snapshot, playbook), playbook, self.actions, node, self.draining)
+                verdict = with_plan(conclude(snapshot, playbook, mutes), playbook, self.actions, node, self.draining)
         verdict = replace(verdict, took=self._since(taken_at))
         heard(Concluded(verdict))
         return verdict
@@ -106,6 +110,13 @@ class Triage:
         reading = probe.read(Outputs(*runs))
         heard(ProbeAnswered(node.name, probe.name, reading if isinstance(reading, Unread) else None))
         return reading
+
+    async def _mutes_of(self, node: Node) -> tuple[Mute, ...]:
+        try:
+            entries = await self.mutes.mutes() if self.mutes is not None else ()
+        except LedgerError:
+            return ()
+        return tuple(mute for mute in in_force(entries, self.clock()) if mute.covers(node))
 
     def _unreachable(self, node: Node, no: Unreachable) -> Verdict:
         return Verdict(

@@ -40,7 +40,7 @@ from bot.surfaces.slack.message import (
 from bot.surfaces.text import facts
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.view import GroupView, IncidentView, group_view
-from bot.surfaces.view.words import Sentence, joined
+from bot.surfaces.view.words import Sentence, joined, mute_words
 
 SAID = 500  # characters of one sentence on the card
 EVIDENCE = 5
@@ -55,6 +55,7 @@ _STATUS_MARKS = {
     Status.UNKNOWN: "⚪",
     Status.UNREACHABLE: "⚫",
 }
+_MUTED = "🔕"  # of a cause that is known and accepted
 _STATE_MARKS = {
     State.PROPOSED: "✋",
     State.APPROVED: "👍",
@@ -95,7 +96,8 @@ def _single(group: GroupView, view: IncidentView) -> Message:
     if view.verdict is not None and (not view.ended or view.state is State.TRIAGED):
         summary = view.verdict.summary
         said = (summary, view.verdict.try_next) if view.state is State.TRIAGED else (summary,)
-        first += [paragraph(clipped(words, SAID)) for words in (*said, view.recurs) if words.strip()]
+        said = (*said, view.recurs, *mute_words(view.verdict))
+        first += [paragraph(clipped(words, SAID)) for words in said if words.strip()]
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
         # Only the sentences: the node's own lines stand in the thread, where nobody has to scroll past them.
         middle = list(_evidence(view.verdict.evidence))
@@ -187,8 +189,8 @@ def _foremost(group: GroupView) -> Iterator[Sentence]:
 
 def _mark(view: IncidentView) -> str:
     """The sign of a state, or of a status where only that is known; the words beside it say the same."""
-    if view.severity is not None and view.state in (State.OPENED, State.TRIAGED):
-        return _STATUS_MARKS[view.severity]
+    if view.verdict is not None and view.state in (State.OPENED, State.TRIAGED):
+        return _MUTED if view.verdict.is_muted else _STATUS_MARKS[view.verdict.status]
     return _STATE_MARKS.get(view.state, "")
 
 

@@ -35,14 +35,28 @@ def node_words(node: str) -> str:
 
 
 def cause_words(verdict: Verdict) -> str:
-    """Return the cause with its confidence; empty where no cause was found.
+    """Return the cause with its confidence, and whether it is muted; empty where no cause was found.
 
-    Example: "leaked-memory-cgroups (confirmed)".
+    Example: "leaked-memory-cgroups (confirmed, muted)".
     """
     if verdict.cause is None:
         return ""
-    sure = f" ({verdict.confidence.value})" if verdict.confidence is not None else ""
-    return one_line(verdict.cause, 80) + sure
+    said = [verdict.confidence.value] if verdict.confidence is not None else []
+    said += ["muted"] if verdict.is_muted else []
+    return one_line(verdict.cause, 80) + (f" ({', '.join(said)})" if said else "")
+
+
+def mute_words(verdict: Verdict) -> tuple[str, ...]:
+    """Return a sentence for each cause that was found and is muted: until when, by whom and why.
+
+    Example: "failed-units is muted until 2026-11-29 12:00 UTC by terminal:ann: it is replaced on Monday. No plan is
+    offered for it."
+    """
+    return tuple(
+        f"{one_line(mute.cause, 80)} is muted until {mute.until:%Y-%m-%d} {utc(mute.until)} "
+        f"by {one_line(mute.by, 140)}: {stopped(one_line(mute.reason, 300))} No plan is offered for it."
+        for mute in verdict.muted
+    )
 
 
 def headline(node: str, verdict: Verdict | None, *, cured: bool = False) -> str:

@@ -14,7 +14,7 @@ from bot.domain.verdict import Verdict
 from bot.surfaces.pagerduty_note import LIMIT, facts, mark, not_fixed, note_text, pages_of, without_head
 from tests.alerts.pages import judged, of_page
 from tests.unit.surfaces.cards import CONTEXT
-from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, arbitrary
+from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED, arbitrary
 
 PAGE = "Q3B15VLMF3ASBD"
 
@@ -29,6 +29,15 @@ def test_verdict_comes_with_its_evidence_and_what_is_wanted() -> None:
     assert "- cgroups: 68,700 memory cgroups, 240 alive" in text
     assert "Waits for approval: disable ecs.service, then reboot" in text
     assert text.endswith("[zombie 7k3m9x2qpv]")
+
+
+def test_muted_cause_is_told_as_muted() -> None:
+    incident = of_page(PAGE, State.TRIAGED)
+    assert incident.triage is not None
+    muted = replace(incident, triage=replace(incident.triage, verdict=replace(MUTED, node=incident.node)))
+    text = note(muted)
+    assert text.splitlines()[0].endswith("leaked-memory-cgroups (confirmed, muted)")
+    assert "is muted until 2026-11-29 12:00 UTC by terminal:ann: replaced." in text
 
 
 def test_nothing_is_said_before_there_is_something_to_say() -> None:

@@ -21,7 +21,7 @@ from bot.surfaces.view.context import Underway, ViewContext
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 from bot.surfaces.view.view import group_view
 from tests.record.incidents import OPENING, entries
-from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, arbitrary
+from tests.unit.surfaces.verdicts import FOUNDING, HOSTILE, MUTED, arbitrary
 
 
 def card(underway: Sequence[Underway], verdicts: Sequence[Verdict], words: PlanWords = BY_NAME) -> Message:
@@ -75,6 +75,20 @@ def test_first_words_say_node_status_cause_confidence_and_remedy() -> None:
     first = card([], [FOUNDING], words=PlanWords(ACTIONS)).text[:FIRST_WORDS]
     for word in ("node-123", "CRITICAL", "leaked-memory-cgroups", "confirmed", "disable ecs.service, then reboot"):
         assert word in first
+
+
+def test_muted_cause_has_a_sign_of_its_own_and_says_who_accepted_it_and_why() -> None:
+    shown = json.dumps(list(card([], [MUTED]).blocks), ensure_ascii=False)
+    assert "🔕 node-123: CRITICAL, leaked-memory-cgroups (confirmed, muted)" in shown
+    assert "🔴" not in shown
+    assert "is muted until 2026-11-29 12:00 UTC by terminal:ann: replaced. No plan is offered for it." in shown
+    assert "What would help" not in shown
+    # a mute of what does not name the verdict takes nothing of it away
+    lesser = replace(FOUNDING, muted=(replace(MUTED.muted[0], cause="failed-units"),))
+    shown = json.dumps(list(card([], [lesser]).blocks), ensure_ascii=False)
+    assert "🔴 node-123: CRITICAL, leaked-memory-cgroups (confirmed)" in shown
+    assert "failed-units is muted until" in shown
+    assert "What would help" in shown
 
 
 def test_thread_has_every_line_that_the_card_has_no_room_for() -> None:

@@ -14,7 +14,7 @@ from bot.domain.verdict import Verdict
 from bot.surfaces.document import SCHEMA_FILE, document
 from bot.surfaces.slack.thread import details
 from bot.surfaces.text import headline, verdict_text
-from tests.unit.surfaces.verdicts import FOUNDING, arbitrary
+from tests.unit.surfaces.verdicts import FOUNDING, MUTED, arbitrary
 
 SCHEMA = Draft202012Validator(json.loads(SCHEMA_FILE.read_text()))
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
@@ -22,6 +22,19 @@ CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]")
 
 def test_headline_says_node_status_cause_and_confidence() -> None:
     assert headline(FOUNDING) == "node-123  CRITICAL  leaked-memory-cgroups (confirmed)"
+
+
+def test_muted_cause_is_told_with_who_accepted_it_until_when_and_why() -> None:
+    assert headline(MUTED) == "node-123  CRITICAL  leaked-memory-cgroups (confirmed, muted)"
+    said = " ".join(verdict_text(MUTED).split())
+    assert "is muted until 2026-11-29 12:00 UTC by terminal:ann: replaced. No plan is offered for it." in said
+    assert json.loads(document([MUTED]))["nodes"][0]["muted"] == {
+        "cause": "leaked-memory-cgroups",
+        "selector": "*",
+        "until": "2026-11-29T12:00:00+00:00",
+        "reason": "replaced",
+        "by": "terminal:ann",
+    }
 
 
 def test_text_says_everything_a_person_needs() -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 from hypothesis import strategies as st
 
 from bot.domain.action import Plan, Step
+from bot.domain.mute import Mute
 from bot.domain.probe import Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided, Verdict
 
@@ -37,6 +39,12 @@ FOUNDING = Verdict(
     took=timedelta(seconds=5.3),
 )
 
+MUTED = replace(
+    FOUNDING,
+    plan=None,
+    muted=(Mute("leaked-memory-cgroups", "*", datetime(2026, 11, 29, 12, tzinfo=UTC), "replaced", "terminal:ann"),),
+)
+
 _text = st.one_of(st.text(max_size=60), st.just(HOSTILE), st.text("<&>`*\n\t", max_size=4000), st.just("x" * 9000))
 _evidence = st.builds(Evidence, _text, _text, _text, st.lists(_text, max_size=6).map(tuple))
 _commands = st.lists(_text, min_size=1).map(tuple)
@@ -53,6 +61,9 @@ arbitrary = st.builds(
     evidence=st.lists(_evidence, max_size=12).map(tuple),
     ruled_out=st.lists(st.builds(RuledOut, _text, _text), max_size=20).map(tuple),
     unread=st.lists(st.builds(Unread, _text, _text), max_size=14).map(tuple),
+    muted=st.lists(st.builds(Mute, _text, _text, st.datetimes(timezones=st.just(UTC)), _text, _text), max_size=3).map(
+        tuple
+    ),
     undecided=st.lists(st.builds(Undecided, _text, _text, st.booleans(), _text), max_size=9).map(tuple),
     suspects=st.lists(_text, max_size=3).map(tuple),
     plan=st.one_of(st.none(), _plan),

@@ -1,0 +1,184 @@
+"""MCP, put together: whose calls they are, what answers them, and what serves them beside the bot or alone."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from bot.actions import ACTIONS
+from bot.app.acting import Playbooks, triage_of
+from bot.app.journal import Journal
+from bot.app.kubernetes import draining
+from bot.app.parts import incident_id, library, now, ssh_transport
+from bot.domain.contracts import ActingLedger, Log
+from bot.domain.errors import SettingsError
+from bot.inventory import Inventory
+from bot.response.diagnosis.scheduler import CheckScheduler
+from bot.settings import Settings
+from bot.surfaces.mcp.answers import Asker, RecordedAnswers
+from bot.surfaces.mcp.member import MCP, PATH
+from bot.surfaces.mcp.snapshots import Snapshots
+from bot.surfaces.mcp.tools import Toolbox
+from bot.surfaces.slack.member import SLACK
+from bot.surfaces.view.plan_words import PlanWords
+from bot.surfaces.web import Handler, WebEdge
+
+if TYPE_CHECKING:
+    from bot.surfaces.mcp.http import McpEndpoint
+
+UNNAMED = Asker(f"{MCP}:token")  # whoever has the token, where the settings name nobody
+
+
+def asker_of(settings: Settings) -> Asker:
+    """Return the person to whom the token belongs.
+
+    Raises: SettingsError when the policy does not let them ask.
+    """
+    named, asker = settings.policy.askers, settings.mcp.asker
+    members = [who for who in named if not who.startswith("S")]
+    if asker and named and asker not in named:
+        raise SettingsError(
+            f"[mcp] asker is {asker}, whom [policy] askers does not name.",
+            "Name them there, too; of a group nobody can tell here who is in it.",
+        )
+    if not asker and len(members) == 1:
+        asker = members[0]
+    if not asker and named:
+        raise SettingsError(
+            "ZOMBIE_MCP_TOKEN is set, and nobody can tell whose it is: [policy] askers does not name one member alone.",
+            'Name the one whose token it is in zombie.toml: [mcp] asker = "U012AB3CD"',
+        )
+    return Asker(f"{SLACK}:{asker}") if asker else UNNAMED
+
+
+def toolbox_of(
+    settings: Settings,
+    known: Inventory,
+    playbooks: Playbooks,
+    scheduler: CheckScheduler,
+    asker: Asker,
+    ledger: ActingLedger | None,
+    log: Log,
+    snapshots: Snapshots,
+) -> Toolbox:
+    """Return the tools, over what reads nodes and keeps the record here."""
+    answers = RecordedAnswers(
+        asker,
+        scheduler,
+        known,
+        playbooks,
+        PlanWords(ACTIONS),
+        now,
+        incident_id,
+        ledger,
+        draining(settings),
+        snapshots,
+    )
+    return Toolbox(answers, log, time.monotonic, settings.mcp.calls, settings.mcp.nodes_per_call)
+
+
+def lone_toolbox(
+    settings: Settings,
+    known: Inventory,
+    asker: Asker,
+    ledger: ActingLedger | None,
+    environment: Mapping[str, str],
+    log: Log,
+) -> Toolbox:
+    """Return the tools of a program that does nothing else: it reads nodes by itself."""
+    triage = triage_of(settings, ssh_transport(environment), ledger)
+    scheduler = CheckScheduler(triage.diagnose, log, settings.parallel, settings.parallel)
+    playbooks = Playbooks(library(settings.playbooks), settings.playbook)
+    return toolbox_of(settings, known, playbooks, scheduler, asker, ledger, log, Snapshots())
+
+
+@dataclass(frozen=True, slots=True)
+class ServingMcp:
+    """MCP beside whatever else serves; nothing of it is there where no token is set.
+
+    Shape: `followers` hear what every diagnosis of this program read, so that it can be explained.
+    """
+
+    endpoint: McpEndpoint | None = None
+    followers: Sequence[Snapshots] = ()
+
+    @property
+    def posts(self) -> Sequence[tuple[str, Handler]]:
+        """The routes for the web edge."""
+        return ((PATH, self.endpoint.answer),) if self.endpoint is not None else ()
+
+    async def start(self) -> None:
+        """Be ready for requests."""
+        if self.endpoint is not None:
+            await self.endpoint.start()
+
+    async def stop(self) -> None:
+        """Let go of what is still being answered."""
+        if self.endpoint is not None:
+            await self.endpoint.stop()
+
+
+def endpoint_of(toolbox: Toolbox, token: str) -> McpEndpoint:
+    """Return the endpoint; the official package is loaded here and not before.
+
+    Raises: SettingsError when it is not installed.
+    """
+    try:
+        from bot.surfaces.mcp.http import McpEndpoint
+    except ImportError as no:
+        raise not_installed() from no
+    return McpEndpoint(toolbox, token)
+
+
+def not_installed() -> SettingsError:
+    """Return what to say where the official package is missing."""
+    return SettingsError("The package mcp is not installed.", "pip install 'zombie-bot[mcp]'")
+
+
+def serving_mcp(
+    settings: Settings,
+    known: Inventory,
+    playbooks: Playbooks,
+    scheduler: CheckScheduler,
+    ledger: ActingLedger,
+    log: Log,
+) -> ServingMcp:
+    """Return MCP as `serve` has it.
+
+    Raises: SettingsError when the token belongs to nobody who may ask, or the package is not installed.
+    """
+    if not settings.mcp.token:
+        return ServingMcp()
+    asker, snapshots = asker_of(settings), Snapshots()
+    toolbox = toolbox_of(settings, known, playbooks, scheduler, asker, ledger, log, snapshots)
+    log("mcp_on", path=PATH, asker=asker.by)
+    return ServingMcp(endpoint_of(toolbox, settings.mcp.token), (snapshots,))
+
+
+async def serve_alone(settings: Settings, toolbox: Toolbox, journal: Journal, listen: str) -> None:
+    """Serve /mcp, /healthz and /readyz alone, until SIGTERM or Ctrl-C.
+
+    Raises: SettingsError when the address cannot be had, or the package is not installed.
+    """
+    endpoint, stopping = endpoint_of(toolbox, settings.mcp.token), asyncio.Event()
+    loop = asyncio.get_running_loop()
+    journal.hear(loop)
+    for number in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(number, stopping.set)
+
+    async def why_not() -> str:
+        return "stopping" if stopping.is_set() else ""
+
+    web = WebEdge(listen, why_not, [(PATH, endpoint.answer)], log=journal.log)
+    await endpoint.start()
+    try:
+        journal.log("listening", address=await web.start(), path=PATH)
+        await stopping.wait()
+    finally:
+        journal.log("stopping")
+        await endpoint.stop()
+        await web.stop()

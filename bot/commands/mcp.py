@@ -1,0 +1,96 @@
+"""`zombie mcp`: let an assistant ask for verdicts, by the Model Context Protocol."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from bot.commands import options
+from bot.domain.errors import UsageError
+
+if TYPE_CHECKING:
+    from bot.domain.contracts import ActingLedger
+
+_EXAMPLES = """examples:
+  zombie mcp --inventory inventory.toml           for a client that starts it, on stdin and stdout
+  ZOMBIE_MCP_TOKEN=… zombie mcp --http            for clients that call it, on ZOMBIE_LISTEN (127.0.0.1:8080/mcp)
+  ZOMBIE_MCP_TOKEN=… zombie mcp --http 0.0.0.0:9000
+
+A running `zombie serve` has /mcp too, once ZOMBIE_MCP_TOKEN is set. How clients are set up: docs/mcp.md
+
+exit status:
+  0  the client closed stdin, or the program was told to stop
+  2  the command line, or a file it names, is wrong; the package mcp is not installed
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "mcp",
+        "let an assistant ask for verdicts, by MCP",
+        "Serve four tools by the Model Context Protocol: check, incidents, incident, explain. They read nodes and the "
+        "record; none of them acts. Where there is a record, each check stands in it with the source mcp.",
+        _EXAMPLES,
+    )
+    parser.add_argument(
+        "--http",
+        nargs="?",
+        const="",
+        metavar="ADDRESS",
+        help="serve Streamable HTTP at ADDRESS/mcp (default: ZOMBIE_LISTEN), for whoever has ZOMBIE_MCP_TOKEN",
+    )
+    options.add_files(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status.
+
+    Raises: UsageError when the token is missing, or a file is wrong; SettingsError when the package is not installed.
+    """
+    from bot.app.journal import Journal
+    from bot.app.mcp import asker_of, lone_toolbox, not_installed, serve_alone
+    from bot.commands.login import terminal_user
+    from bot.surfaces.mcp.answers import Asker
+
+    settings = options.settings(arguments)
+    known = options.inventory(arguments, settings)
+    by_http = arguments.http is not None
+    if by_http and not settings.mcp.token:
+        raise UsageError(
+            "ZOMBIE_MCP_TOKEN is not set, so nobody could be let in.",
+            "Set it to a long random text, for example that of: openssl rand -hex 32",
+        )
+    login = terminal_user(arguments.environ)
+    asker = asker_of(settings) if by_http else Asker(login, login.removeprefix("terminal:"))
+    journal = Journal(secrets=settings.secrets)
+    with journal.everything(), _ledger(arguments) as ledger:
+        toolbox = lone_toolbox(settings, known, asker, ledger, arguments.environ, journal.log)
+        if by_http:
+            asyncio.run(serve_alone(settings, toolbox, journal, arguments.http or settings.listen))
+            return 0
+        try:
+            from bot.surfaces.mcp.server import serve_stdio
+        except ImportError as no:
+            raise not_installed() from no
+        asyncio.run(serve_stdio(toolbox))
+    return 0
+
+
+@contextlib.contextmanager
+def _ledger(arguments: argparse.Namespace) -> Iterator[ActingLedger | None]:
+    """The record, where there is one; a check makes none by itself, as in a terminal."""
+    from bot.commands import record
+    from bot.ledger import is_there
+    from bot.settings import database_url
+
+    if not is_there(database_url(arguments.environ)):
+        yield None
+        return
+    with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
+        yield ledger

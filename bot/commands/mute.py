@@ -1,0 +1,166 @@
+"""`zombie mute`: say that a cause is known and accepted on some nodes for a time, or list what is."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from datetime import datetime, timedelta
+from typing import TYPE_CHECKING
+
+from bot.commands import options
+from bot.domain.errors import UsageError
+
+if TYPE_CHECKING:
+    from bot.domain.mute import Mute
+    from bot.settings import Settings
+
+_EXAMPLES = """examples:
+  zombie mute failed-units node-123 --for 7d --reason "it is replaced on Monday"
+  zombie mute disk-full 'ray-gpu-*' --for 12h --reason "the clean-up runs tonight"
+  zombie mute cpu-steal role=batch,az=us-east-1a --for 30d --reason "these are cheap on purpose"
+  zombie mute                      what is muted now, by whom, until when and why
+  zombie unmute failed-units node-123
+
+exit status:
+  0  done; what was muted is on stdout and on record
+  2  the command line is wrong: no such cause, no node is meant, or a reason or a time is missing
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "mute",
+        "say that a cause is known and accepted on some nodes for a time",
+        "A muted cause is still found and shown, with who accepted it, until when and why. It steps behind every other "
+        "finding that is at least as grave, and no plan is offered for it. The status, the exit status and the "
+        "incidents that alerts open stay as they are. Programs that serve at the same database see it with their next "
+        "check. Without a cause this lists what is muted.",
+        _EXAMPLES,
+    )
+    parser.add_argument("cause", nargs="?", metavar="CAUSE", help="the cause, as a verdict names it")
+    parser.add_argument("selector", nargs="?", metavar="SELECTOR", help="a node, a glob of names, or labels: k=v,k=v")
+    parser.add_argument("--for", dest="lasts", type=options.duration, metavar="TIME", help="for how long: 12h, 7d")
+    parser.add_argument("--reason", metavar="TEXT", help="why it is accepted, for the record and every card")
+    parser.add_argument("--json", action="store_true", help="print the list as JSON")
+    options.add_files(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status.
+
+    Raises: UsageError when the cause, the selector, the time or the reason is missing or wrong.
+    """
+    if arguments.cause is None:
+        return _list(arguments)
+    from bot.app.parts import now
+    from bot.commands import record
+    from bot.commands.login import terminal_user
+    from bot.domain.entry import instant_text
+    from bot.domain.house_events import HOUSE, CauseMuted
+    from bot.domain.mute import valid_selector
+    from bot.domain.safe_text import one_line
+    from bot.ledger import Ledger
+
+    needs = {"SELECTOR": arguments.selector, "--for": arguments.lasts, "--reason": (arguments.reason or "").strip()}
+    if lacks := [name for name, value in needs.items() if not value]:
+        raise UsageError(f"A mute needs {' and '.join(lacks)}.", "zombie mute --help")
+    settings = options.settings(arguments)
+    _known_cause(arguments.cause, settings)
+    selector = valid_selector(arguments.selector)
+    until = now() + _long_enough(arguments.lasts)
+    meant = _meant(arguments, settings, selector, until)
+    by = terminal_user(arguments.environ)
+    event = CauseMuted(
+        arguments.cause, selector, until, one_line(arguments.reason.strip(), 300), by.removeprefix("terminal:")
+    )
+    with record.opened(arguments.environ) as database:
+        Ledger(database).append(HOUSE, None, event, by)
+    print(f"{event.cause} is muted on {selector} until {instant_text(until)}{meant}.")
+    return 0
+
+
+def _list(arguments: argparse.Namespace) -> int:
+    from bot.domain.entry import instant_text
+    from bot.domain.safe_text import one_line
+
+    if arguments.lasts is not None or arguments.reason is not None:
+        raise UsageError("Which cause, and on which nodes?", "zombie mute CAUSE SELECTOR --for 7d --reason TEXT")
+    found = muted_now(arguments)
+    if arguments.json:
+        told = [
+            {
+                "cause": mute.cause,
+                "selector": mute.selector,
+                "until": instant_text(mute.until),
+                "reason": mute.reason,
+                "by": mute.by,
+            }
+            for mute in found
+        ]
+        print(json.dumps({"mutes": told}, ensure_ascii=False, indent=2))
+        return 0
+    for mute in found:
+        until = f"{mute.until:%Y-%m-%d %H:%M} UTC"
+        print(f"{mute.cause} on {mute.selector} until {until}, by {one_line(mute.by, 80)}: {one_line(mute.reason)}")
+    if not found:
+        print("Nothing is muted.")
+    return 0
+
+
+def muted_now(arguments: argparse.Namespace) -> tuple[Mute, ...]:
+    """Return the mutes in force; none where there is no record.
+
+    Raises: LedgerUnavailable when the record cannot be read.
+    """
+    from bot.app.parts import now
+    from bot.commands import record
+    from bot.domain.mute import in_force
+    from bot.ledger import Ledger, is_there
+    from bot.settings import database_url
+
+    if not is_there(database_url(arguments.environ)):
+        return ()
+    with record.existing(arguments.environ) as database:
+        return in_force(Ledger(database).mutes(), now())
+
+
+def _known_cause(cause: str, settings: Settings) -> None:
+    """Raises: UsageError when no playbook could ever name it."""
+    from bot import app
+    from bot.domain.nearest import did_you_mean
+    from bot.domain.safe_text import one_line
+
+    books = app.library(settings.playbooks).playbooks
+    known = {used.cause.name for book in books for used in book.causes}
+    known |= {condition.cause for book in books for condition in book.conditions if condition.cause}
+    if cause not in known:
+        raise UsageError(f"No playbook names a cause “{one_line(cause, 60)}”.", did_you_mean(cause, sorted(known)))
+
+
+def _long_enough(lasts: timedelta) -> timedelta:
+    """Raises: UsageError when a mute would be over before anybody could see it."""
+    if lasts < timedelta(minutes=1):
+        raise UsageError("A mute lasts at least a minute.", "Write for example --for 7d.")
+    return lasts
+
+
+def _meant(arguments: argparse.Namespace, settings: Settings, selector: str, until: datetime) -> str:
+    """Say how many nodes a selector means now; nothing where no inventory is set.
+
+    Raises: UsageError when it means none that is known.
+    """
+    from bot.domain.mute import Mute
+
+    if settings.inventory is None:
+        print("zombie: no inventory is set, so nobody looked which nodes that means", file=sys.stderr)
+        return ""
+    inventory = options.inventory(arguments, settings)
+    mute = Mute(arguments.cause, selector, until, "")
+    count = sum(mute.covers(node) for node in inventory.nodes)
+    if not count and not inventory.knows(selector):
+        raise UsageError(f"{selector} means no node of {inventory.origin}.", "zombie nodes lists them.")
+    return f", which means {count or 1} of {len(inventory.nodes)} nodes now"

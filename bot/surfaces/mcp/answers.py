@@ -1,0 +1,168 @@
+"""What the tools answer, made of the same parts as everywhere else: nodes are read, the record is shown."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from bot.domain.contracts import ActingLedger, Clock, Listener, NodeDirectory, Progress
+from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
+from bot.domain.fold import fold
+from bot.domain.house_events import WishRefused
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook, Playbooks
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.domain.verdict import Verdict
+from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.recorder import VerdictRecorder
+from bot.response.diagnosis.triage import without_secrets
+from bot.response.diagnosis.what_if import Judge, what_ifs
+from bot.response.record import Opening, Record, received, unheard
+from bot.surfaces.document import documents
+from bot.surfaces.incidents import incident_body, incident_text, incidents_body, incidents_text
+from bot.surfaces.mcp.member import MCP
+from bot.surfaces.mcp.snapshots import Snapshots
+from bot.surfaces.mcp.tools import Answer
+from bot.surfaces.text import summary_table, verdict_text
+from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.plan_words import PlanWords
+from bot.surfaces.why import why_body, why_text
+
+MOST_LISTED = 200  # incidents of one answer; the rest is counted
+WITHHELD = "It was asked by MCP, which offers nothing: check the node in Slack or a terminal to be offered its plan."
+
+
+class Reads(Protocol):
+    """Reads nodes, so many at a time; the scheduler of checks."""
+
+    async def ask(self, person: str, node: Node, playbook: Playbook, heard: Listener, /) -> Verdict | None:
+        """Return a node's verdict, None where the program stops before it was read."""
+        ...
+
+
+class Names(Protocol):
+    """Makes a fresh name for each request."""
+
+    def __call__(self) -> str:
+        """Return a name that nothing else has."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Whose calls these are, as the record names people; `os_user` is the login behind it in a terminal."""
+
+    by: str
+    os_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedAnswers:
+    """Answers from nodes and from the record; without a ledger checks stand on no record, and there are no incidents.
+
+    Shape: each check opens an incident of the kind `mcp` for each node, whose plan is never offered.
+    """
+
+    asker: Asker
+    reads: Reads
+    nodes: NodeDirectory
+    playbooks: Playbooks
+    words: PlanWords
+    clock: Clock
+    fresh: Names
+    ledger: ActingLedger | None = None
+    draining: Draining = field(default_factory=Draining)
+    snapshots: Snapshots = field(default_factory=Snapshots)
+
+    async def check(self, nodes: Sequence[str]) -> Answer:
+        """Read the nodes, put the verdicts on record, and return them in the order asked for.
+
+        Raises: InventoryError for a name that is not in the inventory, before anything is read.
+        """
+        known = [self.nodes.find(name) for name in nodes]
+        playbook = self.playbooks.get("")
+        told = await asyncio.gather(*(self.reads.ask(self.asker.by, node, playbook, _unheard) for node in known))
+        verdicts = [verdict for verdict in told if verdict is not None]
+        if len(verdicts) < len(known):
+            raise UsageError("The bot is stopping.", "Ask again in a moment.")
+        ids, trouble = await self._recorded(verdicts, playbook)
+        text = "\n".join(verdict_text(verdict, words=self.words) for verdict in verdicts)
+        if len(verdicts) > 1:
+            text += "\n" + summary_table(verdicts, len(verdicts))
+        text += "".join(f"Incident {incident} of {node}.\n" for node, incident in ids.items())
+        return Answer(documents(verdicts, ids), text + trouble)
+
+    async def _recorded(self, verdicts: Sequence[Verdict], playbook: Playbook) -> tuple[dict[str, str], str]:
+        """Open an incident for each verdict; a ledger that cannot be asked keeps no verdict back."""
+        if self.ledger is None:
+            return {}, ""
+        text = f"check {' '.join(verdict.node for verdict in verdicts)}"
+        opening = Opening(MCP, self.fresh(), self.asker.by, text, playbook.name, self.asker.os_user)
+        recorder, ids = VerdictRecorder(self.ledger, None, unheard), dict[str, str]()
+        try:
+            for verdict in verdicts:
+                incident = opening.unrecorded(verdict.node, self.clock())
+                begun = replace(received(incident), withheld=WITHHELD)
+                entry = await self.ledger.append(incident.id, 0, begun, self.asker.by)
+                await recorder.record(replace(incident, seq=entry.seq, head=entry.hash), verdict, playbook)
+                ids[verdict.node] = incident.id
+                self.snapshots.keep(incident.id, verdict, playbook.name)
+        except LedgerError as no:
+            return ids, f"This is not all on record: {one_line(no.sentence)}\n"
+        return ids, ""
+
+    async def incidents(self, state: State | None) -> Answer:
+        """Return the newest incidents of that state, or of all."""
+        found = await self.ledger.incidents() if self.ledger is not None else ()
+        meant = [summary for summary in found if state is None or summary.state is state]
+        shown = meant[:MOST_LISTED]
+        left = {"left_off": len(meant) - len(shown)} if len(meant) > len(shown) else {}
+        return Answer({"incidents": incidents_body(shown), **left}, incidents_text(shown))
+
+    async def incident(self, incident_id: str) -> Answer:
+        """Return one incident. Raises: UnknownIncident."""
+        entries = await Record(self._there(incident_id)).story(incident_id)
+        incident = fold(entries)
+        text = incident_text(incident, entries, context=ViewContext(words=self.words))
+        return Answer(incident_body(incident, entries), text)
+
+    async def explain(self, incident_id: str) -> Answer:
+        """Weigh again what an incident's node showed, with one thing changed at a time.
+
+        Raises: UnknownIncident; UsageError when its readings are not at hand.
+        """
+        incident = await Record(self._there(incident_id)).find(incident_id)
+        kept = self.snapshots.of(incident_id)
+        if kept is None:
+            raise UsageError(
+                f"What {incident.node} showed for incident {incident_id} is not at hand: this program did not read it, "
+                "or it is too long ago.",
+                "Check the node again, and explain that incident.",
+            )
+        snapshot, book = kept
+        node = self.nodes.find(incident.node)
+        judge = Judge(self.playbooks.get(book), self.words.actions, node, self.draining)
+        verdict = without_secrets(await asyncio.to_thread(judge.verdict, snapshot))
+        found = await asyncio.to_thread(what_ifs, snapshot, judge)
+        changes = [replace(each, verdict=without_secrets(each.verdict)) for each in found]
+        text = "\n".join(why_text(verdict, changes, self.words)) + "\n"
+        return Answer(why_body(verdict, changes, self.words), text)
+
+    async def refused(self, no: Refused, wish: str) -> None:
+        """Put on record that something was not done, where there is a record."""
+        if self.ledger is not None:
+            with contextlib.suppress(LedgerError):
+                await self.ledger.refused(WishRefused(no.name, no.sentence, wish), self.asker.by)
+
+    def _there(self, incident_id: str) -> ActingLedger:
+        if self.ledger is None:
+            raise UnknownIncident(f"There is no incident {one_line(incident_id, 64)}.", "There is no record here.")
+        return self.ledger
+
+
+def _unheard(event: Progress) -> None:
+    """Hears progress, which no client is told."""

@@ -1,0 +1,136 @@
+"""MCP's Streamable HTTP on the web edge: who may come in, and the way between aiohttp and the official package.
+
+Each request stands alone: no session is kept, and every answer is one JSON body. So nothing of a client is left here
+when it goes, and any replica can answer.
+
+Defined in: https://modelcontextprotocol.io/specification (transports: Streamable HTTP, and its security warning about
+the Origin header); https://asgi.readthedocs.io/en/latest/specs/www.html.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+from collections.abc import MutableMapping
+from typing import Any
+from urllib.parse import urlsplit
+
+from aiohttp import web
+from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
+from mcp.server.transport_security import TransportSecuritySettings
+
+from bot.surfaces.bodies import AGAIN_SECONDS, body_of
+from bot.surfaces.mcp.member import PATH
+from bot.surfaces.mcp.server import mcp_server
+from bot.surfaces.mcp.tools import Toolbox
+
+MOST_AT_ONCE = 16  # requests that are being answered; a check takes seconds
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+class McpEndpoint:
+    """Answers POST /mcp for whoever has the token."""
+
+    def __init__(self, toolbox: Toolbox, token: str) -> None:
+        """`token` is never empty: without one there is no endpoint."""
+        if not token:
+            raise ValueError("an endpoint without a token would be everybody's")
+        self._token = token.encode()
+        # Host and Origin are looked at here, before anything is read.
+        unguarded = TransportSecuritySettings(enable_dns_rebinding_protection=False)
+        self._manager = StreamableHTTPSessionManager(
+            mcp_server(toolbox), json_response=True, stateless=True, security_settings=unguarded
+        )
+        self._running: asyncio.Task[None] | None = None
+        self._started, self._stop = asyncio.Event(), asyncio.Event()
+        self._inside = 0
+
+    async def start(self) -> None:
+        """Be ready for requests."""
+        self._running = asyncio.create_task(self._run(), name="mcp")
+        await self._started.wait()
+
+    async def stop(self) -> None:
+        """Let go of what is still being answered."""
+        self._stop.set()
+        if self._running is not None:
+            await asyncio.gather(self._running, return_exceptions=True)
+
+    async def answer(self, request: web.Request) -> web.StreamResponse:
+        """Answer one request: 403 for a foreign origin, 401 without the token, else as MCP has it."""
+        if not _is_near(request.headers.getall("Origin", [])):
+            return web.Response(status=403, text="foreign origin")
+        if not self._may(request.headers.get("Authorization", "")):
+            return web.Response(status=401, text="bad credentials", headers={"WWW-Authenticate": "Bearer"})
+        body = await body_of(request)
+        if self._inside >= MOST_AT_ONCE or not self._started.is_set() or self._stop.is_set():
+            return web.Response(status=503, text="busy", headers={"Retry-After": AGAIN_SECONDS})
+        self._inside += 1
+        try:
+            return await self._handed_on(request, body)
+        finally:
+            self._inside -= 1
+
+    def _may(self, header: str) -> bool:
+        kind, _, given = header.partition(" ")
+        return kind.lower() == "bearer" and hmac.compare_digest(
+            given.strip().encode("utf-8", "surrogateescape"), self._token
+        )
+
+    async def _run(self) -> None:
+        """Hold the package's task group open: it has to be closed by the task that opened it."""
+        async with self._manager.run():
+            self._started.set()
+            await self._stop.wait()
+
+    async def _handed_on(self, request: web.Request, body: bytes) -> web.StreamResponse:
+        told = [{"type": "http.request", "body": body, "more_body": False}]
+        status, headers, parts = 500, list[tuple[str, str]](), list[bytes]()
+
+        async def receive() -> MutableMapping[str, Any]:
+            if told:
+                return told.pop()
+            await self._stop.wait()  # a client that leaves is not told: its check is read to its end all the same
+            return {"type": "http.disconnect"}
+
+        async def send(message: MutableMapping[str, Any]) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers.extend((name.decode("latin-1"), value.decode("latin-1")) for name, value in message["headers"])
+            else:
+                parts.append(message.get("body", b""))
+
+        await self._manager.handle_request(_scope(request), receive, send)
+        kept = [(name, value) for name, value in headers if name.lower() != "content-length"]
+        return web.Response(status=status, headers=kept, body=b"".join(parts))
+
+
+def _scope(request: web.Request) -> MutableMapping[str, Any]:
+    return {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": request.method,
+        "scheme": request.scheme,
+        "path": PATH,
+        "raw_path": PATH.encode(),
+        "query_string": b"",
+        "root_path": "",
+        # The token is taken out: what is behind this needs none, and may write headers into a log.
+        "headers": [
+            (name.lower(), value) for name, value in request.raw_headers if name.lower() not in (b"authorization",)
+        ],
+    }
+
+
+def _is_near(origins: list[str]) -> bool:
+    """True where no browser sent it, or one from a page of this very machine; every other page is foreign."""
+    return all(_host(origin) in _LOOPBACK for origin in origins)
+
+
+def _host(origin: str) -> str:
+    try:
+        return urlsplit(origin).hostname or ""
+    except ValueError:
+        return ""

@@ -1,0 +1,203 @@
+"""The tools that are offered by MCP: what each takes, how often it may be called, and who answers. None of them acts.
+
+Arguments come from a language model that may have read anything, so nothing but the names below is taken, each value
+is held to its form before anybody else sees it, and what is refused is a sentence that says what would be taken.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Protocol
+
+from bot.domain.allowance import Allowance
+from bot.domain.contracts import Log, Seconds
+from bot.domain.duration import span
+from bot.domain.entry import is_stream
+from bot.domain.errors import Refused, TooManyRequests, UsageError, ZombieError
+from bot.domain.node import valid_name
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+
+_ID = {"type": "string", "maxLength": 64, "description": "the incident's id, as check and incidents give it"}
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """One tool as clients see it; `inputs` is the JSON Schema of its arguments."""
+
+    name: str
+    title: str
+    description: str
+    inputs: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a tool answers: the document that `--json` prints, and the same in words."""
+
+    document: Mapping[str, Any]
+    text: str
+
+
+class Answers(Protocol):
+    """Whoever answers; what cannot be answered is raised as the house's errors."""
+
+    async def check(self, nodes: Sequence[str]) -> Answer:
+        """Read these nodes now, and return one verdict each."""
+        ...
+
+    async def incidents(self, state: State | None) -> Answer:
+        """Return the incidents on record, the newest first."""
+        ...
+
+    async def incident(self, incident_id: str) -> Answer:
+        """Return one incident with all its entries."""
+        ...
+
+    async def explain(self, incident_id: str) -> Answer:
+        """Return what would have to be otherwise for another verdict."""
+        ...
+
+    async def refused(self, no: Refused, wish: str) -> None:
+        """Put on record that something was not done."""
+        ...
+
+
+def tools(nodes_per_call: int) -> tuple[Tool, ...]:
+    """Return what is offered, in the order in which it is shown."""
+    names = {"type": "string", "maxLength": 253, "description": "a node's name, exactly as in the inventory"}
+    several = {"type": "array", "items": names, "minItems": 1, "maxItems": nodes_per_call}
+    states = {"type": "string", "enum": [state.value for state in State], "description": "only these; else all"}
+    return (
+        Tool(
+            "check",
+            "Check nodes",
+            "Log in to each node over SSH, read it for a few seconds, and give one verdict per node: status, cause, "
+            "confidence, evidence, what was ruled out and what was not read. It only looks.",
+            _object({"nodes": several}, "nodes"),
+        ),
+        Tool(
+            "incidents",
+            "List incidents",
+            "The incidents on record, the newest first: id, node, state, cause and where each came from.",
+            _object({"state": states}),
+        ),
+        Tool(
+            "incident", "Show an incident", "One incident with every entry of its record.", _object({"id": _ID}, "id")
+        ),
+        Tool(
+            "explain",
+            "Explain a verdict",
+            "The smallest single changes of what was read that would change an incident's verdict, each found by "
+            "weighing again. It reads no node.",
+            _object({"id": _ID}, "id"),
+        ),
+    )
+
+
+def _object(properties: Mapping[str, Any], *required: str) -> Mapping[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(required),
+        "additionalProperties": False,
+    }
+
+
+@dataclass(slots=True)
+class Toolbox:
+    """Takes calls of tools, so many at most, and has them answered.
+
+    Shape: `calls` counts every call of every tool, also those that are refused. The count is this program's own.
+    """
+
+    answers: Answers
+    log: Log
+    clock: Seconds
+    calls: Allowance
+    nodes_per_call: int
+    _called: deque[float] = field(default_factory=deque)
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """What is offered."""
+        return tools(self.nodes_per_call)
+
+    async def call(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        """Answer one call.
+
+        Raises: LookupError for a tool that there is not; UsageError for arguments that it does not take;
+        TooManyRequests; whatever else keeps it from being answered, as one of the house's errors.
+        """
+        if name not in {tool.name for tool in self.tools}:
+            raise LookupError(f"There is no tool {one_line(name, 64)!r}.")
+        try:
+            self._count()
+            answer = await self._answered(name, arguments)
+        except Refused as no:
+            self.log("mcp_call", tool=name, outcome=no.name)
+            await self.answers.refused(no, f"mcp {name}")
+            raise
+        except ZombieError as no:
+            self.log("mcp_call", tool=name, outcome=type(no).__name__)
+            raise
+        self.log("mcp_call", tool=name, outcome="answered")
+        return answer
+
+    async def _answered(self, name: str, arguments: Mapping[str, Any]) -> Answer:
+        if name == "check":
+            return await self.answers.check(self._nodes(_only(arguments, "nodes")))
+        if name == "incidents":
+            return await self.answers.incidents(_state(_only(arguments, "state")))
+        incident_id = _id(_only(arguments, "id"))
+        return await (self.answers.incident if name == "incident" else self.answers.explain)(incident_id)
+
+    def _count(self) -> None:
+        """Count one call. Raises: TooManyRequests when it would be one too many."""
+        now, within = self.clock(), self.calls.within.total_seconds()
+        while self._called and now - self._called[0] >= within:
+            self._called.popleft()
+        if len(self._called) >= self.calls.most:
+            wait = timedelta(seconds=max(1.0, self._called[0] + within - now))
+            raise TooManyRequests(
+                f"{self.calls.most} calls within {span(self.calls.within)} are the most.",
+                f"Call again in {span(wait)}. One check may name {self.nodes_per_call} nodes.",
+            )
+        self._called.append(now)
+
+    def _nodes(self, value: Any) -> list[str]:
+        if not isinstance(value, list) or not value or not all(isinstance(name, str) for name in value):
+            raise UsageError("nodes is a list of node names, and not empty.", 'For example ["node-123"].')
+        if len(value) > self.nodes_per_call:
+            raise UsageError(
+                f"{len(value)} nodes are too many for one call: {self.nodes_per_call} are the most.",
+                "Ask for fewer nodes at a time.",
+            )
+        return list(dict.fromkeys(valid_name(name) for name in value))
+
+
+def _only(arguments: Mapping[str, Any], name: str) -> Any:
+    """The one argument that a tool takes. Raises: UsageError when there are others."""
+    if others := [one_line(str(other), 40) for other in arguments if other != name]:
+        raise UsageError(f"There is no argument {', '.join(others[:3])}.", f"This tool takes {name} alone.")
+    return arguments.get(name)
+
+
+def _state(value: Any) -> State | None:
+    if value is None:
+        return None
+    if not isinstance(value, str) or value not in {state.value for state in State}:
+        raise UsageError(
+            f"There is no state {one_line(str(value), 40)!r}.",
+            f"There are: {', '.join(state.value for state in State)}.",
+        )
+    return State(value)
+
+
+def _id(value: Any) -> str:
+    if not isinstance(value, str) or not is_stream(value):
+        raise UsageError(f"{one_line(str(value), 40)!r} is no incident's id.", "The tool incidents lists them.")
+    return value
