@@ -103,7 +103,7 @@ async def replayed(case: Case, playbook: Playbook, changes: Sequence[Change] = (
 
     Raises: CaseError when the case holds settings that cannot be read; UsageError when a change does not fit.
     """
-    head, (node, draining) = case.head, _surroundings(case.head)
+    head, (node, draining) = case.head, surroundings(case.head)
     way = ReplayTransport(case)
     triage = Triage(way, ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH, draining=draining)
     return without_secrets(await triage.diagnose(node, changed_playbook(playbook, changes)))
@@ -115,12 +115,12 @@ def why(case: Case, playbook: Playbook) -> Why:
     Raises: CaseError when the case holds settings that cannot be read.
     """
     verdict = asyncio.run(replayed(case, playbook))
-    node, draining = _surroundings(case.head)
+    node, draining = surroundings(case.head)
     found = what_ifs(verdict.snapshot, Judge(playbook, ACTIONS, node, draining)) if verdict.snapshot is not None else ()
     return Why(case, verdict, tuple(replace(each, verdict=without_secrets(each.verdict)) for each in found))
 
 
-def _surroundings(head: Head) -> tuple[Node, Draining]:
+def surroundings(head: Head) -> tuple[Node, Draining]:
     """Return what a plan hangs on beside the readings."""
     try:
         draining = read(Draining, head.draining) if head.draining else Draining()

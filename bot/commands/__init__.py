@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.commands import (
     audit,
+    backtest,
     brake,
     check,
     demo,
@@ -29,6 +30,7 @@ COMMANDS = (
     check,
     replay,
     why,
+    backtest,
     demo,
     lab,
     serve,
