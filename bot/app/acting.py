@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.check import DEADLINE_BEYOND_WINDOW
+from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM
 from bot.app.kubernetes import cluster_reach, draining
 from bot.app.parts import library, now, runner_name, ssh_key, ssh_transport
 from bot.app.policing import policy_of
@@ -136,4 +136,4 @@ def acting_rights(settings: Settings) -> tuple[tuple[str, ...], ...]:
 def _triage(settings: Settings, transport: ActingTransport) -> Triage:
     sampling = Sampling(settings.samples)
     deadline = settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
-    return Triage(transport, ACTIONS, now, sampling, deadline, draining=draining(settings))
+    return Triage(transport, ACTIONS, now, sampling, deadline, draining=draining(settings), program=PROGRAM)

@@ -8,27 +8,25 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from bot import __version__
 from bot.actions import ACTIONS
-from bot.app.check import Check
+from bot.app.check import PROGRAM, Check
 from bot.app.parts import now
 from bot.domain.batch import Sampling
 from bot.domain.case import FORM, Case, Head, Judged
 from bot.domain.change import Change, changed_playbook
 from bot.domain.errors import CaseError
-from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.json_form import NotOfForm, read
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
-from bot.response.diagnosis.planning import CONTEXT_LABEL, NODE_LABEL, Draining
+from bot.response.diagnosis.planning import Draining
 from bot.response.diagnosis.triage import Triage, without_secrets
 from bot.response.diagnosis.what_if import Judge, WhatIf, what_ifs
 from bot.transport import case_file
 from bot.transport.recorder import RecordingTransport
 from bot.transport.replay import ReplayTransport
 
-PLAN_LABELS = (NODE_LABEL, CONTEXT_LABEL)
 ENOUGH = timedelta(seconds=60)  # a case answers at once
 
 
@@ -41,7 +39,7 @@ class Recording:
         Raises: CaseError when the folder cannot be made: before any node is read.
         """
         self._heard = RecordingTransport(what.transport)
-        self.check = replace(what, transport=self._heard)
+        self.check = replace(what, transport=self._heard, program=PROGRAM)
         self._folder = case_file.made(folder)
         self._judges = judges
 
@@ -56,19 +54,8 @@ class Recording:
         """Return the case that a verdict was made of; that is possible once."""
         what, heard, snapshot = self.check, self._heard.taken(verdict.node), verdict.snapshot
         node = next(node for node in what.nodes if node.name == verdict.node)
-        head = Head(
-            node=node.name,
-            taken_at=snapshot.taken_at if snapshot is not None else now(),
-            samples=what.sampling.samples,
-            program=f"zombie {__version__}",
-            playbook=what.playbook.name,
-            playbook_version=what.playbook.version,
-            playbook_digest=what.playbook.digest,
-            environment=dict(snapshot.traits) if snapshot is not None else {},
-            labels={name: node.labels[name] for name in PLAN_LABELS if name in node.labels},
-            draining=plain(what.draining),
-            unreachable=heard.failed,
-        )
+        taken_at, traits = (snapshot.taken_at, snapshot.traits) if snapshot is not None else (now(), {})
+        head = replace(what.triage().head(node, what.playbook, taken_at, traits), unreachable=heard.failed)
         return Case(head, tuple(heard.runs), heard.asked, Judged.of(verdict) if self._judges else None)
 
 

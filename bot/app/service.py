@@ -105,7 +105,7 @@ class Service:
         read, self._past = informed(diagnose or self._acting.triage.diagnose, settings, known)
         self._scheduler = CheckScheduler(read, log, settings.parallel, settings.slack.each_at_once)
         book = Record(books.ledger, log)
-        recorder = VerdictRecorder(books.ledger, self._acting.proposer, log)
+        recorder = VerdictRecorder(books.ledger, self._acting.proposer, log, books.kept_cases)
         self._diagnosis = Diagnosis(
             self._scheduler, book, recorder, known, playbooks, log, (cards,), people=policy.kinds
         )

@@ -22,6 +22,7 @@ from bot.commands import (
     settings,
     sudoers,
     undo,
+    verify,
     watch,
     why,
 )
@@ -43,6 +44,7 @@ COMMANDS = (
     release,
     brake,
     audit,
+    verify,
     prune,
     route,
     sudoers,

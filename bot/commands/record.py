@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from bot.domain.errors import LedgerUnavailable, UsageError
 
 if TYPE_CHECKING:
+    from bot.domain.case import KeptCases
     from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
     from bot.domain.incident import IncidentSummary
@@ -92,10 +93,12 @@ async def open_incidents(
     ids: MutableMapping[str, str],
     proposer: Proposer | None,
     by: str,
+    cases: KeptCases | None = None,
 ) -> None:
     """Open one incident a verdict, all of one group, and note each id under its node as soon as all is on record.
 
-    Shape: `by` is the login that asked. Without a `proposer` no plan is put to those who may approve it.
+    Shape: `by` is the login that asked. Without a `proposer` no plan is put to those who may approve it. `cases`
+    keeps what the nodes said.
 
     Raises: LedgerUnavailable when one cannot be written down.
     """
@@ -105,7 +108,7 @@ async def open_incidents(
     from bot.response.diagnosis.recorder import VerdictRecorder
     from bot.response.record import Opening, unheard
 
-    recorder = VerdictRecorder(ledger, proposer, unheard)
+    recorder = VerdictRecorder(ledger, proposer, unheard, cases)
     wish = f"check {' '.join(verdict.node for verdict in verdicts)}"
     opening = Opening(TERMINAL, incident_id(), by, wish, playbook.name, os_user=by.removeprefix(f"{TERMINAL}:"))
     incidents = [opening.unrecorded(verdict.node, now()) for verdict in verdicts]
@@ -124,6 +127,17 @@ def ledger_of(database: Database) -> Iterator[ActingLedger]:
 
     with ThreadPoolExecutor(1) as threads:
         yield on_threads(Ledger(database), threads)
+
+
+@contextlib.contextmanager
+def cases_of(database: Database) -> Iterator[KeptCases]:
+    """The cases that a database keeps with its incidents, for one command."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from bot.ledger import KeptCases, on_threads
+
+    with ThreadPoolExecutor(1) as threads:
+        yield on_threads(KeptCases(database), threads)
 
 
 @contextlib.contextmanager

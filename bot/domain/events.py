@@ -2,6 +2,8 @@
 
 A field that is added later has a default, so that older entries can still be read; a change of meaning raises the
 event's form in `entry.py`.
+
+Longer than 300 lines: it is one list, and whoever reads a record looks here.
 """
 
 from __future__ import annotations
@@ -65,7 +67,7 @@ class Triaged:
     """The node was read and judged; without a plan that ends the incident.
 
     Shape: the verdict is kept whole but for its snapshot; `about` says what thresholds hung on (kernel, uptime).
-    `machine_id` is the node's own, empty where it did not say.
+    `machine_id` is the node's own; `case` the content hash of what it said. Each is empty where that is not known.
     """
 
     verdict: Verdict
@@ -74,6 +76,7 @@ class Triaged:
     taken_at: datetime | None = None
     about: str = ""
     machine_id: str = ""
+    case: str = ""
 
 
 @dataclass(frozen=True, slots=True)

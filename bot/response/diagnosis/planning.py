@@ -20,6 +20,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 
 NODE_LABEL, CONTEXT_LABEL = "kubernetes_node", "kubernetes_context"
+PLAN_LABELS = (NODE_LABEL, CONTEXT_LABEL)
 
 
 @dataclass(frozen=True, slots=True)
