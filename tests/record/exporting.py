@@ -53,9 +53,18 @@ def judged(database: Database, at_node: Node = NODE) -> str:
 
 
 async def _judged(database: Database, at_node: Node) -> str:
+    verdict, playbook = await verdict_of(at_node), app.library().get("node-health")
+    with ThreadPoolExecutor(1) as threads:
+        ledger, cases = (on_threads(each, threads) for each in (Ledger(database), KeptCases(database)))
+        recorder = VerdictRecorder(ledger, Offering(), unheard, cases)  # type: ignore[arg-type]
+        wish = Opening("slack", "1700000000.000100", ASKER, f"check {at_node.name}", playbook.name)
+        return (await recorder.record(wish.unrecorded(at_node.name, BEGAN_AT), verdict, playbook)).id
+
+
+async def verdict_of(at_node: Node) -> Verdict:
+    """Read a node that says what the founding one said, and a secret beside; its verdict keeps the case."""
     said = load(FOUNDING)
     runs = tuple(replace(run, stderr=f"{run.stderr}token={SECRET}") for run in said.runs)
-    playbook = app.library().get("node-health")
     triage = Triage(
         ReplayTransport(replace(said, runs=runs)),
         ACTIONS,
@@ -65,12 +74,7 @@ async def _judged(database: Database, at_node: Node) -> str:
         draining=Draining("", "prod"),
         program=app.PROGRAM,
     )
-    verdict = without_secrets(await triage.diagnose(at_node, playbook))
-    with ThreadPoolExecutor(1) as threads:
-        ledger, cases = (on_threads(each, threads) for each in (Ledger(database), KeptCases(database)))
-        recorder = VerdictRecorder(ledger, Offering(), unheard, cases)  # type: ignore[arg-type]
-        wish = Opening("slack", "1700000000.000100", ASKER, f"check {at_node.name}", playbook.name)
-        return (await recorder.record(wish.unrecorded(at_node.name, BEGAN_AT), verdict, playbook)).id
+    return without_secrets(await triage.diagnose(at_node, app.library().get("node-health")))
 
 
 def ended(database: Database) -> str:
