@@ -7,10 +7,10 @@ import contextlib
 from collections.abc import Iterator, Mapping, MutableMapping, Sequence
 from typing import TYPE_CHECKING
 
-from bot.domain.errors import LedgerUnavailable, UsageError
+from bot.domain.errors import LedgerUnavailable, UnknownIncident, UsageError
 
 if TYPE_CHECKING:
-    from bot.domain.case import KeptCases
+    from bot.domain.case import Case, KeptCases
     from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
     from bot.domain.incident import IncidentSummary
@@ -84,6 +84,31 @@ def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:
     """
     with existing(environment) as database, kept(database) as book:
         return asyncio.run(book.story(incident))
+
+
+def kept_case(environment: Mapping[str, str], beginning: str) -> Case | None:
+    """Return the case that is kept with the incident whose id begins so; None where there is no such, or none is kept.
+
+    Raises: UsageError when several begin so; CaseError when the case is damaged.
+    """
+    from bot.domain.case import read_case
+    from bot.domain.events import Triaged
+    from bot.ledger import KeptCases, is_there
+    from bot.settings import database_url
+
+    if not is_there(database_url(environment)):
+        return None
+    incident = whole_id(environment, beginning)
+    try:
+        entries = story(environment, incident)
+    except UnknownIncident:
+        return None
+    triaged = next((event for entry in entries if isinstance(event := entry.event, Triaged)), None)
+    if triaged is None or not triaged.case:
+        return None
+    with existing(environment) as database:
+        text = KeptCases(database).text(incident, triaged.case)
+    return read_case(text, f"The case of incident {incident}", triaged.verdict.node) if text is not None else None
 
 
 async def open_incidents(
