@@ -34,6 +34,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.real)
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print the tables that tests kept by `record_property("table", …)`."""
+    for report in terminalreporter.stats.get("passed", []):
+        for name, table in getattr(report, "user_properties", ()):
+            if name == "table":
+                terminalreporter.write_line(f"\n{table}")
+
+
 def missing(what: str) -> NoReturn:
     """Skip for want of a tool, with the reason; fail where CI=true, so that nothing is skipped unseen there."""
     if os.environ.get("CI") == "true":

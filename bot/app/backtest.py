@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from pathlib import Path
 
 from bot.actions import ACTIONS
-from bot.app.cases import ENOUGH, surroundings
+from bot.app.cases import ENOUGH, as_asked, surroundings
 from bot.app.parts import library
 from bot.domain.batch import Sampling
 from bot.domain.case import Case
@@ -100,6 +100,7 @@ async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
     """
     head, (node, draining) = case.head, surroundings(case.head)
     triage = Triage(ReplayTransport(case), ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH)
+    pairs = [Pair(as_asked(case, pair.before), as_asked(case, pair.after)) for pair in pairs]
     asked: dict[int, Asked] = {}
     for together in _asking_together(pairs):
         read = await triage.diagnose(node, _asks(together))

@@ -93,7 +93,14 @@ async def replayed(case: Case, playbook: Playbook, changes: Sequence[Change] = (
     head, (node, draining) = case.head, surroundings(case.head)
     way = ReplayTransport(case)
     triage = Triage(way, ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH, draining=draining)
-    return without_secrets(await triage.diagnose(node, changed_playbook(playbook, changes)))
+    return without_secrets(await triage.diagnose(node, changed_playbook(as_asked(case, playbook), changes)))
+
+
+def as_asked(case: Case, playbook: Playbook) -> Playbook:
+    """The playbook with the probes that the node was asked: what came to it later leaves causes open, and no more."""
+    if not case.probes:
+        return playbook
+    return replace(playbook, probes=tuple(probe for probe in playbook.probes if probe.name in case.probes))
 
 
 def why(case: Case, playbook: Playbook) -> Why:
@@ -103,7 +110,9 @@ def why(case: Case, playbook: Playbook) -> Why:
     """
     verdict = asyncio.run(replayed(case, playbook))
     node, draining = surroundings(case.head)
-    found = what_ifs(verdict.snapshot, Judge(playbook, ACTIONS, node, draining)) if verdict.snapshot is not None else ()
+    if verdict.snapshot is None:
+        return Why(case, verdict, ())
+    found = what_ifs(verdict.snapshot, Judge(as_asked(case, playbook), ACTIONS, node, draining))
     return Why(case, verdict, tuple(replace(each, verdict=without_secrets(each.verdict)) for each in found))
 
 

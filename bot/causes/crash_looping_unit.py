@@ -111,10 +111,12 @@ def _together(found: list[Finding]) -> Finding:
 def _none(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     units, containers = snapshot.get(UnitsReading), snapshot.get(ContainersReading)
     for reading in (units, containers):
-        if isinstance(reading, Unread):
-            return Undecided(NAME, f"the {reading.probe} were not read ({reading.reason})")
+        if isinstance(reading, Unread):  # a container that comes and goes is never more than degraded
+            worst = Status.CRITICAL if reading is units else Status.DEGRADED
+            return Undecided(NAME, f"the {reading.probe} were not read ({reading.reason})", worst=worst)
     if not isinstance(containers, Unread) and containers.refused:
-        return Undecided(NAME, "containers were not read: " + "; ".join(containers.refused.values()))
+        because = "containers were not read: " + "; ".join(containers.refused.values())
+        return Undecided(NAME, because, worst=Status.DEGRADED)
     if not isinstance(units, Unread) and not units.systemd:
         return RuledOut(NAME, "no systemd runs here, and no container came and went")
     if not isinstance(units, Unread) and not units.journal_read and any(u.restarts is None for u in units.services):

@@ -12,6 +12,7 @@ Remedy: disable the leaker; with harm, then reboot (what is dying is freed by no
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import timedelta
 
 from bot.causes import _churn, _dying_share, _harm, _leaker, _loops
@@ -43,18 +44,21 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if isinstance(cgroups, Unread):
         return _unread(snapshot, cgroups.reason, tuning)
     if not cgroups.dying_is_known:
-        return _unread(snapshot, f"at least {cgroups.alive:,} are alive, too many to tell the dying ones apart", tuning)
+        why = f"at least {cgroups.alive:,} are alive, too many to tell the dying ones apart"
+        # As grave as a probe that was not read: nobody may take this node for healthy.
+        return replace(_unread(snapshot, why, tuning), suspected=True)
     dying = cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
     alive = cgroups.alive if cgroups.alive_later is None else cgroups.alive_later
     many, why = _many(snapshot, tuning)
     if dying < many:
         few = f"{count(dying, 'dying memory cgroup')} beside {alive:,} alive; {many:,.0f} would be many{why}"
         if dying >= tuning["dying_many"] and isinstance(snapshot.get(HostReading), Unread):
-            return Undecided(NAME, f"{few}, and kernel and uptime were not read")
+            return Undecided(NAME, f"{few}, and kernel and uptime were not read", suspected=True)
         return RuledOut(NAME, few)
     if cgroups.alive_is_at_least and max(cgroups.siblings.values(), default=0) < cgroups.alive:
         # The directories were not counted to the end, and no other controller's count stands in for them.
-        return Undecided(NAME, f"at least {alive:,} memory cgroups are alive; how many are dying cannot be told")
+        because = f"at least {alive:,} memory cgroups are alive; how many are dying cannot be told"
+        return Undecided(NAME, because, suspected=True)
     largest_share = _dying_share.find(cgroups, dying, tuning["unit_share"])
     suspects = _leaker.find(snapshot, dying, tuning, largest_share, cgroups.growth)
     blame = _leaker.blame(suspects, cgroups.growth, tuning)

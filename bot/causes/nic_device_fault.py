@@ -121,7 +121,8 @@ def _none(
     if isinstance(log, Unread):
         return Undecided(NAME, f"the kernel log was not read ({log.reason})")
     if isinstance(nic, Unread):
-        return Undecided(NAME, f"the network cards were not read ({nic.reason})")
+        # Resets that make it critical stand in the log; counters alone never do.
+        return Undecided(NAME, f"the network cards were not read ({nic.reason})", worst=Status.DEGRADED)
     if starved:
         return RuledOut(NAME, f"no device error and no failed reset; {starved}")
     return RuledOut(NAME, "no device error, failed reset or time-out in the log, and no error counter rose")

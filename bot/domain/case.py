@@ -110,6 +110,11 @@ class Case:
     judged: Judged | None = None
     form: int = FORM
 
+    @property
+    def probes(self) -> frozenset[str]:
+        """The probes that the node was asked; empty where nobody reached it."""
+        return frozenset((*(asked.probe for asked in self.asked), *(run.probe for run in self.runs)))
+
     def text(self) -> str:
         """Return the case as its file holds it, without secrets; equal cases have equal texts."""
         body = "".join(line + "\n" for line in self._lines())

@@ -78,7 +78,7 @@ def _add_up(snapshot: Snapshot, playbook: Playbook, weighings: Sequence[Weighing
         for reading in unread
         if reading.probe in playbook.must_read and _worst_undecided(reading.probe, playbook, undecided) > found
     ]
-    suspected = [open_ for open_ in undecided if open_.suspected and _worst(open_.cause, playbook) > found]
+    suspected = [open_ for open_ in undecided if open_.suspected and _worst(open_, playbook) > found]
     if missing or suspected:
         decisive = [f"{reading.probe} was not read ({reading.reason})" for reading in missing]
         decisive += [f"{weighing.cause} cannot be told: {weighing.because}" for weighing in suspected]
@@ -145,7 +145,7 @@ def _open_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecid
     return tuple(
         weighing
         for weighing in undecided
-        if order.get(weighing.cause, len(order)) < place and _worst(weighing.cause, playbook) >= Status.CRITICAL.rank
+        if order.get(weighing.cause, len(order)) < place and _worst(weighing, playbook) >= Status.CRITICAL.rank
     )
 
 
@@ -160,15 +160,17 @@ def _is_sure(finding: Finding) -> bool:
     return finding.confidence in (Confidence.CONFIRMED, Confidence.LIKELY)
 
 
-def _worst(cause: str, playbook: Playbook) -> int:
-    return next((used.cause.worst.rank for used in playbook.causes if used.cause.name == cause), Status.CRITICAL.rank)
+def _worst(weighing: Undecided, playbook: Playbook) -> int:
+    """The gravest that an open cause may come to, by what is left open of it."""
+    worst = next((used.cause.worst for used in playbook.causes if used.cause.name == weighing.cause), Status.CRITICAL)
+    return min(worst.rank, weighing.worst.rank)
 
 
 def _worst_undecided(probe: str, playbook: Playbook, undecided: Sequence[Undecided]) -> int:
     """The gravest that an unread probe leaves open; what no cause of the playbook hangs on may be anything."""
-    open_causes = {weighing.cause for weighing in undecided}
-    using = [used.cause for used in playbook.causes if probe in used.cause.probes]
-    return max((cause.worst.rank for cause in using if cause.name in open_causes), default=0 if using else 2)
+    using = {used.cause.name for used in playbook.causes if probe in used.cause.probes}
+    left_open = (_worst(weighing, playbook) for weighing in undecided if weighing.cause in using)
+    return max(left_open, default=0 if using else Status.CRITICAL.rank)
 
 
 def _evidence(findings: Sequence[Finding]) -> tuple[Evidence, ...]:

@@ -1,4 +1,7 @@
-"""What one room needs of another, as protocols of one or two verbs."""
+"""What one room needs of another, as protocols of one or two verbs.
+
+Longer than 300 lines: protocols only, and no logic; who looks for one finds it here.
+"""
 
 from __future__ import annotations
 

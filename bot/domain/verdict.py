@@ -75,13 +75,15 @@ class Undecided:
     """A cause that cannot be told because something was not read.
 
     `suspected`: something that was read points at it, so that what is missing decides the whole verdict.
-    `would_decide`: what would tell, in a few words; empty where only a later look could.
+    `would_decide`: what would tell, in a few words; empty where only a later look could. `worst`: the gravest that is
+    left open, where that is less than the cause may come to.
     """
 
     cause: str
     because: str
     suspected: bool = False
     would_decide: str = ""
+    worst: Status = Status.CRITICAL
 
     @property
     def says(self) -> str:

@@ -65,7 +65,7 @@ def read_entropy(outputs: Outputs) -> EntropyReading:
 ENTROPY = Probe(
     name="entropy",
     title="entropy",
-    commands=(Command("bits", ("echo", "40"), sudo=(("sysctl", "kernel.random"),)),),
+    commands=(Command("bits", ("echo", "40"), sudo=(("/usr/sbin/sysctl", "kernel.random"),)),),
     parse=read_entropy,
     reading=EntropyReading,
 )

@@ -253,4 +253,5 @@ def test_released_node_is_free_for_others_and_its_incident_has_to_ask_again(data
         ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-1", "this", at_once=9))
     ledger.append("two", 5, Escalated("enough"), "bot")
     ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-1", "this", at_once=9))
-    assert audit(database).broken == ()
+    # The claims above name other plans than the proposals do; but of holds nothing is wrong.
+    assert all("attempts" in broken.says for broken in audit(database).broken)

@@ -254,7 +254,7 @@ def test_hold_that_the_entries_do_not_tell_of_is_found(filled: Database) -> None
         "UPDATE holds SET node = 'node-2'",
         "UPDATE holds SET step = 2",
         f"UPDATE holds SET incident = '{DECLINED}'",
-        "INSERT INTO holds VALUES ('node-9', 'nobody0000', 1, 'r', '{}', '2026-11-21T10:00:00.000Z')",
+        "INSERT INTO holds VALUES ('node-9', 'nobody0000', 1, 'r', '{}', '2026-11-21T10:00:00.000Z', '')",
     ):
         found = after(filled, lambda c, statement=statement: c.execute(text(statement)))  # type: ignore[misc]
         assert found.broken, statement
@@ -270,7 +270,7 @@ def test_attempt_that_the_entries_do_not_tell_of_is_found(filled: Database) -> N
         """UPDATE attempts SET "at" = '2026-01-01T10:00:00.000Z'""",
         """UPDATE attempts SET "at" = 'never'""",
         f"UPDATE attempts SET incident = '{DECLINED}' WHERE incident = '{OPEN}'",
-        "INSERT INTO attempts VALUES ('nobody0000', 'node-9', 'x', '2026-11-21T10:00:00.000Z')",
+        """INSERT INTO attempts (incident, node, remedy, "at") VALUES ('n', 'node-9', 'x', '2026-11-21T10:00Z')""",
     ):
         found = after(filled, lambda c, statement=statement: c.execute(text(statement)))  # type: ignore[misc]
         assert found.broken, statement

@@ -1,4 +1,7 @@
-"""`zombie doctor` beside a simulated workspace, PagerDuty and fleet: what is wrong is named, and nothing is changed."""
+"""`zombie doctor` beside a simulated workspace, PagerDuty and fleet: what is wrong is named, and nothing is changed.
+
+Longer than 300 lines: its tests share one site, which takes seconds to start.
+"""
 
 from __future__ import annotations
 

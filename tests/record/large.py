@@ -122,6 +122,8 @@ class Large:
             "node": f"node-{number % 2000}",
             "remedy": f"remedy-{number % 2000}",
             "at": self._at(number),
+            "machine_id": "",
+            "cure": "",
         }
 
 

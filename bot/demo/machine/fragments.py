@@ -2,6 +2,8 @@
 
 A simulated node has no shell. Each fragment is recognised by words that only it contains, and answered as a real
 machine in this state would.
+
+Longer than 300 lines: the table of fragments and what answers each belong beside one another.
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """/proc, /sys and /etc of a simulated node: kernel, cores, memory and cgroups.
 
 Defined in: Linux, Documentation/filesystems/proc.rst, Documentation/accounting/psi.rst, cgroup-v1/ and cgroup-v2.rst.
+
+Longer than 300 lines: one list of the files of a node.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ def told(*arguments: str, stdout: str = os.devnull, **environment: str) -> tuple
 def test_recording_to_what_is_a_file_says_so(run: Run, tmp_path: Path) -> None:
     (tmp_path / "taken").touch()
     status, says = run("check", "--local", "--samples", "1", "--record", "taken")
-    assert (status, says.splitlines()[0]) == (2, "zombie: taken: File exists.")
+    assert (status, says.splitlines()[0]) == (2, "zombie: taken cannot be made a folder: File exists.")
 
 
 def test_folder_that_cannot_be_written_is_named(run: Run, tmp_path: Path) -> None:

@@ -100,7 +100,7 @@ def test_changed_reading_changes_the_verdict(capsys: pytest.CaptureFixture[str])
     (node,) = json.loads(out)["nodes"]
     assert node["cause"] == "crash-looping-unit"
     assert (node["readings"]["cgroups"]["dying"], node["readings"]["cgroups"]["dying_later"]) == (900, 900)
-    assert err == ""  # that it was judged otherwise is what was asked for
+    assert "judged otherwise" not in err  # that is what was asked for
 
 
 @pytest.mark.parametrize(

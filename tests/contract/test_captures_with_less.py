@@ -1,0 +1,44 @@
+"""Every recorded node, with each of its readings left out: nothing more is offered then, and nothing grave cleared."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot import app
+from bot.app.cases import replayed
+from bot.domain.conclude import conclude
+from bot.domain.probe import Unread
+from bot.domain.verdict import Status, Verdict
+from bot.transport.case_file import load
+
+NODES = sorted((Path(__file__).parents[1] / "captures" / "nodes").glob("*.jsonl.gz"))
+PLAYBOOK = app.library().get("node-health")
+GRAVE = {used.cause.name for used in PLAYBOOK.causes if used.cause.worst is Status.CRITICAL}
+
+
+def steps(verdict: Verdict) -> set[tuple[str, str]]:
+    return {(step.action, step.args.get("unit", "")) for step in verdict.remedy}
+
+
+def open_and_grave(verdict: Verdict) -> set[str]:
+    return {weighing.cause for weighing in verdict.undecided if weighing.worst is Status.CRITICAL} & GRAVE
+
+
+@pytest.mark.parametrize("path", NODES, ids=lambda path: path.name.split(".")[0])
+def test_a_reading_less_adds_no_plan_and_clears_nothing_grave(path: Path) -> None:
+    case = load(path)
+    whole = asyncio.run(replayed(case, PLAYBOOK))
+    assert whole.snapshot is not None
+    snapshot = whole.snapshot
+    asked = replace(PLAYBOOK, probes=tuple(probe for probe in PLAYBOOK.probes if probe.name in snapshot.readings))
+    for probe in snapshot.readings:
+        readings = {**snapshot.readings, probe: Unread(probe, "left out")}
+        less = conclude(replace(snapshot, readings=readings), asked)
+        assert steps(less) <= steps(whole), f"{probe} unread adds a step"
+        if less.status is Status.HEALTHY:
+            opened = open_and_grave(less) - open_and_grave(whole)
+            assert not opened, f"healthy, though without {probe} it is open whether there is {opened}"
