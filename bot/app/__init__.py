@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.app.check import DEADLINE_BEYOND_WINDOW, Check, check, exit_status
+from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM, Check, check, exit_status
 from bot.app.kubernetes import draining
 from bot.app.parts import (
     incident_id,
@@ -18,6 +18,7 @@ from bot.app.watching import shown_progress, terminal_width
 
 __all__ = [
     "DEADLINE_BEYOND_WINDOW",
+    "PROGRAM",
     "Check",
     "check",
     "draining",

@@ -10,7 +10,7 @@ from datetime import timedelta
 from typing import Any
 
 from bot.actions import ACTIONS
-from bot.app.check import DEADLINE_BEYOND_WINDOW
+from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM
 from bot.app.kubernetes import cluster_reach, draining
 from bot.app.parts import library, now, runner_name, ssh_key, ssh_transport
 from bot.app.policing import policy_of
@@ -145,4 +145,6 @@ def triage_of(settings: Settings, transport: Transport, mutes: MuteRecord | None
     """Return what reads and judges nodes; `mutes` says which causes are known and accepted."""
     sampling = Sampling(settings.samples)
     deadline = settings.deadline or sampling.window + DEADLINE_BEYOND_WINDOW
-    return Triage(transport, ACTIONS, now, sampling, deadline, draining=draining(settings), mutes=mutes)
+    return Triage(
+        transport, ACTIONS, now, sampling, deadline, draining=draining(settings), mutes=mutes, program=PROGRAM
+    )

@@ -8,27 +8,25 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
-from bot import __version__
 from bot.actions import ACTIONS
-from bot.app.check import Check
+from bot.app.check import PROGRAM, Check
 from bot.app.parts import now
 from bot.domain.batch import Sampling
 from bot.domain.case import FORM, Case, Head, Judged
 from bot.domain.change import Change, changed_playbook
 from bot.domain.errors import CaseError
-from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.json_form import NotOfForm, read
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
-from bot.response.diagnosis.planning import CONTEXT_LABEL, NODE_LABEL, Draining
+from bot.response.diagnosis.planning import Draining
 from bot.response.diagnosis.triage import Triage, without_secrets
 from bot.response.diagnosis.what_if import Judge, WhatIf, what_ifs
 from bot.transport import case_file
 from bot.transport.recorder import RecordingTransport
 from bot.transport.replay import ReplayTransport
 
-PLAN_LABELS = (NODE_LABEL, CONTEXT_LABEL)
 ENOUGH = timedelta(seconds=60)  # a case answers at once
 
 
@@ -41,7 +39,7 @@ class Recording:
         Raises: CaseError when the folder cannot be made: before any node is read.
         """
         self._heard = RecordingTransport(what.transport)
-        self.check = replace(what, transport=self._heard)
+        self.check = replace(what, transport=self._heard, program=PROGRAM)
         self._folder = case_file.made(folder)
         self._judges = judges
 
@@ -56,19 +54,8 @@ class Recording:
         """Return the case that a verdict was made of; that is possible once."""
         what, heard, snapshot = self.check, self._heard.taken(verdict.node), verdict.snapshot
         node = next(node for node in what.nodes if node.name == verdict.node)
-        head = Head(
-            node=node.name,
-            taken_at=snapshot.taken_at if snapshot is not None else now(),
-            samples=what.sampling.samples,
-            program=f"zombie {__version__}",
-            playbook=what.playbook.name,
-            playbook_version=what.playbook.version,
-            playbook_digest=what.playbook.digest,
-            environment=dict(snapshot.traits) if snapshot is not None else {},
-            labels={name: node.labels[name] for name in PLAN_LABELS if name in node.labels},
-            draining=plain(what.draining),
-            unreachable=heard.failed,
-        )
+        taken_at, traits = (snapshot.taken_at, snapshot.traits) if snapshot is not None else (now(), {})
+        head = replace(what.triage().head(node, what.playbook, taken_at, traits), unreachable=heard.failed)
         return Case(head, tuple(heard.runs), heard.asked, Judged.of(verdict) if self._judges else None)
 
 
@@ -103,13 +90,13 @@ async def replayed(case: Case, playbook: Playbook, changes: Sequence[Change] = (
 
     Raises: CaseError when the case holds settings that cannot be read; UsageError when a change does not fit.
     """
-    head, (node, draining) = case.head, _surroundings(case.head)
+    head, (node, draining) = case.head, surroundings(case.head)
     way = ReplayTransport(case)
     triage = Triage(way, ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH, draining=draining)
-    return without_secrets(await triage.diagnose(node, changed_playbook(_as_asked(case, playbook), changes)))
+    return without_secrets(await triage.diagnose(node, changed_playbook(as_asked(case, playbook), changes)))
 
 
-def _as_asked(case: Case, playbook: Playbook) -> Playbook:
+def as_asked(case: Case, playbook: Playbook) -> Playbook:
     """The playbook with the probes that the node was asked: what came to it later leaves causes open, and no more."""
     if not case.probes:
         return playbook
@@ -122,14 +109,14 @@ def why(case: Case, playbook: Playbook) -> Why:
     Raises: CaseError when the case holds settings that cannot be read.
     """
     verdict = asyncio.run(replayed(case, playbook))
-    node, draining = _surroundings(case.head)
+    node, draining = surroundings(case.head)
     if verdict.snapshot is None:
         return Why(case, verdict, ())
-    found = what_ifs(verdict.snapshot, Judge(_as_asked(case, playbook), ACTIONS, node, draining))
+    found = what_ifs(verdict.snapshot, Judge(as_asked(case, playbook), ACTIONS, node, draining))
     return Why(case, verdict, tuple(replace(each, verdict=without_secrets(each.verdict)) for each in found))
 
 
-def _surroundings(head: Head) -> tuple[Node, Draining]:
+def surroundings(head: Head) -> tuple[Node, Draining]:
     """Return what a plan hangs on beside the readings."""
     try:
         draining = read(Draining, head.draining) if head.draining else Draining()

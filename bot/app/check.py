@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
+from bot import __version__
 from bot.actions import ACTIONS
 from bot.app.parts import now
 from bot.domain.batch import Sampling
@@ -22,6 +23,7 @@ from bot.response.diagnosis.triage import Triage, without_secrets
 
 # Beyond the window: connecting, logging in, and the slowest command's own limit.
 DEADLINE_BEYOND_WINDOW = timedelta(seconds=15)
+PROGRAM = f"zombie {__version__}"  # as cases name it
 
 
 HearsVerdict: TypeAlias = Callable[[Verdict], None]
@@ -29,7 +31,10 @@ HearsVerdict: TypeAlias = Callable[[Verdict], None]
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """What one `check` does: these nodes, this playbook, so long a window, so many at a time."""
+    """What one `check` does: these nodes, this playbook, so long a window, so many at a time.
+
+    Shape: `program` names this program where each snapshot is to keep its case.
+    """
 
     nodes: tuple[Node, ...]
     playbook: Playbook
@@ -39,11 +44,19 @@ class Check:
     parallel: int
     draining: Draining = Draining()
     mutes: MuteRecord | None = None
+    program: str = ""
 
     def triage(self) -> Triage:
         """The diagnosis that this check runs for each node."""
         return Triage(
-            self.transport, ACTIONS, now, self.sampling, self.deadline, draining=self.draining, mutes=self.mutes
+            self.transport,
+            ACTIONS,
+            now,
+            self.sampling,
+            self.deadline,
+            draining=self.draining,
+            mutes=self.mutes,
+            program=self.program,
         )
 
 

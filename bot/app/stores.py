@@ -10,9 +10,11 @@ from datetime import timedelta
 
 from bot.app.parts import runner_name
 from bot.domain.alarm_contracts import DedupStore, Inbox
+from bot.domain.case import KeptCases
 from bot.domain.contracts import ActingLedger, Leases, Outbox
 from bot.domain.wish import Wishes
 from bot.ledger import Database, Ledger, on_threads
+from bot.ledger import KeptCases as BlockingKeptCases
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
 from bot.ledger.dedup_store import DedupStore as BlockingCases
@@ -45,6 +47,7 @@ class Stores:
     cases: DedupStore
     pages: Outbox
     wishes: Wishes
+    kept_cases: KeptCases
     database: Database
     threads: ThreadPoolExecutor
 
@@ -71,6 +74,7 @@ def books(database_url: str, known_for: timedelta = KNOWN_FOR) -> Iterator[Store
             on_threads(BlockingCases(database), threads),
             on_threads(BlockingOutbox(database, PAGES_LENT_FOR, parts=PARTS, at_once=1), threads),
             on_threads(WishStore(database, leases), threads, {"keep": doors}),
+            on_threads(BlockingKeptCases(database), threads),
             database,
             threads,
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.commands import (
     audit,
+    backtest,
     brake,
     check,
     demo,
@@ -24,6 +25,7 @@ from bot.commands import (
     sudoers,
     undo,
     unmute,
+    verify,
     watch,
     why,
 )
@@ -32,6 +34,7 @@ COMMANDS = (
     check,
     replay,
     why,
+    backtest,
     demo,
     lab,
     serve,
@@ -47,6 +50,7 @@ COMMANDS = (
     mute,
     unmute,
     audit,
+    verify,
     prune,
     route,
     sudoers,

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from bot.commands import options
 
 if TYPE_CHECKING:
-    from bot.domain.entry import NotedHead
     from bot.ledger import Database
     from bot.surfaces.slack.posted_heads import PostedHeads
 
@@ -52,7 +51,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     verify.add_argument(
         "--head",
-        type=_head,
+        type=options.head,
         action="append",
         default=[],
         metavar="SEQ:HASH",
@@ -141,15 +140,6 @@ def run_export(arguments: argparse.Namespace) -> int:
         for line in exported(database):
             print(line)
     return 0
-
-
-def _head(text: str) -> NotedHead:
-    from bot.domain.entry import NotedHead
-
-    try:
-        return NotedHead.of(text)
-    except ValueError as no:
-        raise argparse.ArgumentTypeError(str(no)) from no
 
 
 def _channel(text: str) -> str:

@@ -16,6 +16,7 @@ from bot.domain.node import Node, valid_name
 
 if TYPE_CHECKING:
     from bot.app import Check
+    from bot.domain.case import KeptCases
     from bot.domain.contracts import ActingLedger
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
@@ -170,12 +171,13 @@ def _what(arguments: argparse.Namespace, names: list[str]) -> Check:
             "Give it longer with --deadline, or watch for less with --samples.",
         )
     drains = app.draining(settings)
+    program = app.PROGRAM if arguments.open else ""
     mutes = None
     if arguments.record is None:  # a case is what the node said; what people accept is no part of it
         from bot.commands import record
 
         mutes = record.mutes(arguments.environ)
-    return app.Check(nodes, playbook, transport, sampling, deadline, settings.parallel, drains, mutes)
+    return app.Check(nodes, playbook, transport, sampling, deadline, settings.parallel, drains, mutes, program)
 
 
 async def _check(what: Check, as_json: bool, colour: bool, verdicts: list[Verdict]) -> None:
@@ -239,19 +241,19 @@ def _open(
 
     by = terminal_user(arguments.environ)
 
-    async def recorded(ledger: ActingLedger) -> None:
+    async def recorded(ledger: ActingLedger, cases: KeptCases) -> None:
         settings = options.settings(arguments)
         if arguments.local:
-            await record.open_incidents(ledger, verdicts, playbook, incidents, None, by)
+            await record.open_incidents(ledger, verdicts, playbook, incidents, None, by, cases)
             return
         parts = acting(settings, options.inventory(arguments, settings), ledger, arguments.environ)
         try:
-            await record.open_incidents(ledger, verdicts, playbook, incidents, parts.proposer, by)
+            await record.open_incidents(ledger, verdicts, playbook, incidents, parts.proposer, by, cases)
         finally:
             await parts.cluster.close()
 
-    with record.ledger_of(database) as ledger:
-        asyncio.run(recorded(ledger))
+    with record.ledger_of(database) as ledger, record.cases_of(database) as cases:
+        asyncio.run(recorded(ledger, cases))
 
 
 def _print_finish(

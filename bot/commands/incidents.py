@@ -1,14 +1,16 @@
-"""`zombie incidents`: list the incidents, or show one with all its entries."""
+"""`zombie incidents`: list the incidents, show one with all its entries, or export it."""
 
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 
 from bot.commands import options
 
 _EXAMPLES = """examples:
   zombie incidents --open
   zombie incidents show ID --json
+  zombie incidents export ID -o incident.jsonl      one file, which zombie verify checks anywhere
 """
 
 
@@ -30,6 +32,19 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     # Any other default would override a --json before the verb.
     show.add_argument("--json", action="store_true", default=argparse.SUPPRESS, help="print it as JSON")
     show.set_defaults(run=run_show)
+    export = verbs.add_parser(
+        "export",
+        help="write one incident with its proof into a file",
+        description="Write its entries, what the record notes of them, what the node said, and the report into one "
+        "file, which zombie verify checks anywhere. What else the stream house notes between its opening and its end "
+        "is in it, too: it is part of the chain.",
+    )
+    export.add_argument("id", metavar="ID", help="its id, or the beginning of it")
+    export.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="the file to write")
+    export.add_argument(
+        "--head", type=options.head, metavar="SEQ:HASH", help="reach to this head, as it stands on the incident's card"
+    )
+    export.set_defaults(run=run_export)
 
 
 def run_list(arguments: argparse.Namespace) -> int:
@@ -60,4 +75,22 @@ def run_show(arguments: argparse.Namespace) -> int:
         print(incident_document(incident, entries))
     else:
         print(incident_text(incident, entries, context=ViewContext(words=PlanWords(ACTIONS))), end="")
+    return 0
+
+
+def run_export(arguments: argparse.Namespace) -> int:
+    """Write an incident's bundle.
+
+    Raises: UnknownIncident when there is no such incident; BundleError when the record of it is broken.
+    """
+    from bot.app.bundles import exported
+    from bot.app.parts import now
+    from bot.commands import record
+
+    incident = record.whole_id(arguments.environ, arguments.id)
+    with record.existing(arguments.environ) as database:
+        bundle = exported(database, incident, now(), arguments.head)
+    arguments.out.write_text(bundle.text(), encoding="utf-8")
+    said = "with what the node said" if bundle.case is not None else "without what the node said: it was not kept"
+    print(f"{arguments.out}: {len(bundle.entries)} entries, {said}; house up to {bundle.head.house_head or 'no note'}")
     return 0

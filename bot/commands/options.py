@@ -16,6 +16,7 @@ from bot.domain.nearest import did_you_mean, nearest
 from bot.domain.safe_text import one_line
 
 if TYPE_CHECKING:
+    from bot.domain.entry import NotedHead
     from bot.inventory import Inventory
     from bot.settings import Settings
 
@@ -154,5 +155,15 @@ def duration(text: str) -> timedelta:
 
     try:
         return parse_duration(float(text) if text.replace(".", "", 1).isdigit() else text)
+    except ValueError as no:
+        raise argparse.ArgumentTypeError(str(no)) from no
+
+
+def head(text: str) -> NotedHead:
+    """Parse a head of the record, as it stands on cards."""
+    from bot.domain.entry import NotedHead
+
+    try:
+        return NotedHead.of(text)
     except ValueError as no:
         raise argparse.ArgumentTypeError(str(no)) from no

@@ -21,8 +21,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         commands,
         "prune",
         "remove from the record what is older than [retention] keeps it",
-        "Remove incidents that ended longer ago than [retention] incidents, with all of their entries, and forget "
-        "deliveries older than [retention] deliveries. Incidents of one alert go together, and none that is open. The "
+        "Remove incidents that ended longer ago than [retention] incidents, with all of their entries and what the "
+        "nodes said; forget what nodes said longer ago than [retention] readings, and deliveries older than "
+        "[retention] deliveries. Incidents of one alert go together, and none that is open. The "
         "stream house keeps the head of each that is removed, so that audit verify still holds.",
         _EXAMPLES,
     )
@@ -36,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands import record
     from bot.commands.login import terminal_user
     from bot.domain.duration import written
-    from bot.ledger import Pruner
+    from bot.ledger import KeptCases, Pruner
 
     retention = options.settings(arguments).retention
     done = "would be removed" if arguments.dry_run else "removed"
@@ -48,6 +49,9 @@ def run(arguments: argparse.Namespace) -> int:
             found = pruner.incidents(retention.incidents, arguments.dry_run)
             older = f"older than {written(retention.incidents)}"
             print(f"incidents: {found.incidents} {older} {done}, with {found.entries} entries")
+        if retention.readings is not None:
+            gone = KeptCases(database).forget(retention.readings, arguments.dry_run)
+            print(f"readings: {gone} older than {written(retention.readings)} {done}")
         found = pruner.deliveries(retention.deliveries, arguments.dry_run)
         print(f"deliveries: {found.deliveries} older than {written(retention.deliveries)} {done}")
     return 0

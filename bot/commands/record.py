@@ -10,9 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.domain.errors import LedgerError, LedgerUnavailable, SettingsError, UsageError
+from bot.domain.errors import LedgerError, LedgerUnavailable, SettingsError, UnknownIncident, UsageError
 
 if TYPE_CHECKING:
+    from bot.domain.case import Case, KeptCases
     from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
     from bot.domain.incident import IncidentSummary
@@ -121,6 +122,31 @@ def story(environment: Mapping[str, str], incident: str) -> tuple[Entry, ...]:
         return asyncio.run(book.story(incident))
 
 
+def kept_case(environment: Mapping[str, str], beginning: str) -> Case | None:
+    """Return the case that is kept with the incident whose id begins so; None where there is no such, or none is kept.
+
+    Raises: UsageError when several begin so; CaseError when the case is damaged.
+    """
+    from bot.domain.case import read_case
+    from bot.domain.events import Triaged
+    from bot.ledger import KeptCases, is_there
+    from bot.settings import database_url
+
+    if not is_there(database_url(environment)):
+        return None
+    incident = whole_id(environment, beginning)
+    try:
+        entries = story(environment, incident)
+    except UnknownIncident:
+        return None
+    triaged = next((event for entry in entries if isinstance(event := entry.event, Triaged)), None)
+    if triaged is None or not triaged.case:
+        return None
+    with existing(environment) as database:
+        text = KeptCases(database).text(incident, triaged.case)
+    return read_case(text, f"The case of incident {incident}", triaged.verdict.node) if text is not None else None
+
+
 async def open_incidents(
     ledger: ActingLedger,
     verdicts: Sequence[Verdict],
@@ -128,10 +154,12 @@ async def open_incidents(
     ids: MutableMapping[str, str],
     proposer: Proposer | None,
     by: str,
+    cases: KeptCases | None = None,
 ) -> None:
     """Open one incident a verdict, all of one group, and note each id under its node as soon as all is on record.
 
-    Shape: `by` is the login that asked. Without a `proposer` no plan is put to those who may approve it.
+    Shape: `by` is the login that asked. Without a `proposer` no plan is put to those who may approve it. `cases`
+    keeps what the nodes said.
 
     Raises: LedgerUnavailable when one cannot be written down.
     """
@@ -141,7 +169,7 @@ async def open_incidents(
     from bot.response.diagnosis.recorder import VerdictRecorder
     from bot.response.record import Opening, unheard
 
-    recorder = VerdictRecorder(ledger, proposer, unheard)
+    recorder = VerdictRecorder(ledger, proposer, unheard, cases)
     wish = f"check {' '.join(verdict.node for verdict in verdicts)}"
     opening = Opening(TERMINAL, incident_id(), by, wish, playbook.name, os_user=by.removeprefix(f"{TERMINAL}:"))
     incidents = [opening.unrecorded(verdict.node, now()) for verdict in verdicts]
@@ -160,6 +188,17 @@ def ledger_of(database: Database) -> Iterator[ActingLedger]:
 
     with ThreadPoolExecutor(1) as threads:
         yield on_threads(Ledger(database), threads)
+
+
+@contextlib.contextmanager
+def cases_of(database: Database) -> Iterator[KeptCases]:
+    """The cases that a database keeps with its incidents, for one command."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from bot.ledger import KeptCases, on_threads
+
+    with ThreadPoolExecutor(1) as threads:
+        yield on_threads(KeptCases(database), threads)
 
 
 @contextlib.contextmanager

@@ -15,9 +15,11 @@ from bot.domain.errors import CaseError
 
 if TYPE_CHECKING:
     from bot.app.cases import Why
+    from bot.domain.case import Case
 
 EXAMPLES = """examples:
   zombie why said/node-123.jsonl           the smallest changes of readings that would change the verdict
+  zombie why 7k3m9x2qpv                    of what the node of an incident said
   zombie why said/node-123.jsonl --json    all of them, each as zombie replay --with takes it
 
 Each number that the verdict hangs on is moved, each reading and each entry that the verdict speaks of is left out, one
@@ -38,7 +40,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Find the smallest single changes of readings that would change a case's status, cause, confidence or plan.",
         EXAMPLES,
     )
-    parser.add_argument("case", type=Path, metavar="CASE", help="a case: zombie check NODE --record DIR")
+    parser.add_argument(
+        "case", type=Path, metavar="CASE", help="a case (zombie check NODE --record DIR), or an incident's id"
+    )
     add_playbook(parser)
     parser.add_argument("--json", action="store_true", help="print them as JSON")
     parser.set_defaults(run=run)
@@ -51,19 +55,28 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot import app
     from bot.app.cases import why
-    from bot.transport import case_file
 
-    if not arguments.case.exists() or arguments.case.is_dir():
-        raise CaseError(
-            f"{arguments.case} is not a case's file.",
-            "Record a node with: zombie check NODE --record DIR. Incidents keep no case of their own yet.",
-        )
     settings = options.settings(arguments)
-    case = case_file.load(arguments.case)
+    case = _case(arguments)
     playbook = app.library(settings.playbooks).get(arguments.playbook or case.head.playbook or settings.playbook)
     told = why(case, playbook)
     print(json.dumps(_document(told), ensure_ascii=False, indent=2) if arguments.json else _text(arguments.case, told))
     return 0
+
+
+def _case(arguments: argparse.Namespace) -> Case:
+    """Return the case of a file, or the one that is kept with an incident. Raises: CaseError when there is none."""
+    from bot.commands import record
+    from bot.transport import case_file
+
+    if arguments.case.is_file():
+        return case_file.load(arguments.case)
+    if (kept := record.kept_case(arguments.environ, str(arguments.case))) is not None:
+        return kept
+    raise CaseError(
+        f"{arguments.case} is not a case's file, and no incident of that id keeps a case.",
+        "Record a node with: zombie check NODE --record DIR, or name an incident: zombie incidents",
+    )
 
 
 def _document(told: Why) -> dict[str, Any]:
@@ -85,4 +98,6 @@ def _text(path: Path, told: Why) -> str:
     if told.verdict.snapshot is None or not told.changes:
         return "\n".join(lines)
     first = shlex.quote(str(told.changes[0].change))
+    if not path.is_file():
+        return "\n".join(lines)  # an incident's: nothing replays it from here
     return "\n".join([*lines, "", f"  See one: zombie replay {shlex.quote(str(path))} --with {first}"])

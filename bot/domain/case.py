@@ -13,7 +13,7 @@ import math
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
@@ -135,6 +135,17 @@ class Case:
             yield _json({"run": asdict(without_secrets(run)) | {"took": took}})
         if self.judged is not None:
             yield _json({"verdict": redacted(plain(self.judged))})
+
+
+class KeptCases(Protocol):
+    """The cases that are kept with incidents.
+
+    Raises: every verb raises LedgerUnavailable when the database cannot be asked.
+    """
+
+    async def keep(self, incident: str, case: Case) -> str:
+        """Keep what an incident's node said; return its content hash, empty where it is too large to be kept."""
+        ...
 
 
 def without_secrets(run: Completed) -> Completed:

@@ -7,6 +7,7 @@ ZombieError
 │   ├── SettingsError          a setting is missing or malformed
 │   ├── MissingFile            a key or known_hosts file is missing or unreadable
 │   ├── CaseError              a case is damaged, of a newer form, or none at all
+│   ├── BundleError            a bundle is of a newer form, or none at all, or cannot be made
 │   └── UnknownIncident        the ledger has no incident of that id
 ├── Unreachable                nobody could talk to the node: exit status 4
 │   ├── NameUnknown            the address does not resolve
@@ -105,6 +106,10 @@ class MissingFile(UsageError):
 
 class CaseError(UsageError):
     """A case cannot be read as one."""
+
+
+class BundleError(UsageError):
+    """A bundle cannot be made, or a file is none."""
 
 
 class UnknownIncident(UsageError):

@@ -68,7 +68,8 @@ class Triaged:
     """The node was read and judged; without a plan that ends the incident.
 
     Shape: the verdict is kept whole but for its snapshot; `about` says what thresholds hung on (kernel, uptime).
-    `machine_id` is the node's own, empty where it did not say; `relapse` is what was known of the same cause before.
+    `machine_id` is the node's own, `case` the content hash of what it said; each is empty where that is not known.
+    `relapse` is what was known of the same cause before.
     """
 
     verdict: Verdict
@@ -78,6 +79,7 @@ class Triaged:
     about: str = ""
     machine_id: str = ""
     relapse: Relapse | None = None
+    case: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
+
+if TYPE_CHECKING:
+    from bot.domain.case import Case
 
 
 class Reading(Protocol):
@@ -66,12 +69,13 @@ class Probe:
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All readings of one node in one sampling window."""
+    """All readings of one node in one sampling window; `case` is what it said, where that is kept."""
 
     node: str
     taken_at: datetime
     window: timedelta
     readings: Mapping[str, Any] = field(default_factory=dict)
+    case: Case | None = field(default=None, compare=False, repr=False)
 
     def get(self, kind: type[R]) -> R | Unread:
         """Return the reading of that type, or Unread when it was not read or not asked."""

@@ -10,6 +10,7 @@ from bot.ledger.audit import Audit, audit
 from bot.ledger.chain import Broken
 from bot.ledger.database import Database, is_there
 from bot.ledger.export import exported
+from bot.ledger.kept_cases import KeptCases
 from bot.ledger.leases import Leases
 from bot.ledger.ledger import Ledger
 from bot.ledger.outbox import Outbox
@@ -20,6 +21,7 @@ __all__ = [
     "Audit",
     "Broken",
     "Database",
+    "KeptCases",
     "Leases",
     "Ledger",
     "Outbox",

@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from bot.domain.entry import NOTHING_BEFORE, Entry, Head, chained
+from bot.domain.entry import Entry, Head, chained
 from bot.domain.errors import UnreadableEntry
 from bot.ledger.tables import entry_of
 
 FIELDS = ("stream", "seq", "at", "by", "kind", "body", "hash")  # of a row, in this order
+
+_BEGINNING = Head()
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,13 +29,14 @@ class Broken:
 class Chain:
     """Recomputes the hashes of one stream. `head` is its last entry so far, `broken` what was found."""
 
-    def __init__(self, stream: str) -> None:
+    def __init__(self, stream: str, after: Head = _BEGINNING) -> None:
+        """`after` is where it is taken up: the last entry before those that are followed."""
         self.stream = stream
         self.entries = 0
-        self.head = Head()
+        self.head = after
         self.broken: list[Broken] = []
-        self._before: tuple[str, ...] = (NOTHING_BEFORE,)
-        self._expected = 1
+        self._before: tuple[str, ...] = (after.hash,)
+        self._expected = after.seq + 1
 
     def follow(self, row: Any) -> tuple[Entry | None, bool]:
         """Check the next row, whose columns are `FIELDS`. Return its entry, and whether its hash is right.

@@ -29,6 +29,8 @@ _COUNTED = "GENERATED ALWAYS AS IDENTITY"
 _DELIVERIES = """source TEXT NOT NULL, id TEXT NOT NULL, number {number}, "case" TEXT NOT NULL, body TEXT NOT NULL,
     kept_at TEXT NOT NULL, due_at TEXT NOT NULL, runner TEXT NOT NULL, attempts INTEGER NOT NULL, error TEXT NOT NULL,
     done BOOLEAN NOT NULL, PRIMARY KEY (source, id)"""
+_KEPT_CASES = """incident TEXT NOT NULL, digest TEXT NOT NULL, kept_at TEXT NOT NULL, body {bytes} NOT NULL,
+    PRIMARY KEY (incident, digest)"""
 
 MIGRATIONS: Sequence[Sequence[Change]] = (
     (
@@ -128,6 +130,13 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
         "CREATE INDEX incidents_of_node ON incidents (node, opened_at)",
         "CREATE INDEX posts_in_order ON posts (number)",
         "CREATE INDEX case_storms ON cases (storm) WHERE storm <> ''",
+    ),
+    (
+        {
+            "sqlite": f"CREATE TABLE kept_cases ({_KEPT_CASES.format(bytes='BLOB')})",
+            "postgresql": f"CREATE TABLE kept_cases ({_KEPT_CASES.format(bytes='BYTEA')})",
+        },
+        "CREATE INDEX kept_cases_by_age ON kept_cases (kept_at)",
     ),
 )
 VERSION = len(MIGRATIONS)

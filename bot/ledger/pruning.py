@@ -16,7 +16,7 @@ from bot.domain.house_events import HOUSE, IncidentsPruned
 from bot.ledger.database import Database
 from bot.ledger.folds import Folds
 from bot.ledger.ledger import append_to_house
-from bot.ledger.tables import ATTEMPTS, CASES, DELIVERIES, ENTRIES, HOLDS, INCIDENTS, LEASES, POSTS, head_of
+from bot.ledger.tables import ATTEMPTS, CASES, DELIVERIES, ENTRIES, HOLDS, INCIDENTS, KEPT_CASES, LEASES, POSTS, head_of
 
 SHORTEST = timedelta(days=2)  # the guards look back for a day, and sources deliver again for two
 _CARDS_AT_ONCE = 20  # in one transaction, for which every other writer waits
@@ -113,7 +113,11 @@ class Pruner:
         gone = list(connection.execute(groups.distinct()).scalars())
         with deletions_allowed(connection):
             connection.execute(delete(ENTRIES).where(ENTRIES.c.stream.in_(heads), ENTRIES.c.stream != HOUSE))
-        for table, column in ((INCIDENTS, INCIDENTS.c.id), (ATTEMPTS, ATTEMPTS.c.incident)):
+        for table, column in (
+            (INCIDENTS, INCIDENTS.c.id),
+            (ATTEMPTS, ATTEMPTS.c.incident),
+            (KEPT_CASES, KEPT_CASES.c.incident),
+        ):
             connection.execute(delete(table).where(column.in_(heads)))
         for table, column in ((POSTS, POSTS.c.incident), (LEASES, LEASES.c.group), (CASES, CASES.c.group)):
             connection.execute(delete(table).where(column.in_([*gone, *heads])))

@@ -1,4 +1,7 @@
-"""The tables, for queries, and the rows of entries; `migrations.py` creates the tables."""
+"""The tables, for queries, and the rows of entries; `migrations.py` creates the tables.
+
+Longer than 300 lines: every table that a query may name stands in one place.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,8 @@ from sqlalchemy import (
     Column,
     Connection,
     Integer,
+    LargeBinary,
     MetaData,
-    Row,
     Table,
     Text,
     bindparam,
@@ -177,6 +180,16 @@ WISHES = Table(
     Column("done", Boolean, nullable=False),
 )
 
+# What the nodes of incidents said: cases, compressed, by their content hash.
+KEPT_CASES = Table(
+    "kept_cases",
+    _METADATA,
+    Column("incident", Text, primary_key=True),
+    Column("digest", Text, primary_key=True),
+    Column("kept_at", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+)
+
 # Each case of a source and its group of incidents. `over_at` is empty while it fires; `delivery` is the one with which
 # it last began.
 CASES = Table(
@@ -264,7 +277,7 @@ def streams(connection: Connection) -> tuple[str, ...]:
     return tuple(sorted(names.scalars()))
 
 
-def entry_of(row: Row[Any]) -> Entry:
+def entry_of(row: Any) -> Entry:
     """Return a row's entry.
 
     Raises: UnreadableEntry when the row is malformed.

@@ -189,6 +189,7 @@ class RetentionSettings:
     """How long the record keeps what is over; None is for ever. `zombie prune` removes what is older."""
 
     incidents: timedelta | None = option(_kept_for, None)
+    readings: timedelta | None = option(_kept_for, None)
     deliveries: timedelta = option(_kept_for, timedelta(days=30))
 
 

@@ -89,7 +89,9 @@ PROPOSED = PlanProposed.of(
     {"dying memory cgroups": "68,440"},
     ("ray/worker-0: Ray cluster train-7 (worker)",),
 )
-TRIAGED = Triaged(VERDICT, "node-health", 3, BEGAN_AT - timedelta(seconds=6), "kernel 5.15 · up 11 d", "m1")
+TRIAGED = Triaged(
+    VERDICT, "node-health", 3, BEGAN_AT - timedelta(seconds=6), "kernel 5.15 · up 11 d", "m1", case="cd" * 32
+)
 
 OPENING = AlertReceived(ALERT, NODE, "g7k3m9x2qp", "node-health")
 WITHOUT_NODE = AlertReceived(Alert("pagerduty", "Q1", text="a node is slow"), "")

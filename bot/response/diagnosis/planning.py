@@ -21,6 +21,7 @@ from bot.domain.verdict import Verdict
 
 NODE_LABEL, CONTEXT_LABEL = "kubernetes_node", "kubernetes_context"
 _NODE, _CLUSTER = "node", "of_cluster"  # the arguments of an action on a cluster's node
+PLAN_LABELS = (NODE_LABEL, CONTEXT_LABEL)
 
 
 @dataclass(frozen=True, slots=True)

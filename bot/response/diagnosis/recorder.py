@@ -6,9 +6,11 @@ its stream goes on meanwhile; then the incident is looked at again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.alert import BOT
+from bot.domain.case import Judged, KeptCases
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import Conflict, ImpossibleEvent
 from bot.domain.events import Cancelled, IncidentEvent, PlanProposed, PlanWithheld, Triaged
@@ -28,10 +30,14 @@ _TRIES = 8
 class VerdictRecorder:
     """Writes verdicts down. Without a `proposer` no plan is ever offered."""
 
-    def __init__(self, ledger: ActingLedger, proposer: Proposer | None, log: Log) -> None:
+    def __init__(
+        self, ledger: ActingLedger, proposer: Proposer | None, log: Log, cases: KeptCases | None = None
+    ) -> None:
+        """`cases` keeps what the nodes said; None: nothing is kept."""
         self._ledger = ledger
         self._proposer = proposer
         self._log = log
+        self._cases = cases
 
     async def opened(self, incident: Incident) -> None:
         """Put the incident's first entry on record, unless it is there.
@@ -53,22 +59,15 @@ class VerdictRecorder:
         """
         if not incident.seq:
             await self.opened(incident)
-        machine_id = machine_id_of(verdict)
-        past = await earlier_incidents(self._ledger, incident, verdict, machine_id, self._log)
-        triaged = Triaged(
-            replace(verdict, snapshot=None),
-            playbook.name,
-            playbook.version,
-            verdict.snapshot.taken_at if verdict.snapshot is not None else None,
-            machine_id=machine_id,
-            relapse=relapse_of(incident, verdict, past, machine_id),
-        )
+        past = await earlier_incidents(self._ledger, incident, verdict, machine_id_of(verdict), self._log)
         again = again_withheld(incident, verdict, playbook, past)
+        triaged: Triaged | None = None
         offer: IncidentEvent | None = None
         for _ in range(_TRIES):
             incident = await self._ledger.incident(incident.id) or incident
             if incident.state is not State.OPENED:
                 return incident
+            triaged = triaged or await self._triaged(incident, verdict, playbook, past)
             offer = offer or _unless_again(await self._offered(incident, verdict, playbook), again)
             try:
                 entries = await self._ledger.append_all(
@@ -81,6 +80,27 @@ class VerdictRecorder:
                 incident = after(incident, entry)
             return incident
         return incident
+
+    async def _triaged(
+        self, incident: Incident, verdict: Verdict, playbook: Playbook, past: Sequence[Incident]
+    ) -> Triaged:
+        """The verdict as it goes on record; what the node said is kept before, so that the entry can name it."""
+        snapshot = verdict.snapshot
+        kept = ""
+        if self._cases is not None and snapshot is not None and snapshot.case is not None:
+            kept = await self._cases.keep(incident.id, replace(snapshot.case, judged=Judged.of(verdict)))
+        taken_at = snapshot.taken_at if snapshot is not None else None
+        whole = replace(verdict, snapshot=None)
+        machine_id = machine_id_of(verdict)
+        return Triaged(
+            whole,
+            playbook.name,
+            playbook.version,
+            taken_at,
+            machine_id=machine_id,
+            relapse=relapse_of(incident, verdict, past, machine_id),
+            case=kept,
+        )
 
     async def _offered(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> IncidentEvent | None:
         """What becomes of the verdict's plan; None where it has none."""

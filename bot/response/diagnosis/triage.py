@@ -12,6 +12,8 @@ from typing import Any
 
 from bot.domain.action import Action
 from bot.domain.batch import Batch, Sampling
+from bot.domain.case import Case, Head, asked_by
+from bot.domain.case import without_secrets as kept_of
 from bot.domain.command import Completed, Outputs
 from bot.domain.conclude import conclude
 from bot.domain.contracts import Clock, Concluded, Listener, ProbeAnswered, ReadingStarted, Transport
@@ -23,7 +25,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.redaction import redacted
 from bot.domain.verdict import Status, Verdict
-from bot.response.diagnosis.planning import Draining, with_plan
+from bot.response.diagnosis.planning import PLAN_LABELS, Draining, with_plan
 
 
 def _nobody(_: object) -> None:
@@ -36,7 +38,8 @@ class Triage:
 
     Shape: `thinking` is held while one probe is parsed or one node judged. Where many nodes end in one moment, whoever
     else lives on this event loop has a turn after each of these, and not after all of them. `mutes` says which causes
-    are known and accepted; where it cannot be asked, nothing counts as accepted.
+    are known and accepted; where it cannot be asked, nothing counts as accepted. `program` names this program where
+    snapshots are to keep their cases; then what is kept, without secrets, is judged.
     """
 
     transport: Transport
@@ -47,6 +50,7 @@ class Triage:
     thinking: asyncio.Lock = field(default_factory=asyncio.Lock)
     draining: Draining = field(default_factory=Draining)
     mutes: MuteRecord | None = None
+    program: str = ""
 
     async def diagnose(self, node: Node, playbook: Playbook, heard: Listener = _nobody) -> Verdict:
         """Read the node and return its verdict, telling whoever listens; a node nobody could talk to is a verdict too.
@@ -56,11 +60,13 @@ class Triage:
         taken_at = self.clock()
         heard(ReadingStarted(node.name, tuple(probe.name for probe in playbook.probes), self.sampling.window))
         try:
-            readings = await self._readings(node, playbook, heard)
+            readings, runs = await self._readings(node, playbook, heard)
         except Unreachable as no:
             verdict = self._unreachable(node, no)
         else:
             snapshot = Snapshot(node.name, taken_at, self.sampling.window, readings)
+            if self.program:
+                snapshot = replace(snapshot, case=self._case(node, playbook, snapshot, runs))
             mutes = await self._mutes_of(node)
             async with self._in_turn():
                 verdict = with_plan(conclude(snapshot, playbook, mutes), playbook, self.actions, node, self.draining)
@@ -73,10 +79,31 @@ class Triage:
         stream = self.transport.read(node, self._batch(playbook), self.deadline)
         return tuple([run async for run in stream])
 
+    def head(self, node: Node, playbook: Playbook, taken_at: datetime, environment: Mapping[str, str]) -> Head:
+        """Return what a case of that node says of itself; `environment` is its snapshot's traits."""
+        return Head(
+            node=node.name,
+            taken_at=taken_at,
+            samples=self.sampling.samples,
+            program=self.program,
+            playbook=playbook.name,
+            playbook_version=playbook.version,
+            playbook_digest=playbook.digest,
+            environment=dict(environment),
+            labels={name: node.labels[name] for name in PLAN_LABELS if name in node.labels},
+            draining=plain(self.draining),
+        )
+
+    def _case(self, node: Node, playbook: Playbook, snapshot: Snapshot, runs: tuple[Completed, ...]) -> Case:
+        head = self.head(node, playbook, snapshot.taken_at, snapshot.traits)
+        return Case(head, runs, asked_by(self._batch(playbook)))
+
     def _batch(self, playbook: Playbook) -> Batch:
         return Batch.of([(p.name, command) for p in playbook.probes for command in p.commands], self.sampling)
 
-    async def _readings(self, node: Node, playbook: Playbook, heard: Listener) -> dict[str, Any]:
+    async def _readings(
+        self, node: Node, playbook: Playbook, heard: Listener
+    ) -> tuple[dict[str, Any], tuple[Completed, ...]]:
         batch = self._batch(playbook)
         waiting = Counter(question.probe for question in batch.questions)
         runs: dict[str, list[Completed]] = {probe.name: [] for probe in playbook.probes}
@@ -85,7 +112,8 @@ class Triage:
         stream = self.transport.read(node, batch, self.deadline)
         try:
             async with aclosing(stream) as arriving:
-                async for run in arriving:
+                async for answer in arriving:
+                    run = kept_of(answer) if self.program else answer
                     runs[run.probe].append(run)
                     waiting[run.probe] -= 1
                     if not waiting[run.probe]:
@@ -95,10 +123,11 @@ class Triage:
             if not any(runs.values()):
                 raise
             # It did answer, and then the connection broke: what came is read, the rest is unread.
-        return {
+        readings = {
             probe.name: answered.get(probe.name) or self._answer(node, probe, runs[probe.name], heard)
             for probe in playbook.probes
         }
+        return readings, tuple(run for of_probe in runs.values() for run in of_probe)
 
     @asynccontextmanager
     async def _in_turn(self) -> AsyncIterator[None]:

@@ -102,6 +102,8 @@ def test_record_is_kept_for_ever_unless_said_and_never_too_short(tmp_path: Path)
     kept = load(tmp_path, "").retention
     assert (kept.incidents, kept.deliveries) == (None, timedelta(days=30))
     assert load(tmp_path, '[retention]\nincidents = "1000d"\n').retention.incidents == timedelta(days=1000)
-    for key in ("incidents", "deliveries"):
+    assert kept.readings is None
+    assert load(tmp_path, '[retention]\nreadings = "9d"\n').retention.readings == timedelta(days=9)
+    for key in ("incidents", "readings", "deliveries"):
         with pytest.raises(SettingsError, match=f'{key} should be at least "2d"'):
             load(tmp_path, f'[retention]\n{key} = "1d"\n')

@@ -1,0 +1,153 @@
+"""Backtests: what changed playbooks would have said of cases, against what the playbooks before say of them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+from multiprocessing import get_context
+from pathlib import Path
+
+from bot.actions import ACTIONS
+from bot.app.cases import ENOUGH, as_asked, surroundings
+from bot.app.parts import library
+from bot.domain.batch import Sampling
+from bot.domain.case import Case
+from bot.domain.playbook import Playbook
+from bot.domain.probe import Probe
+from bot.domain.verdict import Verdict
+from bot.response.diagnosis.backtest import Asked, Cell, Comparison, Pair, Weigher
+from bot.response.diagnosis.triage import Triage, without_secrets
+from bot.response.diagnosis.what_if import Judge
+from bot.transport import case_file
+from bot.transport.replay import ReplayTransport
+
+WORTH_SHARING = 200  # cases: a process takes half a second to begin, a case some milliseconds
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Which playbooks are compared: folders, and names.
+
+    Shape: `changed` are the folders after the change; `against` those before it, beside the shipped playbooks. `usual`
+    is the playbook of a case that names none; `only` compares one playbook, empty for all.
+    """
+
+    changed: tuple[Path, ...]
+    usual: str
+    against: tuple[Path, ...] = ()
+    only: str = ""
+
+
+def backtested(change: Change, files: Sequence[Path], processes: int = 1) -> tuple[Cell, ...]:
+    """Return what becomes of each case, in the order of the files; many are shared out among processes.
+
+    Raises: PlaybookError when a playbook cannot be used as written; CaseError for the first case that cannot be read.
+    """
+    backtest = Backtest(change)  # before any process is made, so that what is wrong with it is said once
+    if processes < 2 or len(files) < WORTH_SHARING:
+        return tuple(cell for path in files for cell in backtest.cells(path))
+    share = -(-len(files) // processes)
+    shares = [files[at : at + share] for at in range(0, len(files), share)]
+    with ProcessPoolExecutor(processes, get_context("spawn")) as workers:
+        return tuple(cell for cells in workers.map(backtested, [change] * len(shares), shares) for cell in cells)
+
+
+class Backtest:
+    """The playbooks before and after a change, compared on cases.
+
+    Shape: a case is judged by each playbook of the changed folders that judges otherwise than before, and by its own
+    where that inherits a change. A playbook that was not there before stands against the case's own.
+    """
+
+    def __init__(self, change: Change) -> None:
+        """Raises: PlaybookError when a playbook cannot be used as written, or there is none of the name `only`."""
+        self._before, self._after = library(change.against), library([*change.against, *change.changed])
+        self._usual, self._only = change.usual, change.only
+        folders = {folder.absolute() for folder in change.changed}
+        inside = (book.name for book in self._after.playbooks if Path(book.origin).absolute().parent in folders)
+        self._names = (self._after.get(change.only).name,) if change.only else tuple(inside)
+        self._pairs_of: dict[str, tuple[Pair, ...]] = {}
+
+    def cells(self, path: Path) -> tuple[Cell, ...]:
+        """Return what becomes of a case, one cell a playbook; it is read and parsed once.
+
+        Raises: CaseError when it cannot be read; UnknownPlaybook when `usual` names none.
+        """
+        case = case_file.load(path)
+        pairs = self._pairs(case.head.playbook if case.head.playbook in self._after.names else self._usual)
+        found = zip(pairs, asyncio.run(compared(case, pairs)), strict=True)
+        return tuple(Cell(str(path), case.head.node, p.after.name, p.before.name, said) for p, said in found)
+
+    def _pairs(self, own: str) -> tuple[Pair, ...]:
+        """Return what a case of that playbook is judged by."""
+        if own not in self._pairs_of:
+            names = self._names if self._only else dict.fromkeys((*self._names, own))
+            pairs = [self._pair(name, own) for name in names]
+            self._pairs_of[own] = tuple(pair for pair in pairs if self._only or pair.before.digest != pair.after.digest)
+        return self._pairs_of[own]
+
+    def _pair(self, name: str, own: str) -> Pair:
+        before = next((other for other in (name, own) if other in self._before.names), self._usual)
+        return Pair(self._before.get(before), self._after.get(name))
+
+
+async def compared(case: Case, pairs: Sequence[Pair]) -> tuple[Comparison, ...]:
+    """Return what each pair of playbooks says of a case; the verdicts are without their snapshots.
+
+    Raises: CaseError when the case holds settings that cannot be read.
+    """
+    head, (node, draining) = case.head, surroundings(case.head)
+    triage = Triage(ReplayTransport(case), ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH)
+    pairs = [Pair(as_asked(case, pair.before), as_asked(case, pair.after)) for pair in pairs]
+    asked: dict[int, Asked] = {}
+    for together in _asking_together(pairs):
+        read = await triage.diagnose(node, _asks(together))
+        if read.snapshot is None:  # nobody could talk to it, whatever the playbook
+            return tuple(Comparison(read, read) for _ in pairs)
+        asked |= {id(book): Asked.of(book, read.snapshot) for book in together}
+    weigher = Weigher(Judge(_asks(()), ACTIONS, node, draining))
+    return tuple(_kept(weigher.compared(asked[id(pair.before)], asked[id(pair.after)])) for pair in pairs)
+
+
+def _asks(books: Sequence[Playbook]) -> Playbook:
+    """Return a playbook that asks what these ask, and judges nothing."""
+    probes = {probe.name: probe for book in books for probe in book.probes}
+    return Playbook("asks", "", 1, tuple(probes.values()), (), ())
+
+
+def _asking_together(pairs: Sequence[Pair]) -> Iterator[list[Playbook]]:
+    """Yield the playbooks in groups that can be asked at once.
+
+    Two playbooks may define probes of their own that have one name and ask another thing; these are asked apart.
+    """
+    groups: list[list[Playbook]] = []
+    for book in {id(book): book for pair in pairs for book in (pair.before, pair.after)}.values():
+        fitting = (group for group in groups if all(_can_be_asked_with(book, other) for other in group))
+        if (group := next(fitting, None)) is not None:
+            group.append(book)
+        else:
+            groups.append([book])
+    yield from groups
+
+
+def _can_be_asked_with(book: Playbook, other: Playbook) -> bool:
+    probes = {probe.name: probe for probe in other.probes}
+    return not any(_differ(probe, probes.get(probe.name, probe)) for probe in book.probes)
+
+
+def _differ(probe: Probe, other: Probe) -> bool:
+    return (probe.definition, probe.commands) != (other.definition, other.commands)
+
+
+def _kept(comparison: Comparison) -> Comparison:
+    """Return what is kept of thousands: the verdicts in short, and no secrets of what is told of them."""
+    before, after = _in_short(comparison.before), _in_short(comparison.after)
+    if not comparison.flips:
+        return Comparison(before, after)
+    return replace(comparison, before=without_secrets(before), after=without_secrets(after))
+
+
+def _in_short(verdict: Verdict) -> Verdict:
+    return replace(verdict, snapshot=None, evidence=(), ruled_out=(), unread=(), undecided=())

@@ -1,0 +1,271 @@
+"""Bundles: an incident in one file, and somebody else's look at whether it holds."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from pathlib import Path
+
+from bot.actions import ACTIONS
+from bot.app.cases import replayed
+from bot.app.check import PROGRAM
+from bot.domain.bundle import Bundle, BundleHead, KeptEntry, damage, read_bundle
+from bot.domain.case import Case, Judged, read_case
+from bot.domain.entry import ANCHORED, Entry, Head, NotedHead
+from bot.domain.errors import BundleError, CaseError, ImpossibleEvent, PlaybookError, UnknownIncident, UnreadableEntry
+from bot.domain.events import Approved, Endorsed, PlanProposed, Triaged
+from bot.domain.fold import fold
+from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
+from bot.domain.incident import Incident
+from bot.domain.playbook import Playbooks
+from bot.domain.safe_text import one_line, safe
+from bot.ledger import Database, KeptCases
+from bot.ledger.chain import Chain
+from bot.ledger.excerpt import Excerpt, excerpt
+from bot.ledger.tables import entry_of
+from bot.surfaces.incidents import incident_text
+from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.plan_words import PlanWords
+
+MOST_BYTES = 128 * 1024 * 1024
+
+
+def exported(database: Database, incident_id: str, at: datetime, until: NotedHead | None = None) -> Bundle:
+    """Return an incident's bundle; `until` is a head of `house` to which it shall reach.
+
+    Raises: UnknownIncident; BundleError when the record is broken there, or has no such head; LedgerError.
+    """
+    found = excerpt(database, incident_id, until)
+    if not found.entries or incident_id == HOUSE:
+        raise UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
+    entries = _entries(found.entries)
+    incident = fold(entries)
+    triaged = _triaged(entries)
+    case = KeptCases(database).text(incident_id, triaged.case) if triaged is not None and triaged.case else None
+    return Bundle(_head(incident, entries, found, at), found.entries, found.house, _report(incident, entries), case)
+
+
+@dataclass(slots=True)
+class Verified:
+    """What was found of a bundle.
+
+    Shape: `broken` is what does not hold, `unproven` what could not be looked at, `holds` what does hold: sentences.
+    """
+
+    incident: str = ""
+    broken: list[str] = field(default_factory=list)
+    unproven: list[str] = field(default_factory=list)
+    holds: list[str] = field(default_factory=list)
+
+
+def load(path: Path) -> bytes:
+    """Return the bytes of a bundle. Raises: BundleError when it cannot be read, or is too large for one."""
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+    except OSError as no:
+        raise BundleError(f"{path} cannot be read: {no.strerror}.") from no
+    if len(raw) > MOST_BYTES:
+        raise BundleError(f"{path} has more than {MOST_BYTES // 1024 // 1024} MiB.", "No bundle is that large.")
+    return raw
+
+
+def verified(raw: bytes, playbooks: Playbooks, noted: Sequence[NotedHead] = ()) -> Verified:
+    """Look whether a bundle holds: each byte, the chains, what they note of each other, the verdict, and the report.
+
+    Shape: `playbooks` weigh its case again; `noted` are heads that were noted elsewhere and must be in it.
+
+    Raises: BundleError when it is no bundle, or of a newer form.
+    """
+    if changed := damage(raw):
+        return Verified(broken=list(changed))
+    return _Look(read_bundle(raw), playbooks).found(noted)
+
+
+class _Look:
+    """A look at a bundle whose bytes are as they were written; whoever wrote them may have forged them."""
+
+    def __init__(self, bundle: Bundle, playbooks: Playbooks) -> None:
+        self._bundle = bundle
+        self._playbooks = playbooks
+        self._told = Verified(bundle.head.incident)
+
+    def found(self, noted: Sequence[NotedHead]) -> Verified:
+        """Return what is found."""
+        told, bundle = self._told, self._bundle
+        told.broken += _of_chains(bundle)
+        try:
+            entries = _entries(bundle.entries)
+            incident = fold(entries)
+        except UnreadableEntry as no:
+            told.unproven.append(f"{no.sentence} {no.try_next}".strip())
+            return told
+        except (ImpossibleEvent, ValueError) as no:
+            told.broken.append(f"its entries are no incident: {no}")
+            return told
+        told.broken += _of_notes(bundle, entries, incident)
+        told.broken += _of_heads(bundle, noted)
+        told.broken += _of_plan(entries)
+        told.broken += self._of_head(incident, entries)
+        if not bundle.house:
+            told.unproven.append("house notes nothing of it: an older program opened it, and it has not ended")
+        elif not told.broken:
+            told.holds.append(f"{len(entries)} entries from its opening, noted in house up to {bundle.head.house_head}")
+        if bundle.head.program == PROGRAM and _report(incident, entries) != bundle.report:
+            told.broken.append("the report: it is not what its entries say")
+        self._case(_triaged(entries))
+        return told
+
+    def _of_head(self, incident: Incident, entries: Sequence[Entry]) -> Iterator[str]:
+        bundle = self._bundle
+        before = _noted(bundle.head.house_before)
+        follows = _head(incident, entries, Excerpt(bundle.entries, bundle.house, before), bundle.head.exported_at)
+        for name in BundleHead.__slots__:
+            if name not in ("program", "exported_at") and getattr(follows, name) != getattr(bundle.head, name):
+                yield f"the head: field {name} is not what the entries say"
+
+    def _case(self, triaged: Triaged | None) -> None:
+        told, text = self._told, self._bundle.case
+        if triaged is None:
+            told.unproven.append("it has no verdict yet")
+            return
+        if text is None or not triaged.case:
+            told.unproven.append("no case is kept with it, so the verdict cannot be derived again")
+            return
+        try:
+            case = read_case(text, "The case", triaged.verdict.node)
+            if case.digest != triaged.case:
+                told.broken.append(f"the case: it is not the one that the verdict was made of, {triaged.case[:16]}…")
+                return
+            self._again(case, triaged)
+        except CaseError as no:
+            told.broken.append(f"the case: {no.sentence}")
+
+    def _again(self, case: Case, triaged: Triaged) -> None:
+        told, head = self._told, case.head
+        try:
+            playbook = self._playbooks.get(head.playbook)
+        except PlaybookError:
+            playbook = None
+        if playbook is None or playbook.digest != head.playbook_digest:
+            told.unproven.append(
+                f"the verdict was not derived again: the playbook {head.playbook} that is here is not the one it was "
+                f"made by ({head.playbook_digest[:12]}…). Name the folder that has it: --playbooks DIR"
+            )
+            return
+        verdict = asyncio.run(replayed(case, playbook))
+        if differs := Judged.of(triaged.verdict).differs_from(verdict):
+            says = f"the verdict: derived again, it is another: {'; '.join(differs)}"
+            if head.program == PROGRAM:
+                told.broken.append(says)
+            else:
+                told.unproven.append(f"{says}. It was made by {head.program}, and this is {PROGRAM}")
+            return
+        now = Judged.of(verdict)
+        sure = f" ({now.confidence})" if now.confidence else ""
+        plan = f", plan {now.plan[:16]}…" if now.plan else ""
+        said = ", ".join(part for part in (now.status, f"{now.cause}{sure}" if now.cause else "") if part)
+        told.holds.append(f"the verdict, derived again from what the node said: {said}{plan}")
+
+
+def _of_chains(bundle: Bundle) -> Iterator[str]:
+    for entries, after in ((bundle.entries, Head()), (bundle.house, _noted(bundle.head.house_before))):
+        stream = HOUSE if entries is bundle.house else bundle.head.incident
+        chain = Chain(stream, after)
+        for entry in entries:
+            chain.follow(entry)
+            if entry.stream != stream:
+                yield f"entry {stream}/{entry.seq}: it is of another stream, {one_line(str(entry.stream), 40)}"
+        yield from (f"entry {broken}" for broken in chain.broken)
+
+
+def _of_notes(bundle: Bundle, entries: Sequence[Entry], incident: Incident) -> Iterator[str]:
+    """Compare the incident with its notes in `house`."""
+    hashes, noted = {entry.seq: entry.hash for entry in entries}, set[int]()
+    ended = False
+    for row in bundle.house:
+        try:
+            event = _entry(row).event
+        except UnreadableEntry:
+            continue  # a newer program's, of which the chain says that it is whole
+        if not isinstance(event, EntryAnchored | IncidentEnded) or event.incident != incident.id:
+            continue
+        noted.add(event.seq)
+        ended = ended or isinstance(event, IncidentEnded)
+        if hashes.get(event.seq) != event.head:
+            yield f"entry {incident.id}/{event.seq}: it is not the one that house noted, in {HOUSE}/{row.seq}"
+    needed = [entry for entry in entries if entry.kind in ANCHORED and entry.seq not in noted]
+    if 1 in noted:  # otherwise an older program opened it, which noted its end alone
+        yield from (f"entry {incident.id}/{entry.seq}: house has no note of it" for entry in needed)
+    if incident.ended and bundle.house and not ended:
+        yield f"entry {incident.id}/{incident.seq}: house has no note of this end"
+
+
+def _of_heads(bundle: Bundle, noted: Sequence[NotedHead]) -> Iterator[str]:
+    for head in noted:
+        is_there = any(
+            row.hash.startswith(head.digits) and head.seq in (None, row.seq)
+            for row in (*bundle.house, *(bundle.entries if head.seq is None else ()))
+        )
+        if not is_there:
+            last = bundle.house[-1].seq if bundle.house else 0
+            yield f"house: the head {head} is not in it; it reaches to entry {last}. Export it with --head {head}"
+
+
+def _of_plan(entries: Sequence[Entry]) -> Iterator[str]:
+    digest = ""
+    for entry in entries:
+        event = entry.event
+        if isinstance(event, PlanProposed):
+            digest = event.digest
+            if not event.is_whole:
+                yield f"entry {entry.stream}/{entry.seq}: the plan's digest is not that of the plan"
+        elif isinstance(event, Approved | Endorsed) and event.digest != digest:
+            yield f"entry {entry.stream}/{entry.seq}: another plan was approved than was proposed"
+
+
+def _head(incident: Incident, entries: Sequence[Entry], found: Excerpt, at: datetime) -> BundleHead:
+    triaged = _triaged(entries)
+    judged = Judged.of(triaged.verdict) if triaged is not None else Judged("")
+    voices = [(entry, entry.event) for entry in entries]
+    return BundleHead(
+        incident=incident.id,
+        node=incident.node,
+        program=PROGRAM,
+        exported_at=at,
+        status=judged.status,
+        cause=judged.cause,
+        confidence=judged.confidence,
+        plan=next((event.digest for _, event in voices if isinstance(event, PlanProposed)), ""),
+        approvals=tuple(entry.by for entry, event in voices if isinstance(event, Approved | Endorsed)),
+        case=triaged.case if triaged is not None else "",
+        house_before=_written(found.before),
+        house_head=_written(Head(found.house[-1].seq, found.house[-1].hash)) if found.house else "",
+    )
+
+
+def _triaged(entries: Sequence[Entry]) -> Triaged | None:
+    return next((event for entry in entries if isinstance(event := entry.event, Triaged)), None)
+
+
+def _entries(kept: Sequence[KeptEntry]) -> tuple[Entry, ...]:
+    return tuple(_entry(row) for row in kept)
+
+
+def _entry(row: KeptEntry) -> Entry:
+    return entry_of(row)
+
+
+def _report(incident: Incident, entries: Sequence[Entry]) -> str:
+    return safe(incident_text(incident, entries, context=ViewContext(words=PlanWords(ACTIONS))))
+
+
+def _written(head: Head) -> str:
+    return f"{head.seq}:{head.hash}" if head.seq else ""
+
+
+def _noted(text: str) -> Head:
+    seq, _, digest = text.partition(":")
+    return Head(int(seq), digest) if seq.isdecimal() and len(seq) < 18 else Head()

@@ -1,0 +1,66 @@
+"""`zombie verify`: whether an incident's bundle holds, without its database."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from bot.commands import options
+
+EXAMPLES = """examples:
+  zombie incidents export ID -o incident.jsonl      where the record is
+  zombie verify incident.jsonl                      anywhere else
+  zombie verify incident.jsonl --head 412:3f9a1c04b7de52c0a8e91d7734bb06f2
+                                                    and it must contain the head that stands on a card
+
+exit status:
+  0  it holds, and the verdict was derived again from what the node said
+  1  it is broken; each line names the entry, or the part, and what is wrong
+  2  it is no bundle, or something could not be looked at: each such line says what
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "verify",
+        "verify an incident's bundle, which somebody else exported",
+        "Look whether every byte of a bundle is as it was written, every entry is chained to the one before, house "
+        "notes the same, the plan and what was approved are one, and the case gives the verdict again.",
+        EXAMPLES,
+    )
+    parser.add_argument("bundle", type=Path, metavar="BUNDLE", help="a file of zombie incidents export")
+    parser.add_argument(
+        "--head",
+        type=options.head,
+        action="append",
+        default=[],
+        metavar="SEQ:HASH",
+        help="a head that the bundle must contain, as it stands on the incident's card; may be repeated",
+    )
+    parser.add_argument(
+        "--playbooks", type=Path, metavar="DIR", action="append", default=[], help="a directory of further playbooks"
+    )
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Verify, and return 0 if it holds.
+
+    Raises: BundleError when it is no bundle.
+    """
+    from bot import app
+    from bot.app.bundles import load, verified
+    from bot.domain.safe_text import one_line
+
+    found = verified(load(arguments.bundle), app.library(arguments.playbooks), arguments.head)
+    for broken in found.broken:
+        print(one_line(f"broken: {broken}", 600))
+    if found.broken:
+        return 1
+    for words, sentences in (("holds", found.holds), ("not proven", found.unproven)):
+        for sentence in sentences:
+            print(one_line(f"{words}: {sentence}", 600))
+    print(one_line(f"{'not all proven' if found.unproven else 'whole'}: incident {found.incident}", 200))
+    return 2 if found.unproven else 0

@@ -1,0 +1,202 @@
+"""A bundle: one incident in one file, which somebody else can check without our database.
+
+The text of a bundle is JSON lines in UTF-8: a head `{"bundle": 1, …}`, a line `{"entry": …}` an entry of the incident,
+a line `{"house": …}` an entry of the stream `house`, `{"case": TEXT}` where one is kept, `{"report": TEXT}`, and last
+`{"parts": …, "sha256": …}`: a hash of every line before it and of every piece of it, and the hash of that list. These
+tell where a file was damaged; that nothing was forged is told by the chain of the entries and a head noted elsewhere.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from bot.domain.errors import BundleError
+from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.safe_text import one_line
+
+FORM = 1
+DIGITS = 16  # of the hash of a piece, which only tells where to look
+_AGAIN = "Have it exported once more: zombie incidents export ID -o FILE"
+_LIST = "the list of hashes, its last line,"
+_ENTRY, _HOUSE, _CASE, _REPORT = "entry", "house", "case", "report"
+
+
+class KeptEntry(NamedTuple):
+    """An entry as the database has it; `body` is the very text that was hashed."""
+
+    stream: str
+    seq: int
+    at: str
+    by: str
+    kind: str
+    body: str
+    hash: str
+
+
+@dataclass(frozen=True, slots=True)
+class BundleHead:
+    """What a bundle says of itself, for a reader; all of it follows from the entries.
+
+    Shape: `house_before` is the entry of `house` before the first that is in the bundle, `house_head` the last that is,
+    both `SEQ:HASH` with the whole hash. `plan` is the digest that was approved; `approvals` are the people who said
+    yes. `case` is the content hash of the case, empty where none was kept.
+    """
+
+    incident: str
+    node: str
+    program: str
+    exported_at: datetime
+    status: str = ""
+    cause: str = ""
+    confidence: str = ""
+    plan: str = ""
+    approvals: tuple[str, ...] = ()
+    case: str = ""
+    house_before: str = ""
+    house_head: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Bundle:
+    """One incident: its entries, what stands of it in `house`, what its node said, and the report."""
+
+    head: BundleHead
+    entries: tuple[KeptEntry, ...]
+    house: tuple[KeptEntry, ...]
+    report: str
+    case: str | None = None
+
+    def text(self) -> str:
+        """Return the bundle as its file holds it; equal bundles have equal texts."""
+        lines = [_json({"bundle": FORM} | plain(self.head))]
+        lines += [_json({_ENTRY: entry._asdict()}) for entry in self.entries]
+        lines += [_json({_HOUSE: entry._asdict()}) for entry in self.house]
+        lines += [_json({_CASE: self.case})] if self.case is not None else []
+        lines.append(_json({_REPORT: self.report}))
+        parts = [_part(json.loads(line), line.encode()) for line in lines]
+        last = {"parts": parts, "sha256": _hash(_bytes(parts))}
+        return "".join(f"{line}\n" for line in (*lines, _json(last)))
+
+
+def damage(raw: bytes) -> tuple[str, ...]:
+    """Return what of a bundle is not as it was written, each named by its part and, where that can be told, its piece.
+
+    Raises: BundleError when it is no bundle, or one of a newer form.
+    """
+    *lines, cut = raw.split(b"\n")
+    told = _object(lines[-1]) if lines else None
+    parts = told.get("parts") if isinstance(told, dict) else None
+    if not isinstance(told, dict) or not isinstance(parts, list) or told.get("sha256") != _hash(_bytes(parts)):
+        _look_at_form(lines)
+        return (f"{_LIST} was changed or is missing",)
+    found = [f"its end: {len(cut)} bytes stand after the last line"] if cut else []
+    if lines[-1] != _bytes(told):
+        found.append(f"{_LIST} was changed")
+    try:
+        found += _changed(lines[:-1], parts)
+    except (KeyError, TypeError, AttributeError, ValueError):
+        found.append(f"{_LIST} is not of its form")
+    if not found:
+        _look_at_form(lines)
+    return tuple(found)
+
+
+def _changed(lines: Sequence[bytes], parts: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    for at, part in enumerate(parts):
+        line = lines[at] if at < len(lines) else b""
+        if _hash(line) != part["sha256"]:
+            yield f"{part['part']} (line {at + 1}): {_pieces_changed(line, part) or 'was changed'}"
+    if (more := len(lines) - len(parts)) > 0:
+        yield f"line {len(parts) + 1}: {more} lines were added"
+
+
+def read_bundle(raw: bytes) -> Bundle:
+    """Return the bundle that a file holds.
+
+    Raises: BundleError when it is no bundle, of a newer form, or not of a bundle's form.
+    """
+    lines = raw.decode(errors="replace").split("\n")[:-1]
+    _look_at_form([line.encode() for line in lines])
+    try:
+        head, *rows = (json.loads(line) for line in lines[:-1])
+        found = {kind: [row[kind] for row in rows if kind in row] for kind in (_ENTRY, _HOUSE, _CASE, _REPORT)}
+        if sum(map(len, found.values())) != len(rows) or len(found[_CASE]) > 1 or len(found[_REPORT]) != 1:
+            raise NotOfForm("a line is of no known kind, or is there twice")
+        texts = [*found[_CASE], *found[_REPORT]]
+        if not all(isinstance(text, str) for text in texts):
+            raise NotOfForm("case or report is no text")
+        entries, house = (tuple(KeptEntry(**row) for row in found[kind]) for kind in (_ENTRY, _HOUSE))
+        if not entries:
+            raise NotOfForm("it has no entries")
+        return Bundle(read(BundleHead, head), entries, house, texts[-1], texts[0] if found[_CASE] else None)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as no:
+        said = one_line(str(no), 160) or type(no).__name__
+        raise BundleError(f"It is not of a bundle's form: {said}.", _AGAIN) from no
+
+
+def _look_at_form(lines: Sequence[bytes]) -> None:
+    head = _object(lines[0]) if lines else None
+    form = head.get("bundle") if isinstance(head, dict) else None
+    if isinstance(head, dict) and isinstance(form, int) and form > FORM:
+        by = one_line(str(head.get("program") or "a newer zombie"), 40)
+        raise BundleError(
+            f"It is a bundle of form {form}, by {by}; this program reads form {FORM}.",
+            "Verify it with a zombie as new as the one that exported it.",
+        )
+    if form != FORM or isinstance(form, bool):
+        raise BundleError("It is no bundle: its first line is not the head of one.", _AGAIN)
+
+
+def _part(row: Mapping[str, Any], line: bytes) -> dict[str, Any]:
+    return {"part": _name(row), "sha256": _hash(line), "pieces": dict(_pieces(row))}
+
+
+def _name(row: Mapping[str, Any]) -> str:
+    if "bundle" in row:
+        return "the head"
+    if kept := row.get(_ENTRY) or row.get(_HOUSE):
+        return f"entry {kept['stream']}/{kept['seq']}"
+    return "the case" if _CASE in row else "the report"
+
+
+def _pieces(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield the pieces of a part, and a short hash of each: an object's fields, or a text's lines."""
+    inner = row if "bundle" in row else next(iter(row.values()))
+    named = inner.items() if isinstance(inner, Mapping) else enumerate(str(inner).split("\n"), 1)
+    for name, value in named:
+        yield str(name), _hash(_bytes(value))[:DIGITS]
+
+
+def _pieces_changed(line: bytes, part: Mapping[str, Any]) -> str:
+    row = _object(line)
+    if not isinstance(row, dict) or not row:
+        return "is no JSON any more" if line else "is missing"
+    now, was = dict(_pieces(row)), dict(part["pieces"])
+    names = [name for name in dict.fromkeys((*was, *now)) if now.get(name) != was.get(name)]
+    what = "line" if part["part"] in ("the case", "the report") else "field"
+    some = ", ".join(one_line(name, 40) for name in names[:5]) + (", …" if len(names) > 5 else "")
+    return f"{what} {some} was changed" if names else ""
+
+
+def _object(line: bytes) -> Any:
+    try:
+        return json.loads(line)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+
+
+def _bytes(value: Any) -> bytes:
+    return _json(value).encode(errors="surrogatepass")  # a damaged file may hold any escape
+
+
+def _hash(raw: bytes) -> str:
+    return hashlib.sha256(raw).hexdigest()

@@ -1,0 +1,73 @@
+"""The cases that are kept with incidents: what their nodes said, compressed, and bounded in size."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from datetime import timedelta
+
+from sqlalchemy import bindparam, delete, func, insert, select
+
+from bot.domain.case import Case
+from bot.domain.entry import instant_of, instant_text
+from bot.domain.errors import LedgerUnavailable
+from bot.ledger.database import Database
+from bot.ledger.tables import KEPT_CASES
+
+MOST_BYTES = 1024 * 1024  # compressed; a node of 96 cores says 60 kB
+MOST_TEXT = 64 * MOST_BYTES
+
+_OF = (KEPT_CASES.c.incident == bindparam("of_incident"), KEPT_CASES.c.digest == bindparam("of_digest"))
+_ONE = select(KEPT_CASES.c.body).where(*_OF)
+_IS_THERE = select(KEPT_CASES.c.digest).where(*_OF)
+_OLD = KEPT_CASES.c.kept_at < bindparam("before")
+
+
+class KeptCases:
+    """Keeps cases and reads them again. Each method is a blocking transaction."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def keep(self, incident: str, case: Case) -> str:
+        """Keep a case; return its content hash, empty where it is larger than is kept.
+
+        Raises: LedgerUnavailable when the database cannot be used.
+        """
+        text = case.text()
+        digest = str(json.loads(text.removesuffix("\n").rpartition("\n")[2])["sha256"])  # its last line
+        body = zlib.compress(text.encode())
+        if len(body) > MOST_BYTES or len(text) > MOST_TEXT:
+            return ""
+        row = {"incident": incident, "digest": digest, "body": body}
+        with self._database.writing() as connection:
+            if connection.execute(_IS_THERE, {"of_incident": incident, "of_digest": digest}).first() is None:
+                connection.execute(insert(KEPT_CASES), row | {"kept_at": self._database.now(connection)})
+        return digest
+
+    def text(self, incident: str, digest: str) -> str | None:
+        """Return the text of a case, None where it is kept no more.
+
+        Raises: LedgerUnavailable when the database cannot be read, or the case in it is damaged.
+        """
+        with self._database.reading() as connection:
+            body = connection.execute(_ONE, {"of_incident": incident, "of_digest": digest}).scalar_one_or_none()
+        if body is None:
+            return None
+        try:
+            unpacking = zlib.decompressobj()
+            return unpacking.decompress(body, 4 * MOST_TEXT).decode()
+        except (zlib.error, ValueError) as no:
+            raise LedgerUnavailable(f"The case that is kept with incident {incident} is damaged: {no}.") from no
+
+    def forget(self, kept_for: timedelta, dry_run: bool = False) -> int:
+        """Forget cases that were kept longer ago than that; return how many.
+
+        Raises: LedgerUnavailable when the database cannot be used.
+        """
+        with self._database.reading() if dry_run else self._database.writing() as connection:
+            before = {"before": instant_text(instant_of(self._database.now(connection)) - kept_for)}
+            if dry_run:
+                counted = select(func.count()).select_from(KEPT_CASES).where(_OLD)
+                return int(connection.execute(counted, before).scalar_one())
+            return connection.execute(delete(KEPT_CASES).where(_OLD), before).rowcount

@@ -1,0 +1,196 @@
+"""One snapshot, weighed by two playbooks: whether the verdict flips, and which weighing made it flip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.playbook import Condition, Playbook, WeighedCause
+from bot.domain.probe import Snapshot
+from bot.domain.truth import Unknown
+from bot.domain.verdict import Finding, RuledOut, Status, Verdict
+from bot.response.diagnosis.what_if import Judge, outcome
+
+NOT_WEIGHED = "not weighed"
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """A playbook as it was, and as it would be."""
+
+    before: Playbook
+    after: Playbook
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A playbook, and what a node said to what it asks."""
+
+    playbook: Playbook
+    snapshot: Snapshot
+
+    @classmethod
+    def of(cls, playbook: Playbook, snapshot: Snapshot) -> Asked:
+        """`snapshot` may have more than the playbook asks; the rest is left out."""
+        readings = snapshot.readings
+        asked = {probe.name: readings[probe.name] for probe in playbook.probes if probe.name in readings}
+        return cls(playbook, replace(snapshot, readings=asked))
+
+
+@dataclass(frozen=True, slots=True)
+class Stance:
+    """How a cause or condition stands to a snapshot, such as "critical, confirmed" or "ruled out", and why."""
+
+    stands: str
+    says: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Turned:
+    """A cause or condition that stands otherwise by the other playbook.
+
+    Shape: `changed` has what the two playbooks say of it, by name: a threshold, or `when` of a condition.
+    """
+
+    name: str
+    before: Stance
+    after: Stance
+    changed: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Two verdicts on one snapshot, and where they differ, what made the difference.
+
+    Shape: `otherwise` are sentences on what the playbooks say of the whole verdict: must_read, a remedy, the order.
+    """
+
+    before: Verdict
+    after: Verdict
+    turned: tuple[Turned, ...] = ()
+    otherwise: tuple[str, ...] = ()
+
+    @property
+    def flips(self) -> bool:
+        """True when status, cause, confidence or plan differ."""
+        return outcome(self.before) != outcome(self.after)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One cell of the matrix: what became of a case's verdict by a playbook.
+
+    Shape: `case` is the case's file; `against` names the playbook that `playbook` stands against.
+    """
+
+    case: str
+    node: str
+    playbook: str
+    against: str
+    comparison: Comparison
+
+
+class Weigher:
+    """Weighs what one node said by several playbooks; a cause that several tune alike is weighed once."""
+
+    def __init__(self, judge: Judge) -> None:
+        """`judge` is for the node; its playbook is not used."""
+        self._judge = judge
+        self._weighed: dict[tuple[Any, ...], Weighing] = {}
+
+    def compared(self, was: Asked, now: Asked) -> Comparison:
+        """Return the two verdicts, and what made them differ."""
+        found = Comparison(self._verdict(was), self._verdict(now))
+        if not found.flips:
+            return found
+        turned = (*self._causes(was, now), *_conditions(was, now))
+        return replace(found, turned=turned, otherwise=tuple(_otherwise(was.playbook, now.playbook, found)))
+
+    def _verdict(self, asked: Asked) -> Verdict:
+        causes = (replace(used, cause=replace(used.cause, weigh=self._once(used))) for used in asked.playbook.causes)
+        playbook = replace(asked.playbook, causes=tuple(causes))
+        return replace(self._judge, playbook=playbook).verdict(asked.snapshot)
+
+    def _causes(self, was: Asked, now: Asked) -> Iterator[Turned]:
+        were, are = ({used.cause.name: used for used in asked.playbook.causes} for asked in (was, now))
+        for name in dict.fromkeys((*were, *are)):
+            before, after = self._stance(was, were.get(name)), self._stance(now, are.get(name))
+            if before.stands != after.stands:
+                yield Turned(name, before, after, _thresholds(were.get(name), are.get(name)))
+
+    def _stance(self, asked: Asked, used: WeighedCause | None) -> Stance:
+        if used is None:
+            return Stance(NOT_WEIGHED)
+        weighing = self._once(used)(asked.snapshot, used.tuning)
+        if isinstance(weighing, Finding):
+            sure = f", {weighing.confidence}" if weighing.confidence is not None else ""
+            return Stance(f"{weighing.status}{sure}", weighing.summary)
+        if isinstance(weighing, RuledOut):
+            return Stance("ruled out", weighing.because)
+        return Stance("undecided", weighing.says)
+
+    def _once(self, used: WeighedCause) -> _Once:
+        return _Once(used.cause, self._weighed)
+
+
+@dataclass(frozen=True, slots=True)
+class _Once:
+    """Weighs a cause once for each tuning: a cause looks at the probes that it names, whoever else asks for more."""
+
+    cause: Cause
+    weighed: dict[tuple[Any, ...], Weighing]
+
+    def __call__(self, snapshot: Snapshot, tuning: Tuning) -> Weighing:
+        key = (self.cause.name, *sorted(tuning.items()))
+        if key not in self.weighed:
+            self.weighed[key] = self.cause.weigh(snapshot, tuning)
+        return self.weighed[key]
+
+
+def _conditions(was: Asked, now: Asked) -> Iterator[Turned]:
+    were, are = ({each.name: each for each in asked.playbook.conditions} for asked in (was, now))
+    for name in dict.fromkeys((*were, *are)):
+        before, after = _holds(was, were.get(name)), _holds(now, are.get(name))
+        if before.stands != after.stands:
+            whens = tuple(each.when for each in (were.get(name), are.get(name)) if each is not None)
+            changed = {"when": (whens[0], whens[1])} if len(set(whens)) > 1 else {}
+            yield Turned(name, before, after, changed)
+
+
+def _holds(asked: Asked, condition: Condition | None) -> Stance:
+    if condition is None:
+        return Stance(NOT_WEIGHED)
+    holds = condition.holds(asked.snapshot)
+    if isinstance(holds, Unknown):
+        return Stance("unknown", holds.because)
+    status = f", {condition.status}" if condition.status is not None else ""
+    return Stance(f"holds{status}", condition.says) if holds else Stance("does not hold")
+
+
+def _thresholds(was: WeighedCause | None, now: WeighedCause | None) -> Mapping[str, tuple[str, str]]:
+    before, after = (dict(used.tuning) if used is not None else {} for used in (was, now))
+    names = [name for name in before if name in after and before[name] != after[name]]
+    return {name: (f"{before[name]:,}", f"{after[name]:,}") for name in names}
+
+
+def _otherwise(before: Playbook, after: Playbook, found: Comparison) -> Iterator[str]:
+    """Yield what the playbooks say otherwise that no single weighing shows."""
+    if Status.UNKNOWN in (found.before.status, found.after.status) and before.must_read != after.must_read:
+        yield from _listed("must_read", before.must_read, after.must_read)
+    for cause in dict.fromkeys(filter(None, (found.before.cause, found.after.cause))):
+        remedies = [
+            next((used.remedy for used in book.causes if used.cause.name == cause), None) for book in (before, after)
+        ]
+        if remedies[0] is not None and remedies[1] is not None and remedies[0] != remedies[1]:
+            yield from _listed(f"remedy of {cause}", remedies[0], remedies[1])
+    orders = [[used.cause.name for used in book.causes] for book in (before, after)]
+    both = set(orders[0]) & set(orders[1])
+    orders = [[name for name in order if name in both] for order in orders]
+    if found.before.cause != found.after.cause and orders[0] != orders[1]:
+        yield "The causes are in another order."
+
+
+def _listed(what: str, before: tuple[str, ...], after: tuple[str, ...]) -> Iterator[str]:
+    yield f"{what}: {', '.join(before) or 'none'} → {', '.join(after) or 'none'}"

@@ -1,0 +1,203 @@
+"""A backtest lists the verdicts that a changed playbook would flip, no other, and says what flips them."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from dataclasses import replace
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from bot import app
+from bot.__main__ import main
+from bot.app.backtest import WORTH_SHARING, Change, backtested, compared
+from bot.app.cases import replay, replayed
+from bot.domain.command import Completed
+from bot.response.diagnosis.backtest import Pair
+from bot.response.diagnosis.what_if import outcome
+from bot.transport.case_file import load, write
+from tests.contract.test_why import CAPTURES, CASES, FOUNDING
+
+OURS = Path(__file__).parents[2] / "playbooks"
+HEALTHY = CAPTURES / "nodes" / "debian-12--healthy.jsonl.gz"
+MANY = "      dying_many:\n        value: 1000\n"
+
+
+@pytest.fixture(autouse=True)
+def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder without settings."""
+    monkeypatch.chdir(tmp_path)
+
+
+def planted(folder: Path, many: int) -> Path:
+    """Our playbook, with another threshold."""
+    folder.mkdir(exist_ok=True)
+    text = (OURS / "node-health.yaml").read_text()
+    assert text.count(MANY) == 1
+    (folder / "node-health.yaml").write_text(text.replace(MANY, MANY.replace("1000", str(many))))
+    return folder
+
+
+async def test_every_verdict_is_that_of_a_replay() -> None:
+    books = app.library().playbooks
+    usual = app.library().get("node-health")
+    for path in CASES[:: len(CASES) // 8]:
+        case = load(path)
+        found = await compared(case, [Pair(usual, book) for book in books])
+        for book, comparison in zip(books, found, strict=True):
+            assert outcome(comparison.before) == outcome(await replayed(case, usual)), path
+            assert outcome(comparison.after) == outcome(await replayed(case, book)), (path, book.name)
+
+
+def test_planted_threshold_flips_what_it_flips_and_nothing_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    mine = planted(tmp_path / "mine", 60_000)
+    before, after = app.library().get("node-health"), app.library([mine]).get("node-health")
+    expected = {
+        str(path)
+        for path in CASES
+        if outcome(replay(load(path), before).verdict) != outcome(replay(load(path), after).verdict)
+    }
+    assert expected
+    assert expected != {str(path) for path in CASES}
+    cases = [str(CAPTURES / "nodes"), str(CAPTURES / "cases")]
+    assert main(["backtest", *cases, "--playbooks", str(mine), "--json", "--junit", "o.xml", "--markdown", "o.md"]) == 1
+    document = json.loads(capsys.readouterr().out)
+    flips = [cell for cell in document["results"] if cell["flips"]]
+    assert (document["cases"], document["flips"]) == (len(CASES), len(expected))
+    assert {cell["case"] for cell in flips} == expected
+    assert {cell["playbook"] for cell in document["results"]} == {"node-health"}
+    for cell in flips:
+        assert cell["before"] != cell["after"]
+        first = cell["because"][0]
+        assert first.startswith("leaked-memory-cgroups: ")
+        assert first.endswith("dying_many: 1,000 → 60,000")
+    suite = ElementTree.parse("o.xml").getroot()
+    failed = {test.get("name") for test in suite.iter("testcase") if test.find("failure") is not None}
+    assert failed == expected
+    assert (suite.get("tests"), suite.get("failures")) == (str(len(CASES)), str(len(expected)))
+    summary = Path("o.md").read_text()
+    assert f"{len(expected)} of {len(CASES)} verdicts flip" in summary
+    assert summary.count("\n| /") == 2 * len(expected)
+
+
+def test_terminal_says_before_after_and_why(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = planted(tmp_path / "mine", 10**7)
+    assert main(["backtest", str(FOUNDING), str(HEALTHY), "--playbooks", str(mine)]) == 1
+    out = " ".join(capsys.readouterr().out.split())
+    for words in (
+        "1 of 2 verdicts flip (2 cases, 1 playbook).",
+        f"CASE node-health {FOUNDING} FLIPS",
+        "before: critical, leaked-memory-cgroups (confirmed), disable ecs.service, then drain ip-10-0-0-7 prod",
+        "after: degraded, crash-looping-unit (confirmed), disable ecs.service",
+        "leaked-memory-cgroups: critical, confirmed (",
+        "→ ruled out (68,440 dying memory cgroups beside 240 alive; 10,000,000 would be many)",
+    ):
+        assert words in out, words
+
+
+def test_playbook_that_judges_as_before_flips_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = planted(tmp_path / "mine", 1000)
+    assert main(["backtest", str(FOUNDING), "--playbooks", str(mine)]) == 0
+    assert capsys.readouterr().out == "The playbooks judge as before: nothing is compared.\n"
+    assert main(["backtest", str(FOUNDING), "--playbooks", str(planted(mine, 1001))]) == 0
+    assert capsys.readouterr().out == "0 of 1 verdicts flip (1 case, 1 playbook).\n"
+
+
+def test_change_that_a_cases_own_playbook_inherits_is_compared(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    case = load(FOUNDING)
+    write(tmp_path, replace(case, head=replace(case.head, playbook="zombie-cgroups")))
+    mine = planted(tmp_path / "mine", 10**7)
+    assert main(["backtest", str(tmp_path), "--playbooks", str(mine), "--json"]) == 1
+    cells = json.loads(capsys.readouterr().out)["results"]
+    assert [(cell["playbook"], cell["flips"]) for cell in cells] == [("node-health", True), ("zombie-cgroups", True)]
+
+
+def test_new_playbook_stands_against_the_cases_own(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "m.yaml").write_text(
+        "name: stricter\nextends: node-health\ntitle: Mine\nversion: 1\nconditions:\n"
+        "  - {name: any-dying, status: degraded, says: Some are dying., when: cgroups.dying > -1}\n"
+    )
+    assert main(["backtest", str(HEALTHY), "--playbooks", "mine", "--json"]) == 1
+    (cell,) = json.loads(capsys.readouterr().out)["results"]
+    assert (cell["playbook"], cell["against"], cell["flips"]) == ("stricter", "node-health", True)
+    assert cell["because"] == ["any-dying: not weighed → holds, degraded (Some are dying.)"]
+
+
+def test_remedy_and_must_read_that_changed_are_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = (OURS / "node-health.yaml").read_text()
+    remedy = "    remedy: [disable_unit, mask_unit, reboot]\n"
+    assert remedy in text
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "m.yaml").write_text(text.replace(remedy, "    remedy: [disable_unit]\n", 1))
+    assert main(["backtest", str(FOUNDING), "--playbooks", "mine", "--json"]) == 1
+    (cell,) = json.loads(capsys.readouterr().out)["results"]
+    assert cell["because"] == ["remedy of leaked-memory-cgroups: disable_unit, mask_unit, reboot → disable_unit"]
+
+
+def test_probe_that_reads_another_thing_by_the_same_name_is_read_apart(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for folder, field in (("theirs", "^(\\S+)"), ("mine", "^\\S+ (\\S+)")):
+        (tmp_path / folder).mkdir()
+        (tmp_path / folder / "m.yaml").write_text(
+            "name: own\ntitle: Own\nversion: 1\nprobes: [host, load]\ndefine_probes:\n"
+            "  - {name: load, title: Load, command: [cat, /proc/loadavg],"
+            f" fields: {{x: {{regex: '{field}', type: number}}}}}}\n"
+            "conditions: [{name: high, when: load.x > 5, says: It is., status: degraded}]\nmust_read: [load]\n"
+        )
+    case = load(HEALTHY)
+    write(tmp_path, replace(case, runs=(*case.runs, Completed("load", "load", 0, "1.0 9.0 1.0 1/100 7\n"))))
+    assert main(["backtest", str(tmp_path), "--playbooks", "mine", "--against", "theirs", "--json"]) == 1
+    (cell,) = json.loads(capsys.readouterr().out)["results"]
+    assert (cell["before"]["status"], cell["after"]["status"]) == ("healthy", "degraded")
+    assert cell["because"] == ["high: does not hold → holds, degraded (It is.)"]
+
+
+def test_what_is_wrong_ends_with_two_and_writes_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    mine = planted(tmp_path / "mine", 10)
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(FOUNDING.read_bytes()[:-50])
+    for wrong in (
+        [str(FOUNDING), str(cut), "--playbooks", str(mine)],
+        [str(FOUNDING), "--playbooks", str(mine), "-p", "nothing-such"],
+        [str(FOUNDING), "--playbooks", "nowhere"],
+        ["nowhere", "--playbooks", str(mine)],
+    ):
+        assert main(["backtest", *wrong, "--junit", "o.xml"]) == 2
+        out, err = capsys.readouterr()
+        assert (out, err[:8]) == ("", "zombie: ")
+    assert not Path("o.xml").exists()
+
+
+def test_many_cases_are_shared_out_and_keep_their_order(tmp_path: Path) -> None:
+    files = []
+    for number in range(WORTH_SHARING):
+        files.append(tmp_path / f"{number:04}.jsonl.gz")
+        shutil.copy(HEALTHY if number % 2 else FOUNDING, files[-1])
+    change = Change((planted(tmp_path / "mine", 10**7),), "node-health")
+    shared = backtested(change, files, processes=2)
+    assert [cell.case for cell in shared] == [str(path) for path in files]
+    assert [cell.comparison.flips for cell in shared] == [not number % 2 for number in range(WORTH_SHARING)]
+
+
+def test_case_from_a_stranger_draws_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    case, mine = load(FOUNDING), planted(tmp_path / "mine", 10**7)
+    units = "a\x1b[2J|<script>`x`\u202e.service"
+    runs = tuple(replace(run, stdout=run.stdout.replace("ecs.service", units)) for run in case.runs)
+    (tmp_path / "n\x1b[2J<b>.jsonl").write_text(replace(case, runs=runs).text())
+    paths = [str(path) for path in tmp_path.glob("*.jsonl")]
+    for form in ([], ["--json"]):
+        main(["backtest", *paths, "--playbooks", str(mine), *form, "--junit", "o.xml", "--markdown", "o.md"])
+    said = capsys.readouterr().out + Path("o.xml").read_text() + Path("o.md").read_text()
+    assert "FLIPS" in said
+    for drawn in ("\x1b", "\u202e"):
+        assert drawn not in said
+    assert "<script>" not in Path("o.md").read_text().replace("\\<script\\>", "")
+    ElementTree.parse("o.xml")

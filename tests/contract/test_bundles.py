@@ -1,0 +1,285 @@
+"""An incident's bundle holds anywhere, and whatever is changed in it is named."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from sqlalchemy import text
+
+from bot import app
+from bot.__main__ import main
+from bot.app.bundles import exported, verified
+from bot.domain.bundle import FORM, Bundle, BundleHead, KeptEntry, damage, read_bundle
+from bot.domain.case import read_case
+from bot.domain.command import Completed
+from bot.domain.entry import NotedHead, chained
+from bot.domain.errors import BundleError
+from bot.domain.events import Triaged
+from bot.ledger import KeptCases, Ledger, audit
+from tests.contract.test_why import FOUNDING
+from tests.record.exporting import NODE, SECRET, ended, judged, record_of
+from tests.record.incidents import BEGAN_AT
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Bundle:
+    with record_of(tmp_path) as database:
+        return exported(database, ended(database), BEGAN_AT)
+
+
+def look(bundle: Bundle, *heads: str) -> list[str]:
+    """What is broken of a bundle, by the program that wrote it."""
+    return verified(bundle.text().encode(), app.library(), [NotedHead.of(head) for head in heads]).broken
+
+
+def test_bundle_has_everything_and_holds(tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        judged(database, replace(NODE, name="another"))
+        incident_id = ended(database)
+        bundle = exported(database, incident_id, BEGAN_AT)
+        head = Ledger(database).head("house")
+        assert audit(database).broken == ()
+    raw = bundle.text().encode()
+    assert read_bundle(raw) == bundle
+    assert read_bundle(raw).text().encode() == raw
+    kinds = "AlertReceived Triaged PlanProposed Approved StepStarted Escalated"
+    assert " ".join(entry.kind for entry in bundle.entries) == kinds
+    said = bundle.head
+    assert (said.incident, said.node, said.cause) == (incident_id, NODE.name, "leaked-memory-cgroups")
+    assert (said.status, said.confidence, len(said.approvals)) == ("critical", "confirmed", 1)
+    assert "disable ecs.service" in bundle.report
+    assert bundle.case is not None
+    assert read_case(bundle.case, "here", "n").digest == said.case
+    assert SECRET not in bundle.text()
+    assert bundle.house[0].seq == 2, "what was noted before its opening is not in it"
+    found = verified(raw, app.library(), [NotedHead.of(head.noted)])
+    assert (found.broken, found.unproven) == ([], [])
+    assert any("derived again" in sentence for sentence in found.holds)
+    assert look(bundle, f"{head.seq}:{'ab' * 16}") != []
+
+
+def test_every_region_that_is_flipped_is_named(bundle: Bundle) -> None:
+    raw = bundle.text().encode()
+    lines = raw.split(b"\n")[:-1]
+    at = 0
+    for number, line in enumerate(lines):
+        what = "the list of hashes"
+        if number < len(lines) - 1:
+            (kind, inner), *_ = json.loads(line).items()
+            what = {"case": "the case", "report": "the report"}.get(kind, "the head")
+            what = f"entry {inner['stream']}/{inner['seq']}" if kind in ("entry", "house") else what
+        for place in {*range(0, len(line), max(1, len(line) // 12)), len(line) - 1, len(line)}:
+            for bit in (1, 0x80):
+                spot = at + place
+                flipped = raw[:spot] + bytes([raw[spot] ^ bit]) + raw[spot + 1 :]
+                try:
+                    named = damage(flipped)
+                except BundleError:
+                    assert number == 0 or number == len(lines) - 1
+                    continue
+                joined = number == len(lines) - 2 and place == len(line)  # the newline before the list of hashes
+                assert any(what in each or (joined and "list of hashes" in each) for each in named), (what, named)
+        at += len(line) + 1
+
+
+def test_field_and_line_are_named(bundle: Bundle) -> None:
+    text = bundle.text()
+    for old, new, says in (
+        ('"by":"slack:T024BE7LD/U012APPRO"', '"by":"slack:T024BE7LD/U012APPRX"', "field by was changed"),
+        (f'"incident":"{bundle.head.incident}","node"', '"incident":"x","node"', "the head (line 1): field incident"),
+        ("disable ecs.service, then drain", "disable ecs.servicX, then drain", "the report (line"),
+    ):
+        assert old in text, old
+        (named, *_) = damage(text.replace(old, new, 1).encode())
+        assert says in named
+    run = '{\\"run\\":'
+    assert run in text
+    (named,) = damage(text.replace(run, run.replace("run", "ran"), 1).encode())
+    assert re.fullmatch(r"the case \(line \d+\): line \d+ was changed", named)
+    cut = text.rsplit("\n", 2)[0] + "\n"
+    assert damage(cut.encode()) == ("the list of hashes, its last line, was changed or is missing",)
+
+
+def forged(bundle: Bundle, at: int, **fields: Any) -> Bundle:
+    """The bundle with an entry rewritten, and every hash from there on made to fit, as a forger would."""
+    rows, before = [], "0" * 64
+    for number, row in enumerate(bundle.entries):
+        changed = row._replace(**fields) if number == at else row
+        digest = chained(before, changed.stream, changed.seq, changed.at, changed.by, changed.kind, changed.body)
+        before = digest
+        rows.append(changed._replace(hash=digest))
+    return replace(bundle, entries=tuple(rows))
+
+
+def test_forgery_whose_hashes_fit_is_named_by_what_it_contradicts(bundle: Bundle) -> None:
+    incident = bundle.head.incident
+    assert look(bundle) == []
+    other = forged(bundle, 3, by="slack:T024BE7LD/U666")
+    assert any(f"entry {incident}/4: it is not the one that house noted" in each for each in look(other))
+    unfit = replace(bundle, entries=(*bundle.entries[:3], bundle.entries[3]._replace(by="x"), *bundle.entries[4:]))
+    assert any(each.startswith(f"entry {incident}/4: its hash") for each in look(unfit))
+    assert any("is missing" in each for each in look(replace(bundle, entries=(bundle.entries[0], *bundle.entries[2:]))))
+    assert any("house has no note" in each for each in look(replace(bundle, house=bundle.house[:1])))
+    assert look(replace(bundle, report=bundle.report + "x")) == ["the report: it is not what its entries say"]
+    assert look(replace(bundle, head=replace(bundle.head, approvals=()))) == [
+        "the head: field approvals is not what the entries say"
+    ]
+    case = read_case(bundle.case or "", "here", "n")
+    quiet = replace(case, runs=tuple(run for run in case.runs if run.probe != "cgroups"))
+    assert any(
+        "it is not the one that the verdict was made of" in each for each in look(replace(bundle, case=quiet.text()))
+    )
+    whole = replace(bundle, house=tuple(row for row in bundle.house if row.kind != "EntryAnchored"))
+    assert look(whole) != []
+
+
+def test_verdict_that_the_case_does_not_give_is_broken(tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident_id = judged(database)
+        bundle = exported(database, incident_id, BEGAN_AT)
+    triaged = bundle.entries[1]
+    body = json.loads(triaged.body)
+    body["verdict"]["cause"] = "cpu-steal"
+    other = forged(bundle, 1, body=json.dumps(body, sort_keys=True, separators=(",", ":")))
+    assert any("derived again, it is another: cause: cpu-steal → leaked-memory-cgroups" in each for each in look(other))
+
+
+def test_other_playbook_is_said_and_not_called_broken(bundle: Bundle, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    mine.mkdir()
+    (mine / "m.yaml").write_text(
+        "name: node-health\nextends: node-health\ntitle: Mine\nversion: 2\n"
+        "conditions: [{name: c, when: cgroups.dying > 1, says: Some., status: degraded}]\n"
+    )
+    found = verified(bundle.text().encode(), app.library([mine]))
+    assert found.broken == []
+    assert any("--playbooks DIR" in sentence for sentence in found.unproven)
+
+
+def test_open_and_old_incidents_are_told_as_they_are(tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident_id = judged(database)
+        found = verified(exported(database, incident_id, BEGAN_AT).text().encode(), app.library())
+        assert (found.broken, found.unproven) == ([], [])
+        with database.writing() as connection:
+            connection.execute(text("DELETE FROM kept_cases"))
+        found = verified(exported(database, incident_id, BEGAN_AT).text().encode(), app.library())
+        assert (found.broken, found.unproven) == (
+            [],
+            ["no case is kept with it, so the verdict cannot be derived again"],
+        )
+
+
+def test_head_on_a_card_is_reached_where_it_is_asked_for(tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident_id = judged(database)
+        judged(database, replace(NODE, name="later"))
+        later = Ledger(database).head("house")
+        short = exported(database, incident_id, BEGAN_AT)
+        assert any("Export it with --head" in each for each in look(short, later.noted))
+        long = exported(database, incident_id, BEGAN_AT, NotedHead.of(later.noted))
+        assert look(long, later.noted) == []
+        with pytest.raises(BundleError, match="no head"):
+            exported(database, incident_id, BEGAN_AT, NotedHead.of(f"1:{'ab' * 16}"))
+
+
+def test_broken_record_is_not_exported(tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident_id = ended(database)
+        with database.writing() as connection:
+            connection.execute(text("DROP TRIGGER entries_stay_as_they_are"))
+            connection.execute(text("UPDATE entries SET \"by\" = 'slack:T1/U666' WHERE kind = 'Approved'"))
+        with pytest.raises(BundleError, match=f"{incident_id}/4"):
+            exported(database, incident_id, BEGAN_AT)
+
+
+def test_kept_case_goes_with_its_incident_or_when_it_is_old(tmp_path: Path) -> None:
+    with record_of(tmp_path) as database:
+        incident_id = judged(database)
+        digest = next(e.event.case for e in Ledger(database).read(incident_id) if isinstance(e.event, Triaged))
+        cases = KeptCases(database)
+        kept = cases.text(incident_id, digest)
+        assert kept is not None
+        assert cases.keep(incident_id, read_case(kept, "here", "n")) == digest, "twice is once"
+        assert cases.forget(timedelta(days=2)) == 0
+        assert (cases.forget(-timedelta(days=1), dry_run=True), cases.forget(-timedelta(days=1))) == (1, 1)
+        assert cases.text(incident_id, digest) is None
+        noise = Completed("host", "noise", 0, os.urandom(2 * 1024 * 1024).hex())
+        huge = replace(read_case(kept, "here", "n"), runs=(noise,))
+        assert cases.keep(incident_id, huge) == "", "larger than is kept"
+
+
+def test_bundle_is_verified_in_another_checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state, elsewhere = tmp_path / "state", tmp_path / "another place" / "checkout"
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ZOMBIE_STATE_DIR", str(state))
+    monkeypatch.delenv("ZOMBIE_DATABASE_URL", raising=False)
+    main(["check", "--local", "--samples", "1", "--open", "--json"])
+    with record_of(state) as database:
+        (incident,) = Ledger(database).incidents()
+    assert main(["incidents", "export", incident.id[:8], "-o", "incident.jsonl"]) == 0
+    for folder in ("bot", "playbooks"):
+        shutil.copytree(ROOT / folder, elsewhere / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    environment = {"PATH": os.environ["PATH"], "HOME": str(tmp_path / "home"), "PYTHONPATH": str(elsewhere)}
+
+    def verify(path: Path) -> tuple[int, str]:
+        done = subprocess.run(
+            [sys.executable, "-m", "bot", "verify", str(path)],
+            cwd=elsewhere,
+            env=environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return done.returncode, done.stdout + done.stderr
+
+    path = tmp_path / "incident.jsonl"
+    status, said = verify(path)
+    assert (status, said.splitlines()[-1]) == (0, f"whole: incident {incident.id}"), said
+    assert "the verdict, derived again from what the node said" in said
+    raw = path.read_bytes()
+    middle = raw.index(b'{"entry"', 10) + 40
+    path.write_bytes(raw[:middle] + bytes([raw[middle] ^ 1]) + raw[middle + 1 :])
+    status, said = verify(path)
+    assert status == 1
+    assert f"entry {incident.id}/1 (line 2)" in said
+
+
+def test_what_is_no_bundle_is_said_to_be_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "b.jsonl"
+    newer = json.dumps({"bundle": FORM + 1, "program": "zombie 9\x1b[2J"})
+    for raw in (b"", b"\n", b"{}\n", b"[1]\n[2]\n", FOUNDING.read_bytes(), newer.encode() + b"\n{}\n", b"\xff\n" * 3):
+        path.write_bytes(raw)
+        assert main(["verify", str(path)]) in (1, 2)
+        out, err = capsys.readouterr()
+        assert "zombie: " in err or "broken: " in out
+        assert "\x1b" not in out + err
+    assert main(["verify", str(tmp_path / "nowhere")]) == 2
+    for raw in (b'{"bundle":1}\n{"parts":[{}],"sha256":"x"}\n', b'{"bundle":1}\n' + b"[" * 100_000 + b"\n"):
+        path.write_bytes(raw)
+        assert main(["verify", str(path)]) == 1
+
+
+def test_entry_of_a_stranger_draws_nothing_on_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = "x\x1b[2J\u202e"
+    row = KeptEntry(hostile, 1, hostile, hostile, hostile, "{}", hostile)
+    head = BundleHead(hostile, hostile, hostile, BEGAN_AT)
+    path = tmp_path / "b.jsonl"
+    path.write_text(Bundle(head, (row,), (row,), hostile, hostile).text())
+    assert main(["verify", str(path)]) in (1, 2)
+    out, err = capsys.readouterr()
+    assert "\x1b" not in out + err
+    assert "\u202e" not in out + err

@@ -1,0 +1,87 @@
+"""The founding incident on record, with what its node said, as whoever serves puts it there."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from bot import app
+from bot.actions import ACTIONS
+from bot.domain.batch import Sampling
+from bot.domain.events import Approved, Escalated, PlanProposed, StepStarted
+from bot.domain.fold import fold
+from bot.domain.node import Node
+from bot.domain.verdict import Verdict
+from bot.ledger import Database, KeptCases, Ledger, on_threads
+from bot.response.diagnosis.planning import Draining
+from bot.response.diagnosis.recorder import VerdictRecorder
+from bot.response.diagnosis.triage import Triage, without_secrets
+from bot.response.record import Opening, unheard
+from bot.transport.case_file import load
+from bot.transport.replay import ReplayTransport
+from tests.contract.test_why import FOUNDING
+from tests.record.incidents import ASKER, BEGAN_AT, BOOT
+from tests.record.keeping import keep
+
+NODE = Node("ray-gpu-1a-0417", "10.0.0.7", labels={"kubernetes_node": "ip-10-0-0-7"})
+END = Escalated("no proof", "Look at its console.")
+SECRET = "xoxb-123456789012-" + "a1B2" * 6
+
+
+class Offering:
+    """A proposer that offers the verdict's plan."""
+
+    async def event(self, verdict: Verdict, *_: Any) -> PlanProposed | None:
+        return None if verdict.plan is None else PlanProposed.of(verdict.plan, {"boot_id": BOOT})
+
+
+@contextmanager
+def record_of(folder: Path) -> Iterator[Database]:
+    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database:
+        yield database
+
+
+def judged(database: Database, at_node: Node = NODE) -> str:
+    """Put the founding incident on record, up to its proposal, as whoever serves does; return its id."""
+    return asyncio.run(_judged(database, at_node))
+
+
+async def _judged(database: Database, at_node: Node) -> str:
+    verdict, playbook = await verdict_of(at_node), app.library().get("node-health")
+    with ThreadPoolExecutor(1) as threads:
+        ledger, cases = (on_threads(each, threads) for each in (Ledger(database), KeptCases(database)))
+        recorder = VerdictRecorder(ledger, Offering(), unheard, cases)  # type: ignore[arg-type]
+        wish = Opening("slack", "1700000000.000100", ASKER, f"check {at_node.name}", playbook.name)
+        return (await recorder.record(wish.unrecorded(at_node.name, BEGAN_AT), verdict, playbook)).id
+
+
+async def verdict_of(at_node: Node) -> Verdict:
+    """Read a node that says what the founding one said, and a secret beside; its verdict keeps the case."""
+    said = load(FOUNDING)
+    runs = tuple(replace(run, stderr=f"{run.stderr}token={SECRET}") for run in said.runs)
+    triage = Triage(
+        ReplayTransport(replace(said, runs=runs)),
+        ACTIONS,
+        lambda: BEGAN_AT,
+        Sampling(said.head.samples),
+        timedelta(seconds=20),
+        draining=Draining("", "prod"),
+        program=app.PROGRAM,
+    )
+    return without_secrets(await triage.diagnose(at_node, app.library().get("node-health")))
+
+
+def ended(database: Database) -> str:
+    """Put it on record up to its end."""
+    incident_id = judged(database)
+    ledger = Ledger(database)
+    proposal = fold(ledger.read(incident_id)).proposal
+    assert proposal is not None
+    keep(ledger, incident_id, (Approved(proposal.digest, "it is drained"), StepStarted(1, 1, BOOT), END))
+    return incident_id
