@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -98,6 +99,8 @@ def test_this_machine_has_a_verdict_and_nothing_that_could_be_read_is_unread() -
     assert verdict["status"] in ("healthy", "degraded", "critical"), verdict["summary"]
     assert status == (verdict["status"] != "healthy")
     unread = {one["probe"] for one in verdict["unread"]}
+    if not (shutil.which("dig") or shutil.which("host")):
+        unread -= {"dns"}
     assert unread <= {"kernel_log", "containers", "nic"}, verdict["unread"]
     if os.geteuid() == 0:
         assert not unread, verdict["unread"]

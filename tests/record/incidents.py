@@ -39,6 +39,8 @@ from bot.domain.events import (
 from bot.domain.house_events import (
     BrakePulled,
     BrakeReleased,
+    CauseMuted,
+    CauseUnmuted,
     EntryAnchored,
     HouseEvent,
     IncidentEnded,
@@ -151,6 +153,8 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     BrakeReleased("rollout is over", 3),
     PolicyChanged("cd" * 32, 'approvers = ["U012APPRO"]'),
     IncidentsPruned({"7k3m9x2qpv": f"9:{'ab' * 32}"}, BEGAN_AT),
+    CauseMuted("io-stall", "kafka-*", BEGAN_AT + timedelta(days=7), "the old disks go in May", "ann"),
+    CauseUnmuted("io-stall", "kafka-*", "they are gone", "ann"),
 )
 
 _TO_PROPOSED: tuple[IncidentEvent, ...] = (OPENING, TRIAGED, PROPOSED)
