@@ -47,12 +47,17 @@ def _ordered(findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str
 
     Of those that are as grave, the muted ones come last.
     """
-    order = {used.cause.name: index for index, used in enumerate(playbook.causes)}
 
     def key(finding: Finding) -> tuple[int, bool, int]:
-        return (-_status(finding).rank, finding.cause in muted, order.get(finding.cause or "", len(order)))
+        return (-_status(finding).rank, finding.cause in muted, _place(finding.cause, playbook))
 
     return tuple(sorted(findings, key=key))
+
+
+def _place(cause: str | None, playbook: Playbook) -> int:
+    """Where a cause stands in the playbook's order of explanation; what the playbook does not name comes last."""
+    names = [used.cause.name for used in playbook.causes]
+    return names.index(cause) if cause in names else len(names)
 
 
 def _status(finding: Finding) -> Status:
@@ -132,19 +137,15 @@ def _would_decide(
     looks_at = {condition.cause: condition.probes for condition in playbook.conditions if condition.cause}
     looks_at |= {used.cause.name: used.cause.probes for used in playbook.causes}
     missing = {reading.probe for reading in unread}
-    first = {weighing.cause: weighing for weighing in reversed(undecided)}
-    return tuple(
-        weighing
-        if weighing.would_decide
-        else replace(
-            weighing,
-            would_decide=f"reading {' and '.join(lacking)}"
-            if (lacking := [probe for probe in looks_at[weighing.cause] if probe in missing])
-            else "",
-        )
-        for weighing in undecided
-        if weighing.cause in looks_at and first[weighing.cause] is weighing
-    )
+    told: dict[str, Undecided] = {}
+    for weighing in undecided:
+        if weighing.cause not in looks_at or weighing.cause in told:
+            continue
+        lacking = [probe for probe in looks_at[weighing.cause] if probe in missing]
+        if lacking and not weighing.would_decide:
+            weighing = replace(weighing, would_decide=f"reading {' and '.join(lacking)}")
+        told[weighing.cause] = weighing
+    return tuple(told.values())
 
 
 def _open_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecided]) -> tuple[Undecided, ...]:
@@ -154,12 +155,11 @@ def _open_before(first: Finding, playbook: Playbook, undecided: Sequence[Undecid
     """
     if _status(first) is not Status.CRITICAL:
         return ()
-    order = {used.cause.name: index for index, used in enumerate(playbook.causes)}
-    place = order.get(first.cause or "", len(order))
+    place = _place(first.cause, playbook)
     return tuple(
         weighing
         for weighing in undecided
-        if order.get(weighing.cause, len(order)) < place and _worst(weighing, playbook) >= Status.CRITICAL.rank
+        if _place(weighing.cause, playbook) < place and _worst(weighing, playbook) >= Status.CRITICAL.rank
     )
 
 
@@ -167,8 +167,7 @@ def _accepted_before(
     first: Finding, findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str, Mute]
 ) -> tuple[str, ...]:
     """Return the muted causes that may explain a finding: as grave, and before it in the order of explanation."""
-    order = {used.cause.name: index for index, used in enumerate(playbook.causes)}
-    place = order.get(first.cause or "", len(order))
+    place = _place(first.cause, playbook)
     return tuple(
         found.cause
         for found in findings
@@ -176,7 +175,7 @@ def _accepted_before(
         and found.cause in muted
         and found is not first
         and _status(found).rank >= _status(first).rank
-        and order.get(found.cause, len(order)) < place
+        and _place(found.cause, playbook) < place
     )
 
 

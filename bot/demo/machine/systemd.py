@@ -112,9 +112,14 @@ def disabled_with(state: State, unit: Unit) -> list[Unit]:
     return found
 
 
+def named(state: State, name: str) -> Unit | None:
+    """Return the unit of that name or alias."""
+    return next((unit for unit in state.units if name in (unit.name, *unit.aliases)), None)
+
+
 def dependents(state: State, now: Moment, name: str, wanted: Sequence[str], disables: bool) -> str:
     """Return what is told of a unit, of each that stops with it and, where asked for, that is disabled with it."""
-    unit = next((unit for unit in state.units if name in (unit.name, *unit.aliases)), None)
+    unit = named(state, name)
     if unit is None:
         return f"Id={name}\nNames={name}\n\n-- all told --\n"
     told = "".join(f"{show(state, now, wanted, (), (each.name,))}\n" for each in stopping_with(state, unit))

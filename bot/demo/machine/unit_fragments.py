@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 
 from bot.demo.machine import systemd
 from bot.demo.machine.command import Answer, CommandContext
-from bot.demo.machine.state import Unit
 
 
 def dependents(context: CommandContext, argv: Sequence[str]) -> Answer:
@@ -18,12 +17,8 @@ def dependents(context: CommandContext, argv: Sequence[str]) -> Answer:
 
 def conflicts(context: CommandContext, argv: Sequence[str]) -> Answer:
     """What `systemctl show` says of the last argument's unit, and of what it requires; none excludes another here."""
-    unit = _named(context, argv[-1])
+    unit = systemd.named(context.state, argv[-1])
     return _shown(context, argv, () if unit is None else (unit.name, *unit.requires, *unit.binds_to))
-
-
-def _named(context: CommandContext, name: str) -> Unit | None:
-    return next((unit for unit in context.state.units if name in (unit.name, *unit.aliases)), None)
 
 
 def _shown(context: CommandContext, argv: Sequence[str], names: Iterable[str]) -> Answer:
