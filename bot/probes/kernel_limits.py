@@ -118,7 +118,7 @@ def _tasks(files: Mapping[str, tuple[str, ...]], group: str) -> Limit | None:
 def _table_fulls(files: Mapping[str, tuple[str, ...]]) -> int | None:
     found = None
     for path in _CACHES:
-        header, *rows = files.get(path, ("",))
+        header, *rows = files.get(path) or ("",)  # cut right after its heading, a section has no line
         names = header.split()
         if "table_fulls" not in names:
             continue
