@@ -15,7 +15,7 @@ from bot.domain.known_agents import KNOWN_AGENTS, KnownAgent
 from bot.domain.probe import Probe
 from bot.domain.protected import KUBELET_UNITS
 from bot.domain.safe_text import one_line
-from bot.probes.formats.fragment import fragment
+from bot.probes.formats.fragment import fragment, is_whole
 from bot.probes.formats.sections import sections
 
 
@@ -178,7 +178,7 @@ def _agent(known: KnownAgent, unit: str, enabled: str, state: tuple[str, str], k
 
 
 def _ecs(text: str | None) -> _Ecs | None:
-    if text is None or text.rstrip("\n").rpartition("\n")[2] != _END:
+    if text is None or not is_whole(text, _END):
         return None
     files = sections(text)
     clusters = [

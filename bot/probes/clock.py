@@ -14,7 +14,7 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
-from bot.probes.formats.fragment import fragment
+from bot.probes.formats.fragment import fragment, is_whole
 from bot.probes.formats.sections import sections
 
 
@@ -64,7 +64,7 @@ def parse(outputs: Outputs) -> ClockReading:
     Unread when: the answer is cut short, as where the keeper does not answer, or the kernel names no clocksource.
     """
     text = outputs.text("look")
-    if text.rstrip("\n").rpartition("\n")[2] != _END:
+    if not is_whole(text, _END):
         raise CannotRead("clock: the answer is cut short")
     files = sections(text)
     sources = files.get("/source", ())

@@ -15,7 +15,7 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
-from bot.probes.formats.fragment import fragment
+from bot.probes.formats.fragment import fragment, is_whole
 from bot.probes.formats.sections import sections
 
 
@@ -121,7 +121,7 @@ def parse(outputs: Outputs) -> FilesystemsReading:
     Unread when: the answer is cut short, as where a dead mount holds `df`, or names neither a mount nor any room.
     """
     text = outputs.text("look")
-    if text.rstrip("\n").rpartition("\n")[2] != _END:
+    if not is_whole(text, _END):
         raise CannotRead("filesystems: the answer is cut short")
     files = sections(text)
     meant = dict(_meant(files.get("/fstab", ())))

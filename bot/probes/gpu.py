@@ -17,7 +17,7 @@ from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.safe_text import one_line
-from bot.probes.formats.fragment import fragment
+from bot.probes.formats.fragment import fragment, is_whole
 from bot.probes.formats.gpu_events import bus_id
 from bot.probes.formats.sections import sections
 
@@ -125,7 +125,7 @@ def _smi(outputs: Outputs) -> tuple[str, str]:
         return "stalled", ""
     if run.stdout.strip() in ("absent", _NONE):
         return "absent", ""
-    whole = run.stdout.rstrip("\n").rpartition("\n")[2] == _END and not run.cut
+    whole = is_whole(run.stdout, _END) and not run.cut
     told = "status 0" in run.stdout or _NO_DEVICES in run.stdout or _LOST.search(run.stdout) is not None
     return ("answered", run.stdout) if whole and told else ("failed", "")
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from bot.domain.errors import CannotRead
 from bot.domain.safe_text import one_line
+from bot.probes.formats.fragment import is_whole
 from bot.probes.formats.sections import sections
 
 END = "-- end of look --"
@@ -87,7 +88,7 @@ def read_look(text: str) -> Look:
 
     Raises: CannotRead when it is cut short or a row of it is malformed.
     """
-    if text.rstrip("\n").rpartition("\n")[2] != END:
+    if not is_whole(text, END):
         raise CannotRead("cgroups: the look is cut short")
     files = sections(text.replace(END, ""))
     said = dict(line.split(" ", 1) for line in text.split("\n")[:2] if " " in line)

@@ -1,4 +1,4 @@
-"""Constant sh and awk fragments, written over several lines and sent as one."""
+"""Constant sh and awk fragments, written over several lines and sent as one, and whether their answers are whole."""
 
 from __future__ import annotations
 
@@ -18,3 +18,13 @@ def fragment(text: str) -> str:
     """
     lines = (line.strip() for line in text.splitlines())
     return " ".join(line for line in lines if line and not line.startswith("#"))
+
+
+def is_whole(text: str, end: str) -> bool:
+    """True when an answer came to its end: the fragment prints that line last.
+
+    Example:
+    >>> is_whole("a\\n-- end --\\n", "-- end --"), is_whole("a\\n-- en", "-- end --")
+    (True, False)
+    """
+    return text.rstrip("\n").rpartition("\n")[2] == end
