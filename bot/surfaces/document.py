@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+import functools
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import fields, is_dataclass
@@ -11,29 +12,37 @@ from pathlib import Path
 from typing import Any
 
 from bot.domain.probe import Unread
-from bot.domain.redaction import redacted
+from bot.domain.redaction import Redactor
 from bot.domain.safe_text import safe
 from bot.domain.verdict import Verdict
 
 SCHEMA_VERSION = 1
+BEGINNING, BETWEEN, END = f'{{"schema": {SCHEMA_VERSION}, "nodes": [\n', ",\n", "\n]}"  # of a document of several nodes
 SCHEMA_FILE = Path(__file__).with_name("check.schema.json")
 
 # The node's own lines stand in the evidence; in the readings they would only repeat, at some hundred kB a node.
 _LEFT_OUT = frozenset({"raw", "lines", "source", "source_later"})
+_AS_IT_IS = frozenset({int, bool, type(None)})
 
 
 def document(verdicts: Iterable[Verdict], incidents: Mapping[str, str] | None = None) -> str:
-    """Return the whole document as text."""
-    return json.dumps(documents(verdicts, incidents), ensure_ascii=False, indent=2)
+    """Return the whole document as text: one node's is laid out for people, of several each is a line."""
+    whole = documents(verdicts, incidents)
+    if len(whole["nodes"]) <= 1:
+        return json.dumps(whole, ensure_ascii=False, indent=2)
+    return BEGINNING + BETWEEN.join(json.dumps(node, ensure_ascii=False) for node in whole["nodes"]) + END
 
 
 def documents(verdicts: Iterable[Verdict], incidents: Mapping[str, str] | None = None) -> dict[str, Any]:
     """Return the whole document; `incidents` are those that were opened, by node."""
-    return {"schema": SCHEMA_VERSION, "nodes": [node_document(verdict, incidents) for verdict in verdicts]}
+    redactor = Redactor()
+    return {"schema": SCHEMA_VERSION, "nodes": [node_document(verdict, incidents, redactor) for verdict in verdicts]}
 
 
-def node_document(verdict: Verdict, incidents: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return one node's part of the document."""
+def node_document(
+    verdict: Verdict, incidents: Mapping[str, str] | None = None, redactor: Redactor | None = None
+) -> dict[str, Any]:
+    """Return one node's part of the document; whoever makes many hands in one redactor for all of them."""
     readings = verdict.snapshot.readings if verdict.snapshot is not None else {}
     body: dict[str, Any] = {
         "node": verdict.node,
@@ -69,7 +78,8 @@ def node_document(verdict: Verdict, incidents: Mapping[str, str] | None = None) 
         body["muted"] = _muted(verdict)
     if incidents and verdict.node in incidents:
         body["incident"] = incidents[verdict.node]
-    clean: dict[str, Any] = redacted({name: _plain(value) for name, value in body.items()})
+    redactor = Redactor() if redactor is None else redactor
+    clean: dict[str, Any] = redactor.value({name: _plain(value) for name, value in body.items()})
     return clean | {"node": body["node"]}  # the name is the inventory's
 
 
@@ -90,37 +100,66 @@ def _muted(verdict: Verdict) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """Turn values into JSON's: durations into seconds, instants into ISO 8601, text made safe once more at the exit."""
-    if isinstance(value, enum.Enum):
-        return value.value
-    if isinstance(value, str):
+    kind = type(value)
+    if kind in _AS_IT_IS:  # in their order: a node's readings hold some thousand values, most of them figures
+        return value
+    if kind is str:
         return safe(value)
-    if isinstance(value, timedelta):
-        return round(value.total_seconds(), 3)
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, float):
+    if kind is float:
         return round(value, 3)
-    if is_dataclass(value) and not isinstance(value, type):
+    if kind is tuple or kind is list or kind is frozenset or kind is set:
+        return [inner if type(inner) in _AS_IT_IS else _plain(inner) for inner in value]
+    if is_dataclass(kind):
         return _record(value)
     if isinstance(value, Mapping):
-        return {safe(str(key)): _plain(inner) for key, inner in value.items()}
-    if isinstance(value, tuple | list | frozenset | set):
-        return [_plain(inner) for inner in value]
+        return {
+            safe(name if type(name) is str else str(name)): inner if type(inner) in _AS_IT_IS else _plain(inner)
+            for name, inner in value.items()
+        }
+    return _word(value)
+
+
+def _word(value: Any) -> Any:
+    """What is seldom: words of a list of ours, times, and kinds derived from the plain ones."""
+    match value:
+        case enum.Enum():
+            return value.value
+        case str():
+            return safe(value)
+        case timedelta():
+            return round(value.total_seconds(), 3)
+        case datetime():
+            return value.isoformat()
+        case float():
+            return round(value, 3)
+        case tuple() | list() | frozenset() | set():
+            return [_plain(inner) for inner in value]
     return value
 
 
 def _record(value: Any) -> dict[str, Any]:
     """A dataclass as its fields and its simple properties; a duration's name says that it is in seconds."""
     record: dict[str, Any] = {}
-    for field in fields(value):
-        if field.name in _LEFT_OUT:
-            continue
-        held = getattr(value, field.name)
-        name = f"{field.name}_seconds" if isinstance(held, timedelta) else field.name
-        record[name] = _plain(held)
-    for name, member in vars(type(value)).items():
-        if isinstance(member, property) and not name.startswith("_"):
-            held = getattr(value, name)
-            if held is None or isinstance(held, bool | int | float | str):
-                record.setdefault(name, _plain(held))
+    kind: Any = type(value)
+    names, properties = _parts(kind)
+    for name in names:
+        held = getattr(value, name)
+        if type(held) in _AS_IT_IS:
+            record[name] = held
+        elif type(held) is timedelta:
+            record[f"{name}_seconds"] = _word(held)
+        else:
+            record[name] = _plain(held)
+    for name in properties:
+        held = getattr(value, name)
+        if held is None or isinstance(held, bool | int | float | str):
+            record.setdefault(name, _plain(held))
     return record
+
+
+@functools.cache
+def _parts(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The names of a dataclass's fields and of its properties, as far as they are told."""
+    told = tuple(field.name for field in fields(kind) if field.name not in _LEFT_OUT)
+    members = vars(kind).items()
+    return told, tuple(name for name, part in members if isinstance(part, property) and not name.startswith("_"))

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from bot.domain.redaction import redacted, redacted_text
+from bot.domain.redaction import Redactor, redacted, redacted_text
+from tests.readings import plainly
 from tests.readings.secrets import Seeded, seeded
 
 # Put together here, so that no line of this file looks like a leaked secret to a scanner.
@@ -195,3 +196,39 @@ def test_hostile_text_costs_no_more_than_its_length(piece: str) -> None:
 
     # Four times the length, about four times the time; what is quadratic takes sixteen times, and minutes.
     assert cost(200_000) < 10 * cost(50_000) + 0.5
+
+
+LINES = [
+    *(line for secret in seeded(7) for line in secret.text.splitlines()),
+    *KEY,
+    *("--token", "--no-pager", "password: |", "name: db_password", '"name": "apiKey"', "value: x", '"value": "y"'),
+    *("token", "name", "key", "value", "secret_key", "", "eth0", "a line"),
+]
+_texts = st.sampled_from(LINES)
+_values = st.recursive(
+    st.one_of(_texts, st.integers(), st.none(), st.booleans()),
+    lambda inner: st.one_of(st.lists(inner, max_size=6), st.dictionaries(_texts, inner, max_size=5)),
+    max_leaves=20,
+)
+
+
+@given(st.lists(_values, min_size=1, max_size=4))
+def test_what_was_redacted_before_changes_nothing(values: list[object]) -> None:
+    redactor = Redactor()
+    for value in [*values, *values]:
+        assert redactor.value(value) == plainly.redacted(value)
+        assert redacted(value) == plainly.redacted(value)
+
+
+def test_redactor_remembers_no_secret_and_only_so_much() -> None:
+    redactor = Redactor()
+    secrets = seeded(11)
+    redactor.value([secret.text for secret in secrets])
+    redactor.value({secret.text: secret.text for secret in secrets})
+    remembered = " ".join([*redactor.remembered()])
+    assert [secret.kind for secret in secrets if any(word in remembered for word in secret.hidden)] == []
+    redactor.value([f"line {number}" for number in range(40_000)])
+    redactor.value({f"name {number}": "x" for number in range(40_000)})
+    assert 0 < len([*redactor.remembered()]) <= 40_000
+    redactor.value(["x" * 10_000])
+    assert max(map(len, redactor.remembered())) < 1000
