@@ -44,27 +44,24 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot.commands import record
-    from bot.domain.house_events import HOUSE, BrakePulled
     from bot.domain.safe_text import one_line
     from bot.ledger import Ledger
-    from bot.response.decision.braking import NO_REASON, moved
+    from bot.response.decision import braking
 
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
-    with record.opened(arguments.environ) as database:
-        ledger = Ledger(database)
+    with record.opened(arguments.environ) as database, record.ledger_of(database) as ledger:
         if arguments.verb == "on" and not arguments.approve_as:  # everybody with access to the machine may pull it
-            ledger.append(HOUSE, None, BrakePulled(one_line(approval.reason, 500) or NO_REASON), approval.by)
+            asyncio.run(braking.pulled(ledger, approval))
             _warn_where_nobody_may_release_it(arguments)
         elif arguments.verb != "status":
             from bot.app.policing import rules_of_acting
 
             policy = rules_of_acting(options.settings(arguments))
             try:
-                with record.ledger_of(database) as awaited:
-                    asyncio.run(moved(policy, awaited, approval, on=arguments.verb == "on"))
+                asyncio.run(braking.moved(policy, ledger, approval, on=arguments.verb == "on"))
             except Refused as no:
                 return approvals.say_refused(no)
-        pulled = ledger.braked()
+        pulled = Ledger(database).braked()
     if pulled is None:
         print("off")
     else:

@@ -243,6 +243,10 @@ class ActingLedger(Ledger, Protocol):
         """Return the entry by which the brake was pulled, None while it is off."""
         ...
 
+    async def pulled_by(self, request: str) -> Entry | None:
+        """Return the entry by which that request pulled the brake, one of the last hundred moves; None where none."""
+        ...
+
     async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         """Return the incident that last began to carry out a plan within that time, on its node or on that machine."""
         ...

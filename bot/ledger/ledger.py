@@ -139,6 +139,11 @@ class Ledger:
         with self._database.reading() as connection:
             return holds.brake(connection)
 
+    def pulled_by(self, request: str) -> Entry | None:
+        """Return the entry by which that request pulled the brake, released since or not; None where it did not."""
+        with self._database.reading() as connection:
+            return pull_of(connection, request)
+
     def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         """Return the last incident that began this plan within that time, on this node or on that machine."""
         claim = Claim(plan.node, plan.remedy, "", machine_id=machine_id, cure=plan.cure)

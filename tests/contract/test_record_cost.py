@@ -62,6 +62,7 @@ def asked(database: Database) -> dict[str, Callable[[], object]]:
     joins = AlertJoined(Alert("alertmanager", "z9", text="NodeSlow"))
     return {
         "the brake": ledger.braked,
+        "whether a request pulled it": lambda: ledger.pulled_by("sent-1"),
         "the last policy": ledger.policy,
         "the beginning of a step": lambda: ledger.begin(
             "begins", 4, FIRST, "bot", claim("node-begins", at_once=9, per_hour=9)

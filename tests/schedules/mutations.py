@@ -60,7 +60,7 @@ def sent_again_at_once(patch: pytest.MonkeyPatch) -> None:
     whole = StepExecutor._again
 
     async def again(self: StepExecutor, incident: Any, node: Any, step: Any, record: Any, *rest: Any) -> Any:
-        self._unsent.add((incident.id, record.number, record.attempt))
+        self._attempts.unsent.add((incident.id, record.number, record.attempt))
         return await whole(self, incident, node, step, record, *rest)
 
     patch.setattr(StepExecutor, "_again", again)
@@ -75,8 +75,8 @@ def held_by_name(patch: pytest.MonkeyPatch) -> None:
 def released_by_any_dialog(patch: pytest.MonkeyPatch) -> None:
     whole = braking._release
 
-    async def release(ledger: Any, approval: Any, reason: str, pull: int, asked_at: Any) -> None:
-        await whole(ledger, approval, reason, 0, None)
+    async def release(ledger: Any, approval: Any, pull: int, asked_at: Any) -> None:
+        await whole(ledger, approval, 0, None)
 
     patch.setattr(braking, "_release", release)
 

@@ -94,5 +94,8 @@ class Recorder:
     async def braked(self) -> Entry | None:
         return await self._do(self.ledger.braked)  # type: ignore[no-any-return]
 
+    async def pulled_by(self, request: str) -> Entry | None:
+        return await self._do(self.ledger.pulled_by, request)  # type: ignore[no-any-return]
+
     async def tried(self, plan: Plan, machine_id: str, within: timedelta) -> str | None:
         return await self._do(self.ledger.tried, plan, machine_id, within)  # type: ignore[no-any-return]

@@ -17,7 +17,7 @@ from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 
-NO_REASON = "no reason given"
+_NO_REASON = "no reason given"
 
 
 async def moved(
@@ -43,11 +43,10 @@ async def moved(
     try:
         if not (on and anybody):
             guards.is_named(policy, approval)
-        reason = one_line(approval.reason.strip(), 500) or NO_REASON
         if on:
-            await ledger.append(HOUSE, None, BrakePulled(reason, request), approval.by)
+            await pulled(ledger, approval, request)
         else:
-            await _release(ledger, approval, reason, pull, asked_at)
+            await _release(ledger, approval, pull, asked_at)
     except (NotAnApprover, StaleRequest) as no:
         with contextlib.suppress(LedgerError):
             refused = WishRefused(no.name, no.sentence, f"brake {'on' if on else 'off'}")
@@ -56,7 +55,12 @@ async def moved(
     return await ledger.braked()
 
 
-async def _release(ledger: ActingLedger, approval: Approval, reason: str, pull: int, asked_at: datetime | None) -> None:
+async def pulled(ledger: ActingLedger, approval: Approval, request: str = "") -> None:
+    """Pull the brake, whoever it is; `request` as for `moved`."""
+    await ledger.append(HOUSE, None, BrakePulled(_reason(approval), request), approval.by)
+
+
+async def _release(ledger: ActingLedger, approval: Approval, pull: int, asked_at: datetime | None) -> None:
     present = await ledger.braked()
     if present is None:
         return
@@ -65,7 +69,7 @@ async def _release(ledger: ActingLedger, approval: Approval, reason: str, pull: 
     if not pull and asked_at is not None and asked_at < present.at:
         raise stale(present, "You asked before it was pulled.")
     try:
-        await ledger.append(HOUSE, None, BrakeReleased(reason, present.seq), approval.by)
+        await ledger.append(HOUSE, None, BrakeReleased(_reason(approval), present.seq), approval.by)
     except StaleRequest as no:
         if (other := await ledger.braked()) is None:
             return  # somebody else has released it just now
@@ -80,13 +84,11 @@ def stale(present: Entry, why: str) -> Refused:
     )
 
 
-def said(pulled: Entry) -> str:
+def said(pull: Entry) -> str:
     """Return who pulled the brake, when and why."""
-    reason = one_line(str(pulled.body.get("reason", "")), 200)
-    return f"{pulled.by} pulled it at {pulled.at:%H:%M} UTC: {reason}"
+    reason = one_line(str(pull.body.get("reason", "")), 200)
+    return f"{pull.by} pulled it at {pull.at:%H:%M} UTC: {reason}"
 
 
-async def is_on_record(ledger: ActingLedger, request: str) -> bool:
-    """True when the brake was pulled by this request already."""
-    entries = await ledger.read(HOUSE)
-    return any(entry.kind == BrakePulled.__name__ and entry.body.get("request") == request for entry in entries)
+def _reason(approval: Approval) -> str:
+    return one_line(approval.reason.strip(), 500) or _NO_REASON

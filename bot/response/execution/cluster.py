@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -13,7 +13,7 @@ from bot.domain.action import Action, Args, Facts, Step
 from bot.domain.call import Answered, Call, fits
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ClusterApi
-from bot.domain.errors import CannotRead, ConnectionLost, UnknownCluster
+from bot.domain.errors import Braked, CannotRead, ConnectionLost, UnknownCluster
 from bot.domain.safe_text import one_line
 
 KUBERNETES = "kubernetes"  # the first word of a right that a cluster gives, and not sudo
@@ -23,6 +23,10 @@ _AT_ONCE = 8
 _REVIEW = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 _GONE, _CONFLICT, _NOT_NOW = 404, 409, 429
 _WORDS = 3  # refused calls that are told in full
+
+
+async def unbraked() -> None:
+    """Say nothing against a call."""
 
 
 class TooLate(Exception):
@@ -47,12 +51,18 @@ class ClusterReach:
         return {**action.facts(args, Outputs(*seen)), "boot_id": boot_id}
 
     async def round(
-        self, action: Action, step: Step, before: Facts, in_time: Callable[[], bool] = lambda: True
+        self,
+        action: Action,
+        step: Step,
+        before: Facts,
+        in_time: Callable[[], bool] = lambda: True,
+        released: Callable[[], Awaitable[None]] = unbraked,
     ) -> Completed:
         """Look, and send the calls that are due now; a pod that may not go yet is no failure.
 
-        Raises: ConnectionLost when the cluster does not answer: a later round goes on. TooLate when some calls were not
-        sent any more.
+        Shape: `in_time` and `released` are asked before each call: each is an effect of its own.
+        Raises: ConnectionLost when the cluster does not answer: a later round goes on. TooLate, or what `released`
+        raises, when some calls were not sent any more.
         """
         try:
             now = await self.facts(action, step.args, before.get("boot_id", ""))
@@ -65,9 +75,15 @@ class ClusterReach:
         gate, said, failed = asyncio.Semaphore(_AT_ONCE), list[str](), list[str]()
         lost: list[ConnectionLost] = []
         late: list[str] = []
+        braked: list[Braked] = []
 
         async def one(line: str) -> None:
             async with gate:
+                try:
+                    await released()
+                except Braked as no:
+                    braked.append(no)
+                    return
                 if not in_time():
                     late.append(line)
                     return
@@ -86,7 +102,7 @@ class ClusterReach:
         for line in first:  # before anything is moved, nothing new may come
             rest.remove(line)
             await one(line)
-        if not failed and not lost and not late:
+        if not failed and not lost and not late and not braked:
             doing = [asyncio.ensure_future(one(line)) for line in rest]
             if doing:
                 _, unheard = await asyncio.wait(doing, timeout=_ROUND.total_seconds())
@@ -95,6 +111,8 @@ class ClusterReach:
                 await asyncio.gather(*doing, return_exceptions=True)
         if late:
             raise TooLate
+        if braked:
+            raise braked[0]
         if lost and not failed:
             raise lost[0]
         more = f" and {len(said) - _WORDS} more" if len(said) > _WORDS else ""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -19,7 +19,7 @@ from bot.domain.errors import CannotDrain, CannotRead
 from bot.domain.fence import BOOT_ID, MACHINE_ID, Barred, Fence, barred
 from bot.domain.node import Node
 from bot.response.diagnosis.planning import Draining
-from bot.response.execution.cluster import ClusterReach, TooLate
+from bot.response.execution.cluster import ClusterReach, TooLate, unbraked
 
 IDENTITY = Command("identity", ("tail", "-v", "-n", "+1", BOOT_ID, MACHINE_ID), output_limit_bytes=4096)
 _LOOK_LIMIT = timedelta(seconds=15)
@@ -174,6 +174,7 @@ class NodeAccess:
         fence: Fence,
         before: Facts = MappingProxyType({}),
         in_time: Callable[[], bool] = lambda: True,
+        released: Callable[[], Awaitable[None]] = unbraked,
     ) -> Completed | None:
         """Run a step's commands, each as it was approved; return the last one's end, None where it was never heard.
 
@@ -181,14 +182,16 @@ class NodeAccess:
         command of the same step may begin as much later as those before it may take.
 
         Shape: of a step that is done by calls, one round of these, as it stands now; `before` is what it began from.
-        `in_time` is asked before each command is sent.
+        `in_time` is asked before each command is sent, `released` before each call of an API: of those one step may
+        take hundreds, so that a brake pulled meanwhile holds back the rest.
         Raises: Unreachable when the connection could not be made, or broke: then it may have run or not.
         HostKeyRejected when another machine answered: nothing was sent to it. TooLate when it was not in time: that
-        command, and those after it, were not sent. NotRun when the fence kept it, and those after it, back.
+        command, and those after it, were not sent; of calls, Braked likewise. NotRun when the fence kept it, and those
+        after it, back.
         """
         action = self.actions[step.action]
         if action.by_calls is not None:
-            return await self._cluster.round(action, step, before, in_time)
+            return await self._cluster.round(action, step, before, in_time, released)
         limit = action.limit
         ended = None
         for number, line in enumerate(step.commands):

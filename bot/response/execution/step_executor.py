@@ -14,12 +14,12 @@ from typing import TypeAlias
 from bot.domain.action import Action, Facts, Proof, Step
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
-from bot.domain.command import Completed
 from bot.domain.contracts import ActingLedger, Again, Clock, NodeDirectory, Sleep
 from bot.domain.errors import (
     AlreadyTried,
     ApprovalExpired,
     BannerStalled,
+    Braked,
     CannotDrain,
     CannotRead,
     ConnectionRefused,
@@ -42,13 +42,13 @@ from bot.domain.events import (
     StepStarted,
     StepVerified,
 )
-from bot.domain.fence import SENT_WITHIN, Barred, Fence
+from bot.domain.fence import SENT_WITHIN, Fence
 from bot.domain.incident import Incident, StepRecord
 from bot.domain.node import Node
 from bot.domain.policy import Policy
-from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.response.decision.binding import another_boot, another_machine, another_reach
+from bot.response.execution.attempts import HELD_UP, Attempt, Attempts
 from bot.response.execution.node_access import NodeAccess, NotRun, Seen, TooLate
 from bot.response.record import as_evidence, asked, earlier, expired, facts_of, plan_of, recorded, rest_of, stopped
 from bot.response.timing import POLL, lives_since, lives_until, now_of, pause_of
@@ -58,23 +58,13 @@ IN_TIME = timedelta(seconds=30)  # after that it may be dead to the others, and 
 MOST_ATTEMPTS = 3
 NOT_LASTING = "It did not last: replace the node, or look by hand."
 _NEVER_SENT = (NameUnknown, ConnectionRefused, ConnectTimedOut, BannerStalled, LoginRefused)
-_HELD_UP = "it was held up before its command was sent"
-_BOOTED = "it was not run, for the node was booted since it was looked at"
-_NOBODY_SAYS = 124  # from here on an exit status is that of whatever ended the command
 
 Outcome: TypeAlias = Again | IncidentEvent
-Attempt: TypeAlias = tuple[str, int, int]  # incident, step, and which attempt at it
 
 
 @dataclass(slots=True)
 class StepExecutor:
-    """Begins and ends steps. `runner` names this program among others that share the ledger.
-
-    Shape: `_ran` are the attempts whose command this program sent, or may have: None while its end was not heard, a
-    sentence where it failed, and nothing where it went well. `_ended` are those whose end was heard: they are never
-    sent again. Of those in `_unsent` nothing is on its way: they were never sent, or kept back by their fence.
-    `_strange` says of an attempt that another machine answered, and `_said` what the last round of calls heard.
-    """
+    """Begins and ends steps. `runner` names this program among others that share the ledger."""
 
     policy: Policy
     ledger: ActingLedger
@@ -83,11 +73,7 @@ class StepExecutor:
     clock: Clock
     sleep: Sleep
     runner: str
-    _ran: dict[Attempt, str | None] = field(default_factory=dict)
-    _ended: set[Attempt] = field(default_factory=set)
-    _unsent: set[Attempt] = field(default_factory=set)
-    _strange: dict[Attempt, str] = field(default_factory=dict)
-    _said: dict[Attempt, str] = field(default_factory=dict)
+    _attempts: Attempts = field(default_factory=Attempts)
 
     # --- a step that has not begun
 
@@ -129,7 +115,7 @@ class StepExecutor:
             if action.judge(step.args, recorded(record, facts), facts) is not Proof.PROVEN:
                 return Escalated(f"{action.said(step.args)}: that does not hold any more.", rest_of(incident))
         if not in_time():
-            return Again(POLL, _HELD_UP)
+            return Again(POLL, HELD_UP)
         return await self._start(incident, node, steps[-1], seen, bool(booted))
 
     async def _start(self, incident: Incident, node: Node, step: Step, seen: Seen, booted: bool) -> Outcome:
@@ -180,47 +166,33 @@ class StepExecutor:
         except Refused as no:
             return Again(pause_of(incident.updated_at, self.clock()), f"{no.name}: {no.sentence}")
         key = (incident.id, started.number, started.attempt)
-        self._ran[key] = None
+        self._attempts.ran[key] = None
         try:
             fence = _fence(bound, started)
-            self._heard(key, await self.reach.run(node, step, fence, facts_of(started.before), in_time))
+            before = facts_of(started.before)
+            self._attempts.heard(key, await self.reach.run(node, step, fence, before, in_time, self._released))
         except TooLate:
-            return self._not_sent(key, _HELD_UP)
+            return self._attempts.not_sent(key, HELD_UP)
+        except Braked as no:
+            return self._attempts.braked(key, POLL, no)
         except HostKeyRejected as no:
-            self._strange[key] = no.sentence
-            return self._not_sent(key, no.sentence)
+            return self._attempts.not_there(key, no.sentence)
         except _NEVER_SENT as no:
-            return self._not_sent(key, no.sentence)
+            return self._attempts.not_sent(key, no.sentence)
         except NotRun as no:
-            return self._kept_back(key, node, no.why)
+            return self._attempts.kept_back(key, node, no.why)
         except Unreachable as no:  # it may have run: what the node shows next decides
             return Again(POLL, no.sentence)
         return Again(because="its proof is looked for")
-
-    def _not_sent(self, key: Attempt, because: str) -> Again:
-        """Note that nothing of an attempt is on its way, so that the next one need not wait for its fence."""
-        self._ran.pop(key, None)
-        self._unsent.add(key)
-        return Again(POLL, because)
-
-    def _kept_back(self, key: Attempt, node: Node, why: Barred) -> Again:
-        """Note that the fence let nothing run, and why."""
-        if why is Barred.BOOT:
-            self._ran[key] = _BOOTED
-            return Again(POLL, _BOOTED)
-        if why is Barred.MACHINE:
-            self._strange[key] = f"Another machine answers as {node.name}: nothing was run there."
-            return self._not_sent(key, self._strange[key])
-        return self._not_sent(key, "its command came too late, and was not run")
 
     # --- a step that has begun
 
     async def finish(self, incident: Incident, node: Node, record: StepRecord, now: datetime) -> Outcome:
         """Look for the proof of a step that has begun, whoever began it."""
         key = (incident.id, record.number, record.attempt)
-        if strange := self._strange.pop(key, ""):
+        if strange := self._attempts.strange.pop(key, ""):
             return asked(strange)
-        ours = key in self._ran
+        ours = key in self._attempts.ran
         if not ours and (at_work := await self.at_work(incident)) is not None:
             return at_work
         await self.ledger.beat(incident.id, self.runner)
@@ -280,7 +252,7 @@ class StepExecutor:
         step = plan_of(incident)[0].steps[record.number - 1]
         action, now = self.reach.actions[step.action], now_of(self.clock, incident)
         key = (incident.id, record.number, record.attempt)
-        ours, failure = key in self._ran, self._ran.get(key)
+        ours, failure = key in self._attempts.ran, self._attempts.ran.get(key)
         seen_now = (as_evidence(action, step, seen.facts[0]),)
         unheard = ours and failure is None
         late = now >= record.started_at + patience + (action.limit if action.settles and unheard else timedelta(0))
@@ -292,7 +264,7 @@ class StepExecutor:
         if in_rounds:
             return await self._once_more(incident, node, step, record, now)
         # Also when it is late: what kept its next attempt back, such as the brake, may be over only now.
-        if key not in self._ended and self._may_run_again(incident, record, seen, now):
+        if key not in self._attempts.ended and self._may_run_again(incident, record, seen, now):
             return await self._again(incident, node, step, record, seen, now)
         if late:
             return StepFailed(record.number, "no sign of its effect by its deadline", seen_now)
@@ -314,7 +286,7 @@ class StepExecutor:
         """
         assert record.started is not None
         key, until = (incident.id, record.number, record.attempt), record.started.until_uptime
-        if key not in self._unsent and until and (seen.uptime is None or seen.uptime < until):
+        if key not in self._attempts.unsent and until and (seen.uptime is None or seen.uptime < until):
             return Again(POLL, "no sign of its effect yet: it is sent again once the first command cannot run any more")
         try:
             guards.is_no_protected_one(self.reach.actions[step.action], seen.facts[0])
@@ -330,7 +302,11 @@ class StepExecutor:
     async def _once_more(
         self, incident: Incident, node: Node, step: Step, record: StepRecord, now: datetime
     ) -> Outcome:
-        """Send one round more of a step that takes several, while it is the one that has the node."""
+        """Send one round more of a step that takes several, while it is the one that has the node.
+
+        What a round sends are new effects, so a brake that was pulled since keeps it back. The node stays as it is, be
+        it half drained: to let pods come again would be an effect, too.
+        """
         key = (incident.id, record.number, record.attempt)
         pause, in_time = pause_of(record.started_at, now), self._in_time()
         held = await self.ledger.hold(node.name)
@@ -338,13 +314,20 @@ class StepExecutor:
             return Again(pause, "somebody else went on with it")
         try:
             assert record.started is not None
-            fence = _fence(plan_of(incident)[1], record.started)
-            self._heard(key, await self.reach.run(node, step, fence, recorded(record, {}), in_time))
+            fence, before = _fence(plan_of(incident)[1], record.started), recorded(record, {})
+            await self._released()
+            self._attempts.heard(key, await self.reach.run(node, step, fence, before, in_time, self._released))
         except TooLate:
-            return Again(pause, _HELD_UP)
+            return Again(pause, HELD_UP)
+        except Braked as no:
+            return self._attempts.braked(key, pause, no)
         except Unreachable as no:
             return Again(pause, no.sentence)
-        return Again(pause, self._said[key] or "no sign of its effect yet")
+        return Again(pause, self._attempts.said[key] or "no sign of its effect yet")
+
+    async def _released(self) -> None:
+        """Raises: Braked."""
+        guards.is_released(await self.ledger.braked())
 
     def _is_as_approved(self, incident: Incident, record: StepRecord, seen: Seen) -> bool:
         """True where this program acts, by the rules and the plan that were approved, in the boot in which it began."""
@@ -360,18 +343,12 @@ class StepExecutor:
         began_at = self.clock()
         return lambda: timedelta(0) <= self.clock() - began_at < IN_TIME
 
-    def _heard(self, key: Attempt, ended: Completed | None) -> None:
-        self._ran[key] = _failure(ended)
-        if ended is not None and ended.exit_status is not None:
-            self._ended.add(key)
-        self._said[key] = one_line(ended.stdout, 500) if ended is not None else ""
-
     def _too_late(self, key: Attempt, action: Action, step: Step, record: StepRecord, seen: Seen) -> str:
         """Say that there was no proof in time, what was heard last, and what stays as it is."""
         leaves = action.by_calls.leaves if action.by_calls is not None else lambda args, before, now: ""
         words = (
             "no sign of its effect by its deadline",
-            self._said.get(key, "") if action.by_calls else "",
+            self._attempts.said.get(key, "") if action.by_calls else "",
             leaves(step.args, recorded(record, {}), seen.facts[0]),
         )
         return "; ".join(filter(None, words))
@@ -380,10 +357,3 @@ class StepExecutor:
 def _fence(bound: Mapping[str, str], started: StepStarted) -> Fence:
     """Return the fence of one attempt: the approved machine, in the boot in which the step began."""
     return Fence(started.boot_id, bound.get("machine_id", ""), bound.get("host_key", ""), started.until_uptime)
-
-
-def _failure(ended: Completed | None) -> str | None:
-    """Why a command failed; nothing where it went well, None where it does not say."""
-    if ended is None or ended.exit_status is None or ended.exit_status >= _NOBODY_SAYS:
-        return None
-    return "" if ended.exit_status == 0 else one_line(ended.stderr, 200) or f"exit status {ended.exit_status}"

@@ -28,7 +28,6 @@ from bot.domain.policy import Approval
 from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
-from bot.response.decision.braking import is_on_record
 from bot.surfaces.slack.blocks import BRAKE
 from bot.surfaces.slack.context import SlackContext, brake_words
 from bot.surfaces.slack.dialog import LONGEST_REASON, REASON, Intent
@@ -200,7 +199,7 @@ class ViewSubmissions:
         return replace(intent, plans={name: digest for name, digest in intent.plans.items() if name not in said})
 
     async def _pull(self, intent: Intent, submission: Submission, reason: str, again: bool) -> None:
-        if again and await is_on_record(self._context.ledger, submission.key):
+        if again and await self._context.ledger.pulled_by(submission.key):
             return
         words = await self._context.pull(submission.person, reason, submission.key)
         await self._context.ephemeral.tell(submission.person.by, intent.channel, intent.thread_ts, words)

@@ -1,0 +1,77 @@
+"""What this program knows of the attempts that it made at steps: what was sent, and what was heard of it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import TypeAlias
+
+from bot.domain.command import Completed
+from bot.domain.contracts import Again
+from bot.domain.errors import Braked
+from bot.domain.fence import Barred
+from bot.domain.node import Node
+from bot.domain.safe_text import one_line
+from bot.response.timing import POLL
+
+HELD_UP = "it was held up before its command was sent"
+_BOOTED = "it was not run, for the node was booted since it was looked at"
+_NOBODY_SAYS = 124  # from here on an exit status is that of whatever ended the command
+
+Attempt: TypeAlias = tuple[str, int, int]  # incident, step, and which attempt at it
+
+
+@dataclass(frozen=True, slots=True)
+class Attempts:
+    """Of each attempt, what became of its command; gone with the program, and then the node alone says it.
+
+    Shape: `ran` are the attempts whose command this program sent, or may have: None while its end was not heard, a
+    sentence where it failed, and nothing where it went well. `ended` are those whose end was heard: they are never
+    sent again. Of those in `unsent` nothing is on its way: they were never sent, or kept back by their fence.
+    `strange` says of an attempt that another machine answered, and `said` what the last round of calls heard.
+    """
+
+    ran: dict[Attempt, str | None] = field(default_factory=dict)
+    ended: set[Attempt] = field(default_factory=set)
+    unsent: set[Attempt] = field(default_factory=set)
+    strange: dict[Attempt, str] = field(default_factory=dict)
+    said: dict[Attempt, str] = field(default_factory=dict)
+
+    def heard(self, key: Attempt, ended: Completed | None) -> None:
+        """Note how the command of an attempt ended; None where that was not heard."""
+        self.ran[key] = _failure(ended)
+        if ended is not None and ended.exit_status is not None:
+            self.ended.add(key)
+        self.said[key] = one_line(ended.stdout, 500) if ended is not None else ""
+
+    def not_sent(self, key: Attempt, because: str) -> Again:
+        """Note that nothing of an attempt is on its way, so that the next one need not wait for its fence."""
+        self.ran.pop(key, None)
+        self.unsent.add(key)
+        return Again(POLL, because)
+
+    def not_there(self, key: Attempt, because: str) -> Again:
+        """Note that another machine answered, and that nothing was sent to it or run there."""
+        self.strange[key] = because
+        return self.not_sent(key, because)
+
+    def kept_back(self, key: Attempt, node: Node, why: Barred) -> Again:
+        """Note that the fence let nothing run, and why."""
+        if why is Barred.BOOT:
+            self.ran[key] = _BOOTED
+            return Again(POLL, _BOOTED)
+        if why is Barred.MACHINE:
+            return self.not_there(key, f"Another machine answers as {node.name}: nothing was run there.")
+        return self.not_sent(key, "its command came too late, and was not run")
+
+    def braked(self, key: Attempt, pause: timedelta, no: Braked) -> Again:
+        """Note that the brake keeps back the rest of a step: that is said, too, where its deadline passes so."""
+        self.said[key] = f"{no.name}: {no.sentence}"
+        return Again(pause, self.said[key])
+
+
+def _failure(ended: Completed | None) -> str | None:
+    """Why a command failed; nothing where it went well, None where it does not say."""
+    if ended is None or ended.exit_status is None or ended.exit_status >= _NOBODY_SAYS:
+        return None
+    return "" if ended.exit_status == 0 else one_line(ended.stderr, 200) or f"exit status {ended.exit_status}"

@@ -1,0 +1,125 @@
+"""A drain while the brake is on: what was evicted stays so, and nothing further is moved before it is released."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from pathlib import Path
+
+from bot.demo.cluster.pod import Budget
+from bot.domain.events import Escalated, Resolved, StepFailed
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
+from bot.response.execution.remediation import Remediation
+from bot.response.execution.step_executor import SILENT
+from tests.nodes.draining import NAME, Yard, worker, yard
+
+PULL = BrakePulled("stop everything")
+SAID = "Braked: terminal:bob pulled the brake at 09:0"
+
+
+async def began(here: Yard, posts: int) -> Remediation:
+    """A drain that goes on, with so many evictions sent."""
+    await here.proposed()
+    await here.approve()
+    runner = here.runner()
+    await here.run(runner, until=lambda _: len(here.calls("POST")) >= posts)
+    return runner
+
+
+async def waits(here: Yard, runner: Remediation, rounds: int) -> list[str]:
+    """What so many further rounds say that they wait for."""
+    told = []
+    for _ in range(rounds):
+        again = await runner.advance("one")
+        assert again is not None
+        assert again.after <= SILENT, "or another runner takes it for dead"
+        told.append(again.because)
+        here.since["began"] += again.after
+    return told
+
+
+async def test_no_further_pod_is_evicted_before_the_brake_is_released(tmp_path: Path) -> None:
+    async with yard(tmp_path, [worker(budgets=(Budget("ray", refuses=2),)), worker("worker-1", grace=5.0)]) as here:
+        runner = await began(here, 2)
+        await here.ledger.append(HOUSE, None, PULL, "terminal:bob")
+        changes = here.calls("P")
+        told = await waits(here, runner, 6)
+        assert here.calls("P") == changes
+        assert all(words.startswith(SAID) for words in told), told
+        await here.ledger.append(HOUSE, None, BrakeReleased("over"), "terminal:ann")
+        done = await here.run(runner)
+        assert isinstance(done.ending, Resolved), done.ending
+        assert sorted(here.cluster.evicted) == ["ray/worker-0", "ray/worker-1"]
+        assert done.steps[0].attempt == 1, "the same step went on"
+
+
+async def test_drain_that_is_held_past_its_deadline_leaves_the_node_cordoned_and_says_why(tmp_path: Path) -> None:
+    async with yard(tmp_path, [worker(budgets=(Budget("ray", refuses=2),))]) as here:
+        runner = await began(here, 1)
+        await here.ledger.append(HOUSE, None, PULL, "terminal:bob")
+        changes = here.calls("P")
+        done = await here.run(runner)
+        assert isinstance(done.ending, Escalated)
+        failed = done.steps[0].outcome
+        assert isinstance(failed, StepFailed)
+        assert SAID in failed.because
+        assert failed.because.endswith(f"{NAME} stays cordoned: kubectl uncordon {NAME}")
+        assert "Not done: reboot, uncordon." in done.ending.try_next
+        assert here.calls("P") == changes, "to let pods come again would be an effect, too"
+        assert (here.machine.rebooted, here.cluster.evicted) == ([], [])
+
+
+async def test_brake_pulled_within_a_round_holds_back_the_rest_of_it(tmp_path: Path) -> None:
+    pods = [worker(f"worker-{number}") for number in range(60)]
+    async with yard(tmp_path, pods) as here:
+        pulling: list[asyncio.Task[object]] = []
+
+        def pulls(line: str) -> None:
+            if line.startswith("POST") and not pulling:
+                pulling.append(asyncio.ensure_future(here.ledger.append(HOUSE, None, PULL, "terminal:bob")))
+
+        await here.proposed()
+        await here.approve()
+        here.server.on_call = pulls
+        runner = here.runner()
+        told = [words for words in await waits(here, runner, 4) if SAID in words]
+        assert told
+        assert 0 < len(here.calls("POST")) < 30, "those under way arrive, and no others"
+
+
+async def test_brake_pulled_while_the_node_is_cordoned_evicts_nobody(tmp_path: Path) -> None:
+    async with yard(tmp_path, [worker()]) as here:
+        pulling: list[asyncio.Task[object]] = []
+
+        def pulls(line: str) -> None:
+            if line.startswith("PATCH") and not pulling:
+                pulling.append(asyncio.ensure_future(here.ledger.append(HOUSE, None, PULL, "terminal:bob")))
+
+        await here.proposed()
+        await here.approve()
+        here.server.on_call = pulls
+        assert SAID in (await waits(here, here.runner(), 1))[0]
+        assert (here.cluster.evicted, here.calls("POST")) == ([], [])
+
+
+async def test_uncordon_whose_answer_was_lost_waits_for_the_brake_too(tmp_path: Path) -> None:
+    async with yard(tmp_path, [worker()]) as here:
+        await here.proposed()
+        await here.approve()
+        runner = here.runner()
+
+        def breaks(line: str) -> None:
+            here.server.broken = line.startswith("PATCH") and "null" in line
+
+        here.server.on_call = breaks
+        await here.run(runner, until=lambda one: len(one.steps) == 3)
+        await here.ledger.append(HOUSE, None, PULL, "terminal:bob")
+        here.server.on_call, here.server.broken = lambda line: None, False
+        here.cluster.nodes[NAME].unschedulable = True  # the call had no effect
+        before = here.calls("P")
+        told = await waits(here, runner, 3)
+        assert here.calls("P") == before
+        assert any(SAID in words for words in told)
+        await here.ledger.append(HOUSE, None, BrakeReleased("over"), "terminal:ann")
+        assert isinstance((await here.run(runner)).ending, Resolved)
+        assert here.now - (await here.told()).opened_at < timedelta(minutes=15)
