@@ -84,7 +84,8 @@ class Head:
     """What a case says of itself.
 
     Shape: `samples` are the window's seconds. `environment` says what machine and system it was, as far as read.
-    `labels` and `draining` are what a plan hangs on beside the readings. `playbook_digest` is `Playbook.digest`.
+    `labels` and `draining` are what a plan, and what an incident costs, hang on beside the readings.
+    `playbook_digest` is `Playbook.digest`.
     """
 
     node: str

@@ -11,6 +11,7 @@ from pathlib import Path
 from bot.domain.errors import InventoryError
 from bot.domain.safe_text import one_line
 
+GPUS_LABEL = "gpus"  # how many GPUs a node has: what an incident cost is counted by it
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}\Z")
 
 

@@ -20,7 +20,7 @@ from bot.domain.contracts import Clock, Concluded, Listener, ProbeAnswered, Read
 from bot.domain.errors import LedgerError, Unreachable
 from bot.domain.json_form import plain, read
 from bot.domain.mute import Mute, MuteRecord, in_force
-from bot.domain.node import Node
+from bot.domain.node import GPUS_LABEL, Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.redaction import redacted
@@ -90,7 +90,7 @@ class Triage:
             playbook_version=playbook.version,
             playbook_digest=playbook.digest,
             environment=dict(environment),
-            labels={name: node.labels[name] for name in PLAN_LABELS if name in node.labels},
+            labels={name: node.labels[name] for name in (*PLAN_LABELS, GPUS_LABEL) if name in node.labels},
             draining=plain(self.draining),
         )
 

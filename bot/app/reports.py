@@ -1,0 +1,104 @@
+"""Reports, put together: what the record holds of an incident, what its node said, and what would have changed it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from datetime import datetime
+
+from bot.actions import ACTIONS
+from bot.app.cases import why
+from bot.app.check import PROGRAM
+from bot.domain.case import Case, read_case
+from bot.domain.entry import Entry, Head
+from bot.domain.errors import BundleError, CaseError, PlaybookError, UnknownIncident
+from bot.domain.events import Triaged
+from bot.domain.fold import fold
+from bot.domain.house_events import HOUSE
+from bot.domain.playbook import Playbooks
+from bot.domain.safe_text import one_line
+from bot.ledger import Database, KeptCases, Ledger
+from bot.ledger.excerpt import excerpt
+from bot.surfaces.report.account import Account
+from bot.surfaces.view.plan_words import PlanWords
+from bot.surfaces.view.what_if_words import sentence
+
+WORDS = PlanWords(ACTIONS)
+MOST_CHANGES = 20
+
+
+def _unknown(node: str) -> Mapping[str, str]:
+    """The labels of a node where there is no inventory."""
+    return {}
+
+
+def account_of(
+    database: Database,
+    incident_id: str,
+    playbooks: Playbooks,
+    at: datetime,
+    labels: Callable[[str], Mapping[str, str]] = _unknown,
+) -> Account:
+    """Return everything that a report of an incident is made of.
+
+    Shape: `labels` says which a node has by the inventory; those in the kept case count before them.
+    Raises: UnknownIncident; LedgerUnavailable when the database cannot be read; UnreadableEntry, ImpossibleEvent when
+    the entries tell of no incident that this program knows.
+    """
+    ledger = Ledger(database)
+    entries = ledger.read(incident_id) if incident_id != HOUSE else ()
+    if not entries:
+        raise UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
+    incident = fold(entries)
+    head, broken = _head(database, incident_id)
+    case, no_case = _case(database, incident_id, entries)
+    changes, no_why = _why(case, playbooks) if case is not None else ((), no_case)
+    return Account(
+        incident,
+        entries,
+        PROGRAM,
+        at,
+        WORDS,
+        head,
+        broken,
+        case.head if case is not None else None,
+        changes,
+        no_why,
+        {**labels(incident.node), **(case.head.labels if case is not None else {})},
+        others=tuple(name for name in ledger.together(incident.summary.card) if name != incident_id),
+    )
+
+
+def _head(database: Database, incident_id: str) -> tuple[str, str]:
+    """Where `house` noted the incident last, and what is broken of the record up to there."""
+    try:
+        found = excerpt(database, incident_id)
+    except BundleError as no:
+        return "", no.sentence
+    return (Head(found.house[-1].seq, found.house[-1].hash).noted if found.house else ""), ""
+
+
+def _case(database: Database, incident_id: str, entries: tuple[Entry, ...]) -> tuple[Case | None, str]:
+    triaged = next((event for entry in entries if isinstance(event := entry.event, Triaged)), None)
+    if triaged is None:
+        return None, "There is no verdict yet."
+    text = KeptCases(database).text(incident_id, triaged.case) if triaged.case else None
+    if text is None:
+        return None, "What the node said is not kept, so it cannot be weighed again."
+    try:
+        return read_case(text, "What the node said", triaged.verdict.node), ""
+    except CaseError as no:
+        return None, no.sentence
+
+
+def _why(case: Case, playbooks: Playbooks) -> tuple[tuple[str, ...], str]:
+    """What `zombie why` says of it, while the playbook that judged it is at hand."""
+    try:
+        playbook = playbooks.get(case.head.playbook)
+        if playbook.digest != case.head.playbook_digest:
+            return (), f"The playbook {case.head.playbook} has changed since, so it is not weighed again."
+        told = why(case, playbook)
+    except (PlaybookError, CaseError) as no:
+        return (), no.sentence
+    if not told.changes:
+        return (), "No single change of a reading would change this verdict."
+    return tuple(sentence(each, told.verdict, WORDS) for each in told.changes[:MOST_CHANGES]), ""

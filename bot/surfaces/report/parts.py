@@ -1,0 +1,85 @@
+"""What a report consists of: sections of paragraphs, points, tables, lines and pictures; no markup of any kind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bot.surfaces.view.words import Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Paragraph:
+    """One or a few sentences."""
+
+    words: Sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """One of a list: what it is about, a sentence, and lines as they were printed or are to be typed."""
+
+    about: str
+    words: Sentence = ()
+    lines: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """A list; `to_do`: each of it is something that somebody has to do."""
+
+    points: tuple[Point, ...]
+    to_do: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A table: its headings, and its rows of as many cells."""
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[Sentence, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Lines as a node printed them."""
+
+    lines: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A picture as PNG; `alt` says in words what it shows."""
+
+    png: bytes
+    alt: str
+
+
+Part: TypeAlias = Paragraph | Points | Grid | Lines | Picture
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A heading, and what stands under it."""
+
+    title: str
+    parts: tuple[Part, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """A whole report: its headline, one line of what it is about, and its sections; empty ones are left out."""
+
+    headline: str
+    about: str
+    sections: tuple[Section, ...]
+
+
+def said(text: str) -> Paragraph:
+    """Return plain words as a paragraph."""
+    return Paragraph((text,))
+
+
+def cells(*texts: str) -> tuple[Sentence, ...]:
+    """Return plain words as the cells of a row."""
+    return tuple((text,) for text in texts)

@@ -1,0 +1,91 @@
+"""Accounts for tests: an incident in any state, with words of one's choice wherever words may stand."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from bot.actions import ACTIONS
+from bot.domain.alert import Alert
+from bot.domain.case import Head
+from bot.domain.events import (
+    AlertJoined,
+    Approved,
+    Compared,
+    Escalated,
+    IncidentEvent,
+    PlanProposed,
+    Resolved,
+    SampleTaken,
+    StepSkipped,
+    StepVerified,
+    ValidationStarted,
+)
+from bot.domain.fold import fold
+from bot.domain.probe import Unread
+from bot.domain.transitions import State
+from bot.domain.verdict import Evidence, RuledOut, Undecided
+from bot.surfaces.report.account import Account, Kept
+from bot.surfaces.view.plan_words import PlanWords
+from tests.record.incidents import BEGAN_AT, EVIDENCE, OPENING, PLAN, STARTED, TRIAGED, WAYS, entries
+
+WORDS = PlanWords(ACTIONS)
+
+
+def account(events: Iterable[IncidentEvent], **more: Any) -> Account:
+    """The account of an incident with these entries."""
+    told = entries(events)
+    return replace(Account(fold(told), told, "zombie 0.1.0", BEGAN_AT + timedelta(minutes=5), WORDS), **more)
+
+
+def of(state: State, **more: Any) -> Account:
+    """The account of an incident in that state."""
+    return account(WAYS[state], **more)
+
+
+def told_all(words: str, cured: bool = True) -> Account:
+    """An incident that has everything that a report tells, each free text of it being `words`."""
+    evidence = Evidence("harm", "cpu", words, (words, f"{words}\n{words}"))
+    verdict = replace(
+        TRIAGED.verdict,
+        summary=words,
+        evidence=(EVIDENCE, evidence),
+        ruled_out=(RuledOut("cpu-steal", words),),
+        undecided=(Undecided("io-stall", words),),
+        unread=(Unread("perf", words),),
+        suspects=(words,),
+        lasting_fix=words,
+        try_next=words,
+    )
+    proposed = PlanProposed.of(
+        replace(PLAN, notes=(words,), lasting_fix=words),
+        {"address": words, "also1": words},
+        figures={"dying memory cgroups": words, words: "1"},
+        affects=(words,),
+    )
+    looked = SampleTaken(True, (Evidence("figures", "verdict", words, (f"dying memory cgroups={words}",)),))
+    way: tuple[IncidentEvent, ...] = (
+        replace(OPENING, alert=Alert("pagerduty", "Q1", text=words)),
+        AlertJoined(Alert("alertmanager", words, text=words)),
+        replace(TRIAGED, verdict=verdict),
+        proposed,
+        Approved(proposed.digest, words, words),
+        STARTED,
+        StepVerified(1, (Evidence("off", "units", words, (words,)),), timedelta(seconds=2)),
+        StepSkipped(2, words),
+        ValidationStarted(timedelta(minutes=10), words),
+        looked,
+        Resolved(words, (Compared(words, words, words),)) if cured else Escalated(words, words),
+    )
+    return account(
+        way,
+        head="4:" + "ab" * 16,
+        broken=words,
+        case=Head("node-gpu-01", environment={"kernel": words}, labels={"gpus": words}),
+        why=(words,),
+        labels={"gpus": words},
+        before_reboot=(Kept(words, words),),
+        others=(words,),
+    )
