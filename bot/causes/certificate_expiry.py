@@ -80,5 +80,6 @@ CAUSE = Cause(
     title="Certificate expired or about to",
     probes=("certificates",),
     thresholds=("life_percent", "short_hours"),
+    signature=("certificates",),
     weigh=weigh,
 )

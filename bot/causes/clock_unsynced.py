@@ -61,6 +61,7 @@ CAUSE = Cause(
     title="Clock not synchronised",
     probes=("clock", "kernel_log", "host"),
     thresholds=("boot_minutes", "offset_seconds"),
+    signature=("clock", "kernel_log", "host"),
     weigh=weigh,
     worst=Status.DEGRADED,
 )

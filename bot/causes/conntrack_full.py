@@ -63,5 +63,6 @@ CAUSE = Cause(
     title="Conntrack table full",
     probes=("conntrack", "kernel_log", "host"),
     thresholds=("used_percent", "full_percent", "dropped_recent_hours"),
+    signature=("conntrack", "kernel_log", "host"),
     weigh=weigh,
 )

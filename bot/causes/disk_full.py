@@ -63,5 +63,6 @@ CAUSE = Cause(
     title="Disk full",
     probes=("filesystems",),
     thresholds=("free_percent", "nodefs_percent", "imagefs_percent", "inodes_percent", "gone_percent"),
+    signature=("filesystems",),
     weigh=weigh,
 )

@@ -57,6 +57,7 @@ CAUSE = Cause(
     title="Name servers do not answer",
     probes=("dns",),
     thresholds=("failed_few",),
+    signature=("dns",),
     weigh=weigh,
     worst=Status.DEGRADED,
 )

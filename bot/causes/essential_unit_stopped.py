@@ -111,6 +111,7 @@ CAUSE = Cause(
     title="Essential unit stopped",
     probes=("essential_units", "host", "units"),
     thresholds=("boot_minutes",),
+    signature=("essential_units", "host"),
     weigh=weigh,
     eased_by=("start_unit",),
 )

@@ -70,4 +70,4 @@ def _source(name: str, lines: Mapping[str, tuple[str, ...]], services: Mapping[s
     return (*lines.get(name, ()), *(_loops.told(services[name])[:5] if name in services else ()))
 
 
-CAUSE = Cause(NAME, "Failed units", ("units",), (), weigh)
+CAUSE = Cause(NAME, "Failed units", ("units",), (), weigh, signature=("units",))

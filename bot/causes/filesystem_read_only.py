@@ -90,6 +90,7 @@ CAUSE = Cause(
     title="File system read-only",
     probes=("filesystems", "kernel_log", "host"),
     thresholds=(),
+    signature=("filesystems", "kernel_log", "host"),
     weigh=weigh,
     eased_by=("cordon",),
 )

@@ -172,6 +172,7 @@ CAUSE = Cause(
     title="GPU fault",
     probes=("gpu", "kernel_log", "host"),
     thresholds=("recent_hours", "now_minutes", "repeats_few"),
+    signature=("gpu", "kernel_log", "host"),
     weigh=weigh,
     eased_by=("cordon",),
     reboot_lasts=timedelta(days=30),  # NVIDIA's RESTART_BM: reboot once, on a repeat replace the card

@@ -251,6 +251,7 @@ CAUSE = Cause(
         "ids_live_many",
         "recent_hours",
     ),
+    signature=("cgroups", "host"),
     weigh=weigh,
     eased_by=("drop_caches",),
 )

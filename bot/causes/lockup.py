@@ -119,6 +119,7 @@ CAUSE = Cause(
         "core_held_percent",
         "core_held_seconds",
     ),
+    signature=("kernel_log", "host"),
     weigh=weigh,
     cured_alone_by=("reboot",),  # the kernel itself is stuck or full, and nothing leaks that a boot would bring back
 )

@@ -108,5 +108,6 @@ CAUSE = Cause(
     title="Memory errors",
     probes=("memory_errors", "kernel_log", "host"),
     thresholds=("corrected_per_hour",),
+    signature=("memory_errors", "kernel_log", "host"),
     weigh=weigh,
 )

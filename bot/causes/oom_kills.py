@@ -68,6 +68,7 @@ CAUSE = Cause(
     title="Processes killed for want of memory",
     probes=("kernel_log", "host"),
     thresholds=("machine_hours", "cgroup_few", "cgroup_minutes"),
+    signature=("kernel_log", "host"),
     weigh=weigh,
     worst=Status.DEGRADED,
 )

@@ -62,5 +62,6 @@ CAUSE = Cause(
     title="Threads or open files exhausted",
     probes=("kernel_limits", "kernel_log", "host"),
     thresholds=("used_percent", "full_percent", "recent_hours"),
+    signature=("kernel_limits", "kernel_log", "host"),
     weigh=weigh,
 )

@@ -90,6 +90,7 @@ CAUSE = Cause(
     title="Serial console held the kernel up",
     probes=("kernel_log", "host"),
     thresholds=("recent_hours", "apart_minutes", "burst_lines", "console_level"),
+    signature=("kernel_log", "host"),
     weigh=weigh,
     worst=Status.DEGRADED,
 )

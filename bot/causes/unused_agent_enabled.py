@@ -95,6 +95,7 @@ CAUSE = Cause(
     title="Agent enabled that nobody needs",
     probes=("boot_units",),
     thresholds=(),
+    signature=("boot_units",),
     weigh=weigh,
     worst=Status.DEGRADED,
     takes_allow=True,

@@ -9,6 +9,7 @@ from bot.commands import (
     check,
     demo,
     doctor,
+    fleet,
     incidents,
     lab,
     mcp,
@@ -33,6 +34,7 @@ from bot.commands import (
 
 COMMANDS = (
     check,
+    fleet,
     replay,
     why,
     backtest,

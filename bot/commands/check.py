@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from bot.commands import options
 from bot.domain.errors import UsageError
-from bot.domain.node import Node, valid_name
+from bot.domain.node import Node
+from bot.domain.selector import Selector
 
 if TYPE_CHECKING:
     from bot.app import Check
@@ -26,6 +27,7 @@ EXAMPLES = """examples:
   zombie check node-123                        one node of ./inventory.toml or ZOMBIE_INVENTORY
   zombie check node-1 node-2 --json            the same as JSON, for scripts
   zombie check --local -p image-gate           this machine, as the last step of an image's build
+  zombie check role=gpu,az=us-east-1a          every node with these labels; 'ray-gpu-*' takes names by a glob
   zombie check node-123 -p zombie-cgroups      with another playbook, which asks one question only
   zombie check node-123 --open                 also opens an incident: zombie incidents
   zombie check node-123 --record said/ --json  also keeps what it said, without secrets: zombie replay said/
@@ -51,7 +53,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "Log in to each node once, read everything within one sampling window, and give one verdict.",
         EXAMPLES + "\n" + EXIT_CODES,
     )
-    parser.add_argument("nodes", nargs="*", metavar="NODE", help="a node's name in the inventory")
+    options.add_selection(parser, "*")
     parser.add_argument("--local", action="store_true", help="check this machine, without SSH")
     parser.add_argument("--all", action="store_true", help="check every node of the inventory")
     parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
@@ -78,17 +80,17 @@ def run(arguments: argparse.Namespace) -> int:
 
         print(SCHEMA_FILE.read_text(encoding="utf-8"), end="")
         return 0
-    names = list(dict.fromkeys(valid_name(name) for name in arguments.nodes))
-    if not (names or arguments.local or arguments.all):
+    words = list(dict.fromkeys(Selector.of(word).text for word in arguments.nodes))
+    if not (words or arguments.local or arguments.all):
         raise UsageError("Which node?", "Name one or more, or --all, or --local for this machine.")
-    if arguments.local and (names or arguments.all):
+    if arguments.local and (words or arguments.all):
         raise UsageError("--local checks this machine only.", "Leave the node names out.")
     if arguments.record is not None and arguments.open:
         raise UsageError(
             "--record keeps what the nodes said, and --open opens incidents: one at a time.",
             "Check once more without --record.",
         )
-    what = _what(arguments, names)
+    what = _what(arguments)
     if arguments.record is not None:
         return _record(arguments, what)
     from bot.commands import record
@@ -150,7 +152,7 @@ def _judge(arguments: argparse.Namespace, what: Check, database: Database | None
     return exit_status(verdicts, Status(arguments.fail_on))
 
 
-def _what(arguments: argparse.Namespace, names: list[str]) -> Check:
+def _what(arguments: argparse.Namespace) -> Check:
     from bot import app
     from bot.domain.batch import Sampling
 
@@ -162,7 +164,7 @@ def _what(arguments: argparse.Namespace, names: list[str]) -> Check:
         nodes, transport = (app.this_machine(),), app.local_transport()
     else:
         inventory = options.inventory(arguments, settings)
-        nodes = tuple(inventory.nodes) if arguments.all else tuple(inventory.find(name) for name in names)
+        nodes = options.selection(arguments, inventory, settings)[1]
         transport = app.ssh_transport(arguments.environ)
     deadline = settings.deadline or sampling.window + app.DEADLINE_BEYOND_WINDOW
     if deadline <= sampling.window:

@@ -17,6 +17,8 @@ from bot.domain.safe_text import one_line
 
 if TYPE_CHECKING:
     from bot.domain.entry import NotedHead
+    from bot.domain.node import Node
+    from bot.domain.sample import Sample
     from bot.inventory import Inventory
     from bot.settings import Settings
 
@@ -87,6 +89,51 @@ def add_files(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--playbooks", type=Path, metavar="DIR", action="append", help="a directory of further playbooks"
     )
+
+
+def add_selection(parser: argparse.ArgumentParser, nargs: str) -> None:
+    """Add the words that say which nodes, and what narrows them."""
+    parser.add_argument(
+        "nodes",
+        nargs=nargs,
+        metavar="NODE",
+        help="a node's name, a glob ray-gpu-*, labels role=gpu,az=us-east-1a, pod/NAME or job/NAME",
+    )
+    parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace of pod/… and job/…")
+    parser.add_argument("--sample", type=sample, metavar="5%%", help="only so many of them, drawn at random: 5%% or 20")
+
+
+def selection(
+    arguments: argparse.Namespace, known: Inventory, settings: Settings
+) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
+    """Return the nodes that are meant, and of these the sample that is wanted; all of them where none is.
+
+    Raises: UsageError when a selector means no node.
+    """
+    from bot.app.selecting import drawn, selected
+
+    if getattr(arguments, "all", False):
+        meant = known.nodes
+    else:
+        meant = selected(arguments.nodes, known, settings, arguments.environ, arguments.namespace)
+    return meant, drawn(meant, arguments.sample)
+
+
+def sample(text: str) -> Sample:
+    """Parse a share or a number of nodes."""
+    from bot.domain.sample import Sample
+
+    try:
+        return Sample.of(text)
+    except UsageError as no:
+        raise argparse.ArgumentTypeError(str(no)) from no
+
+
+def width() -> int:
+    """Return the columns that text may take."""
+    from bot.app.watching import terminal_width
+
+    return min(100, terminal_width()) if sys.stdout.isatty() else 80
 
 
 def positive(text: str) -> int:

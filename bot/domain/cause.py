@@ -56,7 +56,9 @@ class Cause:
     not read leaves it open. `worst` is the gravest status that it ever comes to. `cured_alone_by` are actions that
     cure it although no unit was stopped before, because nothing runs that would bring it back. `eased_by` are actions
     that help this cause, or keep it from doing more harm, and not each. `takes_allow`: a playbook may list what it lets
-    pass. `reboot_lasts`: within that time after a reboot for this cause no second one is offered, for it did not help.
+    pass. `signature` names those of its probes by which it shows in a single look, without a window; empty where only a
+    whole check can tell. `reboot_lasts`: within that time after a reboot for this cause no second one is offered, for
+    it did not help.
     """
 
     name: str
@@ -68,4 +70,5 @@ class Cause:
     cured_alone_by: tuple[str, ...] = ()
     eased_by: tuple[str, ...] = ()
     takes_allow: bool = False
+    signature: tuple[str, ...] = ()
     reboot_lasts: timedelta | None = None

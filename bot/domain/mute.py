@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING, Protocol
 
 from bot.domain.errors import UnreadableEntry, UsageError
 from bot.domain.house_events import CauseMuted, CauseUnmuted
 from bot.domain.safe_text import one_line
+from bot.domain.selector import Kind, Selector
 
 if TYPE_CHECKING:
     from bot.domain.entry import Entry
     from bot.domain.node import Node
 
 LONGEST = timedelta(days=366)
-_PATTERN = re.compile(r"[A-Za-z0-9*?\[][A-Za-z0-9._*?\[\]!-]{0,252}\Z")
-_LABEL = re.compile(r"([A-Za-z0-9][A-Za-z0-9._/-]{0,62})=([A-Za-z0-9._:/@-]{0,253})\Z")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,9 +31,10 @@ class Mute:
 
     def covers(self, node: Node) -> bool:
         """True when the selector means this node: by its name, a glob of names, or all of its labels that it names."""
-        if labels := _labels(self.selector):
-            return all(node.labels.get(name) == value for name, value in labels.items())
-        return fnmatchcase(node.name, self.selector)
+        try:
+            return Selector.of(self.selector).covers(node)
+        except UsageError:
+            return False
 
 
 class MuteRecord(Protocol):
@@ -56,8 +54,11 @@ def valid_selector(text: str) -> str:
     >>> valid_selector("ray-gpu-*"), valid_selector("role=gpu,az=us-east-1a")
     ('ray-gpu-*', 'role=gpu,az=us-east-1a')
     """
-    if _PATTERN.match(text) or _labels(text):
-        return text
+    try:
+        if Selector.of(text).kind is not Kind.WORKLOAD:  # where one runs changes from hour to hour
+            return text
+    except UsageError:
+        pass
     raise UsageError(
         f"“{one_line(text, 60)}” does not say which nodes.",
         "Write a node's name, a glob such as ray-gpu-*, or labels such as role=gpu,az=us-east-1a.",
@@ -83,9 +84,3 @@ def in_force(entries: Iterable[Entry], at: datetime) -> tuple[Mute, ...]:
             case CauseUnmuted():
                 found.pop((event.cause, event.selector), None)
     return tuple(mute for mute in found.values() if mute.until > at)
-
-
-def _labels(selector: str) -> Mapping[str, str]:
-    """The labels that a selector names; none where it names none, or is malformed."""
-    found = [_LABEL.match(part) for part in selector.split(",")]
-    return {match[1]: match[2] for match in found if match is not None} if all(found) else {}

@@ -114,12 +114,29 @@ class ClusterServer:
                     "metadata": {"resourceVersion": "9"},
                     "items": items,
                 }
+            case ["GET", "api", "v1", "namespaces", namespace, "pods"]:
+                self._allowed("list", "pods")
+                return 200, self._pods_of(
+                    namespace, request.query.get("fieldSelector"), request.query.get("labelSelector")
+                )
             case ["POST", "api", "v1", "namespaces", namespace, "pods", name, "eviction"]:
                 self._allowed("create", "pods/eviction")
                 return self._evict(namespace, name, _json(body))
             case ["POST", "apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"]:
                 return self._review(_json(body))
         raise Failure(404, "NotFound", "the server could not find the requested resource")
+
+    def _pods_of(self, namespace: str, field: str | None, label: str | None) -> dict[str, Any]:
+        """A namespace's pods by name or by one label, as `kubectl get pods` asks for them."""
+        name, _, value = (field or label or "").partition("=")
+        if field and name != "metadata.name":
+            raise Failure(400, "BadRequest", f"field label not supported: {name}")
+        items = [
+            pod.document()
+            for pod in self.cluster.pods
+            if pod.namespace == namespace and value == (pod.name if field else pod.labels.get(name))
+        ]
+        return {"kind": "PodList", "apiVersion": "v1", "metadata": {"resourceVersion": "9"}, "items": items}
 
     def _evict(self, namespace: str, name: str, given: dict[str, Any]) -> tuple[int, dict[str, Any]]:
         if (given.get("kind"), given.get("apiVersion")) != ("Eviction", "policy/v1"):

@@ -58,21 +58,32 @@ class Triage:
         Raises: MissingFile when a key or known_hosts file is missing: that is the reader's fault, not the node's.
         """
         taken_at = self.clock()
-        heard(ReadingStarted(node.name, tuple(probe.name for probe in playbook.probes), self.sampling.window))
         try:
-            readings, runs = await self._readings(node, playbook, heard)
+            snapshot = await self.snapshot(node, playbook, heard)
         except Unreachable as no:
             verdict = self._unreachable(node, no)
         else:
-            snapshot = Snapshot(node.name, taken_at, self.sampling.window, readings)
-            if self.program:
-                snapshot = replace(snapshot, case=self._case(node, playbook, snapshot, runs))
-            mutes = await self._mutes_of(node)
-            async with self._in_turn():
-                verdict = with_plan(conclude(snapshot, playbook, mutes), playbook, self.actions, node, self.draining)
+            verdict = await self.judged(node, playbook, snapshot)
         verdict = replace(verdict, took=self._since(taken_at))
         heard(Concluded(verdict))
         return verdict
+
+    async def snapshot(self, node: Node, playbook: Playbook, heard: Listener = _nobody) -> Snapshot:
+        """Read the node, and judge nothing yet.
+
+        Raises: Unreachable when nobody could talk to it; MissingFile.
+        """
+        taken_at = self.clock()
+        heard(ReadingStarted(node.name, tuple(probe.name for probe in playbook.probes), self.sampling.window))
+        readings, runs = await self._readings(node, playbook, heard)
+        snapshot = Snapshot(node.name, taken_at, self.sampling.window, readings)
+        return replace(snapshot, case=self._case(node, playbook, snapshot, runs)) if self.program else snapshot
+
+    async def judged(self, node: Node, playbook: Playbook, snapshot: Snapshot) -> Verdict:
+        """Return the verdict on what was read."""
+        mutes = await self._mutes_of(node)
+        async with self._in_turn():
+            return with_plan(conclude(snapshot, playbook, mutes), playbook, self.actions, node, self.draining)
 
     async def runs(self, node: Node, playbook: Playbook) -> tuple[Completed, ...]:
         """Return what the node answered to the playbook's commands, as a recording keeps it."""

@@ -1,0 +1,102 @@
+"""From what people write to nodes, with the clusters asked where a workload stands for its nodes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import secrets
+from collections.abc import Mapping, Sequence
+from datetime import timedelta
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+from bot.app.kubernetes import cluster_reach, draining
+from bot.domain.call import Call
+from bot.domain.contracts import ClusterApi
+from bot.domain.errors import ConnectionLost, UnknownCluster, UsageError
+from bot.domain.node import Node
+from bot.domain.safe_text import one_line
+from bot.domain.sample import Sample
+from bot.domain.selector import DEFAULT_NAMESPACE, Kind, Selector, valid_namespace
+from bot.inventory.selection import select
+from bot.settings import Settings
+
+if TYPE_CHECKING:
+    from bot.inventory import Inventory
+
+# Of every pod of a job since Kubernetes 1.27: https://kubernetes.io/docs/reference/labels-annotations-taints/
+_JOB_LABEL = "batch.kubernetes.io/job-name"
+LIMIT = timedelta(seconds=10)  # of one call
+
+
+def selected(
+    words: Sequence[str], inventory: Inventory, settings: Settings, environment: Mapping[str, str], namespace: str = ""
+) -> tuple[Node, ...]:
+    """Return the nodes that the words mean; a cluster is asked only where a workload is among them.
+
+    Raises: UsageError when a word means no node; ConnectionLost is one too: without the cluster nobody can tell.
+    """
+    selectors = [Selector.of(word) for word in dict.fromkeys(words)]
+    if not any(selector.kind is Kind.WORKLOAD for selector in selectors):
+        return select(inventory, selectors)
+    return select(inventory, selectors, asyncio.run(_asked(selectors, settings, environment, namespace)))
+
+
+def drawn(nodes: Sequence[Node], sample: Sample | None) -> tuple[Node, ...]:
+    """Return a sample of the nodes, or all of them."""
+    return tuple(nodes) if sample is None else sample.draw(nodes, secrets.SystemRandom())
+
+
+async def _asked(
+    selectors: Sequence[Selector], settings: Settings, environment: Mapping[str, str], namespace: str
+) -> dict[str, tuple[str, ...]]:
+    reach, cluster = cluster_reach(settings, environment), draining(settings)
+    if reach.api is None:
+        workload = next(selector.text for selector in selectors if selector.kind is Kind.WORKLOAD)
+        raise UsageError(
+            f"Where {workload} runs cannot be told: {cluster.missing}.",
+            'Name the cluster in zombie.toml: [kubernetes] context = "…" (and the extra k8s).',
+        )
+    try:
+        return await run_on(reach.api, cluster.cluster, selectors, namespace)
+    finally:
+        await reach.api.close()
+
+
+async def run_on(
+    api: ClusterApi, cluster: str, selectors: Sequence[Selector], namespace: str = ""
+) -> dict[str, tuple[str, ...]]:
+    """Return on which nodes of the cluster each workload among the selectors runs, by its text.
+
+    Raises: UsageError where the cluster does not know it, or does not say.
+    """
+    where = valid_namespace(namespace or DEFAULT_NAMESPACE)
+    found: dict[str, tuple[str, ...]] = {}
+    for selector in selectors:
+        if selector.kind is Kind.WORKLOAD:
+            found[selector.text] = await _nodes_of(api, cluster, selector, where)
+    return found
+
+
+async def _nodes_of(api: ClusterApi, cluster: str, selector: Selector, namespace: str) -> tuple[str, ...]:
+    by = f"metadata.name={selector.name}" if selector.workload == "pod" else f"{_JOB_LABEL}={selector.name}"
+    query = f"{'fieldSelector' if selector.workload == 'pod' else 'labelSelector'}={quote(by, safe='')}"
+    path = f"/api/v1/namespaces/{namespace}/pods?{query}"
+    try:
+        answer = await api.call(cluster, Call("GET", path), LIMIT)
+    except (ConnectionLost, UnknownCluster) as no:
+        raise UsageError(no.sentence, "Name the nodes themselves, or by labels.") from no
+    names: list[object] | None = None
+    if answer.is_done and not answer.cut:
+        with contextlib.suppress(ValueError, KeyError, TypeError, AttributeError):
+            names = [pod["spec"].get("nodeName") for pod in json.loads(answer.body)["items"]]
+    if names is None:
+        said = "more than can be read" if answer.cut else f"{answer.status} {one_line(answer.body, 120)}"
+        raise UsageError(f"The cluster {cluster} does not say where {selector.text} runs: {said}", "")
+    if not names:
+        raise UsageError(
+            f"There is no {selector.text} in the namespace {namespace} of the cluster {cluster}.",
+            "Name its namespace with -n NAMESPACE.",
+        )
+    return tuple(dict.fromkeys(name for name in names if isinstance(name, str) and name))

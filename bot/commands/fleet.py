@@ -1,0 +1,122 @@
+"""`zombie fleet`: who else has it, and how common it is."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from bot.commands import options
+
+if TYPE_CHECKING:
+    from bot.app.fleet import FleetRun
+    from bot.response.fleet.answer import NodeAnswer
+
+EXAMPLES = """examples:
+  zombie fleet role=gpu                                  who among the GPU nodes has any cause that shows in one look
+  zombie fleet 'ray-gpu-1a-*' --cause leaked-memory-cgroups   one cause only: two files a node
+  zombie fleet role=gpu --sample 5% --json               how common it is, from a sample, with its interval
+  zombie fleet az=us-east-1a --full                      a whole check of each node, with verdicts
+  zombie fleet job/train-llm -n ray                      the nodes on which a Kubernetes job runs
+
+A cause is told by its signature: a single look at the few files where it shows, without the window of a check. Such a
+hit is possible, not proven; `zombie check NODE` or --full gives the verdict. A cause that needs a window (--cause
+io-stall) is judged by all that it looks at.
+
+exit status:
+  0  every node answered, and none has any of the causes
+  1  a node has one of them
+  2  the command line, or a file it names, is wrong, or a selector means no node
+  3  of a node it cannot be told
+  4  a node could not be reached
+  1 wins over 4, and 4 over 3; 4 too when nobody could be reached. Ctrl-C: 130, and what came is printed.
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "fleet",
+        "say which nodes have a cause, how common it is, and among whom",
+        "Ask many nodes at once for the signatures of causes, and count: by zone, role, kernel and image, with the "
+        "interval in which the share of all nodes lies.",
+        EXAMPLES,
+    )
+    options.add_selection(parser, "+")
+    parser.add_argument(
+        "--cause", nargs="+", action="extend", default=[], metavar="SLUG", help="count these causes (default: all)"
+    )
+    parser.add_argument("--full", action="store_true", help="check each node as `zombie check` does")
+    parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
+    options.add_files(parser)
+    parser.add_argument("--parallel", type=options.positive, metavar="N", help="ask N nodes at once (default 50)")
+    parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
+    parser.add_argument("--samples", type=options.window, metavar="N", help="the window of --full, in seconds")
+    parser.add_argument("--json", action="store_true", help="print the counts as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    from bot.app.fleet import exit_status
+    from bot.surfaces.fleet import fleet_document, fleet_text
+
+    what = _what(arguments)
+    interrupted = False
+    try:
+        try:
+            asyncio.run(_sweep(what))
+        except KeyboardInterrupt:
+            interrupted = True
+            print(f"zombie: interrupted, {len(what.answers)} of {len(what.nodes)} nodes answered", file=sys.stderr)
+    finally:
+        if arguments.json:
+            print(fleet_document(what.report, verdicts=what.sweep.is_full))
+        else:
+            print(fleet_text(what.report, options.width()), end="")
+    return 130 if interrupted else exit_status(what.report)
+
+
+def _what(arguments: argparse.Namespace) -> FleetRun:
+    from bot import app
+    from bot.app.fleet import BEYOND_WINDOW, MOST_AT_ONCE, FleetRun
+    from bot.commands import record
+    from bot.domain.batch import Sampling
+    from bot.response.fleet.sweep import Sweep
+
+    settings = options.settings(arguments)
+    sweep = Sweep.of(app.library(settings.playbooks).get(settings.playbook), arguments.cause, full=arguments.full)
+    meant, asked = options.selection(arguments, options.inventory(arguments, settings), settings)
+    sampling = Sampling(settings.samples)
+    return FleetRun(
+        nodes=asked,
+        selected=len(meant),
+        sweep=sweep,
+        transport=app.ssh_transport(arguments.environ),
+        sampling=sampling,
+        deadline=settings.deadline or BEYOND_WINDOW + (sampling.window if sweep.needs_window else BEYOND_WINDOW * 0),
+        parallel=arguments.parallel or MOST_AT_ONCE,
+        draining=app.draining(settings),
+        mutes=record.mutes(arguments.environ) if sweep.is_full else None,
+    )
+
+
+async def _sweep(what: FleetRun) -> None:
+    shows = sys.stderr.isatty()
+
+    def heard(answer: NodeAnswer) -> None:
+        from bot.surfaces.fleet import answer_line
+
+        if answer.found or answer.unreachable_class:
+            clear = "\r\x1b[K" if shows else ""
+            print(f"{clear}{answer_line(answer)}", file=sys.stderr, flush=True)
+        if shows:
+            print(f"\r\x1b[K{len(what.answers)} of {len(what.nodes)} answered", end="", file=sys.stderr, flush=True)
+
+    try:
+        await what.run(heard)
+    finally:
+        if shows:
+            print("\r\x1b[K", end="", file=sys.stderr, flush=True)

@@ -1,0 +1,97 @@
+"""Selectors: the ways in which people say which nodes they mean."""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
+
+from bot.domain.errors import UsageError
+from bot.domain.safe_text import one_line
+
+if TYPE_CHECKING:
+    from bot.domain.node import Node
+
+WORKLOADS = ("pod", "job")  # what runs on nodes of a Kubernetes cluster, and may stand for them
+DEFAULT_NAMESPACE = "default"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,252}\Z")
+_GLOB = re.compile(r"[A-Za-z0-9*?\[][A-Za-z0-9._*?\[\]!-]{0,252}\Z")
+_LABEL = re.compile(r"([A-Za-z0-9][A-Za-z0-9._/-]{0,62})=([A-Za-z0-9._:/@-]{0,253})\Z")
+_WORKLOAD = re.compile(r"([a-z]{1,20})/([a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?)\Z")
+_NAMESPACE = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\Z")
+
+
+class Kind(enum.Enum):
+    """What a selector goes by."""
+
+    NAME = "a node's name"
+    GLOB = "a glob of names"
+    LABELS = "labels"
+    WORKLOAD = "a workload of Kubernetes"
+
+
+@dataclass(frozen=True, slots=True)
+class Selector:
+    """Which nodes somebody means.
+
+    Shape: `text` is what they wrote. `labels` are those that a node must have, all of them. `workload` is `pod` or
+    `job`, and `name` its name; of a name and a glob `name` is the text itself.
+    """
+
+    text: str
+    kind: Kind
+    name: str = ""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    workload: str = ""
+
+    @classmethod
+    def of(cls, text: str) -> Selector:
+        """Return the selector that a word says.
+
+        Raises: UsageError when it is neither a name, nor a glob of names, nor labels, nor a workload.
+
+        Example:
+        >>> Selector.of("role=gpu,az=us-east-1a").labels
+        {'role': 'gpu', 'az': 'us-east-1a'}
+        >>> Selector.of("ray-gpu-1a-*").kind.value, Selector.of("pod/train-7").workload
+        ('a glob of names', 'pod')
+        """
+        if _NAME.match(text):
+            return cls(text, Kind.NAME, text)
+        if labels := _labels(text):
+            return cls(text, Kind.LABELS, labels=labels)
+        if (found := _WORKLOAD.match(text)) and found[1] in WORKLOADS:
+            return cls(text, Kind.WORKLOAD, found[2], workload=found[1])
+        if _GLOB.match(text):
+            return cls(text, Kind.GLOB, text)
+        raise UsageError(
+            f"“{one_line(text, 60)}” does not say which nodes.",
+            "Write a node's name, a glob such as ray-gpu-*, labels such as role=gpu,az=us-east-1a, "
+            f"or {' or '.join(f'{kind}/NAME' for kind in WORKLOADS)}.",
+        )
+
+    def covers(self, node: Node) -> bool:
+        """True when name, glob or labels mean this node; of a workload that cannot be told without its cluster."""
+        match self.kind:
+            case Kind.LABELS:
+                return all(node.labels.get(name) == value for name, value in self.labels.items())
+            case Kind.WORKLOAD:
+                return False
+            case _:
+                return fnmatchcase(node.name, self.name)
+
+
+def valid_namespace(text: str) -> str:
+    """Return `text` when it can be a namespace's name: it becomes part of a path of an API. Raises: UsageError."""
+    if _NAMESPACE.match(text):
+        return text
+    raise UsageError(f"“{one_line(text, 60)}” is no namespace.", "Lower-case letters, digits and dashes, 63 at most.")
+
+
+def _labels(text: str) -> Mapping[str, str]:
+    """The labels that a word names; none where it names none, or is malformed."""
+    found = [_LABEL.match(part) for part in text.split(",")]
+    return {match[1]: match[2] for match in found if match is not None} if all(found) else {}

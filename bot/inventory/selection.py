@@ -1,0 +1,87 @@
+"""From what people say to nodes: names, globs, labels and workloads against an inventory. Nothing is guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from bot.domain.errors import UnknownNode
+from bot.domain.nearest import nearest
+from bot.domain.node import Node
+from bot.domain.safe_text import one_line
+from bot.domain.selector import Kind, Selector
+from bot.inventory.inventory import Inventory
+
+IN_CLUSTER = ("kubernetes_node", "private_dns", "hostname")  # labels that hold a node's name in its cluster
+MOST_SAID = 12
+
+
+def select(
+    inventory: Inventory, selectors: Sequence[Selector], run_on: Mapping[str, Sequence[str]] | None = None
+) -> tuple[Node, ...]:
+    """Return the nodes that any of the selectors means, each once, in the order of the selectors.
+
+    Shape: `run_on` says, by a workload's text, on which nodes of its cluster it runs.
+    Raises: UnknownNode where a selector means no node, with near names or with what there is.
+    """
+    found: dict[str, Node] = {}
+    for selector in selectors:
+        for node in _meant(inventory, selector, run_on or {}):
+            found.setdefault(node.name, node)
+    return tuple(found.values())
+
+
+def _meant(inventory: Inventory, selector: Selector, run_on: Mapping[str, Sequence[str]]) -> Iterable[Node]:
+    match selector.kind:
+        case Kind.NAME:
+            return (inventory.find(selector.name),)
+        case Kind.WORKLOAD:
+            return _running(inventory, selector, run_on.get(selector.text, ()))
+    if found := tuple(node for node in inventory.nodes if selector.covers(node)):
+        return found
+    raise UnknownNode(
+        f"No node of the inventory {inventory.origin} fits “{one_line(selector.text, 80)}”.",
+        _what_there_is(inventory, selector),
+    )
+
+
+def _running(inventory: Inventory, selector: Selector, names: Sequence[str]) -> tuple[Node, ...]:
+    """The nodes of a cluster as the inventory knows them; one that it does not know is not left out in silence."""
+    known: dict[str, Node] = {}
+    for node in inventory.nodes:
+        for name in (node.name, *(node.labels.get(label, "") for label in IN_CLUSTER)):
+            known.setdefault(name, node)
+    if missing := [name for name in names if name not in known]:
+        raise UnknownNode(
+            f"{selector.text} runs on {one_line(', '.join(missing[:MOST_SAID]), 300)}, and the inventory "
+            f"{inventory.origin} does not know {'it' if len(missing) == 1 else 'them'}.",
+            "A node's label kubernetes_node holds its name in the cluster.",
+        )
+    if not names:
+        raise UnknownNode(f"{selector.text} runs on no node now.", "It is finished, or waits for a node.")
+    return tuple(known[name] for name in names)
+
+
+def _what_there_is(inventory: Inventory, selector: Selector) -> str:
+    nodes = inventory.nodes
+    if not nodes:
+        return "It has no nodes that are written in full."
+    if selector.kind is Kind.GLOB:
+        plain = selector.name.translate(str.maketrans("", "", "*?[]!"))
+        near = nearest(plain, inventory.names)
+        return f"Near it are {', '.join(near)}." if near else f"It has {inventory.says}, such as {nodes[0].name}."
+    labels = sorted({label for node in nodes for label in node.labels})
+    if not labels:
+        return "No node of it has labels."
+    for label, value in selector.labels.items():
+        if label not in labels:
+            return f"No node has the label {label}; there are {_listed(labels)}."
+        values = sorted({node.labels[label] for node in nodes if label in node.labels})
+        if value not in values:
+            near = nearest(value, values)
+            return f"{label} is {_listed([*near, *(known for known in values if known not in near)])}."
+    return "Each label is there, and no node has all of them."
+
+
+def _listed(words: Sequence[str]) -> str:
+    told = ", ".join(one_line(word, 60) for word in words[:MOST_SAID])
+    return f"{told} and {len(words) - MOST_SAID} more" if len(words) > MOST_SAID else told

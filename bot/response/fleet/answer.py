@@ -1,0 +1,54 @@
+"""What one node of a fleet answered: plain values that travel between programs."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+class Came(enum.StrEnum):
+    """What came of asking one node."""
+
+    ANSWERED = "answered"
+    UNKNOWN = "unknown"  # it answered, and what was asked cannot be told
+    UNREACHABLE = "unreachable"
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A cause that a node has. `status` and `confidence` are words of `bot.domain.verdict`."""
+
+    cause: str
+    status: str
+    confidence: str
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAnswer:
+    """One node's part of a sweep.
+
+    Shape: `status` is the verdict's. `unreachable_class` is the class of `check` ("refused", …), `because` the
+    sentence of whatever is not known. `undecided` maps a cause to why it cannot be told. `traits` say what machine and
+    system it is. `facts` are what cohorts are compared by, where that was asked for.
+    """
+
+    node: str
+    came: Came
+    status: str = ""
+    cause: str = ""
+    confidence: str = ""
+    because: str = ""
+    found: tuple[Found, ...] = ()
+    undecided: Mapping[str, str] = field(default_factory=dict)
+    unreachable_class: str = ""
+    machine_id: str = ""
+    traits: Mapping[str, str] = field(default_factory=dict)
+    facts: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+
+    @property
+    def causes(self) -> tuple[str, ...]:
+        """The causes that it has."""
+        return tuple(found.cause for found in self.found)

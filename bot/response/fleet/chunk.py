@@ -1,0 +1,125 @@
+"""One chunk of a sweep: nodes in, answers out. Whoever calls it, in this process or in another, gets the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bot.domain.errors import Unreachable, UsageError
+from bot.domain.node import Node
+from bot.domain.probe import Snapshot
+from bot.domain.redaction import redacted_text
+from bot.domain.safe_text import one_line, safe
+from bot.domain.verdict import Finding, Status, Undecided, Verdict
+from bot.probes.host import HostReading
+from bot.response.diagnosis.triage import Triage
+from bot.response.fleet.answer import Came, Found, NodeAnswer
+from bot.response.fleet.facts import facts_of
+from bot.response.fleet.sweep import Sweep
+
+Hears: TypeAlias = Callable[[NodeAnswer], None]
+LONGEST = 300  # characters of one sentence
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkReader:
+    """Reads the nodes of a chunk, so many at once.
+
+    Shape: `wants_facts` has each answer carry what cohorts are compared by.
+    """
+
+    triage: Triage
+    sweep: Sweep
+    parallel: int
+    wants_facts: bool = False
+
+    async def answers(self, nodes: Sequence[Node], heard: Hears = lambda answer: None) -> list[NodeAnswer]:
+        """Return one answer a node, each handed over as it comes; a node that nobody can talk to is an answer too.
+
+        Raises: UsageError (a missing key or known_hosts file) of any node, once all others are through.
+        """
+        waiting, answers, wrong = list(reversed(nodes)), list[NodeAnswer](), list[UsageError]()
+
+        async def reader() -> None:
+            while waiting:
+                node = waiting.pop()
+                try:
+                    answer = await self._answer(node)
+                except UsageError as error:
+                    wrong.append(error)
+                    continue
+                answers.append(answer)
+                heard(answer)
+
+        async with asyncio.TaskGroup() as group:  # as many tasks as read at once, however many nodes wait
+            for _ in range(min(self.parallel, len(nodes))):
+                group.create_task(reader())
+        if wrong:
+            raise wrong[0]
+        return answers
+
+    async def _answer(self, node: Node) -> NodeAnswer:
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        try:
+            snapshot = await self.triage.snapshot(node, self.sweep.playbook)
+        except Unreachable as no:
+            return NodeAnswer(
+                node.name,
+                Came.UNREACHABLE,
+                Status.UNREACHABLE.value,
+                because=_shown(no.sentence),
+                unreachable_class=no.kind,
+                seconds=loop.time() - began,
+            )
+        verdict = await self._verdict(node, snapshot)
+        return self._told(verdict, snapshot, loop.time() - began)
+
+    async def _verdict(self, node: Node, snapshot: Snapshot) -> Verdict:
+        if self.sweep.is_full:
+            return await self.triage.judged(node, self.sweep.playbook, snapshot)
+        async with self.triage.thinking:
+            verdict = self.sweep.verdict(snapshot)
+            await asyncio.sleep(0)  # whoever else lives on this loop has a turn
+            return verdict
+
+    def _told(self, verdict: Verdict, snapshot: Snapshot, seconds: float) -> NodeAnswer:
+        weighings = self.sweep.weighings(snapshot)
+        host = snapshot.get(HostReading)
+        return NodeAnswer(
+            node=verdict.node,
+            came=Came.UNKNOWN if verdict.status is Status.UNKNOWN else Came.ANSWERED,
+            status=verdict.status.value,
+            cause=verdict.cause or "",
+            confidence=verdict.confidence.value if verdict.confidence is not None else "",
+            because=_shown(verdict.summary),
+            found=tuple(
+                Found(
+                    weighing.cause or "",
+                    weighing.status.value,
+                    weighing.confidence.value if weighing.confidence is not None else "",
+                    _shown(weighing.summary),
+                )
+                for weighing in weighings
+                if isinstance(weighing, Finding)
+            ),
+            undecided={
+                weighing.cause: _shown(weighing.because) for weighing in weighings if isinstance(weighing, Undecided)
+            },
+            machine_id=host.machine_id.lower() if isinstance(host, HostReading) else "",
+            traits=_traits(snapshot, host if isinstance(host, HostReading) else None),
+            facts=facts_of(snapshot) if self.wants_facts else {},
+            seconds=seconds,
+        )
+
+
+def _traits(snapshot: Snapshot, host: HostReading | None) -> Mapping[str, str]:
+    """What fleets are told apart by, beside the labels: kernel, image and the like; not what differs node by node."""
+    told = {name: _shown(said) for name, said in snapshot.traits.items() if name not in ("up", "kernel")}
+    return ({"kernel": _shown(host.kernel)} if host is not None else {}) | told
+
+
+def _shown(text: str) -> str:
+    return one_line(safe(redacted_text(text)), LONGEST)

@@ -1,0 +1,140 @@
+"""What a sweep came to: who has which cause, how common it is, and among whom."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.domain.node import Node
+from bot.domain.prevalence import Prevalence
+from bot.domain.verdict import Status
+from bot.response.fleet.answer import Came, NodeAnswer
+from bot.response.fleet.sweep import Judged
+
+# Labels that name a node; counting by them would say nothing.
+NAMES = frozenset({"instance_id", "private_dns", "hostname", "kubernetes_node"})
+MANY_VALUES = 20  # more, of fewer than two nodes each, are names too
+TRAITS = ("kernel", "distribution", "driver", "cgroup")  # what readings tell, beside the labels
+
+
+@dataclass(frozen=True, slots=True)
+class CauseCount:
+    """One cause over the fleet. `undecided` are the nodes of which it cannot be told."""
+
+    cause: str
+    judged: Judged
+    nodes: tuple[str, ...]
+    prevalence: Prevalence
+    undecided: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class GroupCount:
+    """The nodes that share a value of a label: how many were asked and answered, and how many have each cause."""
+
+    asked: int
+    answered: int
+    causes: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class FleetReport:
+    """What a sweep came to, so far.
+
+    Shape: `selected` nodes were meant, of which `asked` were drawn. `answered` counts the unknown ones too. `causes`
+    begin with the most common. `by` maps a label to its values to their counts. `is_whole`: nothing is outstanding.
+    """
+
+    selected: int
+    asked: int
+    answers: tuple[NodeAnswer, ...]
+    causes: tuple[CauseCount, ...]
+    by: Mapping[str, Mapping[str, GroupCount]]
+    seconds: float
+    is_whole: bool
+
+    @property
+    def answered(self) -> int:
+        """How many answered, the unknown ones among them."""
+        return sum(answer.came is not Came.UNREACHABLE for answer in self.answers)
+
+    @property
+    def unreachable(self) -> tuple[NodeAnswer, ...]:
+        """Those nobody could talk to."""
+        return tuple(answer for answer in self.answers if answer.came is Came.UNREACHABLE)
+
+    @property
+    def unknown(self) -> tuple[NodeAnswer, ...]:
+        """Those that answered, and of which what was asked cannot be told."""
+        return tuple(answer for answer in self.answers if answer.came is Came.UNKNOWN)
+
+    @property
+    def statuses(self) -> frozenset[Status]:
+        """Every status that a node came to."""
+        return frozenset(Status(answer.status) for answer in self.answers)
+
+    @property
+    def same_machines(self) -> tuple[tuple[str, tuple[str, ...]], ...]:
+        """Machine-ids that several names showed. They are told, and never merged: an image may carry one."""
+        names: dict[str, list[str]] = {}
+        for answer in self.answers:
+            if answer.machine_id:
+                names.setdefault(answer.machine_id, []).append(answer.node)
+        return tuple((machine_id, tuple(several)) for machine_id, several in names.items() if len(several) > 1)
+
+
+def report(
+    nodes: Sequence[Node],
+    answers: Sequence[NodeAnswer],
+    judged: Mapping[str, Judged],
+    *,
+    selected: int,
+    seconds: float,
+) -> FleetReport:
+    """Count what came. Shape: `nodes` were asked, of the `selected` that were meant; an answer twice counts once."""
+    order = {node.name: at for at, node in enumerate(nodes)}
+    told = {answer.node: answer for answer in answers if answer.node in order}
+    answers = sorted(told.values(), key=lambda answer: order[answer.node])
+    reached = [answer for answer in answers if answer.came is not Came.UNREACHABLE]
+    is_exact = selected == len(nodes) == len(reached)
+    causes = [
+        CauseCount(
+            cause,
+            how,
+            having := tuple(answer.node for answer in reached if cause in answer.causes),
+            Prevalence(len(having), len(reached), is_exact),
+            tuple(answer.node for answer in reached if cause in answer.undecided),
+        )
+        for cause, how in judged.items()
+    ]
+    causes.sort(key=lambda count: -len(count.nodes))
+    return FleetReport(
+        selected, len(nodes), tuple(answers), tuple(causes), _by(nodes, answers), seconds, len(answers) == len(nodes)
+    )
+
+
+def _by(nodes: Sequence[Node], answers: Sequence[NodeAnswer]) -> Mapping[str, Mapping[str, GroupCount]]:
+    """Count by each label that groups nodes, and by what the nodes told of themselves."""
+    told = {answer.node: answer for answer in answers}
+    groups: dict[str, dict[str, list[str]]] = {}
+    for node in nodes:
+        traits = told[node.name].traits if node.name in told else {}
+        for label, value in {
+            **{name: traits[name] for name in TRAITS if name in traits},
+            **{name: value for name, value in node.labels.items() if name not in NAMES},
+        }.items():
+            groups.setdefault(label, {}).setdefault(value, []).append(node.name)
+    return {
+        label: {value: _group(names, told) for value, names in sorted(values.items())}
+        for label, values in groups.items()
+        if not (len(values) > MANY_VALUES and len(values) * 2 > len(nodes))
+    }
+
+
+def _group(names: Sequence[str], told: Mapping[str, NodeAnswer]) -> GroupCount:
+    answers = [told[name] for name in names if name in told]
+    counts: dict[str, int] = {}
+    for answer in answers:
+        for cause in answer.causes:
+            counts[cause] = counts.get(cause, 0) + 1
+    return GroupCount(len(names), sum(answer.came is not Came.UNREACHABLE for answer in answers), counts)

@@ -1,0 +1,113 @@
+"""What every node of a fleet is asked: a cause's signature in a single look, or a whole check."""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from bot.domain.cause import Weighing
+from bot.domain.command import Looks
+from bot.domain.conclude import conclude
+from bot.domain.errors import UsageError
+from bot.domain.nearest import did_you_mean
+from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.probe import Probe, Snapshot
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Confidence, Finding, Status, Verdict
+
+HOST = "host"  # read along with every signature: kernel and image are what fleets are compared by
+
+
+class Judged(enum.StrEnum):
+    """By what a cause is told."""
+
+    SIGNATURE = "signature"  # one look, no window: at most possible
+    FULL = "full"
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """One question to many nodes.
+
+    Shape: `playbook` is what each node is read and judged by. `judged` says of each cause that is counted by what it is
+    told, in the order of explanation. `is_full`: nodes get a whole check's verdict. `needs_window`: something is
+    watched over time.
+    """
+
+    playbook: Playbook
+    judged: Mapping[str, Judged]
+    is_full: bool = False
+    needs_window: bool = False
+
+    @classmethod
+    def of(cls, playbook: Playbook, causes: Sequence[str] = (), *, full: bool = False) -> Sweep:
+        """Return the sweep that tells these causes; without any, all that show in a single look.
+
+        Shape: `full` has every node checked by the whole playbook.
+        Raises: UsageError for a cause that the playbook does not weigh.
+        """
+        known = {used.cause.name: used for used in playbook.causes}
+        for name in causes:
+            if name not in known:
+                says = f"The playbook {playbook.name} weighs no cause “{one_line(name, 60)}”."
+                raise UsageError(says, did_you_mean(name, known))
+        counted = [
+            used for name, used in known.items() if name in causes or (not causes and (full or used.cause.signature))
+        ]
+        if full:
+            return cls(playbook, {used.cause.name: Judged.FULL for used in counted}, True, True)
+        if not counted:
+            says = f"No cause of the playbook {playbook.name} shows in a single look."
+            raise UsageError(says, "Ask for whole checks with --full.")
+        judged = {used.cause.name: Judged.SIGNATURE if used.cause.signature else Judged.FULL for used in counted}
+        probes = _probes(playbook, counted)
+        names = {probe.name for probe in probes}
+        narrowed = replace(
+            playbook,
+            probes=probes,
+            must_read=tuple(name for name in playbook.must_read if name in names),
+            causes=tuple(counted),
+            conditions=(),
+        )
+        return cls(narrowed, judged, False, any(how is Judged.FULL for how in judged.values()))
+
+    def weighings(self, snapshot: Snapshot) -> tuple[Weighing, ...]:
+        """Weigh the causes that are counted, in the order of explanation; a signature is at most possible."""
+        return tuple(
+            _capped(used.cause.weigh(snapshot, used.tuning))
+            if self.judged[used.cause.name] is Judged.SIGNATURE
+            else used.cause.weigh(snapshot, used.tuning)
+            for used in self.playbook.causes
+            if used.cause.name in self.judged
+        )
+
+    def verdict(self, snapshot: Snapshot) -> Verdict:
+        """Return what a single look comes to; never more than degraded and possible by a signature."""
+        verdict = conclude(snapshot, self.playbook)
+        if verdict.cause is None or self.judged.get(verdict.cause) is not Judged.SIGNATURE:
+            return verdict
+        status = Status.DEGRADED if verdict.status is Status.CRITICAL else verdict.status
+        return replace(verdict, status=status, confidence=Confidence.POSSIBLE, remedy=(), lasting_fix="")
+
+
+def _capped(weighing: Weighing) -> Weighing:
+    if not isinstance(weighing, Finding):
+        return weighing
+    status = Status.DEGRADED if weighing.status is Status.CRITICAL else weighing.status
+    return replace(weighing, status=status, confidence=Confidence.POSSIBLE, remedy=(), lasting_fix="")
+
+
+def _probes(playbook: Playbook, counted: Sequence[WeighedCause]) -> tuple[Probe, ...]:
+    """The probes that the causes need, in the playbook's order, with a window only where a whole check needs it."""
+    whole = {name for used in counted if not used.cause.signature for name in used.cause.probes}
+    looks = {HOST, *(name for used in counted for name in used.cause.signature)}
+    return tuple(
+        probe if probe.name in whole else _one_look(probe) for probe in playbook.probes if probe.name in whole | looks
+    )
+
+
+def _one_look(probe: Probe) -> Probe:
+    """The same probe without its second look; what lasts a whole window is in no signature."""
+    once = (replace(command, looks=Looks.ONCE) for command in probe.commands)
+    return replace(probe, commands=tuple(once))

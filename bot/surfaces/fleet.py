@@ -1,0 +1,165 @@
+"""A sweep over a fleet as JSON for scripts and as text for a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bot.domain.safe_text import safe
+from bot.response.fleet.answer import NodeAnswer
+from bot.response.fleet.report import CauseCount, FleetReport
+from bot.surfaces.text import wrapped
+
+SCHEMA_VERSION = 1
+NODES_NAMED = 8  # of one cause, in text; the JSON names all
+GROUPS_TOLD = 6
+
+
+def fleet_document(report: FleetReport, *, verdicts: bool = False) -> str:
+    """Return the whole document as text; with `verdicts` also each node's."""
+    return json.dumps(fleet_body(report, verdicts=verdicts), ensure_ascii=False, indent=2)
+
+
+def fleet_body(report: FleetReport, *, verdicts: bool = False) -> dict[str, Any]:
+    """Return the document.
+
+    Shape: `share` is of those who answered, `interval` Wilson's 95 %. `exact`: every node that was meant was read.
+    """
+    body: dict[str, Any] = {
+        "schema": SCHEMA_VERSION,
+        "selected": report.selected,
+        "asked": report.asked,
+        "answered": report.answered,
+        "unreachable": [
+            {"node": answer.node, "class": answer.unreachable_class, "because": answer.because}
+            for answer in report.unreachable
+        ],
+        "unknown": [answer.node for answer in report.unknown],
+        "causes": [_cause(count) for count in report.causes],
+        "by": {
+            label: {
+                value: {"asked": group.asked, "answered": group.answered, "causes": dict(group.causes)}
+                for value, group in values.items()
+            }
+            for label, values in report.by.items()
+        },
+        "complete": report.is_whole,
+        "seconds": round(report.seconds, 3),
+    }
+    if report.same_machines:
+        body["remarks"] = list(remarks(report))
+    if verdicts:
+        body["nodes"] = [_node(answer) for answer in report.answers]
+    cleaned: dict[str, Any] = _safe(body)
+    return cleaned
+
+
+def _cause(count: CauseCount) -> dict[str, Any]:
+    return {
+        "cause": count.cause,
+        "judged": count.judged.value,
+        "nodes": list(count.nodes),
+        "share": round(count.prevalence.share, 6),
+        "interval": [round(bound, 6) for bound in count.prevalence.interval],
+        "exact": count.prevalence.is_exact,
+        "undecided": list(count.undecided),
+    }
+
+
+def _node(answer: NodeAnswer) -> dict[str, Any]:
+    return {
+        "node": answer.node,
+        "status": answer.status,
+        "cause": answer.cause or None,
+        "confidence": answer.confidence or None,
+        "summary": answer.because,
+    }
+
+
+def _safe(value: Any) -> Any:
+    if isinstance(value, str):
+        return safe(value)
+    if isinstance(value, Mapping):
+        return {safe(key): _safe(held) for key, held in value.items()}
+    return [_safe(held) for held in value] if isinstance(value, list) else value
+
+
+def remarks(report: FleetReport) -> tuple[str, ...]:
+    """Return a sentence for each machine-id that several names showed."""
+    return tuple(
+        f"{', '.join(names[:NODES_NAMED])} show one machine-id, {machine_id}: one machine, or a copied image. "
+        "They are counted apart."
+        for machine_id, names in report.same_machines
+    )
+
+
+def answer_line(answer: NodeAnswer) -> str:
+    """Return one node's answer as a line that stands alone."""
+    if answer.unreachable_class:
+        return f"{safe(answer.node)}  UNREACHABLE  {safe(answer.because)}"
+    if answer.found:
+        causes = ", ".join(f"{found.cause} ({found.confidence})" for found in answer.found)
+        return f"{safe(answer.node)}  {answer.status.upper()}  {safe(causes)}"
+    return f"{safe(answer.node)}  {answer.status.upper()}"
+
+
+def fleet_text(report: FleetReport, width: int = 80) -> str:
+    """Return the whole report."""
+    return "\n".join(_lines(report, max(40, width))) + "\n"
+
+
+def _lines(report: FleetReport, width: int) -> Iterator[str]:
+    yield from wrapped(headline(report), width, "")
+    found = [count for count in report.causes if count.nodes]
+    for count in found:
+        yield ""
+        how = "" if count.judged.value == "full" else ", by its signature: possible, not proven"
+        yield f"  {count.cause}{how}"
+        yield from wrapped(f"{count.prevalence.says}", width, "    ")
+        yield from wrapped(_named(count.nodes), width, "      ", first="    on ")
+        for label, told in among(report, count.cause):
+            yield from wrapped(f"by {label}: {told}", width, "      ", first="    ")
+        if count.undecided:
+            yield from wrapped(f"cannot be told of {_named(count.undecided)}", width, "      ", first="    ")
+    if clear := [count for count in report.causes if not count.nodes and not count.undecided]:
+        yield ""
+        yield from wrapped("Not found: " + ", ".join(count.cause for count in clear), width, "    ", first="  ")
+    if unsure := [count for count in report.causes if not count.nodes and count.undecided]:
+        said = "; ".join(f"{count.cause} of {_named(count.undecided, 3)}" for count in unsure)
+        yield from wrapped(f"Not found, and not to be told everywhere: {said}", width, "    ", first="  ")
+    if report.unreachable:
+        said = "; ".join(f"{answer.node} ({answer.unreachable_class})" for answer in report.unreachable[:NODES_NAMED])
+        yield from wrapped(f"Nobody could talk to {said}{_more(len(report.unreachable))}", width, "    ", first="  ")
+    if report.unknown:
+        yield from wrapped(f"Unknown: {_named([answer.node for answer in report.unknown])}", width, "    ", first="  ")
+    for remark in remarks(report):
+        yield from wrapped(remark, width, "    ", first="  ")
+    if any(count.judged.value == "signature" for count in found):
+        yield ""
+        yield from wrapped("For verdicts: zombie check NODE, or this again with --full.", width, "  ", first="  ")
+
+
+def headline(report: FleetReport) -> str:
+    """Return in one line how many were meant, asked and answered."""
+    drawn = f", a sample of {report.selected:,}" if report.asked < report.selected else ""
+    broken_off = "" if report.is_whole else f"; broken off after {len(report.answers):,} of them"
+    return f"{report.answered:,} of {report.asked:,} nodes answered{drawn}{broken_off}, in {report.seconds:.1f} s"
+
+
+def among(report: FleetReport, cause: str) -> Iterator[tuple[str, str]]:
+    """Yield, by label, among whom a cause is; a label of which all nodes have the same value says nothing."""
+    for label, values in report.by.items():
+        if len(values) < 2:
+            continue
+        ordered = sorted(values.items(), key=lambda item: -item[1].causes.get(cause, 0))
+        told = [f"{value} {group.causes.get(cause, 0)} of {group.answered}" for value, group in ordered[:GROUPS_TOLD]]
+        yield label, ", ".join(told) + _more(len(ordered), GROUPS_TOLD)
+
+
+def _named(nodes: list[str] | tuple[str, ...], most: int = NODES_NAMED) -> str:
+    return ", ".join(nodes[:most]) + _more(len(nodes), most)
+
+
+def _more(count: int, most: int = NODES_NAMED) -> str:
+    return f" and {count - most:,} more" if count > most else ""

@@ -1,0 +1,144 @@
+"""`zombie fleet` over simulated nodes behind real SSH: who has it, by a single look, and what it cost."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.demo.cluster.cluster import Cluster, DemoNode
+from bot.demo.cluster.pod import DemoPod
+from bot.demo.cluster.server import ClusterServer
+from bot.demo.faults import Fault
+from bot.demo.fleet_leaks import AUTO_RESTART, STOPPED
+from bot.demo.fleet_other_faults import BUSY
+from bot.domain.prevalence import Prevalence
+from tests.nodes.acting_fleet import Site, site
+
+pytestmark = pytest.mark.slow
+LEAK = "leaked-memory-cgroups"
+NODES = {
+    "gpu-1a-1": (AUTO_RESTART, None),
+    "gpu-1a-2": (STOPPED, None),
+    "gpu-1b-1": (BUSY, None),
+    "gpu-1b-2": (BUSY, Fault.OTHER_HOST_KEY),
+}
+
+
+async def swept(here: Site, *words: str, status: int = 1) -> dict[str, Any]:
+    done = await here.zombie("fleet", *words, "--json")
+    assert done.status == status, done.err
+    body: dict[str, Any] = json.loads(done.out)
+    return body
+
+
+async def test_one_look_finds_who_has_it_counts_by_zone_and_watches_nobody(tmp_path: Path) -> None:
+    async with site(tmp_path, NODES) as here:
+        told = await swept(here, "role=gpu", "--cause", LEAK)
+        assert (told["schema"], told["asked"], told["answered"], told["complete"]) == (1, 4, 3, True)
+        assert [(lost["node"], lost["class"]) for lost in told["unreachable"]] == [("gpu-1b-2", "host-key")]
+        low, high = Prevalence(2, 3).interval
+        assert told["causes"] == [
+            {
+                "cause": LEAK,
+                "judged": "signature",
+                "nodes": ["gpu-1a-1", "gpu-1a-2"],
+                "share": pytest.approx(2 / 3, abs=1e-6),
+                "interval": [pytest.approx(low, abs=1e-6), pytest.approx(high, abs=1e-6)],
+                "exact": False,
+                "undecided": [],
+            }
+        ]
+        assert told["by"]["az"] == {
+            "us-east-1a": {"asked": 2, "answered": 2, "causes": {LEAK: 2}},
+            "us-east-1b": {"asked": 2, "answered": 1, "causes": {}},
+        }
+        said = [command for name in ("gpu-1a-1", "gpu-1b-1") for command in here.machine(name).done]
+        assert said == []
+
+        everything = await swept(here, "gpu-1a-*", "gpu-1b-1")
+        assert {cause["judged"] for cause in everything["causes"]} == {"signature"}
+        assert everything["causes"][0]["nodes"] == ["gpu-1a-1", "gpu-1a-2"]
+
+        text = await here.zombie("fleet", "gpu-1a-*", "--cause", LEAK)
+        assert "2 of 2: 100 %, every node was read" in text.out
+        assert "possible, not proven" in text.out
+        assert f"gpu-1a-1  DEGRADED  {LEAK} (possible)" in text.err
+
+
+async def test_full_check_gives_verdicts_and_a_cause_without_signature_is_judged_in_full(tmp_path: Path) -> None:
+    async with site(tmp_path, NODES) as here:
+        told = await swept(here, "gpu-1a-*", "gpu-1b-1", "--full")
+        assert {cause["judged"] for cause in told["causes"]} == {"full"}
+        verdicts = {node["node"]: (node["status"], node["cause"], node["confidence"]) for node in told["nodes"]}
+        assert verdicts == {
+            "gpu-1a-1": ("critical", LEAK, "confirmed"),
+            "gpu-1a-2": ("degraded", LEAK, "confirmed"),
+            "gpu-1b-1": ("healthy", None, None),
+        }
+        mixed = await swept(here, "gpu-1b-1", "--cause", LEAK, "cpu-steal", status=0)
+        assert {cause["cause"]: cause["judged"] for cause in mixed["causes"]} == {
+            LEAK: "signature",
+            "cpu-steal": "full",
+        }
+
+
+async def test_what_means_nobody_is_an_error_and_nobody_reached_is_4(tmp_path: Path) -> None:
+    async with site(tmp_path, NODES) as here:
+        for words, sentence in (
+            (("role=cpu",), "role is gpu"),
+            (("gpu-9*",), "Near it are"),
+            (("gpu-1a-3",), "Did you mean gpu-1a-"),
+            (("role=$(reboot)",), "does not say which nodes"),
+            (("gpu-1a-1", "--cause", "leaked"), LEAK),
+            (("pod/x",), "no Kubernetes cluster is configured"),
+            (("gpu-1a-1", "--sample", "0%"), "no sample"),
+        ):
+            done = await here.zombie("fleet", *words)
+            assert (done.status, sentence in done.err) == (2, True), done.err
+        await swept(here, "gpu-1b-2", status=4)
+        assert (await swept(here, "role=gpu", "--sample", "2"))["asked"] == 2
+
+
+async def test_interrupt_keeps_what_came(tmp_path: Path) -> None:
+    async with site(tmp_path, {**NODES, "gpu-1c-1": (BUSY, Fault.SILENT)}) as here:
+        process = await here.start("fleet", "role=gpu", "--cause", LEAK, "--json", "--parallel", "5")
+        assert process.stdout is not None
+        assert process.stderr is not None
+        lines = set[str]()
+        async with asyncio.timeout(60):
+            while not {"gpu-1a-1", "gpu-1a-2"} <= lines:
+                lines.add((await process.stderr.readline()).decode().split("  ")[0])
+            process.send_signal(signal.SIGINT)
+            out = await process.stdout.read()
+            assert await process.wait() == 130
+        told = json.loads(out)
+        assert (told["asked"], told["complete"]) == (5, False)
+        assert told["causes"][0]["nodes"] == ["gpu-1a-1", "gpu-1a-2"]
+
+
+async def test_workload_stands_for_the_nodes_that_it_runs_on(tmp_path: Path) -> None:
+    pytest.importorskip("lightkube")
+    job = {"batch.kubernetes.io/job-name": "train-7"}
+    pods = [
+        DemoPod("ray", f"train-7-{at}", node, ("Job", "train-7"), job)
+        for at, node in enumerate(("gpu-1a-1", "gpu-1b-1"))
+    ]
+    cluster = Cluster.of([DemoNode(name, lambda: "boot") for name in NODES], pods, lambda: 0.0)
+    async with site(tmp_path, NODES) as here, ClusterServer.running(cluster) as server:
+        (tmp_path / "kubeconfig").write_text(server.kubeconfig("prod"))
+        with (tmp_path / "zombie.toml").open("a") as settings:
+            settings.write('[kubernetes]\nkubeconfig = "kubeconfig"\ncontext = "prod"\n')
+        told = await swept(here, "job/train-7", "-n", "ray", "--cause", LEAK)
+        assert (told["asked"], told["causes"][0]["nodes"]) == (2, ["gpu-1a-1"])
+        told = await swept(here, "pod/train-7-1", "-n", "ray", "--cause", LEAK, status=0)
+        assert (told["asked"], told["answered"]) == (1, 1)
+        elsewhere = await here.zombie("check", "job/train-7")
+        assert (elsewhere.status, "in the namespace default" in elsewhere.err) == (2, True)
+        server.broken = True
+        broken = await here.zombie("fleet", "job/train-7", "-n", "ray")
+        assert (broken.status, "does not say where job/train-7 runs: 500" in broken.err) == (2, True)

@@ -1,0 +1,90 @@
+"""A cause's signature tells it in a single look: sick nodes are found by it, and healthy ones are not left open."""
+
+from dataclasses import fields, replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bot.causes import CAUSES
+from bot.domain.cause import Weighing
+from bot.domain.command import Looks
+from bot.domain.verdict import Finding, RuledOut
+from bot.probes import PROBES
+from bot.probes.boot_units import BootUnit, BootUnitsReading
+from bot.probes.clock import ClockReading
+from bot.probes.conntrack import ConntrackReading
+from bot.probes.dns import DnsReading, NameServer
+from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
+from bot.probes.filesystems import FilesystemsReading, Mount, Room
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
+from bot.probes.formats.systemctl import FailedUnit
+from bot.probes.kernel_limits import KernelLimitsReading, Limit
+from bot.probes.memory_errors import MemoryController, MemoryErrorsReading
+from tests.unit.causes import builders as b
+from tests.unit.causes import test_certificate_expiry, test_gpu_fault, test_serial_console_printk
+
+SIGNED = [name for name, cause in CAUSES.items() if cause.signature]
+ROOT = Mount("/", "nvme0n1p1", "ext4", ("rw",), "rw")
+STOPPED = EssentialUnit("kubelet.service", "kubelet", active="inactive", sub="dead", changed_usec=1)
+SICK: dict[str, tuple[Any, ...]] = {
+    "leaked-memory-cgroups": (b.cgroups(68_440),),
+    "essential-unit-stopped": (EssentialUnitsReading(True, (STOPPED,), ("",)),),
+    "filesystem-read-only": (FilesystemsReading((replace(ROOT, options=("ro",)),), (Room("/", 58.0, 94.0),), True),),
+    "disk-full": (FilesystemsReading((ROOT,), (Room("/", 2.0, 94.0),), True),),
+    "oom-kills": (b.log(b.event(Kind.OOM_KILL, "Out of memory: Killed process 4711 (java) total-vm:1kB")),),
+    "serial-console-printk": (
+        test_serial_console_printk.host("ttyS0"),
+        b.log(test_serial_console_printk.kill(14), *test_serial_console_printk.RESET),
+    ),
+    "pid-or-fd-exhaustion": (KernelLimitsReading((Limit("threads", 32_000, 32_768),), 0, 0),),
+    "clock-unsynced": (ClockReading("chrony", True, 1.2, "tsc"),),
+    "unused-agent-enabled": (
+        BootUnitsReading(True, (BootUnit("ecs.service", "multi-user.target.wants"),), ("usr/bin/kubelet",)),
+    ),
+    "failed-units": (b.units(failed_units=(FailedUnit("data.mount", "Data", "data.mount failed"),)),),
+    "conntrack-full": (ConntrackReading(True, 262_100, 262_144),),
+    "lockup": (b.log(*(b.event(Kind.SOFT_LOCKUP, ago=timedelta(minutes=ago), core=7) for ago in (5, 1))),),
+    "memory-errors": (MemoryErrorsReading((MemoryController("mc0", 1, 3, 972_000),), 0),),
+    "dns-failing": (DnsReading((NameServer("10.0.0.2", ()),)),),
+    "certificate-expiry": (test_certificate_expiry.kept(test_certificate_expiry.certificate(used=1.01)),),
+    "gpu-fault": (test_gpu_fault.gpus(test_gpu_fault.card(answers=False)), b.log(test_gpu_fault.an_xid(79))),
+}
+
+
+def by_signature(name: str, *readings: Any) -> Weighing:
+    """Weigh what a single look at the signature's probes tells."""
+    cause, whole = CAUSES[name], b.node(*readings, *(() if name == "conntrack-full" and readings else QUIET))
+    seen = {probe: once(whole.readings[probe]) for probe in cause.signature}
+    return cause.weigh(replace(whole, readings=seen), b.tuning(cause))
+
+
+QUIET = (ConntrackReading(True, 100, 262_144),)
+
+
+def once(reading: Any) -> Any:
+    """The reading without its second look, as far as its fields say that there was none."""
+    later = {field.name: field.default for field in fields(reading) if field.name.endswith("_later")}
+    return replace(reading, **{name: value for name, value in later.items() if value is None or value == ()})
+
+
+@pytest.mark.parametrize("name", SIGNED)
+def test_sick_node_is_found_by_the_signature_alone(name: str) -> None:
+    assert isinstance(by_signature(name, *SICK[name]), Finding)
+
+
+@pytest.mark.parametrize("name", SIGNED)
+def test_healthy_node_is_ruled_out_by_the_signature_alone(name: str) -> None:
+    assert isinstance(by_signature(name), RuledOut)
+
+
+@pytest.mark.parametrize("name", SIGNED)
+def test_signature_is_part_of_what_the_cause_looks_at_and_needs_no_window(name: str) -> None:
+    cause = CAUSES[name]
+    assert set(cause.signature) <= set(cause.probes)
+    looks = {command.looks for probe in cause.signature for command in PROBES[probe].commands}
+    assert Looks.THROUGHOUT not in looks
+
+
+def test_every_signature_has_its_sick_node() -> None:
+    assert set(SICK) == set(SIGNED)
