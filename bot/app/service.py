@@ -48,6 +48,7 @@ from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SLACK, SlackTokens
+from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.view.plan_words import PlanWords
@@ -89,7 +90,8 @@ class Service:
         self._metering = metering(settings, journal, books)
         counted = self._metering.counted
         self._slack = SlackConnection(tokens, self._timing, now, log, journal.logger("slack"), counted)
-        self._poster = Poster(self._slack.calls, books.outbox, self._timing, now, log)
+        pictures = Pictures(self._slack.uploads, books.outbox, self._timing, now, log)
+        self._poster = Poster(self._slack.calls, books.outbox, self._timing, now, log, pictures)
         self._pagerduty = serving_pagerduty(settings, books, self._poster, log, arrivals)
         rules = rules_of(settings, playbooks.library, sources)
         labels = {node.name: node.labels for node in known.nodes}

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.domain.action import Plan, Step
+from bot.domain.core_heat import CoreHeat
 from bot.domain.mute import Mute
 from bot.domain.probe import Snapshot, Unread
 
@@ -113,6 +114,7 @@ class Verdict:
     try_next: str = ""
     undecided: tuple[Undecided, ...] = ()  # what could be neither ruled in nor out; absence never reads as cleared
     muted: tuple[Mute, ...] = ()  # causes that were found, and that people know of and accept; the gravest first
+    heat: CoreHeat | None = None  # of its cores, where one stands out: for people to see, nothing is judged by it
 
     @property
     def is_muted(self) -> bool:

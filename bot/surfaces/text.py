@@ -5,9 +5,11 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from bot.domain.core_heat import CoreHeat
 from bot.domain.probe import Snapshot
 from bot.domain.safe_text import safe
 from bot.domain.verdict import Status, Verdict
+from bot.surfaces.view.heat_strip import heat_strip
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 from bot.surfaces.view.words import cause_words, mute_words, rights_hint, status_counts
 
@@ -18,6 +20,8 @@ _COLOURS = {
     Status.UNKNOWN: "35",
     Status.UNREACHABLE: "35",
 }
+_HUES = (97, 67, 36, 113, 226)  # of the terminal's 256: purple to yellow, which the colour-blind tell apart
+_NO_HUE = 245
 _TRAITS = ("kernel", "cgroup", "driver", "distribution", "virtualisation", "cores", "up")  # others come after these
 
 
@@ -77,6 +81,9 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iter
             yield from wrapped(f"{item.probe}: {item.says}", width, "    ", first="  - ")
             for line in item.source:
                 yield _clipped(f"      | {safe(line).expandtabs(4)}", width)
+    if verdict.heat is not None:
+        yield from _section(f"Cores, by {verdict.heat.what}")
+        yield from _heat(verdict.heat, width, colour)
     if verdict.suspects:
         yield from _section("Suspected")
         yield from wrapped(", ".join(verdict.suspects), width, "    ", first="  - ")
@@ -113,6 +120,19 @@ def _lines(verdict: Verdict, width: int, colour: bool, words: PlanWords) -> Iter
     about = facts(verdict.snapshot)
     yield ""
     yield from wrapped(f"{about} · " * bool(about) + f"read in {verdict.took.total_seconds():.1f} s", width, "  ")
+
+
+def _heat(heat: CoreHeat, width: int, colour: bool) -> Iterator[str]:
+    """The strip of a node's cores, and what it shows in words."""
+    for line in heat_strip(heat, width - 4):
+        marks = "".join(_hued(mark, percent) if colour else mark for mark, percent in line.marks)
+        yield f"    {line.before}{marks}{line.after}"
+    yield from wrapped(heat.words, width, "    ")
+
+
+def _hued(mark: str, percent: float | None) -> str:
+    hue = _HUES[min(len(_HUES) - 1, int(percent * len(_HUES) / 100))] if percent is not None else _NO_HUE
+    return f"\x1b[38;5;{hue}m{mark}\x1b[0m"
 
 
 def _section(title: str) -> Sequence[str]:

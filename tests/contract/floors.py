@@ -65,6 +65,7 @@ MAY_USE: dict[str, list[str]] = {
     "mcp": ["bot/surfaces/mcp/server.py", "bot/surfaces/mcp/http.py"],
     "prometheus_client": ["bot/surfaces/metrics.py"],
     "sqlalchemy": ["bot/ledger/*"],
+    "PIL": ["bot/profile/*_picture.py"],
 }
 
 # What enters at the top and is handed down, so that a test can hand in another.

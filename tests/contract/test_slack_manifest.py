@@ -30,6 +30,8 @@ NEEDS: dict[str, str] = {
     "chat_update": "chat:write",
     "conversations_history": "channels:history",
     "conversations_replies": "channels:history",
+    "files_completeUploadExternal": "files:write",
+    "files_getUploadURLExternal": "files:write",
     "usergroups_users_list": "usergroups:read",
     "users_info": "users:read",
     "users_lookupByEmail": "users:read.email",

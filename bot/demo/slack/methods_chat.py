@@ -6,13 +6,14 @@ Methods, arguments and errors: https://docs.slack.dev/reference/methods?family=c
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from bot.demo.slack.call import Call, Handler
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, Channel
 from bot.demo.slack.refusal import SlackRefused
+from bot.demo.slack.shapes import problem
 from bot.demo.slack.validation import check_message
 
 TS = re.compile(r"\d{1,12}\.\d{6}")
@@ -23,7 +24,19 @@ def _content(call: Call) -> tuple[str, Any, Any]:
     blocks = call.arguments.structure("blocks", "invalid_blocks_format")
     attachments = call.arguments.structure("attachments", "invalid_attachments")
     check_message(text, blocks, attachments)
+    _check_files(call, blocks or [])
     return text, blocks, attachments
+
+
+def _check_files(call: Call, blocks: Sequence[Mapping[str, Any]]) -> None:
+    """Refuse a picture block that shows no completed upload.
+
+    Raises: SlackRefused with `invalid_blocks`.
+    """
+    for at, block in enumerate(blocks):
+        file = block.get("slack_file", {}).get("id")
+        if file is not None and file not in call.workspace.files:
+            raise SlackRefused.listing("invalid_blocks", [problem("invalid slack file", f"/blocks/{at}/slack_file")])
 
 
 def thread_of(call: Call, channel: Channel) -> str | None:

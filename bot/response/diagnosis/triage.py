@@ -25,6 +25,7 @@ from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.redaction import redacted
 from bot.domain.verdict import Status, Verdict
+from bot.response.diagnosis.core_heat import core_heat
 from bot.response.diagnosis.planning import PLAN_LABELS, Draining, with_plan
 
 
@@ -83,7 +84,8 @@ class Triage:
         """Return the verdict on what was read."""
         mutes = await self._mutes_of(node)
         async with self._in_turn():
-            return with_plan(conclude(snapshot, playbook, mutes), playbook, self.actions, node, self.draining)
+            verdict = with_plan(conclude(snapshot, playbook, mutes), playbook, self.actions, node, self.draining)
+            return replace(verdict, heat=core_heat(snapshot))
 
     async def runs(self, node: Node, playbook: Playbook) -> tuple[Completed, ...]:
         """Return what the node answered to the playbook's commands, as a recording keeps it."""

@@ -26,6 +26,8 @@ from bot.surfaces.slack.message import Message
 
 # Slack will never take this wording, however often it is sent.
 WORDING = frozenset({"invalid_blocks", "invalid_blocks_format", "msg_blocks_too_long", "msg_too_long", "no_text"})
+# Slack cannot answer now; its other refusals of a token or a file are final.
+PASSING = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 # The message to edit, or the thread to post into, is not there any more, or is not ours.
 GONE = frozenset({"message_not_found", "cant_update_message", "edit_window_closed", "thread_not_found"})
 # We may not write in that channel.
@@ -164,6 +166,16 @@ def error_name(error: SlackApiError) -> str:
     body = getattr(error.response, "data", None)
     name = body.get("error") if isinstance(body, dict) else None
     return one_line(str(name), 80) if name else f"http_{getattr(error.response, 'status_code', 0)}"
+
+
+def is_about_content(error: str) -> bool:
+    """True for a word of Slack's that is neither about the network nor about this moment.
+
+    Example:
+    >>> is_about_content("invalid_blocks"), is_about_content("http_503"), is_about_content("internal_error")
+    (True, False, False)
+    """
+    return error.isidentifier() and not error.startswith("http_") and error not in PASSING
 
 
 def retry_after(error: SlackApiError) -> float:

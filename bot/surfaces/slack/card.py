@@ -20,6 +20,7 @@ from bot.surfaces.slack.blocks import (
     step_blocks,
     text,
 )
+from bot.surfaces.slack.heat_block import strip_block
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
     TEXT,
@@ -101,6 +102,8 @@ def _single(group: GroupView, view: IncidentView) -> Message:
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
         # Only the sentences: the node's own lines stand in the thread, where nobody has to scroll past them.
         middle = list(_evidence(view.verdict.evidence))
+        if view.verdict.heat is not None:
+            middle.append(strip_block(view.verdict.heat, view.id))  # a picture takes its place once there is one
     last = [*(_verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)), *_decision(group)]
     stop = "" if view.state is State.OPENED else "."
     words = joined(((view.headline + stop,), view.story, group.needs, (summary,) if summary else ()))

@@ -137,11 +137,13 @@ class CheckCards:
             self._poster.show(name, board.spot, board.message)
         else:
             await self._owe(name, board.spot, board.message())
+            if verdict.heat is not None and len(board.group) == 1:
+                await self._poster.illustrate(name, board.spot, incident.id, verdict.node, verdict.heat)
             if is_alarm(incident.alert):
                 await self._told_again(name, board)
         of_many = is_alarm(incident.alert) and len(board.group) > FEW
         if not (of_many and verdict.status is Status.HEALTHY):
-            for number, message in enumerate(details(verdict, incident.id), 1):
+            for number, message in enumerate(details(verdict, incident.id, shows_heat=len(board.group) > 1), 1):
                 await self._poster.enqueue(name, f"details-{incident.id}-{number}", board.spot, message, under=CARD)
 
     def ended(self, incident: Incident) -> None:

@@ -23,12 +23,13 @@ from bot.domain.contracts import Clock, Log
 from bot.domain.errors import SettingsError
 from bot.domain.safe_text import one_line
 from bot.surfaces.bodies import UNREAD
-from bot.surfaces.slack.calls import Calls, Timing, error_name
+from bot.surfaces.slack.calls import PASSING, Calls, Timing, error_name
 from bot.surfaces.slack.dialog import MetadataSigner
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.people import People, Workspace
 from bot.surfaces.slack.signed_http import SignedHttp
 from bot.surfaces.slack.socket_mode import SocketMode
+from bot.surfaces.slack.uploads import Uploads
 
 T = TypeVar("T")
 WHAT_IT_IS = {
@@ -39,8 +40,6 @@ WHAT_IT_IS = {
 }
 # What became of a request that is handed on to nobody, by what is answered.
 UNHEARD = {400: "malformed", 401: "unauthorized"}
-# Slack cannot answer now; any other refusal of a token is final.
-PASSING = frozenset({"ratelimited", "internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 
 
 class CountRequest(Protocol):
@@ -74,6 +73,7 @@ class SlackConnection:
         self.signer = MetadataSigner(tokens.bot)  # the same in every program that has this app's token
         self.app = self._bolt_app(logger)
         self.calls = Calls(self._client, self._post, timing.call_limit)
+        self.uploads = Uploads(self._client, self._send, timing.call_limit)
         self._http = SignedHttp(tokens.signing_secret, now, self._dispatch)
         self._session: aiohttp.ClientSession | None = None
         self._sockets: SocketMode | None = None
@@ -241,6 +241,14 @@ class SlackConnection:
     async def _post(self, url: str, body: Mapping[str, Any]) -> tuple[int, Mapping[str, str]]:
         assert self._session is not None
         async with self._session.post(url, json=body, proxy=self._client.proxy) as answered:
+            return answered.status, answered.headers
+
+    async def _send(self, url: str, content: bytes) -> tuple[int, Mapping[str, str]]:
+        assert self._session is not None
+        kind = {"Content-Type": "application/octet-stream"}
+        async with self._session.post(
+            url, data=content, headers=kind, proxy=self._client.proxy, allow_redirects=False
+        ) as answered:
             return answered.status, answered.headers
 
 

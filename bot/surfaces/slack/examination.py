@@ -29,6 +29,7 @@ SCOPES: Mapping[str, str] = {
     "app_mentions:read": "to hear @zombie",
     "chat:write": "to post cards",
     "commands": "to hear /zombie",
+    "files:write": "to show pictures on cards; without it they have strips of text",
     "usergroups:read": "to see who is in a group of approvers",
     "users:read": "to see whether who approves is a person",
 }

@@ -60,6 +60,7 @@ class Part:
     place: MessageRef | None = None
     version: int = 0
     sent: int = 0
+    stands: Message | None = None  # what Slack took last, with its pictures
     pending: PendingDelivery | None = None
     in_private: bool = False  # we may not write in the channel: only the person who asked gets an answer
     was_gone: bool = False  # somebody deleted the message: a pending delivery posts it again, progress does not

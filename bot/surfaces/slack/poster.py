@@ -15,6 +15,7 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.domain.contracts import Clock, Log, Outbox
+from bot.domain.core_heat import CoreHeat
 from bot.domain.errors import LedgerError
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
@@ -31,9 +32,12 @@ from bot.surfaces.slack.calls import (
     Rejected,
     RetryLater,
     Timing,
+    is_about_content,
 )
+from bot.surfaces.slack.heat_block import has_pictures
 from bot.surfaces.slack.message import Message, for_one_person, without_blocks
 from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery, Say, kept, kept_part
+from bot.surfaces.slack.pictures import Pictures
 
 CARD = "card"
 EDITS = 40  # a minute; Slack allows 50 for the whole app, and other programs may edit too
@@ -46,8 +50,12 @@ BEING_POSTED = 1.0  # seconds that a click waits for Slack to say where the clic
 class Poster:
     """Posts and edits the parts of cards."""
 
-    def __init__(self, calls: Calls, outbox: Outbox, timing: Timing, now: Clock, log: Log) -> None:
+    def __init__(
+        self, calls: Calls, outbox: Outbox, timing: Timing, now: Clock, log: Log, pictures: Pictures | None = None
+    ) -> None:
+        """Without `pictures` the cards keep their strips."""
         self._calls = calls
+        self._pictures = pictures
         self._outbox = outbox
         self._timing = timing
         self._now = now
@@ -79,6 +87,11 @@ class Poster:
         if part.pending is not None and part.place is not None:
             self._edits.look()  # a verdict goes before the progress that it replaces
         self._begin(part)
+
+    async def illustrate(self, card: str, target: MessageTarget, incident: str, node: str, heat: CoreHeat) -> None:
+        """Have a picture take the place of an incident's strip, once there is one; the card does not wait for it."""
+        if self._pictures is not None:
+            await self._pictures.begin(card, target.channel, incident, node, heat, self._redraw)
 
     async def adopt(self, card: str, target: MessageTarget) -> bool:
         """Go on with a card that an earlier run of the program may have posted; True where it did."""
@@ -124,6 +137,8 @@ class Poster:
         """
         taken_up = 0
         for due in await self._outbox.due(self._now()):
+            if self._pictures is not None and self._pictures.take_up(due, self._redraw):
+                continue
             if self._cards.get(due.post.incident, {}).get(due.post.part) is None:
                 part = kept_part(due)
                 self._cards.setdefault(part.card, {})[part.name] = part
@@ -133,6 +148,8 @@ class Poster:
 
     async def drain(self, seconds: float) -> None:
         """Wait until Slack has what has to arrive, for so long at most; the rest stays in the outbox."""
+        if self._pictures is not None:
+            await self._pictures.drain()
         workers = {part.worker: part for part in self._all() if part.worker is not None}
         pending = [worker for worker, part in workers.items() if part.pending is not None]
         if pending:
@@ -190,11 +207,18 @@ class Poster:
             if part.above is not None and not part.above.settled.is_set():
                 continue
             version, pending, message = part.version, part.pending, part.say()
-            outcome = await self._send(part, without_blocks(message) if refused == version else message)
+            shown = without_blocks(message) if refused == version else await self._with_pictures(part, message)
+            if pending is None and part.place is not None and shown == part.stands:
+                part.sent = version  # the picture was in time for the wording before
+                continue
+            outcome = await self._send(part, shown)
             match outcome:
                 case Delivered(place):
-                    failures = 0
+                    failures, part.stands = 0, shown
                     await self._delivered(part, version, pending, place)
+                case Rejected(error) | RetryLater(error) if has_pictures(shown) and is_about_content(error):
+                    self._log("slack_refused", card=part.card, part="picture", error=error)
+                    self._refused_picture(part, shown)  # and at once again with its strip
                 case Rejected(error) if message.blocks and refused != version:
                     self._log("slack_refused", card=part.card, part=part.name, error=error)
                     refused = version
@@ -245,6 +269,37 @@ class Poster:
         if isinstance(outcome, RetryLater) and outcome.seconds:
             (self._posts_of(part.at.channel) if part.place is None else self._edits).pause(outcome.seconds)
         return outcome
+
+    # --- pictures
+
+    async def _with_pictures(self, part: Part, message: Message) -> Message:
+        if self._pictures is None or part.name != CARD or part.in_private:
+            return message
+        return await self._pictures.drawn_into(part.card, message)
+
+    def _refused_picture(self, part: Part, shown: Message) -> None:
+        assert self._pictures is not None
+        self._pictures.refused(part.card, shown, self._redraw)
+
+    async def _redraw(self, card: str) -> None:
+        """Send a card as it stands once more: there is a picture for it now."""
+        part = self._cards.get(card, {}).get(CARD)
+        if part is None or not part.version:
+            content, place = await self._outbox.standing(card, CARD), await self._outbox.place(card, CARD)
+            part = self._cards.get(card, {}).get(CARD)  # something may have been said meanwhile
+            if part is None or not part.version:
+                if content is None or place is None:
+                    return  # a later wording waits, and will have the picture
+                message = Message(str(content.get("text", "")), tuple(content.get("blocks", ())))
+                part = part or Part(card, CARD, MessageTarget(place.channel), lambda: message)
+                part.say, part.place = lambda: message, place
+                part.settled.set()
+                self._cards.setdefault(card, {})[CARD] = part
+        if part.in_private or part.nowhere or part.was_gone:
+            return  # mere looks are not worth a message of their own
+        part.edited_at = float("-inf")  # it comes once, and need not wait for other changes
+        part.want(part.say)
+        self._begin(part)
 
     # --- what came of it
 

@@ -10,6 +10,7 @@ from bot.domain.incident import Decision, Incident
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Verdict
 from bot.surfaces.slack.blocks import drawn, line, marked_up, step_blocks
+from bot.surfaces.slack.heat_block import strip_block
 from bot.surfaces.slack.message import (
     TEXT,
     Block,
@@ -46,12 +47,15 @@ class Reply:
     message: Message
 
 
-def details(verdict: Verdict, incident: str = "") -> tuple[Message, ...]:
-    """Return everything that the card leaves out, as messages for its thread."""
+def details(verdict: Verdict, incident: str = "", *, shows_heat: bool = False) -> tuple[Message, ...]:
+    """Return everything that the card leaves out, as messages for its thread.
+
+    Shape: `shows_heat`: the card is a table of several nodes, which has no room for the heat of their cores.
+    """
     title = f"{verdict.node} · incident {incident}" if incident else verdict.node
     return tuple(
         Message(escaped(f"{verdict.node}: details" + (f" ({number})" if number > 1 else "")), page)
-        for number, page in enumerate(paged([titled(title), *_details(verdict)]), 1)
+        for number, page in enumerate(paged([titled(title), *_details(verdict, shows_heat)]), 1)
     )
 
 
@@ -104,8 +108,10 @@ def _yeses(incident: Incident) -> Iterator[Decision]:
         yield incident.approval
 
 
-def _details(verdict: Verdict) -> Iterator[Block]:
+def _details(verdict: Verdict, shows_heat: bool) -> Iterator[Block]:
     yield from _pieces([("Summary", verdict.summary)])
+    if shows_heat and verdict.heat is not None:
+        yield strip_block(verdict.heat)
     for item in verdict.evidence:
         yield from _pieces([(item.probe, item.says)])
         yield from _lines(item.source)

@@ -1,0 +1,1 @@
+"""What was sampled, as pictures and as text: values in, bytes and texts out."""

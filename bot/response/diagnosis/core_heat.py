@@ -1,0 +1,62 @@
+"""The heat of a node's cores, from what its cpu probe read: only where one core stands out."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from bot.domain.core_heat import HOT_PERCENT, CoreHeat
+from bot.domain.probe import Snapshot, Unread
+from bot.probes.cpu import CpuReading
+
+# The kinds of time that take a core away from whoever wants to run on it. Time of processes is none: it is what a core
+# is there for.
+KINDS: Mapping[str, str] = {
+    "sys_percent": "kernel time",
+    "soft_percent": "soft interrupts",
+    "irq_percent": "interrupts",
+    "steal_percent": "stolen time",
+}
+HELD_SECONDS = 2  # one second of it means little; a window of one second has no more
+OTHERS_BELOW = 0.5  # of the hot core's mean: where all cores are alike, none stands out
+
+
+def core_heat(snapshot: Snapshot) -> CoreHeat | None:
+    """Return the heat of the cores, by the kind of time that one of them was longest full of; None where none was."""
+    cpu = snapshot.get(CpuReading)
+    if isinstance(cpu, Unread) or not cpu.seconds:
+        return None
+    window = snapshot.window.total_seconds()
+    found = [heat for field, what in KINDS.items() if (heat := _of_kind(cpu, field, what, window)) is not None]
+    return max(found, key=lambda heat: (_hot_seconds(heat, heat.hot_row), heat.mean(heat.hot_row)), default=None)
+
+
+def _of_kind(cpu: CpuReading, field: str, what: str, window: float) -> CoreHeat | None:
+    seconds = [{core.core: core for core in second} for second in cpu.seconds]
+    numbers = sorted({number for second in seconds for number in second})
+    spans = [max((core.span_seconds for core in second.values()), default=1.0) for second in seconds]
+    # A node too busy to take all of its samples: those that never came are not idle, they are not read.
+    missing = max(0, round(window - sum(spans)))
+    rows = tuple(
+        (*(round(getattr(second[number], field)) if number in second else None for second in seconds),)
+        + (None,) * missing
+        for number in numbers
+    )
+    heat = CoreHeat(what, numbers[0] if numbers else 0, tuple(numbers), (*spans, *[1.0] * missing), rows)
+    return _with_hot(heat) if numbers else None
+
+
+def _with_hot(heat: CoreHeat) -> CoreHeat | None:
+    """The heat with the core that stands out by it; None where no core does."""
+    held = {core: _hot_seconds(heat, row) for core, row in zip(heat.cores, heat.percents, strict=True)}
+    means = {core: heat.mean(row) or 0.0 for core, row in zip(heat.cores, heat.percents, strict=True)}
+    hot = max(heat.cores, key=lambda core: (held[core], means[core], -core))
+    others = sorted(mean for core, mean in means.items() if core != hot)
+    ordinary = others[len(others) // 2] if others else 0.0
+    if held[hot] < min(HELD_SECONDS, heat.seconds) or ordinary > OTHERS_BELOW * means[hot]:
+        return None
+    return CoreHeat(heat.what, hot, heat.cores, heat.spans, heat.percents)
+
+
+def _hot_seconds(heat: CoreHeat, row: tuple[int | None, ...]) -> int:
+    spans = zip(row, heat.spans, strict=True)
+    return round(sum(span for percent, span in spans if percent is not None and percent >= HOT_PERCENT))

@@ -1,0 +1,213 @@
+"""Pictures that take the place of text strips on cards, once Slack has them. No card waits for its picture.
+
+A card is made with a strip, whose block has the name of what it shows. What is sent to Slack has the picture in the
+strip's place as soon as there is one; what Slack does not take of pictures leaves the strip. Which file belongs to
+which name is kept in the outbox: a restart uploads none again, and goes on with those that were on their way.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Coroutine
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import Any
+
+from bot.domain.contracts import Clock, Log, Outbox
+from bot.domain.core_heat import CoreHeat
+from bot.domain.errors import LedgerError
+from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.post import DuePost, Post
+from bot.domain.safe_text import one_line
+from bot.surfaces.slack.calls import RetryLater, Timing
+from bot.surfaces.slack.heat_block import name_of, picture_block, shown_by
+from bot.surfaces.slack.message import Block, Message
+from bot.surfaces.slack.uploads import Uploaded, Uploads
+
+PICTURE = "picture-"  # of the names of their parts in the outbox
+UNDER = "card"  # the part that it belongs to
+FILES = "files"  # stands where a message has its channel
+TRIES = 3
+LOOKS = 4  # Slack refuses a file that it is still looking at: so often is it offered again
+REMEMBERED = 2000
+TOO_LATE = timedelta(hours=1)  # nobody looks at that card any more
+
+Redraw = Callable[[str], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Picture:
+    """A picture that Slack has: its file, what it shows in words, and how often Slack refused to show it."""
+
+    file: str
+    alt_text: str
+    refused: int = 0
+
+
+class Pictures:
+    """Draws pictures, uploads each once, and puts them into messages."""
+
+    def __init__(self, uploads: Uploads, outbox: Outbox, timing: Timing, now: Clock, log: Log) -> None:
+        self._uploads = uploads
+        self._outbox = outbox
+        self._timing = timing
+        self._now = now
+        self._log = log
+        # By card and name; None: there is none yet, or Slack does not show it.
+        self._known: OrderedDict[tuple[str, str], _Picture | None] = OrderedDict()
+        self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
+
+    async def begin(self, card: str, channel: str, incident: str, node: str, heat: CoreHeat, redraw: Redraw) -> None:
+        """Begin to draw and upload an incident's picture, unless there is one; `redraw` is told the card it is for."""
+        key = (card, name_of(heat, incident))
+        if key in self._tasks or await self._picture(key) is not None:
+            return
+        post = Post(card, PICTURE + key[1], channel, {"heat": plain(heat), "node": node}, UNDER)
+        try:
+            post_id = await self._outbox.keep(post)
+        except LedgerError as error:  # it is drawn nevertheless; only a restart would lose it
+            self._log("outbox_unavailable", card=card, error=one_line(str(error)))
+            post_id = ""
+        self._start(key, self._bring(key, post_id, node, heat, redraw))
+
+    def take_up(self, due: DuePost, redraw: Redraw) -> bool:
+        """Go on with a picture that the outbox kept; False where the post is no picture, or is under way here."""
+        if not due.post.part.startswith(PICTURE):
+            return False
+        key = (due.post.incident, due.post.part.removeprefix(PICTURE))
+        if key not in self._tasks:
+            self._start(key, self._resumed(key, due, redraw))
+        return True
+
+    async def drawn_into(self, card: str, message: Message) -> Message:
+        """Return a message of a card with the pictures that Slack has in the place of their strips."""
+        blocks: list[Block] = []
+        for block in message.blocks:
+            name = shown_by(block)
+            picture = await self._picture((card, name)) if name else None
+            blocks.append(block if picture is None else picture_block(name, picture.file, picture.alt_text))
+        return message if blocks == list(message.blocks) else replace(message, blocks=tuple(blocks))
+
+    def refused(self, card: str, message: Message, redraw: Redraw) -> None:
+        """Take note that Slack did not show a message's pictures: its strips stay, and later it is asked again."""
+        for block in message.blocks:
+            key = (card, shown_by(block))
+            picture = self._known.get(key)
+            if picture is not None:
+                self._remember(key, None)
+                if picture.refused < LOOKS and key not in self._tasks:
+                    again = replace(picture, refused=picture.refused + 1)
+                    self._start(key, self._offer_again(key, again, redraw))
+
+    async def drain(self) -> None:
+        """Leave the pictures that are on their way to the next run."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # --- on the way
+
+    def _start(self, key: tuple[str, str], work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work, name=f"picture {key[1]}")
+        self._tasks[key] = task
+        task.add_done_callback(lambda done: self._ended(key, done))
+
+    def _ended(self, key: tuple[str, str], task: asyncio.Task[None]) -> None:
+        if self._tasks.get(key) is task:
+            del self._tasks[key]
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log("picture_failed", picture=key[1], error=one_line(repr(error), 500))
+
+    async def _resumed(self, key: tuple[str, str], due: DuePost, redraw: Redraw) -> None:
+        content = due.post.content
+        try:
+            heat = read(CoreHeat, content.get("heat"))
+        except NotOfForm as no:
+            await self._given_up(key, due.id, one_line(str(no)))
+            return
+        if self._now() - due.kept_at > TOO_LATE:
+            await self._given_up(key, due.id, "it is too late for it")
+            return
+        await self._bring(key, due.id, str(content.get("node", "")), heat, redraw)
+
+    async def _bring(self, key: tuple[str, str], post_id: str, node: str, heat: CoreHeat, redraw: Redraw) -> None:
+        try:
+            await self._brought(key, post_id, node, heat, redraw)
+        except asyncio.CancelledError:  # the bot ends: the next run need not wait until nobody can be at it any more
+            if post_id:
+                with suppress(LedgerError):
+                    await self._outbox.failed(post_id, self._now(), "the bot ended")
+            raise
+
+    async def _brought(self, key: tuple[str, str], post_id: str, node: str, heat: CoreHeat, redraw: Redraw) -> None:
+        png = await asyncio.to_thread(_drawn, heat, node)  # and Pillow is loaded there, the first time
+        error = ""
+        for attempt in range(TRIES):
+            outcome = await self._uploads.upload("cores.png", png, heat.alt_text)
+            if isinstance(outcome, Uploaded):
+                self._remember(key, _Picture(outcome.file, heat.alt_text))
+                await self._on_record(post_id, outcome.file)
+                await redraw(key[0])
+                return
+            error = outcome.error
+            if not isinstance(outcome, RetryLater):
+                break
+            pause = max(outcome.seconds, self._timing.first_pause * 4**attempt)
+            self._log("picture_delayed", picture=key[1], error=error, again_in_seconds=pause)
+            await asyncio.sleep(pause)
+        await self._given_up(key, post_id, error)
+
+    async def _offer_again(self, key: tuple[str, str], picture: _Picture, redraw: Redraw) -> None:
+        await asyncio.sleep(self._timing.first_pause * 2 ** (picture.refused + 1))
+        self._remember(key, picture)
+        self._tasks.pop(key, None)  # what is refused again begins anew
+        await redraw(key[0])
+
+    async def _on_record(self, post_id: str, file: str) -> None:
+        if post_id:
+            try:
+                await self._outbox.taken(post_id, FILES, file)
+            except LedgerError as error:
+                self._log("outbox_unavailable", post=post_id, error=one_line(str(error)))
+
+    async def _given_up(self, key: tuple[str, str], post_id: str, because: str) -> None:
+        self._log("picture_given_up", picture=key[1], because=because)
+        self._remember(key, None)
+        if post_id:
+            try:
+                await self._outbox.dropped(post_id, because)
+            except LedgerError as error:
+                self._log("outbox_unavailable", post=post_id, error=one_line(str(error)))
+
+    # --- what is known
+
+    async def _picture(self, key: tuple[str, str]) -> _Picture | None:
+        """The picture that Slack has; an earlier run may have uploaded it."""
+        if key not in self._known:
+            self._remember(key, await self._kept(key))
+        return self._known[key]
+
+    async def _kept(self, key: tuple[str, str]) -> _Picture | None:
+        card, part = key[0], PICTURE + key[1]
+        try:
+            place = await self._outbox.place(card, part)
+            content = await self._outbox.standing(card, part) if place is not None else None
+            heat = read(CoreHeat, content.get("heat")) if content is not None else None
+        except (LedgerError, NotOfForm):
+            return None
+        return _Picture(place.ts, heat.alt_text) if place is not None and heat is not None else None
+
+    def _remember(self, key: tuple[str, str], picture: _Picture | None) -> None:
+        self._known[key] = picture
+        self._known.move_to_end(key)
+        while len(self._known) > REMEMBERED:
+            self._known.popitem(last=False)
+
+
+def _drawn(heat: CoreHeat, node: str) -> bytes:
+    from bot.profile.core_picture import core_picture
+
+    return core_picture(heat, node)

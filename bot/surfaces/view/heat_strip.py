@@ -1,0 +1,81 @@
+"""The heat of cores as a strip of text: one mark a core, and the core that stands out sample by sample."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from bot.domain.core_heat import CoreHeat
+
+MARKS = "▁▂▃▄▅▆▇█"
+NOT_READ = "?"  # never a low mark: what was not read is not idle
+MOST_ROWS = 6
+_ROW = 32  # cores beside each other, or twice as many where there is room
+_LONGEST = 30  # samples of the hot core in one row
+
+Mark: TypeAlias = tuple[str, float | None]  # what stands there, and how many percent it stands for
+
+
+@dataclass(frozen=True, slots=True)
+class StripLine:
+    """One line: words, then marks, then words."""
+
+    before: str
+    marks: tuple[Mark, ...] = ()
+    after: str = ""
+
+    def __str__(self) -> str:
+        return f"{self.before}{''.join(mark for mark, _ in self.marks)}{self.after}"
+
+
+def heat_strip(heat: CoreHeat, width: int) -> tuple[StripLine, ...]:
+    """Return the strip, the sentence that says what it shows left out.
+
+    Shape: no line is longer than `width`, which is 20 at least. Where there are too many cores for a few rows,
+    neighbours share a mark, and the hottest of them is shown.
+
+    Example:
+    >>> heat = CoreHeat("kernel time", 1, (0, 1, 2), (1.0, 1.0), ((3, 11), (100, 100), (None, None)))
+    >>> for line in heat_strip(heat, 40):
+    ...     print(line)
+    core 0 ▁█?
+    core 1 ██ second by second
+    """
+    room = max(1, width - len(_name(heat.cores[-1])))
+    row = next((cores for cores in (2 * _ROW, _ROW) if cores <= room), room)
+    per_mark = math.ceil(len(heat.cores) / (row * MOST_ROWS))
+    means = [heat.mean(samples) for samples in heat.percents]
+    shared = [_hottest(means[at : at + per_mark]) for at in range(0, len(means), per_mark)]
+    wide = len(_name(heat.cores[-1]))
+    return (*_rows(heat, shared, per_mark, row, wide), _hot_line(heat, width, wide))
+
+
+def _rows(heat: CoreHeat, means: Sequence[float | None], per_mark: int, row: int, wide: int) -> Iterator[StripLine]:
+    for at in range(0, len(means), row):
+        name = _name(heat.cores[at * per_mark]) if not at else f"{heat.cores[at * per_mark]} "
+        yield StripLine(name.rjust(wide), tuple(_mark(mean) for mean in means[at : at + row]))
+
+
+def _hot_line(heat: CoreHeat, width: int, wide: int) -> StripLine:
+    samples = heat.hot_row
+    together = math.ceil(len(samples) / max(1, min(_LONGEST, width - wide)))
+    shown = [_hottest(samples[at : at + together]) for at in range(0, len(samples), together)]
+    line = StripLine(_name(heat.hot).rjust(wide), tuple(_mark(percent) for percent in shown))
+    told = " second by second" if together == 1 and set(heat.spans) == {1.0} else " over time"
+    return StripLine(line.before, line.marks, told) if len(str(line)) + len(told) <= width else line
+
+
+def _name(core: int) -> str:
+    return f"core {core} "
+
+
+def _hottest(percents: Sequence[float | None]) -> float | None:
+    return max((percent for percent in percents if percent is not None), default=None)
+
+
+def _mark(percent: float | None) -> Mark:
+    if percent is None:
+        return NOT_READ, None
+    return MARKS[min(len(MARKS) - 1, int(percent * len(MARKS) / 100))], percent

@@ -1,0 +1,163 @@
+"""A card's heat map: uploaded once, put in by an edit, and never waited for."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import AsyncIterator, Callable
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from PIL import Image
+
+from bot.demo.slack.access import DEFAULT_SCOPES
+from bot.demo.slack.faults import UPLOAD, Faults
+from bot.demo.slack.message import Message
+from bot.demo.slack.server import SlackWorkspace
+from bot.domain.verdict import Verdict
+from tests.slack.service import CHANNEL, Readings, card_saying, cards, serving
+from tests.slack.workspace import workspace
+from tests.unit.surfaces.heats import heat_of
+from tests.unit.surfaces.verdicts import FOUNDING
+
+BEGIN, COMPLETE = "files.getUploadURLExternal", "files.completeUploadExternal"
+HEAT = heat_of()
+
+
+@pytest.fixture
+async def slack() -> AsyncIterator[SlackWorkspace]:
+    async with workspace() as slack:
+        yield slack
+
+
+def hot(name: str) -> Verdict:
+    return replace(FOUNDING, node=name, heat=HEAT)
+
+
+def picture(message: Message) -> dict[str, Any] | None:
+    return next((block for block in message.blocks if block["type"] == "image"), None)
+
+
+def has_strip(message: Message) -> bool:
+    return any(str(block.get("block_id", "")).startswith("heat-") for block in message.blocks)
+
+
+async def illustrated(slack: SlackWorkspace) -> Message:
+    return await slack.until(
+        lambda: next((card for card in cards(slack) if picture(card) is not None), None), what="a card with a picture"
+    )
+
+
+async def test_card_has_its_strip_at_once_and_its_picture_by_an_edit(slack: SlackWorkspace, tmp_path: Path) -> None:
+    slack.faults.slow(UPLOAD, timedelta(seconds=0.5))
+    async with serving(slack, tmp_path, Readings(hot)):
+        await slack.say("alice", CHANNEL, "/zombie check node-1")
+        first = await card_saying(slack, "CRITICAL")
+        assert has_strip(first)
+        assert picture(first) is None, "the card does not wait for its picture"
+        card = await illustrated(slack)
+    block = picture(card)
+    assert block is not None
+    assert not has_strip(card), "the picture takes the strip's place"
+    assert card.ts == first.ts
+    for words in ("core 39: 100 % kernel time in 4 of 5 s", "the other 95 below 20 %"):
+        assert words in block["alt_text"]
+    file = slack.state.files[block["slack_file"]["id"]]
+    assert file.alt_text == block["alt_text"]
+    with Image.open(io.BytesIO(file.content)) as image:
+        image.load()
+        assert image.format == "PNG"
+    assert [len(slack.asked(method)) for method in (BEGIN, COMPLETE)] == [1, 1]
+    assert not slack.asked(COMPLETE)[0].arguments.get("channel_id"), "it is shared nowhere but on the card"
+
+
+async def test_a_restart_neither_loses_the_picture_nor_uploads_it_again(slack: SlackWorkspace, tmp_path: Path) -> None:
+    async with serving(slack, tmp_path, Readings(hot)):
+        await slack.say("alice", CHANNEL, "/zombie check node-1")
+        before = await illustrated(slack)
+    async with serving(slack, tmp_path, Readings(hot)):
+        # Something else on the card changes: it is made anew from the record, and keeps its picture.
+        incident = picture(before)
+        assert incident is not None
+        await slack.say("alice", CHANNEL, "/zombie check node-2")
+        await slack.until(
+            lambda: [c for c in cards(slack) if "node-2: CRITICAL" in c.text and picture(c)], what="node-2"
+        )
+    assert picture(next(card for card in cards(slack) if card.ts == before.ts)) == incident
+    assert len(slack.asked(BEGIN)) == 2, "one picture a card"
+
+
+async def test_a_picture_on_its_way_when_the_bot_ends_is_brought_by_the_next_run(
+    slack: SlackWorkspace, tmp_path: Path
+) -> None:
+    slack.faults.silent(UPLOAD, timedelta(seconds=30))
+    async with serving(slack, tmp_path, Readings(hot)):
+        await slack.say("alice", CHANNEL, "/zombie check node-1")
+        await card_saying(slack, "CRITICAL")
+        await slack.until(lambda: slack.asked(BEGIN), what="the upload to begin")
+    assert not slack.asked(COMPLETE)
+    slack.faults.clear()
+    async with serving(slack, tmp_path, Readings(hot)):
+        card = await illustrated(slack)
+    assert len(cards(slack)) == 1
+    assert "CRITICAL" in card.text
+    assert len(slack.asked(COMPLETE)) == 1
+
+
+async def test_without_the_scope_the_card_keeps_its_strip(tmp_path: Path) -> None:
+    async with workspace(scopes=DEFAULT_SCOPES - {"files:write"}) as slack:
+        async with serving(slack, tmp_path, Readings(hot)) as bot:
+            await slack.say("alice", CHANNEL, "/zombie check node-1")
+            card = await card_saying(slack, "CRITICAL")
+            await slack.until(lambda: bot.logged("picture_given_up"), what="the refusal")
+        assert bot.logged("picture_given_up")[0]["because"] == "missing_scope"
+        assert has_strip(card)
+        assert "core 39: 100 % kernel time in 4 of 5 s" in json.dumps(list(card.blocks))
+        assert len(slack.asked(BEGIN)) == 1, "it is not asked again and again"
+
+
+@pytest.mark.parametrize(
+    "goes_wrong",
+    [
+        lambda faults: faults.status(UPLOAD),
+        lambda faults: faults.silent(UPLOAD, timedelta(0)),
+        lambda faults: faults.rate_limit(BEGIN),
+        lambda faults: faults.error(COMPLETE, "internal_error"),
+    ],
+    ids=["500", "cut", "429", "internal"],
+)
+async def test_what_fails_for_a_moment_is_tried_again(
+    slack: SlackWorkspace, tmp_path: Path, goes_wrong: Callable[[Faults], None]
+) -> None:
+    goes_wrong(slack.faults)
+    async with serving(slack, tmp_path, Readings(hot)):
+        await slack.say("alice", CHANNEL, "/zombie check node-1")
+        await illustrated(slack)
+
+
+async def test_what_fails_for_good_leaves_the_strip(slack: SlackWorkspace, tmp_path: Path) -> None:
+    slack.faults.status(UPLOAD, times=10)
+    async with serving(slack, tmp_path, Readings(hot)) as bot:
+        await slack.say("alice", CHANNEL, "/zombie check node-1")
+        card = await card_saying(slack, "CRITICAL")
+        await slack.until(lambda: bot.logged("picture_given_up"), what="the end of the tries")
+    assert has_strip(card)
+    assert len(slack.asked(BEGIN)) == 3
+
+
+async def test_a_picture_that_slack_still_looks_at_is_offered_again_and_the_card_stands_meanwhile(
+    slack: SlackWorkspace, tmp_path: Path
+) -> None:
+    slack.faults.slow(UPLOAD, timedelta(seconds=0.5))
+    async with serving(slack, tmp_path, Readings(hot)) as bot:
+        await slack.say("alice", CHANNEL, "/zombie check node-1")
+        first = await card_saying(slack, "CRITICAL")
+        slack.faults.error("chat.update", "invalid_blocks")  # it is not ready yet
+        await illustrated(slack)
+    assert has_strip(first)
+    assert len(slack.asked(BEGIN)) == 1
+    assert bot.logged("slack_refused")
+    assert not any("```" in str(call.arguments.get("text")) for call in slack.asked("chat.update")), "never text alone"
