@@ -132,11 +132,17 @@ async def test_scopes_are_those_that_slack_reports(tmp_path: Path) -> None:
         assert found["Slack scopes"].mark is Mark.WRONG
         assert "missing: chat:write (to post cards); users:read" in found["Slack scopes"].seen
         assert found["approvers"].mark is Mark.WRONG
+    plain = tmp_path / "plain"
+    plain.mkdir()
+    async with surroundings(plain, frozenset(SCOPES) - {"files:write"}) as here:
+        lacks = (await here.examined())["Slack scopes"]
+        assert lacks.mark is Mark.NOTE, "the bot serves without pictures"
+        assert "missing: files:write (to show pictures on cards; without it they have strips of text)" in lacks.seen
     other = tmp_path / "other"
     other.mkdir()
     async with surroundings(other, DEFAULT_SCOPES) as here:
         more = (await here.examined())["Slack scopes"]
-        assert (more.mark, more.seen) == (Mark.NOTE, "all that are needed, and others: files:write, im:history")
+        assert (more.mark, more.seen) == (Mark.NOTE, "all that are needed, and others: im:history")
 
 
 async def test_silent_slack_costs_no_more_than_its_time(here: Surroundings) -> None:

@@ -33,6 +33,7 @@ SCOPES: Mapping[str, str] = {
     "usergroups:read": "to see who is in a group of approvers",
     "users:read": "to see whether who approves is a person",
 }
+DISPENSABLE = frozenset({"files:write"})  # what lacks then is only how something looks
 _AGAIN = "Add it under “OAuth & Permissions” and install the app again."
 _FAILURES = (SlackApiError, aiohttp.ClientError, TimeoutError, OSError, ValueError)
 
@@ -95,7 +96,8 @@ class SlackExamination:
         granted = {scope.strip() for scope in told.split(",") if scope.strip()}
         if missing := sorted(SCOPES.keys() - granted):
             what = "; ".join(f"{scope} ({SCOPES[scope]})" for scope in missing)
-            return Examined("Slack scopes", Mark.WRONG, f"missing: {what}", _AGAIN)
+            mark = Mark.NOTE if DISPENSABLE.issuperset(missing) else Mark.WRONG
+            return Examined("Slack scopes", mark, f"missing: {what}", _AGAIN)
         if more := sorted(granted - SCOPES.keys()):
             seen = f"all that are needed, and others: {', '.join(more)}"
             return Examined(

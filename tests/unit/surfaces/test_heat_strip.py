@@ -1,0 +1,76 @@
+"""The strip of cores fits its width, shows what stands out, and never shows the unread as idle."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from bot.surfaces.document import document
+from bot.surfaces.slack.heat_block import COLUMNS, name_of, strip_block
+from bot.surfaces.text import verdict_text
+from bot.surfaces.view.heat_strip import MARKS, MOST_ROWS, NOT_READ, heat_strip
+from tests.unit.surfaces.heats import heat_of
+from tests.unit.surfaces.verdicts import FOUNDING
+
+HOT = replace(FOUNDING, heat=heat_of())
+PAINT = re.compile(r"\x1b\[[0-9;]*m")
+
+
+@given(st.integers(1, 400), st.integers(1, 60), st.integers(20, 120))
+def test_every_line_fits_and_there_are_few(cores: int, samples: int, width: int) -> None:
+    lines = heat_strip(heat_of(cores, hot=cores - 1, samples=samples), width)
+    assert len(lines) <= MOST_ROWS + 1
+    assert max(len(str(line)) for line in lines) <= width
+
+
+def test_every_core_has_its_mark_and_the_hot_one_the_highest() -> None:
+    *rows, hot = heat_strip(heat_of(), 76)
+    marks = "".join(mark for row in rows for mark, _ in row.marks)
+    assert len(marks) == 96
+    assert [at for at, mark in enumerate(marks) if mark == MARKS[-1]] == [39]
+    assert str(hot).strip() == "core 39 ████▅ second by second"
+
+
+def test_unread_has_a_mark_that_no_share_has() -> None:
+    heat = heat_of(8, hot=3, unread=frozenset({*((5, sample) for sample in range(5)), (3, 0)}))
+    row, hot = heat_strip(heat, 76)
+    assert row.marks[5] == (NOT_READ, None)
+    assert hot.marks[0] == (NOT_READ, None)
+    assert NOT_READ not in MARKS
+
+
+def test_terminal_shows_the_strip_and_says_it_in_words() -> None:
+    text = verdict_text(HOT)
+    assert "Cores, by kernel time" in text
+    assert "core 39: 100 % kernel time in 4 of 5 s; the other 95 below 20 %" in text
+    assert "Cores, by" not in verdict_text(FOUNDING)
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 100])
+def test_terminal_of_any_width_has_it_whole(width: int) -> None:
+    text = verdict_text(replace(HOT, plan=None), width=width)
+    assert all(len(line) <= width for line in text.split("\n")[1:])
+
+
+def test_colour_adds_nothing_but_colour() -> None:
+    painted = verdict_text(HOT, colour=True)
+    assert PAINT.search(painted.partition("Cores, by")[2])
+    assert PAINT.sub("", painted) == verdict_text(HOT)
+    assert not PAINT.search(verdict_text(HOT))
+
+
+def test_document_is_as_it_was_without_it() -> None:
+    assert json.loads(document([HOT])) == json.loads(document([FOUNDING]))
+
+
+def test_block_is_named_after_its_incident_and_its_samples() -> None:
+    block = strip_block(heat_of(), "7k3m9x2qpv")
+    assert block["block_id"] == f"heat-{name_of(heat_of(), '7k3m9x2qpv')}"
+    assert name_of(heat_of(), "7k3m9x2qpv") != name_of(heat_of(hot=40), "7k3m9x2qpv"), "read once more"
+    text = block["elements"][0]["elements"][0]["text"]
+    assert max(len(line) for line in text.split("\n")[:-1]) <= COLUMNS
