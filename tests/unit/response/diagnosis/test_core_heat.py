@@ -12,9 +12,9 @@ from bot.response.diagnosis.core_heat import core_heat
 
 
 def second(core: int, span: float = 1.0, **shares: float) -> CoreSecond:
-    kinds = ("usr", "sys", "iowait", "irq", "soft", "steal")
-    given = {f"{kind}_percent": shares.get(kind, 0.0) for kind in kinds}
-    return CoreSecond(core, idle_percent=100 - sum(given.values()), span_seconds=span, **given)
+    usr, sys, irq, soft, steal = (shares.get(kind, 0.0) for kind in ("usr", "sys", "irq", "soft", "steal"))
+    idle = 100 - usr - sys - irq - soft - steal
+    return CoreSecond(core, usr, sys, 0.0, irq, soft, steal, idle, span_seconds=span)
 
 
 def snapshot(*seconds: tuple[CoreSecond, ...], window: int = 5) -> Snapshot:
