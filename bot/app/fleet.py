@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import timedelta
 
 from bot.actions import ACTIONS
@@ -13,11 +13,14 @@ from bot.domain.batch import Sampling
 from bot.domain.contracts import Transport
 from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.probes import PROBES
 from bot.response.diagnosis.planning import Draining
 from bot.response.diagnosis.triage import Triage
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.chunk import ChunkReader
-from bot.response.fleet.report import FleetReport, report
+from bot.response.fleet.difference import Comparison, compare
+from bot.response.fleet.report import NAMES, FleetReport, report
 from bot.response.fleet.sweep import Sweep
 
 BEYOND_WINDOW = timedelta(seconds=15)  # connecting, logging in, and the slowest command's own limit
@@ -73,6 +76,47 @@ class FleetRun:
     def report(self) -> FleetReport:
         """What came so far."""
         return report(self.nodes, self.answers, self.sweep.judged, selected=self.selected, seconds=self.seconds)
+
+    def comparison(self, here: Sequence[str]) -> Comparison:
+        """Compare the nodes of these names with the others, by readings and labels."""
+        labels = {node.name: node.labels for node in self.nodes}
+        answers = [
+            replace(
+                answer,
+                facts={
+                    **answer.facts,
+                    **{f"label.{name}": said for name, said in labels[answer.node].items() if name not in NAMES},
+                },
+            )
+            for answer in self.answers
+        ]
+        names = set(here)
+        answers.sort(key=lambda answer: answer.node)
+        return compare(
+            [answer for answer in answers if answer.node in names],
+            [answer for answer in answers if answer.node not in names],
+            {used.cause.name: used.cause.signature for used in self.sweep.playbook.causes},
+        )
+
+
+def facts_run(
+    nodes: Sequence[Node],
+    playbook: Playbook,
+    transport: Transport,
+    deadline: timedelta | None = None,
+    parallel: int | None = None,
+) -> FleetRun:
+    """Return the run that reads what nodes are compared by."""
+    return FleetRun(
+        tuple(nodes),
+        len(nodes),
+        Sweep.of_facts(playbook, (PROBES["boot_units"],)),
+        transport,
+        Sampling(),
+        deadline or BEYOND_WINDOW,
+        parallel or MOST_AT_ONCE,
+        wants_facts=True,
+    )
 
 
 def exit_status(told: FleetReport) -> int:

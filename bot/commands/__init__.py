@@ -8,6 +8,7 @@ from bot.commands import (
     brake,
     check,
     demo,
+    diff,
     doctor,
     fleet,
     incidents,
@@ -35,6 +36,7 @@ from bot.commands import (
 COMMANDS = (
     check,
     fleet,
+    diff,
     replay,
     why,
     backtest,

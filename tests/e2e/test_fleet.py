@@ -142,3 +142,28 @@ async def test_workload_stands_for_the_nodes_that_it_runs_on(tmp_path: Path) -> 
         server.broken = True
         broken = await here.zombie("fleet", "job/train-7", "-n", "ray")
         assert (broken.status, "does not say where job/train-7 runs: 500" in broken.err) == (2, True)
+
+
+async def test_diff_puts_what_the_sick_have_first_and_leaves_out_who_is_sick_too(tmp_path: Path) -> None:
+    sick = {f"gpu-1a-{at}": (AUTO_RESTART, None) for at in range(3)}
+    well = {f"gpu-1b-{at}": (BUSY, None) for at in range(6)}
+    async with site(tmp_path, {**sick, **well, "gpu-1b-9": (STOPPED, None)}) as here:
+        done = await here.zombie("diff", "gpu-1a-*", "--against", "role=gpu", "--json")
+        assert done.status == 0, done.err
+        told = json.loads(done.out)
+        assert (told["here"], told["there"], told["causes"]) == (sorted(sick), sorted(well), [LEAK])
+        assert [out["node"] for out in told["left_out"]] == ["gpu-1b-9"]
+        facts = {difference["fact"]: difference for difference in told["differences"]}
+        unit = facts["boot_units.enabled[ecs.service]"]
+        assert (unit["here"], unit["there"], unit["surprise"]) == ("there", "none", 1.924)
+        assert "label.az" in facts
+        assert "cgroups.dying" not in facts
+        order = [difference["surprise"] for difference in told["differences"]]
+        assert order == sorted(order, reverse=True)
+
+        text = await here.zombie("diff", "gpu-1a-0", "gpu-1a-1", "--against", "gpu-1b-*")
+        assert "beside 6 healthy peers" in text.out
+        nobody = await here.zombie("diff", "gpu-1a-0", "--against", "gpu-1b-9")
+        assert (nobody.status, "Nothing that was read differs" in nobody.out) == (3, True)
+        same = await here.zombie("diff", "gpu-1a-0", "--against", "gpu-1a-0")
+        assert (same.status, "nobody to compare with" in same.err) == (2, True)

@@ -23,6 +23,7 @@ class Found:
     status: str
     confidence: str
     says: str
+    suspects: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

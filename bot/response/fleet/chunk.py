@@ -101,6 +101,7 @@ class ChunkReader:
                     weighing.status.value,
                     weighing.confidence.value if weighing.confidence is not None else "",
                     _shown(weighing.summary),
+                    tuple(map(_shown, weighing.suspects)),
                 )
                 for weighing in weighings
                 if isinstance(weighing, Finding)

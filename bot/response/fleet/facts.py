@@ -6,6 +6,7 @@ so an entry that is missing on a node that was read is absent there, and on one 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import fields, is_dataclass
 from datetime import datetime
@@ -25,6 +26,7 @@ _OWN = frozenset(
 )
 _PROSE = frozenset({"source", "raw", "lines", "line", "text", "says", "because", "counter", "walked", "stack", "label"})
 _NAMES = ("name", "path", "image", "kind", "unit", "device", "mount", "target")  # by which an entry of a list goes
+_BAND = re.compile(r"0|below 0|[\d,]+ to [\d,]+|none")
 _ENDS = ("_later", "_usec", "_seconds", "_at", "_since_boot", "_ms", "_id")
 
 
@@ -58,6 +60,16 @@ def band(number: float) -> str:
         return "0"
     digits = len(str(int(number)))
     return f"{10 ** (digits - 1):,} to {10**digits - 1:,}"
+
+
+def is_band(value: str) -> bool:
+    """True for what `band` returns, and for what is not there to be counted.
+
+    Example:
+    >>> is_band(band(12)), is_band("enabled"), is_band(ABSENT)
+    (True, False, True)
+    """
+    return _BAND.fullmatch(value) is not None
 
 
 def _of_fields(where: str, record: Any) -> Iterator[tuple[str, str]]:

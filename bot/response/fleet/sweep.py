@@ -72,6 +72,18 @@ class Sweep:
         )
         return cls(narrowed, judged, False, any(how is Judged.FULL for how in judged.values()))
 
+    @classmethod
+    def of_facts(cls, playbook: Playbook, more: Sequence[Probe] = ()) -> Sweep:
+        """Return the sweep that reads whatever a single look tells, with `more` probes, to compare nodes by."""
+        told = [probe for probe in playbook.probes if not _lasts(probe)]
+        known = {probe.name for probe in told}
+        probes = [*told, *(probe for probe in more if probe.name not in known)]
+        signed = tuple(
+            used for used in playbook.causes if known.issuperset(used.cause.signature) and used.cause.signature
+        )
+        looked = replace(playbook, probes=tuple(map(_one_look, probes)), must_read=(), causes=signed, conditions=())
+        return cls(looked, {used.cause.name: Judged.SIGNATURE for used in signed})
+
     def weighings(self, snapshot: Snapshot) -> tuple[Weighing, ...]:
         """Weigh the causes that are counted, in the order of explanation; a signature is at most possible."""
         return tuple(
@@ -105,6 +117,10 @@ def _probes(playbook: Playbook, counted: Sequence[WeighedCause]) -> tuple[Probe,
     return tuple(
         probe if probe.name in whole else _one_look(probe) for probe in playbook.probes if probe.name in whole | looks
     )
+
+
+def _lasts(probe: Probe) -> bool:
+    return any(command.looks is Looks.THROUGHOUT for command in probe.commands)
 
 
 def _one_look(probe: Probe) -> Probe:

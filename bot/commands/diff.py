@@ -1,0 +1,93 @@
+"""`zombie diff`: what sick nodes have that their healthy peers have not."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from typing import TYPE_CHECKING
+
+from bot.commands import options
+from bot.domain.errors import UsageError
+
+if TYPE_CHECKING:
+    from bot.app.fleet import FleetRun
+    from bot.response.fleet.difference import Comparison
+
+EXAMPLES = """examples:
+  zombie diff ray-gpu-1a-0417 --against role=gpu          one sick node beside the other GPU nodes
+  zombie diff 'ray-gpu-1a-*' --against 'ray-gpu-1c-*'     one zone beside another
+  zombie diff node-1 node-2 --against az=us-east-1a --json
+
+Facts are what a single look tells: units, versions, kernel flags, file systems, counts by their power of ten, and the
+inventory's labels. Peers that have what the nodes have are left out. Facts are ordered by Fisher's exact test; a
+difference is called telling where that holds for all facts that were compared together. With one sick node hardly any
+is: name several. A peer that is healthy only because something else kept the culprit from starting is told as such.
+
+exit status:
+  0  compared, whatever came out
+  2  the command line, or a file it names, is wrong, or a selector means no node
+  3  there is nobody to compare with: no peer is healthy as far as read
+  4  none of the nodes could be reached
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "diff",
+        "say what sick nodes have that their healthy peers have not",
+        "Read nodes and their peers once, and put what differs in order, the most surprising first.",
+        EXAMPLES,
+    )
+    options.add_selection(parser, "+")
+    parser.add_argument(
+        "--against", nargs="+", required=True, metavar="SELECTOR", help="the peers, in the same ways as NODE"
+    )
+    parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
+    options.add_files(parser)
+    parser.add_argument("--parallel", type=options.positive, metavar="N", help="read N nodes at once (default 50)")
+    parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
+    parser.add_argument("--json", action="store_true", help="print the differences as JSON")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status."""
+    from bot.surfaces.difference import difference_document, difference_text
+
+    what, here = _what(arguments)
+    asyncio.run(what.run(lambda answer: None))
+    comparison: Comparison = what.comparison(here)
+    if not comparison.here:
+        print(f"zombie: {comparison.left_out[0].because}", file=sys.stderr)
+        return 4
+    print(difference_document(comparison) if arguments.json else difference_text(comparison, options.width()).rstrip())
+    return 0 if comparison.there else 3
+
+
+def _what(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
+    """Return the run, and the names of the sick nodes. `--sample` takes some of the peers."""
+    from bot import app
+    from bot.app.fleet import facts_run
+    from bot.app.selecting import drawn, selected
+
+    settings = options.settings(arguments)
+    inventory = options.inventory(arguments, settings)
+    sick = selected(arguments.nodes, inventory, settings, arguments.environ, arguments.namespace)
+    peers = selected(arguments.against, inventory, settings, arguments.environ, arguments.namespace)
+    names = {node.name for node in sick}
+    others = drawn([node for node in peers if node.name not in names], arguments.sample)
+    if not others:
+        raise UsageError(
+            "There is nobody to compare with: --against means the same nodes.", "Name more of them, such as role=gpu."
+        )
+    run = facts_run(
+        (*sick, *others),
+        app.library(settings.playbooks).get(settings.playbook),
+        app.ssh_transport(arguments.environ),
+        settings.deadline,
+        arguments.parallel,
+    )
+    return run, tuple(node.name for node in sick)

@@ -1,0 +1,211 @@
+"""What the sick have that their healthy peers have not: every fact compared, the most surprising first.
+
+Each value of each fact is a two by two table (here or there, has it or not) and is judged by Fisher's exact test; what
+is told of it is corrected for how many tables were tried (Bonferroni). Ties are ordered by log-odds.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, replace
+
+from bot.response.fleet.answer import Came, NodeAnswer
+from bot.response.fleet.facts import ABSENT, READ, is_band
+from bot.response.fleet.healthy_by_accident import Accident, accidents
+
+FEW_PEERS = 4  # from so many on a fact of which nearly every peer has a value of its own is left out
+OWN_SHARE = 0.75
+MOST_TOLD = 40
+CERTAIN = 0.05
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One fact that differs.
+
+    Shape: `here` and `there` count the values among those that told, the most common first. `p` is Fisher's, of one
+    table; `corrected` bounds the chance that any of all tables tried is as telling where nothing differs. `remark` says
+    why it is no evidence, where it is none.
+    """
+
+    fact: str
+    here: Mapping[str, int]
+    there: Mapping[str, int]
+    p: float
+    corrected: float
+    log_odds: float
+    remark: str = ""
+
+    @property
+    def surprise(self) -> float:
+        """How surprising it is: 1 for one chance in ten, 2 for one in a hundred, and so on; of one table."""
+        return -math.log10(max(self.p, 1e-300))
+
+    @property
+    def is_telling(self) -> bool:
+        """True where chance among so many facts would rarely do as much."""
+        return self.corrected < CERTAIN
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A node that is compared with nobody, and why."""
+
+    node: str
+    because: str
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """The sick beside their healthy peers. `tried` tables were made; `differences` begin with the most surprising."""
+
+    here: tuple[str, ...]
+    there: tuple[str, ...]
+    left_out: tuple[LeftOut, ...]
+    causes: tuple[str, ...]
+    tried: int
+    differences: tuple[Difference, ...]
+    accidents: tuple[Accident, ...] = ()
+
+
+def compare(
+    here: Sequence[NodeAnswer], peers: Sequence[NodeAnswer], signatures: Mapping[str, Sequence[str]] | None = None
+) -> Comparison:
+    """Compare nodes with their peers, of which only the healthy ones count.
+
+    Shape: a peer is left out where it has a cause that a node here has, where that cannot be told of it, and where it
+    did not answer. `signatures` are the probes by which causes are told: what these count is the cause itself, and no
+    difference. A peer that is healthy by an accident only is left out too, as long as another peer is there.
+    """
+    signatures = signatures or {}
+    sick = [answer for answer in here if answer.came is not Came.UNREACHABLE]
+    left_out = [LeftOut(answer.node, f"unreachable: {answer.because}") for answer in here if answer not in sick]
+    causes = tuple(dict.fromkeys(cause for answer in sick for cause in answer.causes))
+    named, healthy = {answer.node for answer in here}, list[NodeAnswer]()
+    for peer in peers:
+        if peer.node in named:
+            continue
+        if because := _not_healthy(peer, causes):
+            left_out.append(LeftOut(peer.node, because))
+        else:
+            healthy.append(peer)
+    found = accidents(sick, healthy)
+    by_accident = {node for accident in found for node in accident.nodes}
+    true_peers = [peer for peer in healthy if peer.node not in by_accident]
+    if true_peers:
+        left_out += [LeftOut(name, "healthy by an accident only") for name in sorted(by_accident)]
+        healthy = true_peers
+    symptoms = frozenset(probe for name in causes for probe in signatures.get(name, ()))
+    tried, differences = _differences(sick, healthy, symptoms)
+    return Comparison(
+        tuple(answer.node for answer in sick),
+        tuple(peer.node for peer in healthy),
+        tuple(left_out),
+        causes,
+        tried,
+        tuple(_remarked(difference, healthy, found) for difference in differences[:MOST_TOLD]),
+        found,
+    )
+
+
+def fisher(a: int, b: int, c: int, d: int) -> float:
+    """Return the two-sided p of a table [[a, b], [c, d]] by Fisher's exact test.
+
+    Example:
+    >>> round(fisher(3, 1, 1, 3), 4), fisher(0, 5, 0, 7), round(fisher(10, 0, 0, 10), 8)
+    (0.4857, 1.0, 1.083e-05)
+    """
+    row, column, whole = a + b, a + c, a + b + c + d
+    ways = _log_choose(whole, column)
+    chances = [
+        math.exp(_log_choose(row, x) + _log_choose(whole - row, column - x) - ways)
+        for x in range(max(0, row + column - whole), min(row, column) + 1)
+    ]
+    seen = chances[a - max(0, row + column - whole)]
+    return min(1.0, sum(chance for chance in chances if chance <= seen * (1 + 1e-9)))
+
+
+def _log_choose(n: int, k: int) -> float:
+    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
+
+
+def _not_healthy(peer: NodeAnswer, causes: Sequence[str]) -> str:
+    """Why a peer counts for nothing; empty where it is healthy as far as what the sick have goes."""
+    if peer.came is Came.UNREACHABLE:
+        return f"unreachable: {peer.because}"
+    if has := [cause for cause in causes if cause in peer.causes]:
+        return f"has {', '.join(has)} too"
+    if open_ := [cause for cause in causes if cause in peer.undecided]:
+        return f"{open_[0]} cannot be told of it: {peer.undecided[open_[0]]}"
+    return ""
+
+
+def _differences(
+    sick: Sequence[NodeAnswer], healthy: Sequence[NodeAnswer], symptoms: AbstractSet[str]
+) -> tuple[int, list[Difference]]:
+    tried, found = 0, list[Difference]()
+    facts = {fact for answer in (*sick, *healthy) for fact in answer.facts}
+    for fact in sorted(facts):
+        here, there = _counted(fact, sick), _counted(fact, healthy)
+        if not here or not there or (set(here) == set(there) and len(here) == 1) or _is_own(there):
+            continue
+        if fact.partition(".")[0] in symptoms and all(map(is_band, (*here, *there))):
+            continue
+        tables = [_table(value, here, there) for value in {**here, **there}]
+        tried += len(tables) if len(tables) > 2 else 1  # two values are one table, told from either side
+        p, log_odds = min(tables, key=lambda table: (table[0], -table[1]))
+        found.append(Difference(fact, here, there, p, 1.0, log_odds))
+    found = [replace(difference, corrected=min(1.0, difference.p * tried)) for difference in found]
+    found.sort(key=lambda told: (told.p, -told.log_odds, _counts(told), -_agreed(told.there), told.fact))
+    return tried, [told for told in found if told.p < 1.0]
+
+
+def _counted(fact: str, answers: Sequence[NodeAnswer]) -> Counter[str]:
+    """The values of a fact among the nodes that told: a probe that was not read tells nothing."""
+    values = Counter[str]()
+    probe, entry = fact.partition(".")[0], fact.rpartition("]")[0] + "]" if "]." in fact else ""
+    for answer in answers:
+        if fact in answer.facts:
+            values[answer.facts[fact]] += 1
+        elif answer.facts.get(probe) == READ and not (entry and entry not in answer.facts):
+            values[ABSENT] += 1  # of an entry that is not there its own fact tells, and its parts nothing more
+    return Counter(dict(values.most_common()))
+
+
+def _is_own(there: Mapping[str, int]) -> bool:
+    """True for what is every node's own: nearly every peer has another value."""
+    count = sum(there.values())
+    return count >= FEW_PEERS and len(there) > OWN_SHARE * count
+
+
+def _table(value: str, here: Mapping[str, int], there: Mapping[str, int]) -> tuple[float, float]:
+    """Fisher's p of having this value, and how far the log-odds are from even."""
+    a, c = here.get(value, 0), there.get(value, 0)
+    b, d = sum(here.values()) - a, sum(there.values()) - c
+    odds = math.log((a + 0.5) * (d + 0.5) / ((b + 0.5) * (c + 0.5)))
+    return fisher(a, b, c, d), abs(odds)
+
+
+def _counts(told: Difference) -> bool:
+    """True for a count: of what is as surprising, settings come first, for they may be what makes the counts."""
+    return all(map(is_band, (*told.here, *told.there)))
+
+
+def _agreed(values: Mapping[str, int]) -> float:
+    return max(values.values()) / sum(values.values())
+
+
+def _remarked(difference: Difference, peers: Sequence[NodeAnswer], found: Sequence[Accident]) -> Difference:
+    """Say of a difference that is no evidence of health why it is none."""
+    usual = next(iter(difference.there))
+    having = {peer.node for peer in peers if peer.facts.get(difference.fact, ABSENT) == usual}
+    for accident in found:
+        if not {peer.node for peer in peers} & set(accident.nodes):
+            continue  # they are left out
+        of_unit = f"[{accident.unit}]" in difference.fact
+        if of_unit or (having and len(having & set(accident.nodes)) * 2 > len(having)):
+            return replace(difference, remark=accident.says)
+    return difference

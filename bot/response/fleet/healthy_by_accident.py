@@ -1,0 +1,75 @@
+"""Peers that are healthy by accident: what makes the others sick is enabled there too, and only failed to start.
+
+The clue of the founding case: one zone had no zombies, and it was tempting to look for what was right there. Nothing
+was: another fault kept the agent from starting. Such a node is no evidence of health, and would fall ill once mended.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from bot.response.fleet.answer import NodeAnswer
+
+_ENTRY = re.compile(r"(?P<where>(?:units|agents)\.[a-z_]+)\[(?P<name>[^\[\]]+)\]\.(?P<field>sub|used)\Z")
+_DOWN = frozenset({"inactive", "failed"})
+_AT_BOOT = frozenset({"enabled", "enabled-runtime", "linked", "linked-runtime", "alias", "generated"})
+NAMED = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Accident:
+    """A unit that is suspected on the sick, and is enabled and down on these peers; `result` is how it ended there."""
+
+    unit: str
+    nodes: tuple[str, ...]
+    result: str = ""
+
+    @property
+    def says(self) -> str:
+        """What it means, in a sentence."""
+        named = ", ".join(self.nodes[:NAMED]) + (f" and {len(self.nodes) - NAMED} more" * (len(self.nodes) > NAMED))
+        how = f" ({self.result})" if self.result and self.result != "success" else ""
+        return (
+            f"Not evidence of health: {self.unit} is enabled on {named} too, and is down there{how}. "
+            "Once it starts, they may have what the others have."
+        )
+
+
+def accidents(sick: Sequence[NodeAnswer], healthy: Sequence[NodeAnswer]) -> tuple[Accident, ...]:
+    """Return the units that are suspected on the sick, or loop there, and are enabled and down on healthy peers."""
+    found = []
+    for unit in sorted(_suspected(sick)):
+        down = [peer for peer in healthy if _is_down(peer.facts, unit)]
+        if down:
+            results = {peer.facts.get(f"units.services[{unit}].result", "") for peer in down}
+            found.append(Accident(unit, tuple(peer.node for peer in down), results.pop() if len(results) == 1 else ""))
+    return tuple(found)
+
+
+def _suspected(sick: Sequence[NodeAnswer]) -> set[str]:
+    """The units that causes suspect on the sick, and agents that nobody uses there, or that start over and over."""
+    units = {suspect for answer in sick for found in answer.found for suspect in found.suspects}
+    for answer in sick:
+        for fact, value in answer.facts.items():
+            entry = _ENTRY.match(fact)
+            if entry is None:
+                continue
+            if entry["field"] == "sub" and value == "auto-restart":
+                units.add(entry["name"])
+            elif entry["field"] == "used" and value == "no":
+                units.add(answer.facts.get(f"{entry['where']}[{entry['name']}].unit", ""))
+    return {unit for unit in units if unit.endswith(".service")}
+
+
+def _is_down(facts: Mapping[str, str], unit: str) -> bool:
+    """True where the next boot, or whoever mends what is broken, would start it."""
+    agents = [
+        entry.rpartition(".")[0] for entry, value in facts.items() if entry.startswith("agents.") and value == unit
+    ]
+    for entry in (f"units.services[{unit}]", *agents):
+        if f"{entry}.active" in facts:
+            return facts[f"{entry}.active"] in _DOWN and facts.get(f"{entry}.enabled") in _AT_BOOT
+    # Of services only those that do something, or failed, are listed.
+    return f"boot_units.enabled[{unit}]" in facts and "units" in facts

@@ -1,0 +1,108 @@
+"""What the sick have that their healthy peers have not, as JSON for scripts and as text for a terminal."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from bot.domain.safe_text import safe
+from bot.response.fleet.difference import Comparison, Difference
+from bot.surfaces.text import wrapped
+
+SCHEMA_VERSION = 1
+NAMED = 8
+TOLD = 12  # in text; the JSON has all
+
+
+def difference_document(comparison: Comparison) -> str:
+    """Return the whole document as text."""
+    return json.dumps(difference_body(comparison), ensure_ascii=False, indent=2)
+
+
+def difference_body(comparison: Comparison) -> dict[str, Any]:
+    """Return the document. Shape: `surprise` is -log10 of Fisher's p; `corrected` is p times the tables tried."""
+    return {
+        "schema": SCHEMA_VERSION,
+        "here": list(comparison.here),
+        "there": list(comparison.there),
+        "causes": list(comparison.causes),
+        "left_out": [{"node": out.node, "because": safe(out.because)} for out in comparison.left_out],
+        "not_evidence_of_health": [
+            {"unit": safe(accident.unit), "nodes": list(accident.nodes), "says": safe(accident.says)}
+            for accident in comparison.accidents
+        ],
+        "tried": comparison.tried,
+        "differences": [_difference(told) for told in comparison.differences],
+    }
+
+
+def _difference(told: Difference) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "fact": safe(told.fact),
+        "here": values(told.here),
+        "there": values(told.there),
+        "surprise": round(told.surprise, 3),
+        "corrected": float(f"{told.corrected:.3g}"),
+        "telling": told.is_telling,
+    }
+    return body | ({"remark": safe(told.remark)} if told.remark else {})
+
+
+def values(counts: Mapping[str, int]) -> str:
+    """Return the values as words: alone where all say the same, else each with how many say it.
+
+    Example:
+    >>> values({"enabled": 3}), values({"enabled": 3, "none": 1})
+    ('enabled', 'enabled (3 of 4), none (1 of 4)')
+    """
+    whole = sum(counts.values())
+    if len(counts) == 1:
+        return safe(next(iter(counts)))
+    told = [f"{safe(value)} ({count} of {whole})" for value, count in list(counts.items())[:NAMED]]
+    return ", ".join(told) + (f" and {len(counts) - NAMED} more" if len(counts) > NAMED else "")
+
+
+def difference_text(comparison: Comparison, width: int = 80) -> str:
+    """Return the comparison as text."""
+    return "\n".join(_lines(comparison, max(40, width))) + "\n"
+
+
+def _lines(comparison: Comparison, width: int) -> Iterator[str]:
+    yield from wrapped(f"{_named(comparison.here)} beside {len(comparison.there)} healthy peers", width, "  ", first="")
+    if comparison.causes:
+        yield from wrapped(
+            f"healthy: without {', '.join(comparison.causes)}, by its signature", width, "    ", first="  "
+        )
+    for accident in comparison.accidents:
+        yield ""
+        yield from wrapped(accident.says, width, "    ", first="  ! ")
+    yield ""
+    if not comparison.differences:
+        yield "  Nothing that was read differs."
+    for told in comparison.differences[:TOLD]:
+        yield f"  {safe(told.fact)}"
+        yield from wrapped(f"here {values(told.here)}; there {values(told.there)}", width, "      ", first="    ")
+        yield f"    {strength(told)}"
+        if told.remark:
+            yield from wrapped(told.remark, width, "      ", first="    ! ")
+    if more := len(comparison.differences) - TOLD:
+        yield f"  … and {more} more: --json" if more > 0 else ""
+    if comparison.left_out:
+        yield ""
+        said = "; ".join(f"{out.node} ({out.because})" for out in comparison.left_out[:NAMED])
+        more_out = len(comparison.left_out) - NAMED
+        yield from wrapped(
+            f"Left out: {said}" + (f" and {more_out} more" if more_out > 0 else ""), width, "    ", first="  "
+        )
+
+
+def strength(told: Difference) -> str:
+    """Return how far chance could have done it, for people."""
+    if told.is_telling:
+        return f"surprise {told.surprise:.1f}: telling, also among all that was compared"
+    return f"surprise {told.surprise:.1f}: among so many facts chance does as much"
+
+
+def _named(nodes: tuple[str, ...]) -> str:
+    return ", ".join(nodes[:NAMED]) + (f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else "")
