@@ -156,11 +156,10 @@ def _of_tables(connection: Connection) -> Iterator[Mention]:
     """Yield the rows of the tables that follow from the entries."""
     for row in connection.execute(select(*LINE).execution_options(yield_per=_ROWS)):
         yield Mention(row.id, "line", 0, dict(row._mapping))
-    for row in connection.execute(select(HOLDS.c.incident, HOLDS.c.node, HOLDS.c.step)):
-        yield Mention(row.incident, "hold", 0, [row.node, row.step])
-    attempts = select(ATTEMPTS.c.incident, ATTEMPTS.c.node, ATTEMPTS.c.remedy, ATTEMPTS.c.at)
-    for row in connection.execute(attempts.execution_options(yield_per=_ROWS)):
-        yield Mention(row.incident, "attempt", 0, [row.node, row.remedy, row.at])
+    for row in connection.execute(select(HOLDS)):
+        yield Mention(row.incident, "hold", 0, [row.node, row.step, row.machine_id])
+    for row in connection.execute(select(ATTEMPTS).execution_options(yield_per=_ROWS)):
+        yield Mention(row.incident, "attempt", 0, [row.node, row.remedy, row.machine_id, row.cure, row.at])
 
 
 def _without_entries(mentions: Iterator[Mention]) -> Iterator[Broken]:

@@ -8,11 +8,12 @@ from typing import Any
 
 from bot.domain.entry import ANCHORED, Entry, Head, instant_of
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry
-from bot.domain.events import StepStarted
+from bot.domain.events import PlanProposed, StepStarted
 from bot.domain.fold import after, fold
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.ledger.chain import Broken, Chain
+from bot.ledger.machines import MACHINE_ID
 from bot.ledger.mentions import Mention, as_json
 from bot.ledger.summaries import line_of
 
@@ -102,7 +103,7 @@ class AuditedStream:
         """An incident holds its node from its first step to its end."""
         held = self._rows.get("hold")
         begun = [step.number for step in incident.steps if step.started is not None]
-        due = None if incident.ended or not begun else [incident.node, begun[-1]]
+        due = None if incident.ended or not begun else [incident.node, begun[-1], _machine_of(incident)]
         if held is None and "released" in self._rows:
             return  # a person freed the node; the next step takes it again
         if held == due or (held is None and not self._is_anchored(self._first_step)):
@@ -123,15 +124,24 @@ class AuditedStream:
         if row is None:
             if self._is_anchored(first):
                 yield Broken(self.stream, first.seq, "began its plan, and is missing in the table attempts")
-        elif row[:2] != [incident.node, incident.proposal.plan.remedy] or not (
+        elif row[:-1] != _counted(incident.node, incident.proposal) or not (
             # After a release the step begins anew, and is counted as of then.
-            "released" in self._rows or _is_about(row[2], first)
+            "released" in self._rows or _is_about(row[-1], first)
         ):
             yield Broken(self.stream, first.seq, "began its plan, and the table attempts says otherwise")
 
     def _is_anchored(self, entry: Entry | None) -> bool:
         """True where a program of today wrote the entry: it kept the tables in the same transaction."""
         return entry is not None and entry.seq in self._anchors
+
+
+def _machine_of(incident: Incident) -> str:
+    return incident.proposal.binds.get(MACHINE_ID, "") if incident.proposal is not None else ""
+
+
+def _counted(node: str, proposed: PlanProposed) -> list[str]:
+    """What the table of attempts says of a plan that was begun, but for the time."""
+    return [node, proposed.plan.remedy, proposed.binds.get(MACHINE_ID, ""), proposed.plan.cure]
 
 
 def _is_about(text: object, entry: Entry) -> bool:

@@ -47,27 +47,27 @@ def approved(ledger: Ledger, incident: str, node: str, steps: tuple[Step, ...] =
     return ledger.append(incident, 3, Approved(proposal.digest, "it leaks"), APPROVER).seq
 
 
-def claim(node: str, remedy: str = "", labels: dict[str, str] | None = None, **limits: Any) -> Claim:
-    return Claim(node, remedy or Plan(node, STEPS).remedy, "r1", Limits(**limits), labels or {})
+def claim(node: str, steps: tuple[Step, ...] = STEPS, labels: dict[str, str] | None = None, **limits: Any) -> Claim:
+    plan = Plan(node, steps)
+    return Claim(node, plan.remedy, "r1", Limits(**limits), labels or {}, cure=plan.cure)
 
 
 def test_node_is_held_from_the_first_step_to_the_end(database: Database) -> None:
     ledger = Ledger(database)
-    other = Plan("node-1", STEPS[1:])
     approved(ledger, "one", "node-1")
-    approved(ledger, "two", "node-1", other.steps)
+    approved(ledger, "two", "node-1", STEPS[1:])
     ledger.begin("one", 4, FIRST, "bot", claim("node-1", at_once=9))
     held = ledger.hold("node-1")
     assert held is not None
     assert (held.incident, held.step, held.runner) == ("one", 1, "r1")
     with pytest.raises(NodeBusy, match="one"):
-        ledger.begin("two", 4, FIRST, "bot", claim("node-1", other.remedy, at_once=9))
+        ledger.begin("two", 4, FIRST, "bot", claim("node-1", STEPS[1:], at_once=9))
     assert ledger.head("two").seq == 4, "nothing of it is on record"
     ledger.append("one", 5, Escalated("enough"), "bot")
     assert ledger.hold("node-1") is None
     with pytest.raises(AlreadyTried, match="one"):
         ledger.begin("two", 4, FIRST, "bot", claim("node-1", at_once=9))
-    ledger.begin("two", 4, FIRST, "bot", claim("node-1", other.remedy, at_once=9))
+    ledger.begin("two", 4, FIRST, "bot", claim("node-1", STEPS[1:], at_once=9))
     assert audit(database).broken == ()
 
 
@@ -273,10 +273,9 @@ def test_refusals_of_one_kind_and_person_are_counted_once_they_are_many(database
 
 def test_released_node_is_free_for_others_and_its_incident_has_to_ask_again(database: Database) -> None:
     ledger = Ledger(database)
-    this, that = Plan("node-1", STEPS).remedy, Plan("node-1", STEPS[1:]).remedy
     approved(ledger, "one", "node-1")
     approved(ledger, "two", "node-1", STEPS[1:])
-    ledger.begin("one", 4, FIRST, "bot", claim("node-1", this, at_once=9))
+    ledger.begin("one", 4, FIRST, "bot", claim("node-1", at_once=9))
     held = ledger.hold("node-1")
     assert held is not None
     released = NodeReleased("node-1", "one", "it cannot be read", "the node is needed")
@@ -287,9 +286,9 @@ def test_released_node_is_free_for_others_and_its_incident_has_to_ask_again(data
         ledger.free(replace(held, incident="two"), released, "terminal:ann")
     assert ledger.free(replace(held, silent_for=timedelta(0)), released, "terminal:ann").stream == HOUSE
     assert ledger.hold("node-1") is None
-    ledger.begin("two", 4, FIRST, "bot", claim("node-1", that, at_once=9))
+    ledger.begin("two", 4, FIRST, "bot", claim("node-1", STEPS[1:], at_once=9))
     with pytest.raises(NodeBusy, match="two"):
-        ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-1", this, at_once=9))
+        ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-1", at_once=9))
     ledger.append("two", 5, Escalated("enough"), "bot")
-    ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-1", this, at_once=9))
+    ledger.begin("one", 5, StepStarted(1, 2), "bot", claim("node-1", at_once=9))
     assert audit(database).broken == ()

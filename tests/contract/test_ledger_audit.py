@@ -253,6 +253,7 @@ def test_hold_that_the_entries_do_not_tell_of_is_found(filled: Database) -> None
         "DELETE FROM holds",
         "UPDATE holds SET node = 'node-2'",
         "UPDATE holds SET step = 2",
+        "UPDATE holds SET machine_id = 'another'",  # so that the machine could be acted on under another name
         f"UPDATE holds SET incident = '{DECLINED}'",
         "INSERT INTO holds VALUES ('node-9', 'nobody0000', 1, 'r', '{}', '2026-11-21T10:00:00.000Z', '')",
     ):
@@ -267,6 +268,8 @@ def test_attempt_that_the_entries_do_not_tell_of_is_found(filled: Database) -> N
         "DELETE FROM attempts",
         "UPDATE attempts SET node = 'node-2'",
         "UPDATE attempts SET remedy = 'x'",
+        "UPDATE attempts SET machine_id = 'another'",
+        "UPDATE attempts SET cure = 'another'",
         """UPDATE attempts SET "at" = '2026-01-01T10:00:00.000Z'""",
         """UPDATE attempts SET "at" = 'never'""",
         f"UPDATE attempts SET incident = '{DECLINED}' WHERE incident = '{OPEN}'",

@@ -21,8 +21,16 @@ def keep(ledger: Ledger, stream: str, events: Iterable[IncidentEvent]) -> tuple[
             incident = fold(stands)
             assert incident.proposal is not None
             limits, never_mind = Limits(at_once=99), timedelta(days=-1)  # several tests' incidents have the same plan
-            remedy = incident.proposal.plan.remedy
-            claim = Claim(incident.node, remedy, "r1", limits, not_again_within=never_mind)
+            plan, machine_id = incident.proposal.plan, incident.proposal.binds.get("machine_id", "")
+            claim = Claim(
+                incident.node,
+                plan.remedy,
+                "r1",
+                limits,
+                machine_id=machine_id,
+                cure=plan.cure,
+                not_again_within=never_mind,
+            )
             ledger.begin(stream, len(stands), event, by_whom(event), claim)
         else:
             ledger.append(stream, len(stands), event, by_whom(event))
