@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Mapping
 
 from bot.domain.action import ALSO, Plan
@@ -15,6 +16,8 @@ from bot.domain.probe import Unread
 from bot.domain.redaction import redacted
 from bot.domain.verdict import Verdict
 from bot.response.execution.node_access import Seen
+
+_UNIT = re.compile(r"[^\s,;]+\.[a-z]+")
 
 
 def binds(verdict: Verdict, node: Node, seen: Seen, playbook: Playbook, policy: Policy) -> Mapping[str, str]:
@@ -61,6 +64,18 @@ def another_reach(bound: Mapping[str, str], seen: Seen) -> tuple[str, ...]:
     was = {name: words for name, words in bound.items() if name.startswith(ALSO)}
     changed = sorted(name for name in was.keys() | seen.also.keys() if was.get(name) != seen.also.get(name))
     return tuple(f"{name}: {was.get(name, 'nothing')} → {seen.also.get(name, 'nothing')}" for name in changed)
+
+
+def further_reach(bound: Mapping[str, str], seen: Seen) -> tuple[str, ...]:
+    """Return what a later step would do to units that were not shown with it; fewer than were shown is none of that,
+    for what an earlier step stopped or started is not in its way any more.
+    """
+    told = ((name, bound.get(name, ""), words) for name, words in sorted((seen.also or {}).items()))
+    return tuple(f"{name}: {was or 'nothing'} → {now}" for name, was, now in told if not _units(now) <= _units(was))
+
+
+def _units(words: str) -> frozenset[str]:
+    return frozenset(_UNIT.findall(words))
 
 
 def drift(before: Verdict, plan: Plan, now: Verdict) -> tuple[str, ...]:

@@ -73,16 +73,19 @@ class NodeAccess:
         self._lately: dict[str, tuple[float, Seen]] = {}
         self.actions = actions
 
-    async def look(self, node: Node, steps: Sequence[Step] = (), around: Sequence[Step] | None = None) -> Seen:
+    async def look(
+        self, node: Node, steps: Sequence[Step] = (), around: Sequence[Step] | None = None, first: int = 1
+    ) -> Seen:
         """Look once, over one connection: at what `steps` are proved by, and at what else `around` would do.
 
+        Shape: `first` is the number that the first step of `around` has in its plan.
         Raises: Unreachable when nobody could talk to the node; CannotRead when it does not say; WouldStopProtected.
         """
-        asked = [("identity", IDENTITY)]
+        asked, asking = [("identity", IDENTITY)], self.asking_around(around or (), first)
         for number, step in enumerate(steps):
             action = self.actions[step.action]
             asked += [(f"step {number}", command) for command in action.looks(step.args) if action.by_calls is None]
-        asked += [(name, command) for name, commands in self.asking_around(around or ()) for command in commands]
+        asked += [(name, command) for name, commands in asking for command in commands]
         runs = await self._runs(node, asked, _LOOK_LIMIT)
         told = Outputs(*runs.get("identity", ()))
         boot_id, machine_id = identity(node, told)
@@ -93,23 +96,24 @@ class NodeAccess:
                 facts.append(await self._cluster.facts(action, step.args, boot_id))
             else:
                 facts.append(action.facts(step.args, Outputs(*runs.get(f"step {number}", ()))))
-        around_told = {name: Outputs(*runs.get(name, ())) for name, _ in self.asking_around(around or ())}
-        also = self.also(around, around_told) if around is not None else None
+        around_told = {name: Outputs(*runs.get(name, ())) for name, _ in asking}
+        also = self.also(around, around_told, first) if around is not None else None
         return Seen(boot_id, machine_id, self.host_key(node), tuple(facts), also, uptime(told))
 
-    def asking_around(self, steps: Sequence[Step]) -> list[tuple[str, tuple[Command, ...]]]:
+    def asking_around(self, steps: Sequence[Step], first: int = 1) -> list[tuple[str, tuple[Command, ...]]]:
         """Return the questions what else the steps of a plan do, each by the name under which it is bound."""
-        found = ((f"{ALSO}{number}", self.actions[step.action].around, step) for number, step in enumerate(steps, 1))
+        numbered = enumerate(steps, first)
+        found = ((f"{ALSO}{number}", self.actions[step.action].around, step) for number, step in numbered)
         return [(name, around.looks(step.args)) for name, around, step in found if around is not None]
 
-    def also(self, steps: Sequence[Step], told: Mapping[str, Outputs]) -> Mapping[str, str]:
+    def also(self, steps: Sequence[Step], told: Mapping[str, Outputs], first: int = 1) -> Mapping[str, str]:
         """Return what else the steps of a plan do, by that name, from what was answered; steps that do nothing else
         are not among it.
 
         Raises: WouldStopProtected; CannotRead when the node does not say.
         """
         found = {}
-        for number, step in enumerate(steps, 1):
+        for number, step in enumerate(steps, first):
             around, name = self.actions[step.action].around, f"{ALSO}{number}"
             if around is not None and (words := around.affects(step.args, told[name])):
                 found[name] = words

@@ -47,7 +47,7 @@ from bot.domain.incident import Incident, StepRecord
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.response.decision import guards
-from bot.response.decision.binding import another_boot, another_machine, another_reach
+from bot.response.decision.binding import another_boot, another_machine, another_reach, further_reach
 from bot.response.execution.attempts import HELD_UP, Attempt, Attempts
 from bot.response.execution.node_access import NodeAccess, NotRun, Seen, TooLate
 from bot.response.record import as_evidence, asked, earlier, expired, facts_of, plan_of, recorded, rest_of, stopped
@@ -92,7 +92,8 @@ class StepExecutor:
             guards.units_are_named(self.policy, plan, self.reach.actions)
             guards.is_not_quiet(self.policy, now)
             lately = None if incident.steps else self.reach.recall(incident.id)
-            seen = lately or await self.reach.look(node, steps, None if incident.steps else plan.steps)
+            around = steps[-1:] if incident.steps else plan.steps
+            seen = lately or await self.reach.look(node, steps, around, incident.next_step if incident.steps else 1)
         except WouldStopProtected as no:
             return stopped(incident, f"{no.name}: {no.sentence}")
         except Refused as no:
@@ -106,8 +107,9 @@ class StepExecutor:
         booted = another_boot(bound, seen)
         if booted and not incident.steps:
             return Cancelled("Somebody rebooted the node before anything was done.", booted)
-        if others := another_reach(bound, seen):
-            return Cancelled("What was approved would stop something else by now.", others)
+        if others := (further_reach if incident.steps else another_reach)(bound, seen):
+            because = "What was approved would stop something else by now."
+            return stopped(incident, f"{because} {'; '.join(others)}") if incident.steps else Cancelled(because, others)
         for record, step, facts in zip(incident.steps, steps, seen.facts, strict=False):
             action = self.reach.actions[step.action]
             if action.ended_by == steps[-1].action:
@@ -124,7 +126,8 @@ class StepExecutor:
             guards.is_no_protected_one(action, facts)
         except ProtectedUnit as no:
             return stopped(incident, f"{action.said(step.args)}: {no.sentence}")
-        if booted and (action.reboots or action.only_for_reboot):
+        only_then = action.reboots or action.only_for_reboot  # all else on the node: in the boot that was approved
+        if booted and (only_then or (action.by_calls is None and not self._rebooted(incident))):
             return StepSkipped(number, "somebody else rebooted the node meanwhile")
         if action.judge(step.args, facts, facts) is Proof.PROVEN:
             return StepSkipped(number, f"{action.said(step.args)}: so it is already")
@@ -135,6 +138,12 @@ class StepExecutor:
         before = (as_evidence(action, step, facts),)
         started = StepStarted(number, 1, seen.boot_id, before, self.runner)
         return await self._run(incident, node, step, seen, started)
+
+    def _rebooted(self, incident: Incident) -> bool:
+        """True where a step of this plan has rebooted the node: whatever follows is meant for its new boot."""
+        steps = plan_of(incident)[0].steps
+        verified = [record.number for record in incident.steps if isinstance(record.outcome, StepVerified)]
+        return any(self.reach.actions[steps[number - 1].action].reboots for number in verified)
 
     async def _run(self, incident: Incident, node: Node, step: Step, seen: Seen, started: StepStarted) -> Outcome:
         """Put the beginning of a step on record together with its claim and its fence, and only then do it."""
@@ -288,14 +297,23 @@ class StepExecutor:
         key, until = (incident.id, record.number, record.attempt), record.started.until_uptime
         if key not in self._attempts.unsent and until and (seen.uptime is None or seen.uptime < until):
             return Again(POLL, "no sign of its effect yet: it is sent again once the first command cannot run any more")
+        action, bound = self.reach.actions[step.action], plan_of(incident)[1]
         try:
-            guards.is_no_protected_one(self.reach.actions[step.action], seen.facts[0])
+            guards.is_no_protected_one(action, seen.facts[0])
             guards.is_not_quiet(self.policy, now)
-        except ProtectedUnit as no:
-            seen_now = as_evidence(self.reach.actions[step.action], step, seen.facts[0])
-            return StepFailed(record.number, no.sentence, (seen_now,))
+            around = await self.reach.look(node, (), (step,), record.number) if action.around is not None else seen
+        except (ProtectedUnit, WouldStopProtected) as no:
+            return StepFailed(record.number, no.sentence, (as_evidence(action, step, seen.facts[0]),))
         except QuietHours as no:
             return Again(pause_of(record.started_at, now), f"{no.name}: {no.sentence}")
+        except HostKeyRejected as no:
+            return asked(no.sentence)
+        except (Unreachable, CannotRead) as no:
+            return Again(pause_of(record.started_at, now), no.sentence)
+        if others := another_machine(bound, node, around):
+            return asked(f"Another machine answers: {'; '.join(others)}.")
+        if others := further_reach(bound, around):
+            return StepFailed(record.number, f"it would stop something else by now: {'; '.join(others)}")
         started = replace(record.started, attempt=record.attempt + 1, runner=self.runner)
         return await self._run(incident, node, step, seen, started)
 

@@ -101,7 +101,15 @@ def test_machine_whose_id_is_written_in_upper_case_is_acted_on_as_any_other(stag
     assert advanced(stage, "upper").state == "resolved"
 
 
-@pytest.mark.parametrize("name", ["disable_unit", "mask_unit", "drop_caches", "reboot", "restore_unit"])
+ON_THE_NODE = sorted(action.name for action in ACTIONS.values() if action.by_calls is None)
+
+
+def test_what_changes_a_node_is_what_is_held_to_its_fence_below() -> None:
+    expected = ["disable_unit", "drop_caches", "mask_unit", "reboot", "restore_unit", "start_unit"]
+    assert expected == ON_THE_NODE
+
+
+@pytest.mark.parametrize("name", ON_THE_NODE)
 def test_no_action_reaches_its_node_without_a_fence(stage: Stage, name: str) -> None:
     """Whatever the author of an action wrote: the fence is put there where it is sent."""
     wire = lines(stage)

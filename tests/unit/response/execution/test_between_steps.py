@@ -1,0 +1,116 @@
+"""What changes between two steps, or before a step is sent again: only what was approved is done, in its own boot."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from bot.domain.action import Plan, Step
+from bot.domain.events import AlertReceived, Escalated, PlanProposed, StepFailed, StepSkipped, Triaged
+from bot.domain.fence import fenced
+from bot.domain.incident import Incident
+from bot.response.decision.binding import binds, further_reach
+from bot.response.execution.node_access import Seen
+from tests.record.incidents import ALERT
+from tests.schedules.parts import KEY
+from tests.schedules.stage import PLAYBOOK, Stage
+from tests.unit.response.execution.test_cut_connections import DISABLE, Cut, carried_on
+from tests.unit.response.execution.test_fenced import Lines, lines
+from tests.unit.response.wishing import approve, do, incident
+
+OFF = Step("disable_unit", {"unit": "ecs.service"}, ("sudo -n systemctl disable --now -- ecs.service",))
+BACK = Step("restore_unit", {"unit": "ecs.service", "verbs": "enable"}, ("sudo -n systemctl enable -- ecs.service",))
+MASK = Step("mask_unit", {"unit": "ecs.service"}, ("sudo -n systemctl mask --now -- ecs.service",))
+
+
+def proposed(stage: Stage, *steps: Step, **bound: str) -> Lines:
+    """Another plan for the node, approved."""
+    node, wire = stage.nodes["n1"], lines(stage)
+    plan = Plan("n1", steps, "Take the agent out of the image.")
+    verdict = replace(stage.verdict("n1"), plan=plan, remedy=steps)
+    seen = Seen(node.boot_id, node.machine_id, KEY, also={f"also, step {key[-1]}": told for key, told in bound.items()})
+    stage.ledger.append("two", 0, AlertReceived(ALERT, "n1", "group-two", PLAYBOOK.name), "terminal:asker")
+    stage.ledger.append("two", 1, Triaged(verdict, PLAYBOOK.name, 1), "bot")
+    offered = PlanProposed.of(plan, binds(verdict, stage.find("n1"), seen, PLAYBOOK, stage.policy))
+    stage.ledger.append("two", 2, offered, "bot")
+    approve(stage, "two")
+    return wire
+
+
+def after_the_first(stage: Stage) -> Incident:
+    """Carry it on until its first step is proved, and return it."""
+    remediation = stage.remediation()
+    for _ in range(100):
+        again = do(stage, remediation.advance("two"))
+        assert again is not None
+        stage.world.now += again.after
+        if incident(stage, "two").next_step == 2:
+            return incident(stage, "two")
+    raise AssertionError("its first step never ends")
+
+
+def to_the_end(stage: Stage) -> Incident:
+    remediation = stage.remediation()
+    while (again := do(stage, remediation.advance("two"))) is not None:
+        stage.world.now += again.after
+    return incident(stage, "two")
+
+
+def test_step_that_follows_is_not_taken_in_a_boot_that_nobody_approved(stage: Stage) -> None:
+    wire, node = proposed(stage, OFF, BACK), stage.nodes["n1"]
+    after_the_first(stage)
+    node.reboot(by_us=False)
+    done = to_the_end(stage)
+    assert isinstance(done.steps[1].outcome, StepSkipped)
+    assert "somebody else rebooted" in done.steps[1].outcome.because
+    assert not node.enabled
+    assert len(wire.lines) == 1
+
+
+def test_step_that_follows_in_the_same_boot_is_taken(stage: Stage) -> None:
+    wire, node = proposed(stage, OFF, BACK), stage.nodes["n1"]
+    after_the_first(stage)
+    to_the_end(stage)
+    assert node.enabled
+    assert [told[0].boot_id for told in map(fenced, wire.lines) if told is not None] == [node.boot_id] * 2
+
+
+@pytest.mark.parametrize(("name", "told"), [("b.service", "stop something else by now"), ("ssh.service", "WouldStopP")])
+def test_step_that_follows_and_would_stop_more_by_now_is_not_taken(stage: Stage, name: str, told: str) -> None:
+    wire = proposed(stage, OFF, MASK)
+    after_the_first(stage)
+    stage.nodes["n1"].required_by = name
+    done = to_the_end(stage)
+    assert isinstance(done.ending, Escalated)
+    assert told in done.ending.because
+    assert name in done.ending.because
+    assert len(wire.lines) == 1
+
+
+def test_fewer_units_than_were_shown_stand_in_nobodys_way() -> None:
+    bound = {"also, step 2": "with b.service stop a.service, c@1.service; x.timer can start b.service again"}
+
+    def now(words: str) -> tuple[str, ...]:
+        return further_reach(bound, Seen("b", "m", KEY, also={"also, step 2": words}))
+
+    assert now("with b.service stops c@1.service") == ()
+    assert further_reach(bound, Seen("b", "m", KEY, also={})) == ()
+    assert now("with b.service stop c@1.service, d.service") != ()
+    assert further_reach({}, Seen("b", "m", KEY, also={"also, step 2": "with b.service stops c.service"})) != ()
+
+
+@pytest.mark.parametrize("name", ["b.service", "ssh.service"])
+def test_what_was_cut_and_would_stop_more_by_now_is_not_sent_again(stage: Stage, name: str) -> None:
+    advances, wire = carried_on(stage, Cut(DISABLE, after=False))
+    for again in advances:
+        if wire.sent:
+            stage.nodes["n1"].required_by = name
+        assert again is not None
+    done = incident(stage)
+    assert isinstance(done.ending, Escalated)
+    failed = done.steps[0].outcome
+    assert isinstance(failed, StepFailed)
+    assert name in failed.because
+    assert wire.sent == [DISABLE]
+    assert stage.nodes["n1"].enabled
