@@ -19,6 +19,7 @@ from bot.library import Library
 from bot.probes import PROBES
 
 if TYPE_CHECKING:
+    from bot.domain.talk import TalkingTransport
     from bot.inventory import Inventory
 
 
@@ -71,6 +72,14 @@ def ssh_transport(environment: Mapping[str, str]) -> ActingTransport:
     from bot.transport.ssh_options import Keyring
 
     return SshTransport(Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK")), nonce)
+
+
+def ssh_talks(environment: Mapping[str, str]) -> TalkingTransport:
+    """The way to talk with nodes of an inventory; asyncssh is loaded here and not before."""
+    from bot.transport.ssh_options import Keyring
+    from bot.transport.ssh_talk import SshTalks
+
+    return SshTalks(Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK")))
 
 
 def ssh_key(key: Path, environment: Mapping[str, str]) -> None:

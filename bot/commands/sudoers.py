@@ -20,6 +20,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "sudo install -m 440 lines /etc/sudoers.d/zombie",
     )
     parser.add_argument("--user", default="zombie", metavar="NAME", help="the login on the nodes (default: zombie)")
+    parser.add_argument(
+        "--profile", action="store_true", help="print the lines for zombie profile and zombie capture, and no others"
+    )
     options.add_files(parser)
     parser.set_defaults(run=run)
 
@@ -27,7 +30,11 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status."""
     from bot import app
+    from bot.response.execution.privilege import capture_text
 
+    if arguments.profile:
+        print(capture_text(arguments.user), end="")
+        return 0
     settings = options.settings(arguments)
     print(app.sudoers(arguments.user, settings.playbooks), end="")
     from bot.app.acting import acting_rights

@@ -25,6 +25,8 @@ from bot.demo.machine.state import (
 
 _GPU_MEMORY = Memory(total=1_176_000_000, available=780_000_000, percpu=11_900_000, unreclaimable=2_900_000)
 _IN_KERNEL = Shares(sys=99.6, soft=0.2)
+# Reading memory.stat on cgroup v1 walks every memory cgroup below, the dying ones too (mm/memcontrol.c, Linux 5.4).
+_WALK = ("mem_cgroup_nr_lru_pages", "memcg_stat_show", "cgroup_seqfile_show", "kernfs_seq_show", "seq_read", "vfs_read")
 
 
 def _training(cores: int) -> tuple[Process, ...]:
@@ -89,6 +91,7 @@ def gpu_node(
         nics=(Nic(bus="0000:20:03.0", queues=queues, irq_cores=of_queues, packets=61_000.0, resets=resets),),
         processes=(*_training(cores), kubelet(Thread(core, 0.2, 95.4))),
         memory=_GPU_MEMORY,
+        kernel_path=_WALK,
         conntrack=(21_400, 2_097_152),
         gpus=_GPUS,
         files={

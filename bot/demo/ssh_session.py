@@ -10,13 +10,16 @@ from typing import TypeAlias
 import asyncssh
 
 from bot.demo.batch_answers import LAUNCH, BatchAnswers, read_request
+from bot.demo.capture_answers import CaptureAnswers, read_capture
 from bot.demo.faults import FLOOD_BYTES, Fault, Faulty
 from bot.demo.machine.command import Answer, CommandRunner
+from bot.demo.machine.machine import Machine
 from bot.domain.batch_shell import LANE_MARK
 
 Channel: TypeAlias = asyncssh.SSHServerChannel[bytes]
 
 SCRIPT_LIMIT_BYTES = 1024 * 1024
+WORDS_LIMIT_BYTES = 4096  # what may be said to a script that runs
 ANSWERS_BEFORE_CLOSING = 1  # lanes' worth
 
 
@@ -30,6 +33,7 @@ class ExecSession(asyncssh.SSHServerSession[bytes]):
         self._command = ""
         self._script_bytes = 0
         self._input = bytearray()
+        self._more = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
         self._may_write = asyncio.Event()
         self._may_write.set()
@@ -65,10 +69,12 @@ class ExecSession(asyncssh.SSHServerSession[bytes]):
                 self._end(2)
 
     def data_received(self, data: bytes, datatype: object) -> None:
-        if self._script_bytes and self._task is None:
-            self._input += data
-            if len(self._input) >= self._script_bytes:
-                self._begin()
+        if not self._script_bytes or len(self._input) + len(data) > self._script_bytes + WORDS_LIMIT_BYTES:
+            return
+        self._input += data
+        self._more.set()
+        if self._task is None and len(self._input) >= self._script_bytes:
+            self._begin()
 
     def eof_received(self) -> bool:
         if not self._script_bytes:
@@ -106,10 +112,13 @@ class ExecSession(asyncssh.SSHServerSession[bytes]):
 
     async def _batch(self) -> None:
         script = bytes(self._input[: self._script_bytes]).decode()
+        if await self._captured(script):
+            self._end(0)
+            return
         try:
             request = read_request(script)
         except ValueError:
-            await self._send(b"", b"sh: this node runs batches and single commands\n")
+            await self._send(b"", b"sh: this node runs batches, captures and single commands\n")
             self._end(2)
             return
         if self._fault is Fault.CHATTER:
@@ -117,6 +126,25 @@ class ExecSession(asyncssh.SSHServerSession[bytes]):
                 await self._send(b"Welcome to the node. \n" * (50_000 // 22))
         await BatchAnswers(request, self._machine, self._send_frames).run()
         self._end(0)
+
+    async def _captured(self, script: str) -> bool:
+        """Answer a capture; False where the script is none."""
+        machine = self._machine.machine
+        try:
+            asked = read_capture(script)
+        except ValueError:
+            return False
+        if not isinstance(machine, Machine):
+            return False
+        await CaptureAnswers(asked, machine, self._send_frames, self._heard).run()
+        return True
+
+    async def _heard(self) -> str:
+        """Return the line that is said after the script."""
+        while b"\n" not in (said := bytes(self._input[self._script_bytes :])):
+            self._more.clear()
+            await self._more.wait()
+        return said.partition(b"\n")[0].decode(errors="replace")
 
     async def _single(self) -> None:
         answer = await run_line(self._machine, self._command)

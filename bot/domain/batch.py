@@ -119,7 +119,7 @@ class Batch:
         main = "\n".join(started) + (EPILOGUE if parts else NOTHING_ASKED)
         if seconds := sum(name.endswith("p1") for name in parts):
             main = f"{self._gate(seconds)} | {{\nexec 7<&0 </dev/null\n{main}}}\n"
-        return "\n".join([_filled_in(PREAMBLE, nonce, lives), *functions, main])
+        return "\n".join([filled_in(PREAMBLE, nonce, lives), *functions, main])
 
     def _urgency(self, part: str) -> tuple[int, str]:
         """Lanes that watch throughout start at once, the others one after another, those with second looks first."""
@@ -161,7 +161,8 @@ class Batch:
         )
 
 
-def _filled_in(text: str, nonce: str, lifetime: timedelta) -> str:
+def filled_in(text: str, nonce: str, lifetime: timedelta) -> str:
+    """Return a part of a script with the words between `@` filled in; after `lifetime` the script ends."""
     for word, value in {
         "TOOLS": " ".join(NEEDED_TOOLS),
         "NONCE": shlex.quote(nonce),

@@ -80,3 +80,9 @@ def _resets(nic: Nic, now: Moment) -> list[Line]:
 def dmesg(state: State, now: Moment) -> str:
     """Return what `dmesg` prints."""
     return "".join(f"[{at:12.6f}] {text}\n" for at, _, text in entries(state, now))
+
+
+def journal_pairs(state: State, now: Moment) -> list[tuple[int, int]]:
+    """Return printk's stamp and the journal's of the newest lines, in microseconds: taken in 0.2 ms later."""
+    newest = entries(state, now)[-200:]
+    return [(round(at * 1e6), round(at * 1e6) + 200) for at, _, _ in newest]

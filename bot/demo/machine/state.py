@@ -291,3 +291,6 @@ class State:
     reads_journal: bool = True
     sudo: bool = True
     generation: int = 0  # the number of boots; each has its own boot_id
+    perf: bool = True  # installed, for this kernel
+    # What a held core runs in the kernel, innermost first; empty: a plain system call.
+    kernel_path: tuple[str, ...] = ()

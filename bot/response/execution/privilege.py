@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Iterable, Sequence
 
 from bot.domain.action import Action
+from bot.domain.capture import SECURE_PATH, capture_rights
 from bot.domain.errors import UsageError
 from bot.domain.probe import Probe
 from bot.domain.root_command import FOLDERS, SYSTEM_FOLDERS, in_folders, root_ways
@@ -38,6 +39,22 @@ def reading_lines(user: str, probes: Iterable[Probe]) -> str:
         arguments = _MEANINGFUL.sub(_ESCAPED, " ".join(argv))
         lines.append(f"{user} ALL=(root) NOPASSWD: {TIMEOUT} {arguments}  # {probe}")
     return "\n".join(lines) + "\n"
+
+
+def capture_text(user: str) -> str:
+    """Return the lines for profiles and captures, after a line that says what they are.
+
+    Shape: `secure_path` stands first, for perf looks for a command that it does not know in the caller's PATH.
+    Raises: UsageError when `user` cannot be a login's name.
+    """
+    _checked(user)
+    head = f"# Profiling: what {user} may record as root, exactly as written. Leave it out where nobody profiles.\n"
+    path = _MEANINGFUL.sub(_ESCAPED, SECURE_PATH)
+    lines = [f"Defaults:{user} secure_path={path}"]
+    for program, *arguments in capture_rights():
+        words = _MEANINGFUL.sub(_ESCAPED, " ".join(arguments))
+        lines.append(f"{user} ALL=(root) NOPASSWD: {TIMEOUT if program == 'timeout' else program} {words}")
+    return head + "".join(f"{line}\n" for line in lines)
 
 
 def rights_as_root(

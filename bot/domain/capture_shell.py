@@ -1,0 +1,132 @@
+r"""What a capture runs on the node: one POSIX-sh script, with the session, the lifeline and the niceness of a batch.
+
+It first tells facts, then waits for a word: whoever asked decides whether the node can bear it. Then perf's samples
+become text on the node, as the login and niced, and travel as gzip while they are made.
+
+On the wire: lines `%p NONCE WORD REST`, and after the line `data` one gzip stream, which knows its own end.
+"""
+
+from __future__ import annotations
+
+import shlex
+from datetime import timedelta
+
+from bot.domain.batch import filled_in
+from bot.domain.batch_shell import PREAMBLE
+from bot.domain.capture import (
+    JOURNAL_SECONDS,
+    PERF,
+    READS_JOURNAL,
+    READS_SYMBOLS,
+    SYMBOLS_SECONDS,
+    CaptureRequest,
+    record_argv,
+)
+from bot.domain.root_command import root_argv, root_line
+
+MARK = "%p"
+GO = b"go\n"
+RECORD_LIMIT_BYTES = 512 * 1024 * 1024  # of perf's own form, on its way into text
+TEXT_SECONDS_MORE = 45  # beyond the recording: what perf takes to make text of the last samples
+PLACE = "zombie-symbols"
+
+_FACTS = r"""
+say() { printf '%s %s %s\n' '@P@' "$N" "$*"; }
+first() { read -r line <"$1" && say "$2" "$line"; }
+say kernel "$(uname -r)"
+say uid "$(id -u)"
+say cores "$(grep -c '^processor' /proc/cpuinfo)"
+first /proc/loadavg load
+first /proc/sys/kernel/random/boot_id boot
+first /proc/sys/kernel/perf_event_paranoid paranoid
+first /proc/sys/kernel/kptr_restrict kptr
+say memory $(awk '/^(MemTotal|MemAvailable):/ { print $2 }' /proc/meminfo)
+say stall $(awk -F'[= ]' '/^full/ { print $3 }' /proc/pressure/memory)
+say system "$(sed -n 's/^ID=//p' /etc/os-release | tr -d '"')"
+for place in /tmp /var/tmp /dev/shm; do
+  [ -w $place ] && say room $place $(df -Pk $place | awk 'END { print $4 }')
+done
+if [ -x @PERF@ ]; then say perf "$(timeout -k 1 5 @PERF@ version 2>&1 | head -n 1)"; else say perf; fi
+pmu=no
+for unit in cpu cpu_core armv8_pmuv3 armv8_pmuv3_0; do [ -e /sys/bus/event_source/devices/$unit ] && pmu=yes; done
+say pmu $pmu
+say ready
+read -r word event place <&9
+[ "$word" = go ] || exit 0
+"""
+
+# Pairs of a kernel line's own stamp and the moment the journal took it in: printk stamps the CPU's local clock, the
+# journal CLOCK_MONOTONIC. A message with a line feed is not text in this form, so no message can pretend to be a stamp.
+_CLOCKS = r"""
+export_journal() { timeout -k 1 5 @JOURNAL@ || @ROOT_JOURNAL@; }
+say pairs $(export_journal | awk -F= '
+  $1 == "__MONOTONIC_TIMESTAMP" { mono = $2 }
+  $1 == "_SOURCE_MONOTONIC_TIMESTAMP" { print $2 ":" mono }')
+read -r before _ </proc/uptime; wall=$(date +%s.%N); read -r after _ </proc/uptime
+say clock "$wall" "$before" "$after"
+"""
+
+# The file with the names loses its own name before anything is in it: whatever happens, nothing stays behind.
+_RECORD = r"""
+from=/proc/kallsyms
+read -r address _ </proc/kallsyms
+case $address in *[!0]*) ;; *)
+  if [ -n "$place" ] && file=$(mktemp "$place/@PLACE@.XXXXXX"); then
+    exec 8<>"$file"; rm -f "$file"
+    { @ROOT_SYMBOLS@; } >&8 9<&- && from=/proc/self/fd/8
+  fi;;
+esac
+say symbols "$from"
+say data
+as_root() { if [ "$(id -u)" = 0 ]; then shift 2; "$@"; else "$@"; fi; }
+record() {
+  case $event in
+    cycles) as_root @RECORD_CYCLES@;;
+    *) as_root @RECORD_CLOCK@;;
+  esac
+}
+text() {
+  timeout -k 1 @TEXT_SECONDS@ @PERF@ script -i - --kallsyms=$from --no-inline --max-stack=96 --ns \
+    -F comm,pid,tid,cpu,time,event,ip,sym,dso
+}
+ended() { printf '%s %s\n' "$1" $? >&5; times >&5; }
+capture() {
+  said=$({ { { { record 2>&4; ended record; } | head -c @LIMIT@ | { text 2>&4; ended text; } | gzip -1 >&3
+  } 4>&1 | { errors=$(tail -c 2000 | base64 -w 0); printf 'errors %s\n' "$errors" >&5; }; } 5>&1; } 3>&6)
+  echo
+  printf '%s\n' "$said" | while read -r line; do say "$line"; done
+}
+exec 6>&1
+capture 9<&- & LANES=$!
+life & W=$!
+exec 9<&-
+wait $LANES
+kill $W; wait $W
+say end
+"""
+
+
+def capture_script(request: CaptureRequest, nonce: str, lifetime: timedelta, perf: str = PERF) -> str:
+    """Return the script; nothing in it is taken from outside unquoted. After `lifetime` it ends anyway."""
+    own = filled_in(PREAMBLE, nonce, lifetime)
+    for part in (_FACTS, _CLOCKS, _RECORD):
+        own += _filled(part, request, perf)
+    return own
+
+
+def _filled(text: str, request: CaptureRequest, perf: str) -> str:
+    hertz, seconds = request.hertz, request.seconds
+    for word, value in {
+        "P": MARK,
+        "PERF": shlex.quote(perf),
+        "PLACE": PLACE,
+        "JOURNAL": shlex.join(READS_JOURNAL),
+        "ROOT_JOURNAL": root_line(READS_JOURNAL, JOURNAL_SECONDS),
+        "ROOT_SYMBOLS": root_line(READS_SYMBOLS, SYMBOLS_SECONDS),
+        "RECORD_CYCLES": shlex.join(root_argv(record_argv("cycles", hertz, perf), seconds)),
+        "RECORD_CLOCK": shlex.join(root_argv(record_argv("cpu-clock", hertz, perf), seconds)),
+        "TEXT_SECONDS": str(seconds + TEXT_SECONDS_MORE),
+        "LIMIT": str(RECORD_LIMIT_BYTES),
+    }.items():
+        text = text.replace(f"@{word}@", value)
+    return text

@@ -1,0 +1,1 @@
+"""Captures: a node profiled while it runs, and what kept it from being profiled."""
