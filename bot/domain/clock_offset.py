@@ -43,7 +43,7 @@ def clock_offset(pairs: Sequence[tuple[float, float]], now: float | None) -> Clo
 
     Example: clocks that drifted 2 s apart in 11 days; lines that were taken in after 1 to 5 ms
     >>> str(clock_offset([(999_800.0, 999_802.005), (999_900.0, 999_902.001), (1e6, 1_000_002.003)], 1_000_002.5))
-    '+2.001 s ± 0.003 s'
+    '+2.001 s ± 0.002 s'
     """
     newest = [pair for pair in pairs if pair[0] > _EARLY_SECONDS and pair[1] > 0][-_NEWEST:]
     if not newest:
