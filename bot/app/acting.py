@@ -15,6 +15,7 @@ from bot.app.kubernetes import cluster_reach, draining
 from bot.app.parts import library, now, runner_name, ssh_key, ssh_transport
 from bot.app.policing import policy_of
 from bot.domain.batch import Sampling
+from bot.domain.case import KeptCases
 from bot.domain.contracts import ActingLedger, Transport
 from bot.domain.errors import MissingFile, SettingsError
 from bot.domain.mute import MuteRecord
@@ -30,6 +31,7 @@ from bot.response.decision.responder import Responder
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.diagnosis.triage import Triage
 from bot.response.execution.cluster import ClusterReach
+from bot.response.execution.last_words import LastWords
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import rights_as_root
 from bot.response.execution.remediation import Remediation
@@ -73,8 +75,11 @@ def acting(
     environment: Mapping[str, str],
     validation: timedelta | None = None,
     runner: str = "",
+    cases: KeptCases | None = None,
 ) -> Acting:
     """Put it together; `validation` takes the place of the settings' window for one run, `runner` names who acts.
+
+    Shape: `cases` keeps what a reboot would destroy; None: nothing is kept.
 
     Raises: SettingsError when a table of the settings names what is not there.
     """
@@ -99,7 +104,8 @@ def acting(
 
     proposer = Proposer(policy, reach, ledger, known, str(login.get("user", "")))
 
-    stepping = StepExecutor(policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name())
+    last_words = LastWords(reach, cases, clock, PROGRAM) if cases is not None else None
+    stepping = StepExecutor(policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name(), last_words)
     return Acting(
         policy,
         proposer,

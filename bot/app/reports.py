@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime
 
 from bot.actions import ACTIONS
@@ -14,11 +14,12 @@ from bot.domain.errors import BundleError, CaseError, PlaybookError, UnknownInci
 from bot.domain.events import Triaged
 from bot.domain.fold import fold
 from bot.domain.house_events import HOUSE
+from bot.domain.incident import Incident
 from bot.domain.playbook import Playbooks
 from bot.domain.safe_text import one_line
 from bot.ledger import Database, KeptCases, Ledger
 from bot.ledger.excerpt import excerpt
-from bot.surfaces.report.account import Account
+from bot.surfaces.report.account import Account, Kept
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.what_if_words import sentence
 
@@ -64,6 +65,7 @@ def account_of(
         changes,
         no_why,
         {**labels(incident.node), **(case.head.labels if case is not None else {})},
+        before_reboot=tuple(_kept(database, incident)),
         others=tuple(name for name in ledger.together(incident.summary.card) if name != incident_id),
     )
 
@@ -88,6 +90,23 @@ def _case(database: Database, incident_id: str, entries: tuple[Entry, ...]) -> t
         return read_case(text, "What the node said", triaged.verdict.node), ""
     except CaseError as no:
         return None, no.sentence
+
+
+def _kept(database: Database, incident: Incident) -> Iterator[Kept]:
+    """Yield what was kept before each step that destroyed it."""
+    for step in incident.steps:
+        if step.started is None or not (step.started.kept or step.started.kept_says):
+            continue
+        yield Kept(f"Before step {step.number}: {step.started.kept_says}.", "")
+        text = KeptCases(database).text(incident.id, step.started.kept) if step.started.kept else None
+        try:
+            runs = read_case(text, "What was kept", incident.node).runs if text is not None else ()
+        except CaseError as no:
+            yield Kept(no.sentence, "")
+            continue
+        if step.started.kept and text is None:
+            yield Kept("It is kept no more.", "")
+        yield from (Kept(run.probe, run.stdout) for run in runs)
 
 
 def _why(case: Case, playbooks: Playbooks) -> tuple[tuple[str, ...], str]:

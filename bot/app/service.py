@@ -84,7 +84,7 @@ class Service:
         self._timing = timing or Timing()
         notices, arrivals = NoticeBoard(), asyncio.Event()
         self._background, self._storming = Background(log), Background(log)
-        self._acting = acting(settings, known, books.ledger, environment, runner=books.runner)
+        self._acting = acting(settings, known, books.ledger, environment, runner=books.runner, cases=books.kept_cases)
         policy, playbooks = self._acting.policy, self._acting.playbooks
 
         self._metering = metering(settings, journal, books)

@@ -81,8 +81,12 @@ def run(arguments: argparse.Namespace) -> int:
     settings = options.settings(arguments)
     known = options.inventory(arguments, settings)
     approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason or "")
-    with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
-        parts = acting(settings, known, ledger, arguments.environ, arguments.validation)
+    with (
+        record.existing(arguments.environ) as database,
+        record.ledger_of(database) as ledger,
+        record.cases_of(database) as cases,
+    ):
+        parts = acting(settings, known, ledger, arguments.environ, arguments.validation, cases=cases)
         try:
             incident = asyncio.run(_run_to_the_end(parts, ledger, arguments, approval))
         except Refused as no:

@@ -183,8 +183,10 @@ class StepStarted:
     """A step is about to run: on record before anything is done, with what was seen before.
 
     Shape: `number` counts the plan's steps from 1; `attempt` counts the runs of one step: one whose end is not on
-    record after a crash is looked at, and may be run again. `runner` is the program that runs it. Units: from the
-    node's uptime of `until_uptime` seconds on its fence lets none of its commands begin; 0: that is not on record.
+    record after a crash is looked at, and may be run again. `runner` is the program that runs it. `kept` is the content
+    hash of what was read just before a step that destroys it, and `kept_says` what that is, or why it was not kept.
+    Units: from the node's uptime of `until_uptime` seconds on its fence lets none of its commands begin; 0: that is not
+    on record.
     """
 
     number: int
@@ -193,6 +195,8 @@ class StepStarted:
     before: tuple[Evidence, ...] = ()
     runner: str = ""
     until_uptime: int = 0
+    kept: str = ""
+    kept_says: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -79,6 +79,7 @@ class KernelLogReading:
 
 
 MOST_OF_A_SORT = 80
+LAST_LINES, LAST_BYTES = 400, 48 * 1024  # of the log's end, where it is kept as it stands
 _FAR = 1e12  # seconds: longer than any node is up
 _LIMIT = timedelta(seconds=8)
 # journalctl takes 5 µs a line; a reset of a large device writes four thousand. Facility 0 is the kernel's own: what a
@@ -168,6 +169,24 @@ def parse(outputs: Outputs) -> KernelLogReading:
     kinds = tuple(dict.fromkeys(event.kind.value for event in events))
     return KernelLogReading(origin, int(seen), events, kinds, int(left_out))
 
+
+def _last(said: str) -> tuple[str, ...]:
+    return ("sh", "-c", f"{said} | tail -n {LAST_LINES} | tail -c {LAST_BYTES}")
+
+
+# Not of the probe: the end of the log as it stands, for what a reboot is about to take. The rights are the same.
+TAIL = Command(
+    "tail",
+    _last(shlex.join(_JOURNAL)),
+    alternatives=(
+        _last(_as_root(_JOURNAL)),
+        _last("{ dmesg -k 2>/dev/null || dmesg; }"),
+        _last(_as_root(_DMESG)),
+    ),
+    lane="journal",
+    limit=_LIMIT,
+    sudo=(*in_folders(_JOURNAL), *in_folders(_DMESG)),
+)
 
 PROBE = Probe(
     name="kernel_log",

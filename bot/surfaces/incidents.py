@@ -129,8 +129,10 @@ def said(entry: Entry, words: PlanWords = BY_NAME) -> str:
             moves = [f"moves {len(affects)}: {'; '.join(affects)}"] if affects else []
             voices = [f"{needed} people have to say yes"] if needed > 1 else []
             return "; ".join([f"{words.plan(plan)} [{digest[:16]}]", *voices, *also, *moves, *plan.notes])
-        case StepStarted(number=number, attempt=attempt):
-            return f"step {number}" + (f", attempt {attempt}" if attempt > 1 else "")
+        case StepStarted(number=number, attempt=attempt, kept_says=kept):
+            return (
+                f"step {number}" + (f", attempt {attempt}" if attempt > 1 else "") + (f"; kept: {kept}" if kept else "")
+            )
         case StepVerified(number=number, took=took):
             return f"step {number}, after {span(took)}"
         case StepSkipped(number=number, because=because) | StepFailed(number=number, because=because):

@@ -133,7 +133,7 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     Declined("the job has to finish", PROPOSED.digest, "ann"),
     Expired("Nobody decided within 15 minutes."),
     Cancelled("The node changed.", ("boot_id: another",)),
-    STARTED,
+    replace(STARTED, kept="ef" * 32, kept_says="kernel log, 4 kB in 0.3 s"),
     VERIFIED,
     SECOND,
     StepFailed(1, "The unit is still active.", (EVIDENCE,)),

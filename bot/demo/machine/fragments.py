@@ -240,6 +240,16 @@ def kernel_lines(context: CommandContext, argv: Sequence[str]) -> Answer:
     return Answer.text(f"{lines}-- {origin}: {len(every)} lines, {left_out} left out --\n")
 
 
+def last_lines(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """The end of the kernel log as it stands."""
+    script = argv[2]
+    if not (context.state.sudo if "sudo -n" in script else context.state.reads_journal):
+        return Answer.error("no rights", 0)
+    who = f"{context.state.name} kernel: " if "journalctl" in script else ""
+    lines = kernel_log.entries(context.state, context.now())[-400:]
+    return Answer.text("".join(f"[{at:12.6f}] {who}{text}\n" for at, _, text in lines))
+
+
 FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ('grep -a "^cpu" /proc/stat', looks_at_proc_stat),
     ("echo namespace $(readlink /proc/self/ns/cgroup)", cgroups),
@@ -261,6 +271,7 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     (" -o json", runtime.cri),
     ("/device/driver", nics),
     ("-- whole --", kernel_lines),
+    ("| tail -n 400", last_lines),
     ("systemctl list-unit-files", known_agents),
     ("ECS_CLUSTER=", ecs_files),
     ("systemd-detect-virt", host),

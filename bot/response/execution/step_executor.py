@@ -49,6 +49,7 @@ from bot.domain.policy import Policy
 from bot.response.decision import guards
 from bot.response.decision.binding import another_boot, another_machine, another_reach, further_reach
 from bot.response.execution.attempts import HELD_UP, Attempt, Attempts
+from bot.response.execution.last_words import NOTHING, Kept, LastWords
 from bot.response.execution.node_access import NodeAccess, NotRun, Seen, TooLate
 from bot.response.record import as_evidence, asked, earlier, expired, facts_of, plan_of, recorded, rest_of, stopped
 from bot.response.timing import POLL, lives_since, lives_until, now_of, pause_of
@@ -64,7 +65,10 @@ Outcome: TypeAlias = Again | IncidentEvent
 
 @dataclass(slots=True)
 class StepExecutor:
-    """Begins and ends steps. `runner` names this program among others that share the ledger."""
+    """Begins and ends steps. `runner` names this program among others that share the ledger.
+
+    Shape: `last_words` keeps what a reboot destroys; None: nothing is kept.
+    """
 
     policy: Policy
     ledger: ActingLedger
@@ -73,6 +77,7 @@ class StepExecutor:
     clock: Clock
     sleep: Sleep
     runner: str
+    last_words: LastWords | None = None
     _attempts: Attempts = field(default_factory=Attempts)
 
     # --- a step that has not begun
@@ -80,7 +85,7 @@ class StepExecutor:
     async def begin(self, incident: Incident, node: Node, now: datetime) -> Outcome:
         """Begin the next step, or say why it does not begin."""
         plan, bound = plan_of(incident)
-        until, in_time = lives_until(self.policy, incident), self._in_time()
+        until = lives_until(self.policy, incident)
         if until is None or now >= until:
             return expired(incident, "The time in which what was approved could begin is over.")
         if not self.policy.acting:  # another program at this ledger may be allowed what this one is not
@@ -91,6 +96,8 @@ class StepExecutor:
         try:
             guards.units_are_named(self.policy, plan, self.reach.actions)
             guards.is_not_quiet(self.policy, now)
+            kept = await self._kept(incident, node, steps[-1], until - now)  # first: what is seen has to be fresh
+            in_time = self._in_time()
             lately = None if incident.steps else self.reach.recall(incident.id)
             around = steps[-1:] if incident.steps else plan.steps
             seen = lately or await self.reach.look(node, steps, around, incident.next_step if incident.steps else 1)
@@ -118,9 +125,15 @@ class StepExecutor:
                 return Escalated(f"{action.said(step.args)}: that does not hold any more.", rest_of(incident))
         if not in_time():
             return Again(POLL, HELD_UP)
-        return await self._start(incident, node, steps[-1], seen, bool(booted))
+        return await self._start(incident, node, steps[-1], seen, bool(booted), kept)
 
-    async def _start(self, incident: Incident, node: Node, step: Step, seen: Seen, booted: bool) -> Outcome:
+    async def _kept(self, incident: Incident, node: Node, step: Step, left: timedelta) -> Kept:
+        """Keep what the step destroys, where it reboots the node; it takes seconds at most, and stops nothing."""
+        if self.last_words is None or not self.reach.actions[step.action].reboots:
+            return NOTHING
+        return await self.last_words.of(incident, node, left)
+
+    async def _start(self, incident: Incident, node: Node, step: Step, seen: Seen, booted: bool, kept: Kept) -> Outcome:
         number, action, facts = incident.next_step, self.reach.actions[step.action], seen.facts[-1]
         try:
             guards.is_no_protected_one(action, facts)
@@ -136,7 +149,7 @@ class StepExecutor:
                 return Again(pause_of(incident.updated_at, self.clock()), f"{CannotDrain.__name__}: {why}")
             facts = action.by_calls.given(facts, earlier(incident))
         before = (as_evidence(action, step, facts),)
-        started = StepStarted(number, 1, seen.boot_id, before, self.runner)
+        started = StepStarted(number, 1, seen.boot_id, before, self.runner, kept=kept.case, kept_says=kept.says)
         return await self._run(incident, node, step, seen, started)
 
     def _rebooted(self, incident: Incident) -> bool:

@@ -182,7 +182,7 @@ def before_reboot(account: Account) -> Section:
     """What the node said last, which its reboot destroyed."""
     parts: list[Part] = []
     for kept in account.before_reboot:
-        parts += [Paragraph((kept.title,)), Lines(tuple(kept.text.splitlines()))]
+        parts += [Paragraph((kept.title,)), *([Lines(tuple(kept.text.splitlines()))] if kept.text else [])]
     return Section("Kept before the reboot", tuple(parts))
 
 

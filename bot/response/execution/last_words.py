@@ -1,0 +1,118 @@
+"""What a reboot destroys is read once more just before it, and kept with the incident: in seconds, or not at all.
+
+Nothing here decides anything. A node that does not answer, or a database that does not take it, is said and holds
+nothing up: the reboot was approved.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import aclosing
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
+
+from bot.domain.batch import Batch, Sampling
+from bot.domain.case import Case, Head, KeptCases, asked_by
+from bot.domain.command import Command, Completed, Looks
+from bot.domain.contracts import Clock
+from bot.domain.errors import CannotRead, LedgerError, Unreachable
+from bot.domain.incident import Incident
+from bot.domain.node import Node
+from bot.domain.safe_text import one_line
+from bot.probes import cgroups, kernel_log, processes
+from bot.response.execution.node_access import NodeAccess
+
+LIMIT = timedelta(seconds=8)  # connecting and all: what is not here by then is not kept
+SPARE = timedelta(seconds=20)  # of an approval's life, for the step itself: with less left nothing is read
+GOOD_FOR = timedelta(minutes=1)  # a step that is held up, by the brake say, does not read again at each look
+MOST_BYTES = 64 * 1024  # that one command may print
+_MEMORY = ("/proc/loadavg", "/proc/meminfo", "/proc/pressure/cpu", "/proc/pressure/memory", "/proc/pressure/io")
+
+# Each in a lane of its own, so that what stalls holds up nothing else.
+QUESTIONS: tuple[tuple[str, Command], ...] = tuple(
+    (about, replace(command, lane=about, output_limit_bytes=min(MOST_BYTES, command.output_limit_bytes)))
+    for about, command in (
+        ("kernel log", kernel_log.TAIL),
+        ("memory cgroups", replace(cgroups.PROBE.commands[0], looks=Looks.ONCE)),
+        ("processes", processes.PROBE.commands[0]),
+        ("memory", Command("memory", ("tail", "-v", "-n", "+1", *_MEMORY))),
+    )
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """What was kept: the content hash of it, and in words what it is; both empty where nothing was asked for."""
+
+    case: str = ""
+    says: str = ""
+
+
+NOTHING = Kept()
+
+
+@dataclass(slots=True)
+class LastWords:
+    """Reads what a reboot destroys and keeps it; `program` names this program in what is kept."""
+
+    reach: NodeAccess
+    cases: KeptCases
+    clock: Clock
+    program: str
+    limit: timedelta = LIMIT
+    _lately: dict[tuple[str, int], tuple[float, Kept]] = field(default_factory=dict)
+
+    async def of(self, incident: Incident, node: Node, left: timedelta) -> Kept:
+        """Read and keep, within the limit; `left` is how long the step may still begin. It never raises."""
+        if left < self.limit + SPARE:
+            return Kept(says="nothing was read: the approval's time is nearly over")
+        key, now = (incident.id, incident.next_step), asyncio.get_running_loop().time()
+        self._lately = {k: told for k, told in self._lately.items() if now - told[0] < GOOD_FOR.total_seconds()}
+        if key not in self._lately:
+            self._lately[key] = (now, await self._read(incident, node))
+        return self._lately[key][1]
+
+    async def _read(self, incident: Incident, node: Node) -> Kept:
+        batch, runs = Batch.of(QUESTIONS, Sampling(1)), list[Completed]()
+        taken_at, began = self.clock(), asyncio.get_running_loop().time()
+        why = ""
+        host_key = dict(incident.proposal.binds).get("host_key") if incident.proposal is not None else None
+        try:
+            async with asyncio.timeout(self.limit.total_seconds()):
+                async with aclosing(self.reach.answers(node, batch, self.limit, host_key)) as arriving:
+                    async for run in arriving:
+                        runs.append(run)
+        except TimeoutError:
+            why = f"the rest did not come within {self.limit.total_seconds():.0f} s"
+        except (Unreachable, CannotRead) as no:
+            why = no.sentence
+        said = [run for run in runs if run.stdout.strip()]
+        if not said:
+            return Kept(says=one_line(f"nothing was kept: {why or 'the node said nothing'}", 300))
+        try:
+            head = Head(node.name, taken_at, 1, self.program)
+            async with asyncio.timeout(self.limit.total_seconds()):
+                case = await self.cases.keep(incident.id, Case(head, tuple(said), asked_by(batch)))
+        except LedgerError as no:
+            return Kept(says=one_line(f"nothing was kept: {no.sentence}", 300))
+        except TimeoutError:
+            return Kept(says="nothing was kept: the database took too long")
+        took = asyncio.get_running_loop().time() - began
+        return Kept(case, _words(said, took, why) if case else "nothing was kept: it is too large")
+
+
+def _words(said: Sequence[Completed], took: float, why: str) -> str:
+    """What was kept, and what was not.
+
+    Example: "kernel log, processes and memory, 18 kB in 1.3 s; not: memory cgroups".
+    """
+    names = {run.probe for run in said}
+    kept = [about for about, _ in QUESTIONS if about in names]
+    missing = [about for about, _ in QUESTIONS if about not in names]
+    size = sum(len(run.stdout.encode()) for run in said)
+    listed = f"{', '.join(kept[:-1])} and {kept[-1]}" if kept[1:] else kept[0]
+    words = f"{listed}, {size / 1000:,.0f} kB in {took:.1f} s"
+    return one_line(
+        "; ".join((words, *([f"not: {', '.join(missing)}"] if missing else []), *filter(None, (why,)))), 300
+    )
