@@ -104,7 +104,7 @@ def acting(
 
     proposer = Proposer(policy, reach, ledger, known, str(login.get("user", "")))
 
-    last_words = LastWords(reach, cases, clock, PROGRAM) if cases is not None else None
+    last_words = LastWords(transport, cases, clock, PROGRAM) if cases is not None else None
     stepping = StepExecutor(policy, ledger, reach, known, clock, asyncio.sleep, runner or runner_name(), last_words)
     return Acting(
         policy,

@@ -15,13 +15,12 @@ from datetime import timedelta
 from bot.domain.batch import Batch, Sampling
 from bot.domain.case import Case, Head, KeptCases, asked_by
 from bot.domain.command import Command, Completed, Looks
-from bot.domain.contracts import Clock
+from bot.domain.contracts import ActingTransport, Clock
 from bot.domain.errors import CannotRead, LedgerError, Unreachable
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.probes import cgroups, kernel_log, processes
-from bot.response.execution.node_access import NodeAccess
 
 LIMIT = timedelta(seconds=8)  # connecting and all: what is not here by then is not kept
 SPARE = timedelta(seconds=20)  # of an approval's life, for the step itself: with less left nothing is read
@@ -56,7 +55,7 @@ NOTHING = Kept()
 class LastWords:
     """Reads what a reboot destroys and keeps it; `program` names this program in what is kept."""
 
-    reach: NodeAccess
+    transport: ActingTransport
     cases: KeptCases
     clock: Clock
     program: str
@@ -77,10 +76,10 @@ class LastWords:
         batch, runs = Batch.of(QUESTIONS, Sampling(1)), list[Completed]()
         taken_at, began = self.clock(), asyncio.get_running_loop().time()
         why = ""
-        host_key = dict(incident.proposal.binds).get("host_key") if incident.proposal is not None else None
+        host_key = dict(incident.proposal.binds).get("host_key") or None if incident.proposal is not None else None
         try:
             async with asyncio.timeout(self.limit.total_seconds()):
-                async with aclosing(self.reach.answers(node, batch, self.limit, host_key)) as arriving:
+                async with aclosing(self.transport.read(node, batch, self.limit, host_key)) as arriving:
                     async for run in arriving:
                         runs.append(run)
         except TimeoutError:

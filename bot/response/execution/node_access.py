@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
-from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -118,15 +118,6 @@ class NodeAccess:
             if around is not None and (words := around.affects(step.args, told[name])):
                 found[name] = words
         return found
-
-    def answers(
-        self, node: Node, batch: Batch, deadline: timedelta, host_key: str | None = None
-    ) -> AsyncGenerator[Completed, None]:
-        """Return what a node answers to other questions, over one connection, as it comes; it raises Unreachable.
-
-        Shape: with `host_key` only the machine that shows it is asked.
-        """
-        return self._transport.read(node, batch, deadline, host_key or None)
 
     def remember(self, incident: str, seen: Seen) -> None:
         """Keep for a moment what was seen of a node and its first step, so that what begins at once need not look."""

@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 
-from bot.actions import ACTIONS
 from bot.domain.batch import Batch
 from bot.domain.case import Case, read_case
 from bot.domain.command import Completed
@@ -20,7 +19,6 @@ from bot.domain.node import Node
 from bot.domain.transitions import State
 from bot.ledger import Database, KeptCases
 from bot.response.execution.last_words import LIMIT, MOST_BYTES, QUESTIONS, SPARE, LastWords
-from bot.response.execution.node_access import NodeAccess
 from tests.record.incidents import BEGAN_AT, WAYS, entries
 
 NODE = Node("node-gpu-01", "10.0.0.7")
@@ -69,7 +67,7 @@ def approved() -> Incident:
 
 
 def words(way: Answering, cases: Cases, limit: timedelta = LIMIT) -> LastWords:
-    return LastWords(NodeAccess(way, ACTIONS), cases, lambda: BEGAN_AT, "zombie 0.1.0", limit)
+    return LastWords(way, cases, lambda: BEGAN_AT, "zombie 0.1.0", limit)
 
 
 def everything(probe: str) -> str:
