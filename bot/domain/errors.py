@@ -8,6 +8,7 @@ ZombieError
 │   ├── MissingFile            a key or known_hosts file is missing or unreadable
 │   ├── CaseError              a case is damaged, of a newer form, or none at all
 │   ├── BundleError            a bundle is of a newer form, or none at all, or cannot be made
+│   ├── ProfileError           a profile is no text of `perf script`, or cannot be read as asked
 │   └── UnknownIncident        the ledger has no incident of that id
 ├── Unreachable                nobody could talk to the node: exit status 4
 │   ├── NameUnknown            the address does not resolve
@@ -110,6 +111,10 @@ class CaseError(UsageError):
 
 class BundleError(UsageError):
     """A bundle cannot be made, or a file is none."""
+
+
+class ProfileError(UsageError):
+    """A profile is no text of `perf script`, or cannot be read as asked."""
 
 
 class UnknownIncident(UsageError):

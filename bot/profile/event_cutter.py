@@ -1,0 +1,269 @@
+"""Cuts the text of `perf script` into events: who, when, and which stack, each part that repeats looked up.
+
+Source: `perf script` (shapes in `event_line.py` and `stack.py`): an event's line, its frames innermost first, an empty
+line. As stackcollapse-perf.pl has it, an event that no empty line ends is none, for its stack may be cut short; and
+only the first kind of event of a text is read, for adding cycles to page faults means nothing.
+
+Almost all of a profile is made of few stacks and few threads. So an event is cut into what repeats (who ran, the
+innermost frame, its callers) and what does not (when), and what repeats is read once and looked up from then on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from bot.domain.errors import ProfileError
+from bot.profile.event_line import STAMP, USUAL, What, Who, what, who, without_time
+from bot.profile.selection import Selection
+from bot.profile.stack import Frames, Stack
+
+SECOND = 1_000_000_000  # in nanoseconds, as all times here
+_SCALE = [10 ** (9 - digits) for digits in range(10)]
+_LONGEST_BLOCK = 1 << 18  # bytes without an empty line, before it is read line by line
+_LONGEST_LINE = 1 << 20
+_MOST_FRAMES = 20_000  # lines of one event
+_OPEN = b"\n"  # no thread is called so
+_NOT_INDENTED = re.compile(rb"\n[^ \t]")
+_PERF_DATA = (b"PERFILE2", b"2ELIFREP")
+
+
+@dataclass(slots=True, eq=False)
+class Thread:
+    """One way that events begin: who ran, and what was counted of it. `sums` is one for all of the same name."""
+
+    who: Who
+    frames: Frames
+    is_selected: bool
+    sums: dict[Stack, int]
+    is_swapper: bool
+    leaves: dict[bytes, int] = field(default_factory=dict)
+    idle: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Begun:
+    """An event that is read line by line, and has not ended."""
+
+    thread: Thread
+    what: What
+    at: int | None
+    stamp: re.Match[bytes] | None
+
+
+# Whose event, its period, its time, its frames; the match that found the time, and the frames' lines as they stand.
+Event: TypeAlias = tuple[Thread, int, int | None, Stack, re.Match[bytes] | None, bytes]
+
+
+class EventCutter:
+    """Takes a text in pieces and yields its events; what is not whole waits for the next piece.
+
+    Shape: `threads` by how their events begin, `event` the first kind of event, None until there is one.
+    """
+
+    def __init__(self, selection: Selection) -> None:
+        self._selection = selection
+        self._rest = b""
+        self._is_fresh = True
+        self._overlong = False
+        self.threads: dict[bytes, Thread] = {}
+        self.sums: dict[bytes, dict[Stack, int]] = {}  # by the name that stacks are folded under
+        self._frames = (Frames(is_java=False), Frames(is_java=True))
+        self.event: bytes | None = None
+        self.skipped_events = self.skipped_lines = 0
+        self.is_cut = False
+
+        # The event that is being read line by line, where a block is not of the usual form.
+        self._open: _Begun | None = None
+        self._lines: list[bytes] = []
+        self._is_padded = self._is_passing = self._is_midway = False
+
+    @property
+    def held_bytes(self) -> int:
+        """About how much is remembered of frames."""
+        return sum(frames.held_bytes for frames in self._frames)
+
+    @property
+    def has_begun(self) -> bool:
+        """Whether an event has begun that has not ended."""
+        return self._open is not None
+
+    def forget(self, *, threads: bool) -> None:
+        """Let go of what frames mean, and of threads too: what comes again is read again."""
+        for frames in self._frames:
+            frames.forget()
+        if threads:
+            self.threads.clear()
+            self.sums.clear()
+            if self._open:
+                self.threads[_OPEN] = self._open.thread
+                self.sums[self._open.thread.who.folded] = self._open.thread.sums
+
+    def events(self, text: bytes) -> Iterator[Event]:
+        """Yield the events that end within this piece.
+
+        Raises: ProfileError for what is no text, and for a core where the text has none.
+        """
+        data = self._rest + text if self._rest else text
+        if self._is_fresh:
+            _refuse_binary(data)
+            self._is_fresh = False
+        held_back = b""
+        if data.endswith(b"\r"):  # its line feed may come with the next piece
+            data, held_back = data[:-1], b"\r"
+        if b"\r\n" in data:
+            data = data.replace(b"\r\n", b"\n")
+        if self._is_midway and (end := data.find(b"\n\n")) >= 0:
+            yield from self._block(data[:end])
+            self._is_midway = False
+            data = data[end + 2 :]
+        end = -1 if self._is_midway else data.rfind(b"\n\n")
+        if end >= 0:
+            yield from self._blocks(data[:end])
+            data = data[end + 2 :]
+        if len(data) > _LONGEST_BLOCK and (end := data.rfind(b"\n")) >= 0:
+            yield from self._each_line(data[:end].split(b"\n"))
+            self._is_midway = True
+            data = data[end + 1 :]
+        if len(data) > _LONGEST_LINE:
+            self._overlong = self._is_midway = True
+            data = b""
+        self._rest = data + held_back
+
+    def finish(self) -> Iterator[Event]:
+        """Yield what the text's end completes: only where there are no call chains, and so no empty lines."""
+        *lines, rest = self._rest.split(b"\n")
+        yield from self._each_line(lines)
+        if self._is_padded and self._open:
+            yield from self._end()
+        self.is_cut = self._open is not None or bool(rest)
+        self.skipped_lines += len(self._lines) + (self._open is not None) + bool(rest)
+
+    def _blocks(self, body: bytes) -> Iterator[Event]:
+        """Cut whole events: those of the usual form here, every other one line by line."""
+        search, threads = USUAL.search, self.threads
+        before, base = b"", 0
+        for block in body.split(b"\n\n"):
+            head, _, lines = block.partition(b"\n")
+            usual = search(head)
+            if usual is None:
+                yield from self._block(block)
+                continue
+            prefix = head[: usual.start()]
+            thread = threads.get(prefix)
+            if thread is None and (thread := self._thread(prefix)) is None:
+                yield from self._block(block)
+                continue
+            second, fraction, period, event = usual.groups()
+            if event != self.event and self._is_other(event):
+                self.skipped_events += 1
+                continue
+            innermost, _, outer = lines.partition(b"\n")
+            frames = thread.frames
+            callers = frames.callers.get(outer)
+            line = frames.lines.get(innermost)
+            stack = None if callers is None or line is None else callers.under.get(line)
+            if stack is None:
+                if not _is_usual(lines):
+                    yield from self._block(block)
+                    continue
+                stack = frames.stack(innermost, outer)
+            if second != before:
+                before, base = second, int(second) * SECOND
+            at = base + int(fraction) * _SCALE[len(fraction)]
+            yield thread, int(period) or 1 if period else 1, at, stack, usual, lines
+
+    def _thread(self, prefix: bytes) -> Thread | None:
+        if prefix[:1] in (b" ", b"\t", b"#", b"") or (found := who(prefix)) is None:
+            return None
+        wanted = self._selection
+        if wanted.core is not None and found.core is None:
+            raise ProfileError(
+                f"This text does not say on which core an event was, so core {wanted.core} cannot be picked.",
+                "Make the text with its column: perf script -F +cpu",
+            )
+        is_selected = wanted.core in (None, found.core) and wanted.process in (None, found.process)
+        sums = self.sums.setdefault(found.folded, {})
+        thread = self.threads[prefix] = Thread(found, self._frames[found.is_java], is_selected, sums, found.is_swapper)
+        return thread
+
+    def _is_other(self, event: bytes) -> bool:
+        """Return whether this is another kind of event than the first one of the text."""
+        if self.event is None:
+            self.event = event
+        return event != self.event
+
+    def _block(self, block: bytes) -> Iterator[Event]:
+        yield from self._each_line(block.split(b"\n"))
+        yield from self._end()
+
+    def _each_line(self, lines: list[bytes]) -> Iterator[Event]:
+        for line in lines:
+            if self._overlong:  # the rest of a line that was too long to be kept
+                self._overlong = False
+                self.skipped_lines += 1
+            elif not line:
+                yield from self._end()
+            elif not line.startswith(b"#"):
+                yield from self._line(line)
+
+    def _line(self, line: bytes) -> Iterator[Event]:
+        is_indented = line[:1] in (b" ", b"\t")
+        is_frame = is_indented and not self._is_padded and (self._open is not None or self._is_passing)
+        if not is_frame and (begun := self._begun(line)) is not None:
+            yield from self._end()
+            if self._is_other(begun.what.event):
+                self.skipped_events += 1
+                self._is_passing = True
+                return
+            self._open = begun
+            self._is_padded = is_indented
+            if begun.what.frame:
+                self._lines = [begun.what.frame]
+                yield from self._end()
+        elif self._open is not None and len(self._lines) < _MOST_FRAMES:
+            self._lines.append(line)
+        elif not self._is_passing:
+            self.skipped_lines += 1
+
+    def _begun(self, line: bytes) -> _Begun | None:
+        at = None
+        if stamp := STAMP.search(line):
+            prefix, suffix = line[: stamp.start()].lstrip(), line[stamp.end() :]
+            at = int(stamp[1]) * SECOND + int(stamp[2]) * _SCALE[len(stamp[2])]
+        elif parts := without_time(line):
+            prefix, suffix = parts
+        else:
+            return None
+        thread = self.threads.get(prefix) or self._thread(prefix)
+        found = what(suffix) if thread is not None else None
+        return None if thread is None or found is None else _Begun(thread, found, at, stamp)
+
+    def _end(self) -> Iterator[Event]:
+        """End the event that was read line by line."""
+        begun, self._open = self._open, None
+        lines, self._lines = self._lines, []
+        self._is_passing = False
+        if begun is not None:
+            stack = begun.thread.frames.stack(lines[0] if lines else b"", b"\n".join(lines[1:]))
+            yield begun.thread, begun.what.period, begun.at, stack, begun.stamp, b"\n".join(lines)
+
+
+def _is_usual(lines: bytes) -> bool:
+    """Return whether every line is indented, so that none of them begins another event."""
+    return not lines or (lines[:1] in (b" ", b"\t") and _NOT_INDENTED.search(lines) is None)
+
+
+def _refuse_binary(start: bytes) -> None:
+    if start.startswith(_PERF_DATA):
+        raise ProfileError(
+            "This is perf.data, which only the perf that wrote it reads well.",
+            "Make text of it where it was recorded: perf script -i perf.data | gzip > perf.txt.gz",
+        )
+    if b"\0" in start[:4096]:
+        raise ProfileError(
+            "This is no text, but a binary file.",
+            "A profile is what perf script prints: perf script -i perf.data > perf.txt",
+        )

@@ -1,0 +1,163 @@
+"""What was counted in a profile, and the document that is made of it."""
+
+from __future__ import annotations
+
+import heapq
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.domain.safe_text import decode
+from bot.profile.counts import Counts
+from bot.profile.selection import Selection
+
+ROWS = 50  # of a second, as FlameScope draws it: 20 ms each
+LONGEST_SECONDS = 86_400
+MOST_TOP = 20
+SECOND = 1_000_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class CoreCount:
+    """How many samples one core had, and how many of them were idling."""
+
+    core: int
+    samples: int
+    idle: int
+
+    @property
+    def busy(self) -> int:
+        """Samples that were not idling."""
+        return self.samples - self.idle
+
+
+@dataclass(frozen=True, slots=True)
+class Burner:
+    """A function that ran innermost: where, in whose name, how often, and which share of what was not idling."""
+
+    core: int | None
+    process: str
+    pid: int
+    function: str
+    samples: int
+    share: float
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What one pass over a profile counted.
+
+    Shape: `events` are all of the first kind of event, `samples` those of them that were selected, idling ones among
+    them; `cores` is empty where the text names none. `stacks` are the periods of each folded stack, `leaves` the
+    samples by core, pid, process and innermost function, without idling ones. `seconds_counted` has the rows of each
+    second that has any, by the clock of the text. `is_cut` where the text ends within an event, which is left out.
+    Units: times in nanoseconds of the text's own clock; `first_ns` is None where it has none.
+    """
+
+    selection: Selection
+    event: str
+    events: int
+    samples: int
+    idle_samples: int
+    first_ns: int | None
+    last_ns: int
+    skipped_lines: int
+    skipped_events: int
+    is_cut: bool
+    cores: tuple[CoreCount, ...]
+    seconds_counted: Mapping[int, array[int]]
+    stacks: Counts
+    leaves: Counts
+
+    @property
+    def seconds(self) -> float:
+        """How long it is from the first event to the last."""
+        return 0.0 if self.first_ns is None else round((self.last_ns - self.first_ns) / SECOND, 9)
+
+    @property
+    def busy_samples(self) -> int:
+        """Selected samples that were not idling."""
+        return self.samples - self.idle_samples
+
+    def burners(self) -> tuple[Burner | None, list[Burner]]:
+        """Return what burns the hottest core, and what burns most of all, most first.
+
+        The hottest core is the one with most samples that are not idle; without cores it is all of the node.
+        """
+        hottest = max(self.cores, key=lambda core: (core.busy, -core.core), default=None)
+        wanted = b"-1" if hottest is None else b"%d" % hottest.core
+        on_hottest: tuple[bytes, int] | None = None
+        most: list[tuple[int, int, bytes]] = []
+        for at, (key, times) in enumerate(self.leaves.items()):
+            if key.partition(b"\t")[0] == wanted and (on_hottest is None or times > on_hottest[1]):
+                on_hottest = (key, times)
+            entry = (times, -at, key)
+            if len(most) < MOST_TOP:
+                heapq.heappush(most, entry)
+            elif entry > most[0]:
+                heapq.heapreplace(most, entry)
+        top = [self._burner(key, times) for times, _, key in sorted(most, reverse=True)]
+        return (None if on_hottest is None else self._burner(*on_hottest)), top
+
+    def heatmap(self) -> Iterator[list[int]]:
+        """Yield the 50 rows of each second, from the whole second of the first event to that of the last."""
+        if self.first_ns is None:
+            return
+        for second in range(self.first_ns // SECOND, self.last_ns // SECOND + 1):
+            rows = self.seconds_counted.get(second)
+            yield [0] * ROWS if rows is None else list(rows)
+
+    def folded(self) -> Iterator[str]:
+        """Yield each stack as `process;outermost;...;innermost count`, as stackcollapse-perf.pl prints it."""
+        for key, times in self.stacks.items():
+            yield f"{decode(key)} {times}"
+
+    def document(self) -> dict[str, Any]:
+        """Return the profile as JSON's own types: schema 1 of `zombie profile --format json`."""
+        hot, top = self.burners()
+        return {
+            "schema": 1,
+            "event": self.event,
+            "events": self.events,
+            "samples": self.samples,
+            "seconds": self.seconds,
+            "first": None if self.first_ns is None else self.first_ns / SECOND,
+            "skipped_lines": self.skipped_lines,
+            "skipped_events": self.skipped_events,
+            "cut": self.is_cut,
+            "cores": [{"core": core.core, "samples": core.samples, "idle": core.idle} for core in self.cores],
+            "hot": None
+            if hot is None
+            else {
+                "core": hot.core,
+                "process": hot.process,
+                "pid": hot.pid,
+                "function": hot.function,
+                "share": round(hot.share, 4),
+            },
+            "top": [
+                {
+                    "core": burner.core,
+                    "process": burner.process,
+                    "pid": burner.pid,
+                    "function": burner.function,
+                    "samples": burner.samples,
+                    "share": round(burner.share, 4),
+                }
+                for burner in top
+            ],
+            "heatmap": {"rows": ROWS, "counts": list(self.heatmap())},
+        }
+
+    def _burner(self, key: bytes, times: int) -> Burner:
+        core, pid, process, function = key.split(b"\t", 3)
+        number = int(core)
+        return Burner(
+            core=None if number < 0 else number,
+            process=decode(process),
+            pid=int(pid),
+            function=decode(function),
+            samples=times,
+            share=times / self.busy_samples,
+        )

@@ -1,0 +1,65 @@
+"""A profile in words: what burns the hottest core, and what burns most of all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from bot.domain.safe_text import one_line
+from bot.profile.profile import Burner, Profile
+
+MOST_LINES = 10
+
+
+def headline(profile: Profile) -> str:
+    """Say in one sentence what the hottest core does."""
+    hot, _ = profile.burners()
+    if hot is None:
+        return "Every sample is idle: nothing burns."
+    core = next((core for core in profile.cores if core.core == hot.core), None)
+    who = f"{one_line(hot.process, 40)} ({hot.pid}) in {one_line(hot.function, 80)}"
+    if core is None:
+        return f"{who}: {_percent(hot.share)} of the samples that are not idle; the text does not say on which core."
+    return f"Core {core.core} ran {who} for {_percent(hot.samples / core.samples)} of its {core.samples:,} samples."
+
+
+def text(profile: Profile, name: str) -> str:
+    """Return the whole of it for a terminal."""
+    return "\n".join([*_lines(profile, name), ""])
+
+
+def _lines(profile: Profile, name: str) -> Iterator[str]:
+    yield headline(profile)
+    yield ""
+    selected = str(profile.selection)
+    of = f" of {profile.events:,}" if selected else ""
+    cores = f" on {len(profile.cores)} core{'s' * (len(profile.cores) != 1)}" if profile.cores else ""
+    idle = f"; {_percent(profile.idle_samples / profile.samples)} idle, left out below" if profile.samples else ""
+    event, seconds = one_line(profile.event, 40), profile.seconds
+    yield f"{name}: {profile.samples:,}{of} samples of {event} in {seconds:.1f} s{cores}{idle}"
+    if selected:
+        yield f"selected: {one_line(selected, 120)}"
+    yield from _missing(profile)
+    _, top = profile.burners()
+    if top:
+        yield ""
+        yield "  share  samples  core  process (pid)             function"
+        yield from (_row(burner) for burner in top[:MOST_LINES])
+
+
+def _missing(profile: Profile) -> Iterator[str]:
+    if profile.is_cut:
+        yield "The text ends within an event, which is left out: it was cut, and there may have been more."
+    if profile.skipped_events:
+        yield f"Left out, for only the first kind of event is counted: {profile.skipped_events:,} of other kinds."
+    if profile.skipped_lines:
+        yield f"Skipped, for they are neither an event nor a frame: {profile.skipped_lines:,} lines."
+
+
+def _row(burner: Burner) -> str:
+    core = "?" if burner.core is None else str(burner.core)
+    who = f"{one_line(burner.process, 24)} ({burner.pid})"
+    return f"  {_percent(burner.share):>5}  {burner.samples:>7,}  {core:>4}  {who:<25} {one_line(burner.function, 100)}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.0%}" if share >= 0.1 or share == 0 else f"{share:.1%}"

@@ -1,0 +1,62 @@
+"""`zombie profile --from`: a text of perf script in, words, JSON or folded stacks out."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.__main__ import main
+
+SHAPES = Path(__file__).parents[2] / "captures" / "profile" / "shapes.txt"
+FOLDED = SHAPES.with_suffix(".folded").read_text()
+
+
+def test_words_name_the_function_of_the_core(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", "--from", str(SHAPES), "--core", "39"]) == 0
+    said = capsys.readouterr().out
+    assert said.startswith("Core 39 ran kubelet (2317) in mem_cgroup_nr_lru_pages for 100% of its 2 samples.")
+    assert "selected: core 39" in said
+
+
+def test_folded_comes_from_gzip_and_from_stdin(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    packed = tmp_path / "perf.txt.gz"
+    packed.write_bytes(gzip.compress(SHAPES.read_bytes()))
+    assert main(["profile", "--from", str(packed), "--format", "folded"]) == 0
+    assert capsys.readouterr().out == FOLDED
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(SHAPES.read_bytes())))
+    assert main(["profile", "--from", "-", "--format", "folded", "--out", str(tmp_path / "folded")]) == 0
+    assert (tmp_path / "folded").read_text() == FOLDED
+
+
+def test_json_is_the_document_and_between_is_counted_from_the_earliest(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    late_first = tmp_path / "late-first.txt"
+    lines = SHAPES.read_text().split("\n\n")
+    late_first.write_text("\n\n".join([lines[8], *lines[:8], *lines[9:]]))
+    assert main(["profile", "--from", str(late_first), "--format", "json", "--between", "0", "1"]) == 0
+    document = json.loads(capsys.readouterr().out)
+    assert (document["schema"], document["events"], document["samples"]) == (1, 10, 7)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "no profile to read"),
+        (["--from", "/nowhere/perf.txt"], "cannot be read"),
+        (["--from", "/"], "cannot be read"),
+        (["--from", __file__], "no profile"),
+        (["--from", str(SHAPES), "--between", "3", "2"], "lower first"),
+        (["--from", str(SHAPES), "--between", "nan", "2"], "lower first"),
+    ],
+)
+def test_what_cannot_be_done_is_a_sentence(arguments: list[str], says: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", *arguments]) == 2
+    assert says in capsys.readouterr().err
