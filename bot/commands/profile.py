@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.commands import options
+from bot.commands import options, profile_nodes
 from bot.domain.errors import UsageError
 
 if TYPE_CHECKING:
@@ -18,13 +18,15 @@ if TYPE_CHECKING:
 FORMATS = ("text", "json", "folded")
 
 EXAMPLES = """examples:
+  zombie profile node-123                           record 10 s there with perf, and say what burns
+  zombie profile node-123 --seconds 30 --hz 99 --out profiles/
   perf script | gzip > perf.txt.gz                  on the node, after perf record -a -g
   zombie profile --from perf.txt.gz                 the function that burns the hottest core, and in whose name
   zombie profile --from perf.txt.gz --core 39 --between 12 18.6
                                                     one core, in the seconds 12 to 18.6 after the first event
   zombie profile --from - --format folded           stacks as stackcollapse-perf.pl prints them, from stdin
 
-exit status: 0 read; 2 no profile, or used wrongly
+exit status with --from: 0 read; 2 no profile, or used wrongly
 """
 
 
@@ -34,14 +36,17 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         commands,
         "profile",
         "say which function burns which core",
-        "Read what perf recorded, as perf script prints it: plain, gzip or - for stdin. It is read in one pass, in "
-        "bounded memory, however long it is.",
-        EXAMPLES,
+        "Record on nodes with perf, or read what perf recorded, as perf script prints it: plain, gzip or - for stdin. "
+        "It is read in one pass, in bounded memory, however long it is.",
+        EXAMPLES + profile_nodes.EXIT_CODES,
     )
+    profile_nodes.add_node_options(parser)
     parser.add_argument("--from", dest="source", type=Path, metavar="FILE", help="text of perf script; - is stdin")
     add_selection(parser)
     parser.add_argument("--format", choices=FORMATS, default="text", help="what to print (default: text)")
-    parser.add_argument("--out", type=Path, metavar="FILE", help="write it there (default: stdout)")
+    parser.add_argument(
+        "--out", type=Path, metavar="FILE", help="write it there (default: stdout); with NODE a folder for perf's text"
+    )
     parser.set_defaults(run=run)
 
 
@@ -59,8 +64,15 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: ProfileError for what is no profile; UsageError without one.
     """
+    if arguments.nodes:
+        if arguments.source is not None:
+            raise UsageError("--from reads a file, and NODE records anew: one at a time.", "Leave one of them out.")
+        return profile_nodes.run_nodes(arguments, _selection(arguments))
     if arguments.source is None:
-        raise UsageError("There is no profile to read.", "Name the text of perf script: zombie profile --from perf.txt")
+        raise UsageError(
+            "There is no profile to read.",
+            "Name a node to record on, or the text of perf script: zombie profile --from perf.txt",
+        )
     from bot.app.profile_files import read
 
     profile = read(arguments.source, _selection(arguments))

@@ -1,0 +1,147 @@
+"""Profiles of nodes, for the terminal: captured side by side, read as they arrive, one document each."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, BinaryIO, cast
+
+from bot.app.parts import nonce, ssh_talks
+from bot.domain.capture import CaptureRequest
+from bot.domain.errors import CannotRead, ProfileError, Unreachable, UsageError, ZombieError
+from bot.domain.node import Node
+from bot.profile import Profile, Reader, Selection
+from bot.response.capture.profiler import Captured, Profiler
+from bot.response.capture.reading import says
+
+EXIT_UNREAD, EXIT_UNREACHABLE = 3, 4
+
+
+@dataclass(frozen=True, slots=True)
+class NodeProfile:
+    """What came of profiling one node: a capture and what was read of it, or what kept it from being one."""
+
+    node: str
+    captured: Captured | None = None
+    profile: Profile | None = None
+    why: ZombieError | None = None
+    kept: Path | None = None
+
+    @property
+    def exit_status(self) -> int:
+        """0 for a whole profile that names a function, 3 where something is unread, 4 for an unreachable node."""
+        if isinstance(self.why, Unreachable):
+            return EXIT_UNREACHABLE
+        if self.captured is None or self.profile is None or self.captured.incomplete:
+            return EXIT_UNREAD
+        return EXIT_UNREAD if says(self.captured, self.profile).unread else 0
+
+    def document(self) -> dict[str, Any]:
+        """Return it as JSON's own types: `node`, the profile's document, and how it was captured."""
+        body: dict[str, Any] = {"node": self.node}
+        if self.why is not None:
+            kind = "unreachable" if isinstance(self.why, Unreachable) else "unread"
+            return body | {"status": kind, "reason": self.why.sentence, "try": self.why.try_next}
+        assert self.captured is not None
+        assert self.profile is not None
+        said = says(self.captured, self.profile)
+        body |= self.profile.document()
+        return body | {
+            "status": "unread" if said.unread or self.captured.incomplete else "read",
+            "reason": said.unread or self.captured.incomplete,
+            "capture": _capture(self.captured),
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Profiling:
+    """What one `profile` does. `kept_in` is a folder where each node's text is kept, as gzip."""
+
+    request: CaptureRequest
+    selection: Selection
+    anyway: bool = False
+    parallel: int = 8
+    kept_in: Path | None = None
+
+
+async def profile_nodes(
+    nodes: Sequence[Node],
+    what: Profiling,
+    environment: Mapping[str, str],
+    heard: Callable[[NodeProfile], None],
+) -> list[NodeProfile]:
+    """Profile the nodes, so many at once; each is handed over when it is done. Returns them as they were asked for.
+
+    Raises: UsageError (a missing key or known_hosts file, a core that is not there) once all others are through.
+    """
+    gate, wrong = asyncio.Semaphore(what.parallel), list[UsageError]()
+    profiler = Profiler(ssh_talks(environment), nonce)
+
+    async def profiled(node: Node) -> NodeProfile | None:
+        async with gate:
+            try:
+                found = await profile_node(profiler, node, what)
+            except UsageError as error:
+                wrong.append(error)
+                return None
+            heard(found)
+            return found
+
+    found = await asyncio.gather(*map(profiled, nodes))
+    if wrong:
+        raise wrong[0]
+    return [node for node in found if node is not None]
+
+
+async def profile_node(profiler: Profiler, node: Node, what: Profiling) -> NodeProfile:
+    """Profile one node.
+
+    Raises: UsageError when a key or known_hosts file is missing, or the selection is of a core that is not there.
+    """
+    kept = None if what.kept_in is None else what.kept_in / f"{node.name}.perf.txt.gz"
+    with ExitStack() as opened:
+        beyond_memory = opened.enter_context(tempfile.TemporaryFile())
+        reader = Reader(lambda: cast(BinaryIO, beyond_memory), what.selection)
+        copy = None if kept is None else opened.enter_context(gzip.open(kept, "wb", compresslevel=1))
+
+        def hand_on(text: bytes) -> None:
+            reader.feed(text)
+            if copy is not None:
+                copy.write(text)
+
+        try:
+            captured = await profiler.profile(node, what.request, hand_on, what.anyway)
+            return NodeProfile(node.name, captured, _read(reader), kept=kept)
+        except (CannotRead, Unreachable) as why:
+            return NodeProfile(node.name, why=why)
+
+
+def _read(reader: Reader) -> Profile:
+    try:
+        return reader.finish()
+    except ProfileError as no:
+        raise CannotRead("perf took no sample", "Is the node idle? A longer capture may see more.") from no
+
+
+def _capture(captured: Captured) -> dict[str, Any]:
+    end = captured.end
+    offset = end.kernel_log
+    return {
+        "event": captured.event,
+        "hertz": captured.request.hertz,
+        "asked_seconds": captured.request.seconds,
+        "kernel": captured.facts.text("kernel"),
+        "load_percent": round(captured.load_percent, 2),
+        "wall_minus_mono": end.wall_minus_mono,
+        "wall_error": round(end.wall_error, 3),
+        "kernel_log": None
+        if offset is None
+        else {"seconds": round(offset.seconds, 6), "error": round(offset.error, 6), "pairs": offset.pairs},
+        "incomplete": captured.incomplete,
+        "remarks": list(captured.remarks),
+    }
