@@ -48,7 +48,9 @@ class Filling:
         self.add(HOUSE, IncidentEnded(stream, incident.state.value, incident.seq, incident.head))
         assert incident.proposal is not None
         begun = next(entry for entry in entries if entry.event == STARTED)
-        row = {"incident": stream, "node": incident.node, "remedy": incident.proposal.plan.remedy, "at": AT}
+        plan, binds = incident.proposal.plan, incident.proposal.binds
+        row = {"incident": stream, "node": incident.node, "remedy": plan.remedy, "at": AT}
+        row |= {"machine_id": binds.get("machine_id", ""), "cure": plan.cure}
         assert begun.at == instant_of(AT)
         self.connection.execute(insert(ATTEMPTS).values(row))
 
