@@ -6,6 +6,7 @@ Defined in: the API reference of v1 Node and Pod; which pods are left and which 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -21,16 +22,32 @@ UNSCHEDULABLE, READY, WHY, CLUSTER_BOOT, LEFT = "unschedulable", "ready", "not_r
 BOOT = "boot_id"  # what the node itself says; whoever looks adds it
 POD = "pod "  # before a pod's name
 _LIMIT_BYTES = 64 * 1024 * 1024
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9.-]{0,251}[a-z0-9])?\Z")
+
+
+def is_name(text: str) -> bool:
+    """True for what can be a node's name in Kubernetes."""
+    return _NAME.match(text) is not None
+
+
+def name_of(args: Args) -> str:
+    """Return what the cluster calls the node, fit to be part of a path of its API.
+
+    Raises: CannotRead for anything else: a label may come from a tag, which many may write.
+    """
+    if not is_name(args[NODE]):
+        raise CannotRead(f"{one_line(args[NODE], 60)!r} can be no node's name in Kubernetes")
+    return args[NODE]
 
 
 def look_at_node(args: Args) -> Command:
     """Return the look at the node."""
-    return Command("node", ("GET", f"/api/v1/nodes/{args[NODE]}"), output_limit_bytes=_LIMIT_BYTES)
+    return Command("node", ("GET", f"/api/v1/nodes/{name_of(args)}"), output_limit_bytes=_LIMIT_BYTES)
 
 
 def cordoning(args: Args) -> str:
     """Return the call that keeps new pods from the node."""
-    return f'PATCH /api/v1/nodes/{args[NODE]} {{"spec":{{"unschedulable":true}}}}'
+    return f'PATCH /api/v1/nodes/{name_of(args)} {{"spec":{{"unschedulable":true}}}}'
 
 
 def another_boot(args: Args, now: Facts) -> str:
@@ -45,7 +62,7 @@ def another_boot(args: Args, now: Facts) -> str:
 
 def look_at_pods(args: Args) -> Command:
     """Return the look at the pods that are on the node."""
-    path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{args[NODE]}"
+    path = f"/api/v1/pods?fieldSelector=spec.nodeName%3D{name_of(args)}"
     return Command("pods", ("GET", path), output_limit_bytes=_LIMIT_BYTES)
 
 

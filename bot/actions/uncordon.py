@@ -33,7 +33,7 @@ def once_ready(args: Args) -> str:
 
 def call(args: Args) -> str:
     """Return the call that lets pods come."""
-    return f'PATCH /api/v1/nodes/{args[NODE]} {{"spec":{{"unschedulable":null}}}}'
+    return f'PATCH /api/v1/nodes/{cluster_node.name_of(args)} {{"spec":{{"unschedulable":null}}}}'
 
 
 def looks(args: Args) -> tuple[Command, ...]:

@@ -7,7 +7,7 @@ transaction that appends the release: what was said about an earlier pull releas
 from __future__ import annotations
 
 import contextlib
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.domain.contracts import ActingLedger
 from bot.domain.entry import Entry
@@ -17,6 +17,8 @@ from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 
+# Whoever says when something was asked has a clock of their own; what is this close to a pull may be from before it.
+_CLOCKS_APART = timedelta(minutes=1)
 _NO_REASON = "no reason given"
 
 
@@ -34,9 +36,9 @@ async def moved(
     """Pull the brake or release it, and return by what it is on; a refusal is on record, too.
 
     Shape: `pull` is the number of the pull that a release is about; 0 means the one that is on, unless it was pulled
-    after `asked_at`. `anybody` lets the person pull it though the policy does not name them: that is for whoever may
-    be in a group that nobody can be asked about now. `request` is the name of the wish, empty where it is never
-    repeated: a pull that is on record under it is not made again.
+    after `asked_at`, or less than a minute before. `anybody` lets the person pull it though the policy does not name
+    them: that is for whoever may be in a group that nobody can be asked about now. `request` is the name of the wish,
+    empty where it is never repeated: a pull that is on record under it is not made again.
 
     Raises: NotAnApprover; StaleRequest when another pull is on than the one that was meant.
     """
@@ -66,8 +68,9 @@ async def _release(ledger: ActingLedger, approval: Approval, pull: int, asked_at
         return
     if pull not in (0, present.seq):
         raise stale(present, f"That was about pull #{pull}.")
-    if not pull and asked_at is not None and asked_at < present.at:
-        raise stale(present, "You asked before it was pulled.")
+    if not pull and asked_at is not None and asked_at < present.at + _CLOCKS_APART:
+        before = asked_at < present.at
+        raise stale(present, "You asked before it was pulled." if before else "You asked right after it was pulled.")
     try:
         await ledger.append(HOUSE, None, BrakeReleased(_reason(approval), present.seq), approval.by)
     except StaleRequest as no:

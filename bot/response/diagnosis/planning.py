@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
+from bot.actions.cluster_node import is_name
 from bot.domain.action import Action, Plan, Step
 from bot.domain.duration import written
 from bot.domain.errors import CannotRead
@@ -52,7 +53,8 @@ class Draining:
             return tuple(steps), ""
         where = self.where(node)
         if not where:
-            why = self.missing or f"no label {CONTEXT_LABEL} names its cluster"
+            none = "" if is_name(name) else "that can be no node's name in Kubernetes"
+            why = self.missing or none or f"no label {CONTEXT_LABEL} names its cluster"
             return tuple(steps), f"{one_line(name, 100)} is not drained: {why}. Its pods are cut off by the reboot."
         how = {"within": written(self.within)} | ({"with_bare_pods": "bare pods too"} if self.bare_pods else {})
         before, after = steps[:reboot_at], steps[reboot_at:]
@@ -66,7 +68,7 @@ class Draining:
         {'node': 'ip-10-0-0-7', 'of_cluster': 'prod'}
         """
         name, cluster = node.labels.get(NODE_LABEL, ""), node.labels.get(CONTEXT_LABEL, "") or self.cluster
-        return {_NODE: name, _CLUSTER: cluster} if name and cluster and not self.missing else {}
+        return {_NODE: name, _CLUSTER: cluster} if is_name(name) and cluster and not self.missing else {}
 
 
 _NONE = Draining()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from bot.demo.cluster.pod import DemoPod
 from bot.domain.action import ByCalls, Facts, Proof
 from bot.domain.command import Completed, Outputs
 from bot.domain.errors import CannotRead
+from bot.domain.probe import Snapshot
 
 ROOT = Path(__file__).parents[3]
 ARGS = {"node": "n1", "of_cluster": "prod", "within": "7m"}
@@ -166,3 +167,13 @@ def test_role_that_is_handed_out_gives_what_the_actions_need_and_no_more() -> No
     lines = [line for line in (ROOT / "docs" / "kubernetes-role.yaml").read_text().splitlines() if "apiGroups" in line]
     assert lines
     assert all(line in page for line in lines)
+
+
+@pytest.mark.parametrize("name", ["n1/../../namespaces/x", "n1?dryRun=All", "n1 {}", "N1", "", "n1&limit=1", "{name}"])
+def test_name_that_is_none_becomes_no_part_of_a_path(name: str) -> None:
+    args, snapshot = ARGS | {"node": name}, Snapshot("n", datetime.now(UTC), timedelta(seconds=5))
+    for action in (ACTIONS[each] for each in ("drain", "cordon", "uncordon")):
+        with pytest.raises(CannotRead):
+            action.looks(args)
+        with pytest.raises(CannotRead):
+            action.commands(args, snapshot)

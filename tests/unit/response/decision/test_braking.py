@@ -42,13 +42,19 @@ def test_release_that_was_meant_for_an_earlier_pull_does_nothing_and_says_so(sta
     assert do(stage, stage.responder().brake(False, BOB, pull=second.seq)) is None
 
 
-def test_release_that_was_asked_for_before_the_pull_does_nothing(stage: Stage) -> None:
+@pytest.mark.parametrize(("after", "says"), [(-0.001, "before it"), (0.0, "right after it"), (59.9, "right after it")])
+def test_release_from_before_the_pull_or_so_near_that_clocks_cannot_tell_does_nothing(
+    stage: Stage, after: float, says: str
+) -> None:
     pulled = do(stage, stage.responder().brake(True, ANN))
-    early = stage.responder().brake(False, BOB, asked_at=pulled.at - timedelta(milliseconds=1))
+    early = stage.responder().brake(False, BOB, asked_at=pulled.at + timedelta(seconds=after))
     refused = do(stage, early)
     assert isinstance(refused, Refused)
     assert refused.name == "StaleRequest"
-    assert do(stage, stage.responder().brake(False, BOB, asked_at=pulled.at)) is None
+    assert f"{says} was pulled" in refused.sentence
+    assert refused.try_next == f"To release that one: /zombie brake off #{pulled.seq}"
+    later = stage.responder().brake(False, BOB, asked_at=pulled.at + timedelta(minutes=1))
+    assert do(stage, later) is None
 
 
 def test_whoever_may_be_in_a_group_that_cannot_be_asked_pulls_and_does_not_release(stage: Stage) -> None:

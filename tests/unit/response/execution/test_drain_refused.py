@@ -106,6 +106,17 @@ async def test_cluster_that_is_not_known_is_refused_by_name_and_never_guessed(tm
         assert here.server.calls == []
 
 
+@pytest.mark.parametrize("name", ["n1/../../namespaces/x", "N1", "n1?dryRun=All"])
+async def test_label_that_can_be_no_nodes_name_is_no_part_of_a_plan(tmp_path: Path, name: str) -> None:
+    """Labels of an inventory may come from tags, which many may write."""
+    async with yard(tmp_path, [worker()]) as here:
+        here.node = replace(here.node, labels={"kubernetes_node": name})
+        plan = here.verdict().plan
+        assert plan is not None
+        assert [step.action for step in plan.steps] == ["reboot"]
+        assert plan.notes[0].startswith(f"{name} is not drained: that can be no node's name in Kubernetes.")
+
+
 @pytest.mark.parametrize(
     ("draining", "says"),
     [
