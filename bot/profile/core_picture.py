@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 Colour: TypeAlias = tuple[int, int, int]
 
-WIDTH, HEIGHT = 800, 450
-_LEFT, _RIGHT, _TOP, _BOTTOM = 76, 24, 146, 344  # of the map
-_MOST_COLUMNS = _WIDE = WIDTH - _LEFT - _RIGHT
-_TALL = _BOTTOM - _TOP
+WIDTH, HEIGHT = 680, 450
+LEFT, RIGHT, TOP, BOTTOM = 72, 660, 172, 352  # of the map
+_EDGE = 20
+_MOST_COLUMNS = _WIDE = RIGHT - LEFT
+_TALL = BOTTOM - TOP
 _GROUND: Colour = (22, 24, 32)
 _INK: Colour = (240, 240, 245)
 _FAINT: Colour = (172, 178, 192)
@@ -46,13 +47,13 @@ _VIRIDIS: Sequence[Colour] = (  # at 0, 10 … 100 %
     (253, 231, 37),
 )
 _HATCH = 9  # pixels from one line of the pattern to the next
-_TITLE, _SAID, _SMALL = 33, 25, 23
+_TITLE, _SAID, _SMALL = (34, 30, 26), (25, 22, 19), 23  # heights of letters; of several the largest that fits
 _FEWEST_STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # between two numbers below the map
 _APART = 58  # pixels that two numbers below the map need
 
 
 def core_picture(heat: CoreHeat, node: str) -> bytes:
-    """Return the heat as a PNG of 800 × 450 pixels.
+    """Return the heat as a PNG of 680 × 450 pixels.
 
     Shape: where there are more cores than pixels, neighbours share one, and the hottest of them is shown.
     """
@@ -61,12 +62,12 @@ def core_picture(heat: CoreHeat, node: str) -> bytes:
     columns, per_column = _columns(heat)
     cell = _WIDE // len(columns)
     edges = _edges(heat.spans)
-    image.paste(_cells(columns, edges, cell), (_LEFT, _TOP))
+    image.paste(_cells(columns, edges, cell), (LEFT, TOP))
     if heat.unread_samples:
         _hatch(image, columns, edges, cell)
     if cell >= 12:
         for at in range(1, len(columns)):
-            draw.line((_LEFT + at * cell, _TOP, _LEFT + at * cell, _BOTTOM - 1), fill=_GROUND)
+            draw.line((LEFT + at * cell, TOP, LEFT + at * cell, BOTTOM - 1), fill=_GROUND)
     _words(draw, heat, node)
     _mark(draw, heat, per_column, cell)
     _axes(draw, heat, columns, per_column, cell)
@@ -118,26 +119,26 @@ def _hatch(image: Image.Image, columns: Sequence[Sequence[int | None]], edges: S
                 holes.rectangle((at * cell, edges[sample], (at + 1) * cell - 1, edges[sample + 1] - 1), fill=1)
     for at in range(-_TALL, size[0], _HATCH):
         lines.line((at, _TALL, at + _TALL, 0), fill=_UNREAD_LINES, width=2)
-    image.paste(pattern, (_LEFT, _TOP), unread)
+    image.paste(pattern, (LEFT, TOP), unread)
 
 
 def _words(draw: ImageDraw.ImageDraw, heat: CoreHeat, node: str) -> None:
     first, *rest = heat.words.split("; ")
-    draw.text((_RIGHT, 14), _cut(draw, first, _font(_TITLE)), _INK, _font(_TITLE))
-    said = " · ".join((one_line(node, 40), "; ".join(rest))).removesuffix(" · ")
-    draw.text((_RIGHT, 58), _cut(draw, said, _font(_SAID)), _FAINT, _font(_SAID))
+    _line(draw, 10, one_line(node, 60), (_SMALL,), _FAINT)
+    _line(draw, 38, first, _TITLE, _INK)
+    _line(draw, 84, "; ".join(rest), _SAID, _FAINT)
 
 
 def _mark(draw: ImageDraw.ImageDraw, heat: CoreHeat, per_column: int, cell: int) -> None:
     """The core that stands out: a frame around its column, and its name on a pointer above."""
-    left = _LEFT + heat.cores.index(heat.hot) // per_column * cell
+    left = LEFT + heat.cores.index(heat.hot) // per_column * cell
     right, middle = left + cell - 1, left + cell // 2
-    draw.rectangle((left - 2, _TOP - 2, right + 2, _BOTTOM + 1), outline=_INK, width=2)
-    draw.polygon(((middle - 9, _TOP - 16), (middle + 9, _TOP - 16), (middle, _TOP - 4)), fill=_INK)
-    name, font = f"core {heat.hot}", _font(_SAID)
+    draw.rectangle((left - 2, TOP - 2, right + 2, BOTTOM + 1), outline=_INK, width=2)
+    draw.polygon(((middle - 9, TOP - 16), (middle + 9, TOP - 16), (middle, TOP - 4)), fill=_INK)
+    name, font = f"core {heat.hot}", _font(_SAID[0])
     half = draw.textlength(name, font) / 2
-    at = min(max(middle, _LEFT + half), WIDTH - _RIGHT - half)
-    draw.text((at, _TOP - 20), name, _INK, font, anchor="md")
+    at = min(max(middle, LEFT + half), RIGHT - half)
+    draw.text((at, TOP - 20), name, _INK, font, anchor="md")
 
 
 def _axes(
@@ -148,20 +149,20 @@ def _axes(
     cell: int,
 ) -> None:
     font = _font(_SMALL)
-    for seconds, y, anchor in ((0, _TOP, "ra"), (heat.seconds, _BOTTOM, "rd")):
-        draw.text((_LEFT - 12, y), f"{seconds} s", _FAINT, font, anchor=anchor)
+    for seconds, y, anchor in ((0, TOP, "ra"), (heat.seconds, BOTTOM, "rd")):
+        draw.text((LEFT - 12, y), f"{seconds} s", _FAINT, font, anchor=anchor)
     step = next((step for step in _FEWEST_STEPS if step * cell >= _APART), len(columns))
     for at in range(0, len(columns), step):
-        middle = _LEFT + at * cell + cell // 2
-        draw.line((middle, _BOTTOM + 3, middle, _BOTTOM + 8), fill=_FAINT)
-        draw.text((middle, _BOTTOM + 12), str(heat.cores[at * per_column]), _FAINT, font, anchor="ma")
-    draw.text((_LEFT - 12, _BOTTOM + 12), "core", _FAINT, font, anchor="ra")
+        middle = LEFT + at * cell + cell // 2
+        draw.line((middle, BOTTOM + 3, middle, BOTTOM + 8), fill=_FAINT)
+        draw.text((middle, BOTTOM + 12), str(heat.cores[at * per_column]), _FAINT, font, anchor="ma")
+    draw.text((LEFT - 12, BOTTOM + 12), "core", _FAINT, font, anchor="ra")
 
 
 def _legend(image: Image.Image, draw: ImageDraw.ImageDraw, heat: CoreHeat) -> None:
     """What the colours mean, in words beside them."""
-    font, top, wide, tall = _font(_SMALL), HEIGHT - 50, 200, 24
-    x = _LEFT
+    font, top, wide, tall = _font(_SMALL), HEIGHT - 44, 130, 24
+    x = LEFT
     draw.text((x, top + tall / 2), f"{heat.what}: 0 %", _FAINT, font, anchor="lm")
     x += round(draw.textlength(f"{heat.what}: 0 %", font)) + 12
     scale = Image.new("RGB", (101, 1))
@@ -169,7 +170,7 @@ def _legend(image: Image.Image, draw: ImageDraw.ImageDraw, heat: CoreHeat) -> No
     image.paste(scale.resize((wide, tall), Image.Resampling.NEAREST), (x, top))
     draw.text((x + wide + 12, top + tall / 2), "100 %", _FAINT, font, anchor="lm")
     if heat.unread_samples:
-        x += wide + 12 + round(draw.textlength("100 %", font)) + 36
+        x += wide + 12 + round(draw.textlength("100 %", font)) + 30
         pattern = Image.new("RGB", (44, tall), _UNREAD_GROUND)
         lines = ImageDraw.Draw(pattern)
         for at in range(-tall, 44, _HATCH):
@@ -194,9 +195,12 @@ def _font(size: int) -> FreeTypeFont | ImageFont.ImageFont:
     return ImageFont.load_default(size)  # it is part of Pillow: the machine may have none
 
 
-def _cut(draw: ImageDraw.ImageDraw, text: str, font: FreeTypeFont | ImageFont.ImageFont) -> str:
-    """The text as far as it fits into the picture."""
-    return next(part for part in _shorter(text) if draw.textlength(part, font) <= WIDTH - 2 * _RIGHT)
+def _line(draw: ImageDraw.ImageDraw, y: int, text: str, sizes: Sequence[int], ink: Colour) -> None:
+    """Write a line in the largest letters in which it fits; what fits in none is cut."""
+    room = WIDTH - 2 * _EDGE
+    size = next((size for size in sizes if draw.textlength(text, _font(size)) <= room), sizes[-1])
+    shown = next(part for part in _shorter(text) if draw.textlength(part, _font(size)) <= room)
+    draw.text((_EDGE, y), shown, ink, _font(size))
 
 
 def _shorter(text: str) -> Iterator[str]:

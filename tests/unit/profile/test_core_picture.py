@@ -11,11 +11,11 @@ import pytest
 from PIL import Image
 
 from bot.domain.core_heat import CoreHeat
-from bot.profile.core_picture import HEIGHT, WIDTH, core_picture
+from bot.profile.core_picture import BOTTOM, HEIGHT, LEFT, RIGHT, TOP, WIDTH, core_picture
 from tests.unit.surfaces.heats import heat_of
 
 HOTTEST = (253, 231, 37)  # viridis at 100 %
-MAP = (76, 150, 770, 340)
+MAP = (LEFT, TOP + 2, RIGHT, BOTTOM - 2)
 
 
 def drawn(heat: CoreHeat, node: str = "node-1") -> Image.Image:
@@ -62,10 +62,10 @@ def test_samples_that_were_not_read_are_hatched_and_not_drawn_as_idle() -> None:
     unread = replace(heat, percents=tuple((*row[:2], None, None, None) for row in heat.percents))
     idle = replace(heat, percents=tuple((*row[:2], 0, 0, 0) for row in heat.percents))
     hatched, quiet = drawn(unread), drawn(idle)
-    below = {hatched.getpixel((x, 300)) for x in range(400, 440)}
+    below = {hatched.getpixel((x, BOTTOM - 44)) for x in range(120, 160)}
     assert len(below) == 2, "a pattern of two colours"
-    assert below.isdisjoint({quiet.getpixel((x, 300)) for x in range(400, 440)})
-    assert hatched.getpixel((400, 160)) == quiet.getpixel((400, 160)), "what was read is drawn alike"
+    assert below.isdisjoint({quiet.getpixel((x, BOTTOM - 44)) for x in range(120, 160)})
+    assert hatched.getpixel((120, TOP + 14)) == quiet.getpixel((120, TOP + 14)), "what was read is drawn alike"
 
 
 def test_colours_fall_in_order_for_those_who_see_no_colours() -> None:
@@ -73,7 +73,7 @@ def test_colours_fall_in_order_for_those_who_see_no_colours() -> None:
     # one sample a core, the hot one last
     heat = CoreHeat("kernel time", 4, tuple(range(5)), (1.0,), tuple((share,) for share in shares))
     image = drawn(heat)
-    seen = [image.getpixel((76 + 140 * at + 70, 245)) for at in range(5)]
+    seen = [image.getpixel((LEFT + 117 * at + 58, (TOP + BOTTOM) // 2)) for at in range(5)]
     light = [luminance(pixel) for pixel in seen if isinstance(pixel, tuple)]
     assert light == sorted(light)
     assert min(after - before for before, after in itertools.pairwise(light)) > 0.02
