@@ -23,11 +23,11 @@ YELLOW = """async image => {
     const canvas = Object.assign(document.createElement("canvas"), {width: 680, height: 450});
     const drawing = canvas.getContext("2d");
     drawing.drawImage(image, 0, 0);
-    const row = drawing.getImageData(0, 190, 680, 1).data;
+    const map = drawing.getImageData(0, 172, 680, 180).data;
     let found = 0;
-    for (let x = 72; x < 660; x += 1) {
-        const [red, green, blue] = row.slice(4 * x, 4 * x + 3);
-        if (red > 180 && green > 180 && blue < 100) found = x;
+    for (let at = 0; at < 180 * 680; at += 1) {
+        const [red, green, blue] = map.slice(4 * at, 4 * at + 3);
+        if (red > 180 && green > 180 && blue < 100) found = Math.max(found, at % 680);
     }
     return found;
 }"""
