@@ -1,0 +1,36 @@
+"""All labels, one line a cause."""
+
+from __future__ import annotations
+
+from tests.independent import cgroups, hardware, kernel, services, storage, traffic, trust
+from tests.independent.label import Label
+
+LABELS: tuple[Label, ...] = (
+    *cgroups.LEAKS,
+    *cgroups.LIVE,
+    *hardware.GPUS,
+    *hardware.MEMORY,
+    *hardware.EBS,
+    *hardware.NICS,
+    *kernel.OOM,
+    *kernel.LIMITS,
+    *kernel.NEIGHBOURS,
+    *kernel.CONNTRACK,
+    *kernel.RECLAIM,
+    *kernel.LOCKUPS,
+    *kernel.CONSOLE,
+    *services.ESSENTIAL,
+    *services.LOOPS,
+    *services.AGENTS,
+    *trust.CERTIFICATES,
+    *trust.NAMES,
+    *trust.CLOCKS,
+    *storage.READ_ONLY,
+    *storage.FULL,
+    *storage.STUCK,
+    *traffic.AFFINITY,
+    *traffic.STORMS,
+    *traffic.ALLOWANCES,
+    *traffic.STEAL,
+    *traffic.QUOTAS,
+)
