@@ -24,6 +24,9 @@ _TOLD = (
 )
 
 
+_AFTER_SUCCESS = ("always", "on-success")
+
+
 class LoopState(enum.StrEnum):
     """What a unit that was started many times does today."""
 
@@ -68,6 +71,24 @@ def restarted_by_systemd(unit: Unit) -> bool:
     if unit.restarts is not None and unit.restarts_later is not None:
         return unit.restarts_later > unit.restarts
     return unit.restarted_in_window and unit.restart not in ("", "no")
+
+
+def ends_well(unit: Unit) -> bool:
+    """True where it is started again after a run that ended well: a poller, and no crash.
+
+    Only the state between two runs tells: a start sets the result back to success.
+    """
+    return unit.between_tries and unit.result == "success" and unit.restart in _AFTER_SUCCESS
+
+
+def end_is_seen(unit: Unit) -> bool:
+    """True where its runs are known to fail: by their result, or because systemd starts it again for nothing else."""
+    return unit.result not in ("", "success") or unit.restart not in _AFTER_SUCCESS
+
+
+def mean_run(loop: Loop, uptime: timedelta | None) -> timedelta | None:
+    """Return the mean time from one start to the next since boot, None where it cannot be told."""
+    return uptime / loop.turns if uptime is not None and loop.turns and loop.counted_by == "NRestarts" else None
 
 
 def loops(snapshot: Snapshot, many: float) -> tuple[Loop, ...] | Unread:

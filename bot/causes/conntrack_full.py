@@ -1,7 +1,7 @@
 """The kernel's table of tracked connections is full, and it drops the packets of new ones.
 
 Confirms: `nf_conntrack: table full, dropping packet`, or entries at nine tenths of the limit and more.
-Refutes: a table with room; a kernel that tracks no connections.
+Refutes: a table with room, and no drop within the last minutes; a kernel that tracks no connections.
 Remedy: none planned: the connections come back after a reboot; raise nf_conntrack_max or track fewer.
 """
 
@@ -27,6 +27,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         if isinstance(log, Unread)
         else _recent.recent(snapshot, log.of(KernelEventKind.CONNTRACK_FULL), tuning["dropped_recent_hours"])
     )
+    has_room = not isinstance(table, Unread) and table.used_percent < tuning["used_percent"]
+    before = dropped
+    if has_room:
+        dropped = _recent.recent(snapshot, dropped, tuning["dropped_now_minutes"] / 60)
     # Since 6.17 the kernel names the other network namespaces; the host's own table is not meant then.
     elsewhere = () if isinstance(log, Unread) else log.of(KernelEventKind.CONNTRACK_FULL_ELSEWHERE)
     elsewhere = _recent.recent(snapshot, elsewhere, tuning["dropped_recent_hours"])
@@ -55,14 +59,15 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return Undecided(NAME, f"the table of connections was not read ({table.reason})")
     if not table.loaded:
         return RuledOut(NAME, "the kernel tracks no connections here")
-    return RuledOut(NAME, f"{table.count:,} of {table.maximum:,} tracked connections ({percent(used)})")
+    told = f"; it was full and dropped packets {_recent.ago(snapshot, before[-1])}" if before else ""
+    return RuledOut(NAME, f"{table.count:,} of {table.maximum:,} tracked connections ({percent(used)}){told}")
 
 
 CAUSE = Cause(
     name=NAME,
     title="Conntrack table full",
     probes=("conntrack", "kernel_log", "host"),
-    thresholds=("used_percent", "full_percent", "dropped_recent_hours"),
+    thresholds=("used_percent", "full_percent", "dropped_recent_hours", "dropped_now_minutes"),
     signature=("conntrack", "kernel_log", "host"),
     weigh=weigh,
 )

@@ -3,7 +3,8 @@
 Confirms: systemd's restart counter rises between the looks, or the unit waits for its next try with tries behind it;
 an agent's container is replaced between the looks by the one unit that hides it.
 Supports: counter and journal against the unit's and the node's age; the agent's own log of failed runs.
-Refutes: no unit between tries, no counter that rose, no container that came and went.
+Refutes: no unit between tries, no counter that rose, no container that came and went. A unit that is started again
+after runs that end well is a poller, and one that runs for an hour each time a schedule.
 Remedy: disable the unit, unless it is protected or needed here.
 """
 
@@ -30,7 +31,11 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     host = snapshot.get(HostReading)
     uptime = None if isinstance(host, Unread) else host.uptime
     looping = _loops.loops(snapshot, tuning["loop_many"])
-    found = [] if isinstance(looping, Unread) else [_of_loop(snapshot, o, uptime, tuning) for o in looping if o.goes_on]
+    found = (
+        []
+        if isinstance(looping, Unread)
+        else [_of_loop(snapshot, o, uptime, tuning) for o in looping if _is_crash(o, uptime, tuning)]
+    )
     named = {name for finding in found for name in finding.suspects}
     for churn in _churn.churns(snapshot, tuning["young_seconds"]):
         finding = _of_churn(snapshot, churn, tuning)
@@ -39,6 +44,14 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if found:
         return _together(found)
     return _none(snapshot, tuning)
+
+
+def _is_crash(loop: Loop, uptime: timedelta | None, tuning: Tuning) -> bool:
+    if not loop.goes_on or _loops.ends_well(loop.unit):
+        return False
+    run = _loops.mean_run(loop, uptime)
+    scheduled = run is not None and run >= timedelta(minutes=tuning["scheduled_minutes"])
+    return loop.state is LoopState.NOW or not scheduled
 
 
 def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: Tuning) -> Finding:
@@ -50,6 +63,9 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
     else:
         # One try is no loop yet; where neither counter nor journal tells, it may have been many.
         confidence = Confidence.LIKELY if loop.unit.restarts is None else Confidence.POSSIBLE
+    seen = _loops.end_is_seen(loop.unit)
+    if not seen and confidence is Confidence.CONFIRMED:
+        confidence = Confidence.LIKELY
     critical = _loops.is_essential(loop.unit) and confidence is not Confidence.POSSIBLE
     return _finding(
         state,
@@ -58,6 +74,7 @@ def _of_loop(snapshot: Snapshot, loop: Loop, uptime: timedelta | None, tuning: T
         _loops.says(loop, uptime),
         Evidence("unit-restarts", "units", _loops.says(loop, uptime), _loops.told(loop.unit)),
         Status.CRITICAL if critical else Status.DEGRADED,
+        "" if seen else "How its runs end was not seen: it is started again after good ones too.",
     )
 
 
@@ -78,9 +95,17 @@ def _of_churn(snapshot: Snapshot, churn: Churn, tuning: Tuning) -> Finding | Non
 
 
 def _finding(
-    state: UnitState, suspect: str, confidence: Confidence, says: str, evidence: Evidence, status: Status
+    state: UnitState,
+    suspect: str,
+    confidence: Confidence,
+    says: str,
+    evidence: Evidence,
+    status: Status,
+    doubt: str = "",
 ) -> Finding:
     steps, why_not = keep_from_starting(state)
+    if steps and doubt:
+        steps, why_not = (), doubt
     surely = confidence is not Confidence.POSSIBLE
     return Finding(
         cause=NAME,
@@ -128,6 +153,6 @@ CAUSE = Cause(
     name=NAME,
     title="Crash-looping unit",
     probes=("units", "containers", "agents", "host"),
-    thresholds=("loop_many", "tries_few", "young_seconds", "exits_per_minute", "agent_log_exits"),
+    thresholds=("loop_many", "tries_few", "scheduled_minutes", "young_seconds", "exits_per_minute", "agent_log_exits"),
     weigh=weigh,
 )

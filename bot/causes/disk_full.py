@@ -11,9 +11,11 @@ from bot.causes._figures import percent, sentence
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
+from bot.probes.essential_units import EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Room
 
 NAME = "disk-full"
+_K3S = ("k3s.service", "k3s-agent.service", "rke2-server.service", "rke2-agent.service")
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
@@ -23,10 +25,12 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return Undecided(NAME, f"the file systems were not read ({reading.reason})")
     if not reading.rooms:
         return Undecided(NAME, "`df` said nothing of any file system")
+    units = snapshot.get(EssentialUnitsReading)
+    is_k3s = not isinstance(units, Unread) and any(unit.name in _K3S for unit in units.units)
     evidence = []
     gone = False
     for room in reading.rooms:
-        for what, free, least in _limits(room, reading, tuning):
+        for what, free, least in _limits(room, reading, is_k3s, tuning):
             if free < least:
                 gone = gone or free <= tuning["gone_percent"]
                 says = f"{room.point} has {percent(free)} of its {what} left; {percent(least)} is the least"
@@ -43,14 +47,14 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     return RuledOut(NAME, f"the fullest file system, {fullest.point}, has {percent(fullest.free_percent)} free")
 
 
-def _limits(room: Room, reading: FilesystemsReading, tuning: Tuning) -> list[tuple[str, float, float]]:
+def _limits(room: Room, reading: FilesystemsReading, is_k3s: bool, tuning: Tuning) -> list[tuple[str, float, float]]:
     """What is counted, how much is left of it, and the least that should be: the kubelet's where there is one."""
     filesystem = "imagefs" if room.has_images and room.point != "/" else "nodefs"
     own = dict(reading.limits)
     if not reading.has_kubelet:
         blocks, inodes = tuning["free_percent"], tuning["free_percent"]
     else:
-        blocks = own.get(f"{filesystem}.available", tuning[f"{filesystem}_percent"])
+        blocks = own.get(f"{filesystem}.available", tuning["k3s_percent" if is_k3s else f"{filesystem}_percent"])
         inodes = own.get(f"{filesystem}.inodesFree", tuning["inodes_percent"])
     counted = [("blocks", room.free_percent, blocks)]
     if room.free_inodes_percent is not None:
@@ -61,8 +65,8 @@ def _limits(room: Room, reading: FilesystemsReading, tuning: Tuning) -> list[tup
 CAUSE = Cause(
     name=NAME,
     title="Disk full",
-    probes=("filesystems",),
-    thresholds=("free_percent", "nodefs_percent", "imagefs_percent", "inodes_percent", "gone_percent"),
-    signature=("filesystems",),
+    probes=("filesystems", "essential_units"),
+    thresholds=("free_percent", "k3s_percent", "nodefs_percent", "imagefs_percent", "inodes_percent", "gone_percent"),
+    signature=("filesystems", "essential_units"),
     weigh=weigh,
 )

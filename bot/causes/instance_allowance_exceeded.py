@@ -1,7 +1,8 @@
 """The instance passes a limit that its type sets on the network, and AWS queues or drops its packets.
 
 Confirms: an allowance counter of the ENA driver (bw_in, bw_out, pps, conntrack, linklocal) rises in the window.
-Refutes: counters that stand still: what was exceeded long ago is no symptom of today.
+Refutes: counters that stand still: what was exceeded long ago is no symptom of today. A few packets of one burst that
+were held back, which TCP sends again, are only told.
 Remedy: none planned: the limit is there after a reboot too. Larger type, less traffic, fewer tracked connections.
 """
 
@@ -30,11 +31,12 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return Undecided(NAME, f"the network cards were not read ({nic.reason})")
     if not nic.ena:
         return RuledOut(NAME, "no ENA interface here, so there are no such limits to count")
-    evidence, known = [], False
+    evidence, known, few = [], False, 0
     for card in nic.ena:
         for name in ALLOWANCE_COUNTERS:
             rise = card.rise(name)
             known = known or rise is not None
+            few += rise or 0
             if rise is not None and rise >= tuning["allowance_rise"]:
                 says = f"{card.name}: {name} rose by {rise:,} within the window: {_MEANS[name]}"
                 source = (card.lines[name],) if name in card.lines else ()
@@ -44,6 +46,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         return Finding(NAME, Status.DEGRADED, Confidence.CONFIRMED, says, tuple(evidence))
     if not known:
         return Undecided(NAME, "this ENA driver has no allowance counters, or they were read only once")
+    if few:
+        return RuledOut(NAME, f"the allowance counters rose by {few:,} within the window, which one burst does")
     old = sum(card.total(name) or 0 for card in nic.ena for name in ALLOWANCE_COUNTERS)
     stood = f"; they stand at {old:,} since the driver was loaded" if old else ""
     return RuledOut(NAME, f"no allowance counter rose within the window{stood}")

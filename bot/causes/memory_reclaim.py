@@ -2,8 +2,8 @@
 
 Confirms: direct reclaim or allocation stalls in the window together with little MemAvailable or memory pressure (PSI).
 Supports: kswapd or kcompactd burn CPU; compaction stalls; the kernel killed for want of memory; the network card's
-receive ring could not be refilled.
-Refutes: counters that stand still; much MemAvailable.
+receive ring could not be refilled within the last hour.
+Refutes: counters that stand still; much MemAvailable. A kill alone is oom-kills: it gave the memory back.
 Remedy: none planned: what needs the memory needs it after a reboot too.
 """
 
@@ -46,14 +46,14 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         evidence += _pressure(reclaim) if pressed else []
         evidence += _left(reclaim) if short else []
         evidence += _workers(snapshot, tuning)
-    if kills:
+    if kills and (evidence or short):
         says = f"the kernel killed for want of memory, {_recent.ago(snapshot, kills[-1])}"
         evidence.append(Evidence("oom-kill", "kernel_log", says, _recent.lines(kills, 3)))
     if refills:
         says = f"the network card's receive ring could not be refilled, {_recent.ago(snapshot, refills[-1])}"
         evidence.append(Evidence("nic-refill", "kernel_log", says, _recent.lines(refills, 2)))
     if not evidence:
-        return _none(reclaim)
+        return _none(reclaim, f"; the kernel killed {_recent.ago(snapshot, kills[-1])} (oom-kills)" if kills else "")
     severe = not isinstance(reclaim, Unread) and (reclaim.memory_full_avg10 or 0) >= tuning["memory_full_critical"]
     return Finding(
         cause=NAME,
@@ -105,7 +105,7 @@ def _workers(snapshot: Snapshot, tuning: Tuning) -> list[Evidence]:
     return [Evidence("reclaim-threads", "processes", says, tuple(p.raw for p in busy[:3] if p.raw))]
 
 
-def _none(reclaim: ReclaimReading | Unread) -> Weighing:
+def _none(reclaim: ReclaimReading | Unread, killed: str) -> Weighing:
     if isinstance(reclaim, Unread):
         return Undecided(NAME, f"memory and reclaim were not read ({reclaim.reason})")
     if reclaim.allocstall_rise is None and reclaim.pgscan_direct_rise is None:
@@ -114,7 +114,7 @@ def _none(reclaim: ReclaimReading | Unread) -> Weighing:
     told = "" if left is None else f"; {percent(left)} of the memory is available"
     stalls, scanned = reclaim.allocstall_rise or 0, reclaim.pgscan_direct_rise or 0
     little = f"hardly any direct reclaim ({count(stalls, 'stall')})" if stalls or scanned else "no direct reclaim"
-    return RuledOut(NAME, f"{little} within the window{told}")
+    return RuledOut(NAME, f"{little} within the window{told}{killed}")
 
 
 CAUSE = Cause(

@@ -2,8 +2,8 @@
 
 Confirms: cores full of soft interrupts while packets are dropped or packet work runs out of its budget.
 Supports: NET_RX rises by far on these cores; the interrupts are spread.
-Refutes: cores with time to spare; time in the kernel (%sys), not in soft interrupts; one core that takes every
-queue's interrupts, which is irq-affinity.
+Refutes: cores with time to spare; full cores that drop nothing and keep within their budget, which is work done;
+time in the kernel (%sys), not in soft interrupts; one core that takes every queue's interrupts, which is irq-affinity.
 Remedy: none planned: the traffic is still there after a reboot.
 """
 
@@ -56,6 +56,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         )
         source = tuple(core.raw for core in softirq.softnet if core.core in full and core.raw)[:4]
         evidence.append(Evidence("packet-work", "softirq", says, source))
+        if not lost and not squeezed:
+            return RuledOut(NAME, f"{said}, and nothing was dropped or put off: they keep up")
     # One full core and nothing read of the interrupts: that may as well be their landing on one core.
     told_apart = len(full) > 1 or not isinstance(interrupts, Unread)
     proven = told_apart and (bool(lost) or squeezed >= tuning["time_squeeze_many"])

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.independent import cgroups, hardware, kernel, services, storage, traffic, trust
+from tests.independent import cgroups, hardware, kernel, services, stalls, storage, traffic, trust
 from tests.independent.label import Label
 
 LABELS: tuple[Label, ...] = (
@@ -17,8 +17,8 @@ LABELS: tuple[Label, ...] = (
     *kernel.NEIGHBOURS,
     *kernel.CONNTRACK,
     *kernel.RECLAIM,
-    *kernel.LOCKUPS,
-    *kernel.CONSOLE,
+    *stalls.LOCKUPS,
+    *stalls.CONSOLE,
     *services.ESSENTIAL,
     *services.LOOPS,
     *services.AGENTS,

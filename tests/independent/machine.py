@@ -309,6 +309,11 @@ class Machine(Load):
             self.facts.fstab = [each for each in self.facts.fstab if each.split()[1] != point] + [fstab]
         return self
 
+    def fstab(self, *lines: str) -> Self:
+        """Set what /etc/fstab asks for."""
+        self.facts.fstab = list(lines)
+        return self
+
     def room(
         self, point: str, gib: float, free: float, inodes: int = 50_000_000, free_inodes: float = 98, device: str = ""
     ) -> Self:

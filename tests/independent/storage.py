@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.independent.facts import DAY, HOUR, MINUTE
 from tests.independent.kinds import database, edge, google, gpu_node, metal, small
-from tests.independent.label import Label, near, sick
+from tests.independent.label import Label, corrected, near, sick
 from tests.independent.machine import Machine
 
 _RO = "filesystem-read-only"
@@ -71,13 +71,17 @@ READ_ONLY: list[Label] = [
         "a boot partition that is meant so",
         Machine().mount("nvme0n1p15 ext4 ro,relatime /boot", "LABEL=boot /boot ext4 ro,noatime 0 2"),
     ),
-    near(
-        _RO,
-        "an immutable system",
-        Machine(system="Bottlerocket OS 1.26.1 (aws-k8s-1.30)", kernel="6.1.109")
-        .mount("dm-0 ext4 ro,seclabel,relatime /")
-        .mount("nvme1n1p1 xfs rw,seclabel,attr2,inode64 /local"),
-        "a root on dm-verity is built so, and fstab does not name it",
+    corrected(
+        near(
+            _RO,
+            "an immutable system",
+            Machine(system="Bottlerocket OS 1.26.1 (aws-k8s-1.30)", kernel="6.1.109")
+            .mount("dm-0 ext4 ro,seclabel,relatime /")
+            .mount("nvme1n1p1 xfs rw,seclabel,attr2,inode64 /local")
+            .fstab(),
+            "a root on dm-verity is built so, and fstab does not name it",
+        ),
+        "the recording kept the fstab of another system, which wants the root writable",
     ),
     near(
         _RO,

@@ -32,6 +32,15 @@ def test_conntrack_lines_of_the_last_hour_confirm_it() -> None:
     ruled_out(CONNTRACK, room, b.log(b.event(Kind.CONNTRACK_FULL, line, timedelta(hours=2))))
 
 
+def test_table_that_dropped_and_has_room_again_is_only_told() -> None:
+    room, near = ConntrackReading(True, 100, 262_144), ConntrackReading(True, 240_000, 262_144)
+    line = "nf_conntrack: nf_conntrack: table full, dropping packet"
+    before = b.log(b.event(Kind.CONNTRACK_FULL, line, timedelta(minutes=40)))
+    assert ruled_out(CONNTRACK, room, before).because.endswith("it was full and dropped packets 40 minutes ago")
+    assert found(CONNTRACK, near, before).status is Status.CRITICAL
+    assert found(CONNTRACK, b.unread("conntrack"), before).status is Status.CRITICAL
+
+
 def test_conntrack_that_was_not_read_is_open_and_one_that_is_absent_is_ruled_out() -> None:
     undecided(CONNTRACK, b.unread("conntrack"))
     assert "tracks no connections" in ruled_out(CONNTRACK, ConntrackReading(False)).because

@@ -63,6 +63,29 @@ def test_persons_restart_and_a_timers_job_are_no_loops() -> None:
     assert found(LOOP, b.units(uncounted)).suspects == ("x.service",)
 
 
+def test_poller_that_ends_well_is_no_loop_and_one_that_fails_is() -> None:
+    poller: dict[str, Any] = {"restart": "always", "result": "success", "exit_code": 1, "exit_status": 0}
+    ruled_out(LOOP, b.units(b.between_tries("poll.service", 12_000, **poller)))
+    for failing in ({"result": "exit-code", "exit_status": 1}, {"restart": "on-failure"}):
+        finding = found(LOOP, b.units(b.between_tries("poll.service", 12_000, **{**poller, **failing})))
+        assert steps(finding) == [("disable_unit", "poll.service")]
+
+
+def test_unit_that_is_always_started_again_is_disabled_only_where_a_run_is_seen_to_fail() -> None:
+    unseen = found(LOOP, b.units(b.unit("x.service", 70, 71, restart="always")))
+    assert (unseen.confidence, unseen.remedy) == (Confidence.LIKELY, ())
+    assert "How its runs end was not seen" in unseen.summary
+    seen = found(LOOP, b.units(b.unit("x.service", 70, 71, restart="always", result="signal")))
+    assert (seen.confidence, steps(seen)) == (Confidence.CONFIRMED, [("disable_unit", "x.service")])
+
+
+@pytest.mark.parametrize(("restarts", "is_loop"), [(200, False), (400, True)])
+def test_runs_of_an_hour_are_a_schedule(restarts: int, is_loop: bool) -> None:
+    unit = b.unit("report.service", restarts, started_usec=FRESH)
+    weighed = found(LOOP, b.units(unit)) if is_loop else ruled_out(LOOP, b.units(unit))
+    assert weighed.cause == LOOP
+
+
 def test_journal_stands_in_for_a_counter() -> None:
     logged: dict[str, Any] = {"restarts_logged": 300, "restarts_logged_over": timedelta(hours=1), "started_usec": FRESH}
     finding = found(LOOP, b.units(b.unit("x.service", None, **logged)))

@@ -3,6 +3,7 @@
 import pytest
 
 from bot.domain.verdict import Status
+from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
 from bot.probes.filesystems import FilesystemsReading, Mount, Room
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
@@ -52,6 +53,17 @@ def test_room_by_its_own_measure_is_ruled_out(reading: FilesystemsReading) -> No
 def test_the_kubelets_own_limit_counts_where_it_is_stricter() -> None:
     assert "20 % is the least" in found(FULL, disks(Room("/", 18.0, 90.0), nodefs_available=20.0)).summary
     assert found(FULL, disks(Room("/", 4.0, 90.0), kubelet=False)).status is Status.DEGRADED
+
+
+@pytest.mark.parametrize("name", ["k3s", "k3s-agent", "rke2-server", "rke2-agent"])
+def test_k3s_and_rke2_leave_five_percent(name: str) -> None:
+    here = EssentialUnitsReading(True, (EssentialUnit(f"{name}.service", "kubelet"),))
+    seven, four = (
+        disks(Room("/", left, 90.0), Room("/var/lib/docker", 9.0, 90.0, has_images=True)) for left in (7.0, 4.0)
+    )
+    ruled_out(FULL, seven, here)
+    assert "/ has 4.0 % of its blocks left; 5.0 % is the least" in found(FULL, four, here).summary
+    assert found(FULL, seven).status is Status.DEGRADED
 
 
 def test_what_was_not_read_is_open() -> None:

@@ -8,9 +8,14 @@ ALLOWANCE = "instance-allowance-exceeded"
 
 
 def test_allowance_that_rises_is_degraded_confirmed() -> None:
-    finding = found(ALLOWANCE, b.nic(later={"pps_allowance_exceeded": 1}))
+    finding = found(ALLOWANCE, b.nic(later={"pps_allowance_exceeded": 150}))
     assert (finding.status, finding.confidence, finding.remedy) == (Status.DEGRADED, Confidence.CONFIRMED, ())
-    assert finding.evidence[0].source == ("pps_allowance_exceeded: 1",)
+    assert finding.evidence[0].source == ("pps_allowance_exceeded: 150",)
+
+
+def test_few_packets_of_one_burst_are_only_told() -> None:
+    one = ruled_out(ALLOWANCE, b.nic(later={"pps_allowance_exceeded": 1}))
+    assert one.because == "the allowance counters rose by 1 within the window, which one burst does"
 
 
 def test_allowance_that_stands_still_is_ruled_out_with_its_total() -> None:

@@ -23,6 +23,12 @@ def test_storm_without_loss_is_likely() -> None:
     assert found(STORM, drowning, b.unread("softirq")).confidence is Confidence.LIKELY
 
 
+def test_full_cores_that_lose_and_put_off_nothing_keep_up() -> None:
+    drowning = b.cpu(dict.fromkeys(range(6), DROWNING))
+    assert ruled_out(STORM, drowning, b.softirq()).because.endswith("nothing was dropped or put off: they keep up")
+    assert found(STORM, drowning, b.softirq(squeezed=1)).confidence is Confidence.LIKELY
+
+
 def test_storm_on_the_one_core_of_all_interrupts_is_affinity() -> None:
     assert "irq-affinity" in ruled_out(STORM, b.cpu({3: DROWNING}), ONE_CORE, b.softirq(dropped=400, core=3)).because
     found(STORM, b.cpu({3: DROWNING, 4: DROWNING}), ONE_CORE, b.softirq(dropped=400))

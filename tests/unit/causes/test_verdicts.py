@@ -70,7 +70,7 @@ def verdict(*readings: Any, playbook: str = "node-health") -> Verdict:
             ("critical", "softirq-storm", "confirmed", []),
         ),
         (
-            (b.nic(later={"bw_in_allowance_exceeded": 4300}),),
+            (b.nic(later={"bw_in_allowance_exceeded": 9300}),),
             ("degraded", "instance-allowance-exceeded", "confirmed", []),
         ),
         # what made the resets comes before them
