@@ -1,6 +1,6 @@
 """A machine at rest, and what its services, agents, containers and devices can be made to say.
 
-Longer than most files because a machine has that many programs, and each is set by one method.
+Longer than 300 lines: a machine has that many programs, and each is set by one method.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The recording of a machine: what every probe's commands would have printed on it, at both looks.
 
-Longer than most files because every probe has its own answer, and nothing else is in it.
+Longer than 300 lines: every probe has its own answer, and nothing else is in it.
 """
 
 from __future__ import annotations
