@@ -4,22 +4,35 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import BinaryIO, cast
+from typing import BinaryIO, TypeAlias, cast
 
 from bot.domain.errors import ProfileError
+from bot.domain.safe_text import one_line
 from bot.profile import Profile, Reader, Sample, Selection, TimesFallBack
+from bot.profile.perf_text import PerfText
+from bot.profile.speedscope import Speedscope
 
 _PIECE = 1 << 20
+Scratch: TypeAlias = Callable[[], BinaryIO]
 
 
-def scratch() -> BinaryIO:
-    """Open a temporary file without a name, which is gone when it is closed, or when the program ends."""
-    return cast(BinaryIO, tempfile.TemporaryFile("w+b", prefix="zombie-profile-"))
+@contextmanager
+def scratches() -> Iterator[Scratch]:
+    """Hand out what opens temporary files without names; they are gone when the block is left, or the program dies."""
+    with ExitStack() as opened:
+
+        def scratch() -> BinaryIO:
+            return cast(BinaryIO, opened.enter_context(tempfile.TemporaryFile("w+b", prefix="zombie-profile-")))
+
+        yield scratch
 
 
-def read(path: Path, selection: Selection, exporting: Callable[[], Callable[[Sample], None]] | None = None) -> Profile:
+def read(
+    path: Path, selection: Selection, scratch: Scratch, exporting: Callable[[], Callable[[Sample], None]] | None = None
+) -> Profile:
     """Read a profile of `perf script` text, plain or gzip; `-` is what comes in on stdin.
 
     `exporting` makes what each selected event is handed to, anew for each time that the text is read.
@@ -27,23 +40,43 @@ def read(path: Path, selection: Selection, exporting: Callable[[], Callable[[Sam
     """
     try:
         try:
-            return _once(path, selection, exporting, None)
+            return _once(path, Reader(scratch, selection, exporting() if exporting else None))
         except TimesFallBack as back:
             if not path.is_file():
                 raise
-            return _once(path, selection, exporting, back.first_ns)
+            each = exporting() if exporting else None
+            return _once(path, Reader(scratch, selection, each, origin_ns=back.first_ns))
     except OSError as no:
         raise ProfileError(f"{path} cannot be read: {no.strerror}.", "Name a file of perf script's text, or -") from no
 
 
-def _once(
-    path: Path,
-    selection: Selection,
-    exporting: Callable[[], Callable[[Sample], None]] | None,
-    origin_ns: int | None,
-) -> Profile:
-    each = None if exporting is None else exporting()
-    reader = Reader(scratch, selection, each, origin_ns=origin_ns)
+def perf_text(path: Path, selection: Selection, scratch: Scratch, about: str) -> Iterator[bytes]:
+    """Read a profile, then yield it as text for other viewers. Raises: as `read`."""
+    file = scratch()
+
+    def exporting() -> Callable[[Sample], None]:
+        file.seek(0)
+        file.truncate()
+        return PerfText(lambda text: file.write(text.encode()), one_line(about))
+
+    read(path, selection, scratch, exporting)
+    file.seek(0)
+    return iter(lambda: file.read(_PIECE), b"")
+
+
+def speedscope(path: Path, selection: Selection, scratch: Scratch, name: str) -> Iterator[bytes]:
+    """Read a profile, then yield it in speedscope's form. Raises: as `read`."""
+    made: list[Speedscope] = []
+
+    def exporting() -> Callable[[Sample], None]:
+        made.append(Speedscope())
+        return made[-1]
+
+    read(path, selection, scratch, exporting)
+    return (piece.encode() for piece in made[-1].pieces(one_line(name)))
+
+
+def _once(path: Path, reader: Reader) -> Profile:
     if str(path) == "-":
         _feed(reader, sys.stdin.buffer)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,9 +13,10 @@ from bot.commands import options, profile_nodes
 from bot.domain.errors import UsageError
 
 if TYPE_CHECKING:
+    from bot.app.profile_files import Scratch
     from bot.profile import Profile, Selection
 
-FORMATS = ("text", "json", "folded")
+FORMATS = ("text", "json", "folded", "speedscope", "perf", "svg", "png", "html")
 
 EXAMPLES = """examples:
   zombie profile node-123                           record 10 s there with perf, and say what burns
@@ -25,6 +26,13 @@ EXAMPLES = """examples:
   zombie profile --from perf.txt.gz --core 39 --between 12 18.6
                                                     one core, in the seconds 12 to 18.6 after the first event
   zombie profile --from - --format folded           stacks as stackcollapse-perf.pl prints them, from stdin
+  zombie profile --from perf.txt --format html --out flame.html
+                                                    a flame graph as one page, which needs no network
+  zombie profile --from perf.txt --format html --against calm.txt --out more.html
+                                                    what there is more (orange) and less (blue) of than in calm.txt
+
+formats: text, json, folded; speedscope (for speedscope.app) and perf (for FlameScope, Firefox Profiler, Perfetto and
+speedscope); svg and png, the heat map of each second's 20 ms; html, the flame graph with that map.
 
 exit status with --from: 0 read; 2 no profile, or used wrongly
 """
@@ -47,6 +55,15 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument(
         "--out", type=Path, metavar="FILE", help="write it there (default: stdout); with NODE a folder for perf's text"
     )
+    against = parser.add_mutually_exclusive_group()
+    against.add_argument("--against", type=Path, metavar="FILE", help="html: the difference to this profile")
+    against.add_argument(
+        "--against-between",
+        nargs=2,
+        type=float,
+        metavar=("A", "B"),
+        help="html: the difference to these seconds of the same file",
+    )
     parser.set_defaults(run=run)
 
 
@@ -67,44 +84,99 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.nodes:
         if arguments.source is not None:
             raise UsageError("--from reads a file, and NODE records anew: one at a time.", "Leave one of them out.")
-        return profile_nodes.run_nodes(arguments, _selection(arguments))
+        return profile_nodes.run_nodes(arguments, _selection(arguments, arguments.between))
     if arguments.source is None:
         raise UsageError(
             "There is no profile to read.",
             "Name a node to record on, or the text of perf script: zombie profile --from perf.txt",
         )
-    from bot.app.profile_files import read
+    if (arguments.against or arguments.against_between) and arguments.format != "html":
+        raise UsageError("Only the flame graph shows a difference.", "Say --format html --out flame.html")
+    if arguments.format == "png" and arguments.out is None and sys.stdout.isatty():
+        raise UsageError("A picture is nothing for a terminal.", "Name a file: --out profile.png")
+    from bot.app.profile_files import scratches
 
-    profile = read(arguments.source, _selection(arguments))
-    _write(_pieces(profile, arguments), arguments.out)
+    with scratches() as scratch:
+        _write(_pieces(arguments, scratch), arguments.out)
     return 0
 
 
-def _selection(arguments: argparse.Namespace) -> Selection:
+def _selection(arguments: argparse.Namespace, between: list[float] | None) -> Selection:
     from bot.profile import Selection
 
-    between = tuple(arguments.between) if arguments.between else None
     if between and not 0 <= between[0] < between[1] < float("inf"):
-        raise UsageError("--between takes two seconds from the first event, the lower first.", "Say --between 12 18.6")
-    return Selection(core=arguments.core, process=arguments.process, between=between)
+        raise UsageError("A range takes two seconds from the first event, the lower first.", "Say --between 12 18.6")
+    return Selection(arguments.core, arguments.process, (between[0], between[1]) if between else None)
 
 
-def _pieces(profile: Profile, arguments: argparse.Namespace) -> Iterator[str]:
-    from bot.profile import words
+def _pieces(arguments: argparse.Namespace, scratch: Scratch) -> Iterator[bytes]:
+    """Read all of the profile, then yield what is printed: a profile that is refused leaves no half of a file."""
+    from bot.app import profile_files
 
+    selection = _selection(arguments, arguments.between)
+    name = "stdin" if str(arguments.source) == "-" else arguments.source.name
     match arguments.format:
+        case "perf":
+            return profile_files.perf_text(arguments.source, selection, scratch, _title(name, selection))
+        case "speedscope":
+            return profile_files.speedscope(arguments.source, selection, scratch, _title(name, selection))
+    found = profile_files.read(arguments.source, selection, scratch)
+    if arguments.format == "html":
+        return iter([_page(arguments, found, name, scratch).encode()])
+    return iter([_drawn(found, arguments.format, name)]) if arguments.format != "folded" else _folded(found)
+
+
+def _folded(found: Profile) -> Iterator[bytes]:
+    return (f"{line}\n".encode() for line in found.folded())
+
+
+def _drawn(found: Profile, form: str, name: str) -> bytes:
+    from bot.profile import words
+    from bot.profile.seconds_map import SecondsMap, svg
+
+    match form:
         case "json":
-            yield json.dumps(profile.document(), ensure_ascii=False) + "\n"
-        case "folded":
-            yield from (line + "\n" for line in profile.folded())
-        case _:
-            name = "stdin" if str(arguments.source) == "-" else arguments.source.name
-            yield words.text(profile, name)
+            return (json.dumps(found.document(), ensure_ascii=False) + "\n").encode()
+        case "svg":
+            return svg(SecondsMap.of(found.heatmap(), found.whole_seconds), name, words.headline(found)).encode()
+        case "png":
+            from bot.profile.seconds_picture import png
+
+            return png(SecondsMap.of(found.heatmap(), found.whole_seconds), name, words.headline(found))
+    return words.text(found, name).encode()
 
 
-def _write(pieces: Iterable[str], out: Path | None) -> None:
+def _page(arguments: argparse.Namespace, found: Profile, name: str, scratch: Scratch) -> str:
+    from bot.app import profile_files
+    from bot.profile import words
+    from bot.profile.flame_page import flame_page
+    from bot.profile.flame_tree import flame_tree
+    from bot.profile.seconds_map import SecondsMap, svg
+
+    before, said = None, words.headline(found)
+    if arguments.against or arguments.against_between:
+        source = arguments.against or arguments.source
+        if str(source) == "-":
+            raise UsageError("stdin can be read only once.", "Write it into a file first, and compare that.")
+        selection = _selection(
+            arguments, arguments.against_between or (None if arguments.against else arguments.between)
+        )
+        before = profile_files.read(source, selection, scratch).stacks
+        said += f"\nOrange is more and blue less than in {_title(source.name, selection)}, grey the same."
+    title = _title(name, found.selection)
+    heat = svg(SecondsMap.of(found.heatmap(), found.whole_seconds), "Each second, idle left out", title)
+    return flame_page(flame_tree(found.stacks, before), title, said, heat if found.first_ns is not None else "")
+
+
+def _title(name: str, selection: Selection) -> str:
+    return f"{name}, {selection}" if str(selection) else name
+
+
+def _write(pieces: Iterator[bytes], out: Path | None) -> None:
     if out is None:
-        sys.stdout.writelines(pieces)
+        sys.stdout.flush()
+        for piece in pieces:
+            sys.stdout.buffer.write(piece)
         return
-    with out.open("w", encoding="utf-8") as file:
+    with out.open("wb") as file:
         file.writelines(pieces)

@@ -76,6 +76,11 @@ class Profile:
         return 0.0 if self.first_ns is None else round((self.last_ns - self.first_ns) / SECOND, 9)
 
     @property
+    def whole_seconds(self) -> int:
+        """How many seconds the heat map has."""
+        return 0 if self.first_ns is None else self.last_ns // SECOND - self.first_ns // SECOND + 1
+
+    @property
     def busy_samples(self) -> int:
         """Selected samples that were not idling."""
         return self.samples - self.idle_samples

@@ -1,0 +1,100 @@
+"""The tree of a flame graph, from folded stacks in order; what is too narrow to be seen is left out, and said.
+
+Two profiles may be laid over one another: then a node has what it weighs now, and how much more that is than before,
+with the earlier profile stretched to the weight of the later.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+from bot.domain.safe_text import decode
+from bot.profile.counts import Counts
+
+NARROWEST = 1 / 4000  # of the whole: less than half a pixel on a wide window
+DEEPEST = 256  # what calls deeper counts for the deepest that is drawn
+
+
+@dataclass(slots=True)
+class Node:
+    """One frame: its weight with all that it called, now and before, and what it called by name."""
+
+    name: bytes
+    now: float = 0.0
+    before: float = 0.0
+    called: dict[bytes, Node] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class FlameTree:
+    """The whole tree, and whether it compares."""
+
+    root: Node
+    compares: bool
+
+    def values(self) -> dict[str, Any]:
+        """Return the tree as d3-flame-graph wants it."""
+        return _values(self.root, self.compares)
+
+
+def flame_tree(now: Counts, before: Counts | None = None) -> FlameTree:
+    """Grow the tree in one pass over the stacks."""
+    total = sum(times for _, times in now.items()) or 1
+    earlier = sum(times for _, times in before.items()) or 1 if before is not None else 1
+    stretch = total / earlier
+    root = Node(b"all")
+    open_nodes = [root]
+    for key, weight, weight_before in _side_by_side(now, before):
+        names = key.split(b";")[:DEEPEST]
+        depth = 0
+        while depth < len(names) and depth + 1 < len(open_nodes) and open_nodes[depth + 1].name == names[depth]:
+            depth += 1
+        while len(open_nodes) > depth + 1:
+            _close(open_nodes, total)
+        open_nodes.extend(Node(name) for name in names[depth:])
+        for node in open_nodes:
+            node.now += weight
+            node.before += weight_before * stretch
+    while len(open_nodes) > 1:
+        _close(open_nodes, total)
+    return FlameTree(root, before is not None)
+
+
+def _side_by_side(now: Counts, before: Counts | None) -> Iterator[tuple[bytes, int, int]]:
+    here: Iterable[tuple[bytes, int, int]] = ((key, times, 0) for key, times in now.items())
+    there: Iterable[tuple[bytes, int, int]] = ((key, 0, times) for key, times in before.items()) if before else ()
+    return iter(heapq.merge(here, there, key=lambda entry: entry[0]) if before else here)
+
+
+def _close(open_nodes: list[Node], total: int) -> None:
+    """Hang the innermost open node under its caller, unless it is too narrow to be seen."""
+    node = open_nodes.pop()
+    caller = open_nodes[-1]
+    if max(node.now, node.before) < total * NARROWEST and node.name not in caller.called:
+        return
+    known = caller.called.setdefault(node.name, node)
+    if known is not node:
+        _join(known, node)
+
+
+def _join(known: Node, other: Node) -> None:
+    """Lay a node over another of the same name: names sort between a stack and those that go deeper."""
+    known.now += other.now
+    known.before += other.before
+    for name, called in other.called.items():
+        if name in known.called:
+            _join(known.called[name], called)
+        else:
+            known.called[name] = called
+
+
+def _values(node: Node, compares: bool) -> dict[str, Any]:
+    found: dict[str, Any] = {"name": decode(node.name), "value": round(node.now)}
+    if compares:
+        found["delta"] = round(node.now - node.before)
+    if node.called:
+        found["children"] = [_values(called, compares) for called in node.called.values()]
+    return found

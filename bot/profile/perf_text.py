@@ -1,0 +1,65 @@
+"""A profile as `perf script` text that other viewers open: what was selected, in the order of the text.
+
+Source: the readers' own rules. speedscope's linux-tools-perf.ts wants the process in column 0, two letters of it at
+least, and cuts at empty lines, so that the heading needs one of its own; Firefox Profiler's linux-perf.js wants
+`# ========` first, and like speedscope no spaces in a module's name; FlameScope's regexp.py wants a hexadecimal address
+and frames indented by a tab; Perfetto reads what they read. None of them keeps the core.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from bot.domain.errors import ProfileError
+from bot.domain.safe_text import decode
+from bot.profile.reader import Sample
+from bot.profile.stack import FRAME
+
+HEADING = "# ========\n# written by zombie profile: {about}\n# ========\n#\n\n"
+_MOST_KNOWN = 50_000
+_HEX = frozenset(b"0123456789abcdefABCDEF")
+
+
+class PerfText:
+    """Takes samples and writes each as an event; `write` is handed the text, line feeds and all.
+
+    Raises: ProfileError for a text without times, which no viewer places.
+    """
+
+    def __init__(self, write: Callable[[str], object], about: str) -> None:
+        self._write = write
+        self._known: dict[bytes, str] = {}
+        write(HEADING.format(about=about))
+
+    def __call__(self, sample: Sample) -> None:
+        """Write one event."""
+        if not sample.stamp:
+            raise ProfileError(
+                "This text has no times, and viewers need them.", "Make it with its times: perf script -F +time"
+            )
+        who = sample.who
+        ids = f"{who.pid}" if who.tid is None else f"{who.pid}/{who.tid}"
+        process = who.process if len(who.process) > 1 else f"{who.process} "
+        on = "" if who.core is None else f" [{who.core:03d}]"
+        event = f"{process} {ids}{on} {sample.stamp.decode()}: {sample.period} {decode(sample.event)}:"
+        if len(self._known) > _MOST_KNOWN:
+            self._known.clear()
+        self._write("".join([event, "\n", *map(self._frame, sample.lines.split(b"\n")), "\n"]))
+
+    def _frame(self, line: bytes) -> str:
+        """The line of a frame as every reader takes it; empty for what is none."""
+        known = self._known.get(line)
+        if known is None:
+            known = self._known[line] = _frame(line)
+        return known
+
+
+def _frame(line: bytes) -> str:
+    found = FRAME.match(line)
+    if found is None or found[2].startswith(b"("):
+        return ""
+    address, function, module = found.groups()
+    if not _HEX.issuperset(address):
+        address = b"0"
+    shown = decode(module).replace(" ", "_").replace("\t", "_")
+    return f"\t{address.decode():>16} {decode(function)} ({shown})\n"

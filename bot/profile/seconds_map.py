@@ -1,0 +1,124 @@
+"""The heat map of a profile as FlameScope draws it: seconds from left to right, upwards the offset within the second.
+
+A long profile has several seconds in a column. Colours are viridis (https://bids.github.io/colormap/), which the
+colour-blind tell apart; no sample at all is the ground. Idle samples are none of it.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from bot.domain.safe_text import one_line
+from bot.profile.profile import ROWS
+
+MOST_COLUMNS = 600
+_VIRIDIS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
+GROUND, INK, FAINT = (22, 24, 32), (240, 240, 245), (172, 178, 192)
+_LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 98, 44
+CELL_TALL = 7
+
+
+@dataclass(frozen=True, slots=True)
+class SecondsMap:
+    """Columns of 50 counts each, how many seconds are in one, and how wide it is drawn."""
+
+    columns: Sequence[Sequence[int]]
+    seconds_each: int
+    most: int
+
+    @classmethod
+    def of(cls, heatmap: Iterable[Sequence[int]], seconds: int) -> SecondsMap:
+        """Lay the seconds into columns; `seconds` is how many there are."""
+        each = max(1, -(-seconds // MOST_COLUMNS))
+        columns: list[list[int]] = []
+        for at, rows in enumerate(heatmap):
+            if at % each == 0:
+                columns.append(list(rows))
+            else:
+                columns[-1] = [held + times for held, times in zip(columns[-1], rows, strict=True)]
+        return cls(columns, each, max((max(column) for column in columns), default=0))
+
+    @property
+    def cell_wide(self) -> int:
+        """Pixels of a column."""
+        return max(1, min(60, 600 // max(1, len(self.columns))))
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """Pixels of the whole picture."""
+        wide = max(420, self.cell_wide * len(self.columns))
+        return _LEFT + wide + _RIGHT, _TOP + ROWS * CELL_TALL + _BOTTOM
+
+    def cells(self) -> Iterator[tuple[int, int, tuple[int, int, int]]]:
+        """Yield left and top edge and colour of each cell that has samples."""
+        for at, column in enumerate(self.columns):
+            for row, times in enumerate(column):
+                if times:
+                    top = _TOP + (ROWS - 1 - row) * CELL_TALL
+                    yield _LEFT + at * self.cell_wide, top, _colour(times / self.most)
+
+    def labels(self) -> Iterator[tuple[int, int, str, str]]:
+        """Yield what stands at the axes: place, text, and whether it ends or begins there."""
+        bottom = _TOP + ROWS * CELL_TALL
+        yield _LEFT - 8, _TOP + 10, "1 s", "end"
+        yield _LEFT - 8, bottom, "0 s", "end"
+        step = _step(len(self.columns) * self.seconds_each)
+        for second in range(0, len(self.columns) * self.seconds_each, step):
+            yield _LEFT + second // self.seconds_each * self.cell_wide, bottom + 20, str(second), "start"
+        each = "" if self.seconds_each == 1 else f", {self.seconds_each} in a column"
+        yield (
+            _LEFT,
+            bottom + 38,
+            f"seconds{each}; upwards: within the second; brightest: {self.most:,} samples",
+            "start",
+        )
+
+
+def svg(drawn: SecondsMap, title: str, said: str) -> str:
+    """Draw it as SVG, which stands by itself and within a page."""
+    wide, high = drawn.size
+    title = one_line(title, wide // 10)
+    size = f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
+    pieces = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="map" {size} role="img" font-family="sans-serif">',
+        f"<title>{escape(title)}. {escape(one_line(said))}</title>",
+        f'<rect width="{wide}" height="{high}" fill="{_hex(GROUND)}"/>',
+        f'<text x="12" y="28" font-size="17" fill="{_hex(INK)}">{escape(title)}</text>',
+    ]
+    pieces += [
+        f'<text x="12" y="{54 + 20 * at}" font-size="14" fill="{_hex(FAINT)}">{escape(line)}</text>'
+        for at, line in enumerate(lines(said, wide))
+    ]
+    cell = f'width="{drawn.cell_wide}" height="{CELL_TALL}"'
+    pieces += [f'<rect x="{x}" y="{y}" {cell} fill="{_hex(colour)}"/>' for x, y, colour in drawn.cells()]
+    pieces += [
+        f'<text x="{x}" y="{y}" font-size="13" fill="{_hex(FAINT)}" text-anchor="{anchor}">{escape(text)}</text>'
+        for x, y, text, anchor in drawn.labels()
+    ]
+    return "\n".join([*pieces, "</svg>", ""])
+
+
+def lines(said: str, wide: int) -> list[str]:
+    """Two lines at most, as far as they fit."""
+    return textwrap.wrap(one_line(said), wide // 8, max_lines=2, placeholder=" …")
+
+
+def _colour(share: float) -> tuple[int, int, int]:
+    at = share * (len(_VIRIDIS) - 1)
+    step = min(int(at), len(_VIRIDIS) - 2)
+    red, green, blue = (
+        round(low + (high - low) * (at - step)) for low, high in zip(_VIRIDIS[step], _VIRIDIS[step + 1], strict=True)
+    )
+    return red, green, blue
+
+
+def _hex(colour: tuple[int, int, int]) -> str:
+    return "#{:02x}{:02x}{:02x}".format(*colour)
+
+
+def _step(seconds: int) -> int:
+    """Seconds from one number below the map to the next: ten numbers at most."""
+    return next((step for step in (1, 2, 5, 10, 30, 60, 300, 600, 1800, 3600) if seconds / step <= 10), 10_800)

@@ -1,0 +1,32 @@
+"""The heat map of a profile's seconds as PNG, where an SVG is not shown: in chats."""
+
+from __future__ import annotations
+
+import io
+
+from PIL import Image, ImageDraw, ImageFont
+
+from bot.domain.safe_text import one_line
+from bot.profile.seconds_map import CELL_TALL, FAINT, GROUND, INK, SecondsMap, lines
+
+
+def png(drawn: SecondsMap, title: str, said: str) -> bytes:
+    """Draw it as PNG, at twice the size, for screens of phones."""
+    wide, high = drawn.size
+    image = Image.new("RGB", (2 * wide, 2 * high), GROUND)
+    draw = ImageDraw.Draw(image)
+    draw.text((24, 22), _printable(one_line(title, wide // 10)), INK, ImageFont.load_default(34))
+    for at, line in enumerate(lines(said, wide)):
+        draw.text((24, 80 + 38 * at), _printable(line), FAINT, ImageFont.load_default(26))
+    for x, y, colour in drawn.cells():
+        draw.rectangle((2 * x, 2 * y, 2 * (x + drawn.cell_wide) - 1, 2 * (y + CELL_TALL) - 1), colour)
+    font = ImageFont.load_default(25)
+    for x, y, text, anchor in drawn.labels():
+        draw.text((2 * x, 2 * y), text, FAINT, font, anchor="rs" if anchor == "end" else "ls")
+    out = io.BytesIO()
+    image.save(out, "PNG", optimize=True)
+    return out.getvalue()
+
+
+def _printable(text: str) -> str:
+    return text.encode("latin-1", "replace").decode("latin-1")  # Pillow's own letters go no further
