@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Executor
+from dataclasses import dataclass
 from datetime import datetime
 
 from bot.actions import ACTIONS
 from bot.app.cases import why
 from bot.app.check import PROGRAM
+from bot.app.parts import now
 from bot.domain.case import Case, read_case
+from bot.domain.core_heat import CoreHeat
 from bot.domain.entry import Entry, Head
 from bot.domain.errors import BundleError, CaseError, PlaybookError, UnknownIncident
 from bot.domain.events import Triaged
@@ -17,9 +22,14 @@ from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbooks
 from bot.domain.safe_text import one_line
+from bot.domain.verdict import Verdict
+from bot.inventory import Inventory
 from bot.ledger import Database, KeptCases, Ledger
 from bot.ledger.excerpt import excerpt
 from bot.surfaces.report.account import Account, Kept
+from bot.surfaces.report.page import page
+from bot.surfaces.report.parts import Picture
+from bot.surfaces.report.report import whole_report
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.what_if_words import sentence
 
@@ -52,7 +62,8 @@ def account_of(
     incident = fold(entries)
     head, broken = _head(database, incident_id)
     case, no_case = _case(database, incident_id, entries)
-    changes, no_why = _why(case, playbooks) if case is not None else ((), no_case)
+    changes, no_why, again = _why(case, playbooks) if case is not None else ((), no_case, None)
+    heat = (incident.verdict.heat if incident.verdict is not None else None) or (again.heat if again else None)
     return Account(
         incident,
         entries,
@@ -65,9 +76,31 @@ def account_of(
         changes,
         no_why,
         {**labels(incident.node), **(case.head.labels if case is not None else {})},
+        pictures=(_picture(heat, incident.node),) if heat is not None else (),
         before_reboot=tuple(_kept(database, incident)),
         others=tuple(name for name in ledger.together(incident.summary.card) if name != incident_id),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class ReportMaker:
+    """Makes the pages of reports for whoever serves, beside what else is asked of the database."""
+
+    database: Database
+    threads: Executor
+    playbooks: Playbooks
+    known: Inventory
+
+    async def page(self, incident_id: str) -> str:
+        """Return an incident's page; raises as `account_of`."""
+        return await asyncio.get_running_loop().run_in_executor(self.threads, self._page, incident_id)
+
+    def _page(self, incident_id: str) -> str:
+        return page(whole_report(account_of(self.database, incident_id, self.playbooks, now(), self._labels)))
+
+    def _labels(self, node: str) -> Mapping[str, str]:
+        found = self.known.by_name.get(node)
+        return found.labels if found is not None else {}
 
 
 def _head(database: Database, incident_id: str) -> tuple[str, str]:
@@ -109,15 +142,21 @@ def _kept(database: Database, incident: Incident) -> Iterator[Kept]:
         yield from (Kept(run.probe, run.stdout) for run in runs)
 
 
-def _why(case: Case, playbooks: Playbooks) -> tuple[tuple[str, ...], str]:
-    """What `zombie why` says of it, while the playbook that judged it is at hand."""
+def _picture(heat: CoreHeat, node: str) -> Picture:
+    from bot.profile.core_picture import core_picture  # Pillow is loaded where a picture is drawn
+
+    return Picture(core_picture(heat, node), heat.alt_text)
+
+
+def _why(case: Case, playbooks: Playbooks) -> tuple[tuple[str, ...], str, Verdict | None]:
+    """What `zombie why` says of it, while the playbook that judged it is at hand; and the verdict weighed again."""
     try:
         playbook = playbooks.get(case.head.playbook)
         if playbook.digest != case.head.playbook_digest:
-            return (), f"The playbook {case.head.playbook} has changed since, so it is not weighed again."
+            return (), f"The playbook {case.head.playbook} has changed since, so it is not weighed again.", None
         told = why(case, playbook)
     except (PlaybookError, CaseError) as no:
-        return (), no.sentence
+        return (), no.sentence, None
     if not told.changes:
-        return (), "No single change of a reading would change this verdict."
-    return tuple(sentence(each, told.verdict, WORDS) for each in told.changes[:MOST_CHANGES]), ""
+        return (), "No single change of a reading would change this verdict.", told.verdict
+    return tuple(sentence(each, told.verdict, WORDS) for each in told.changes[:MOST_CHANGES]), "", told.verdict

@@ -21,6 +21,7 @@ from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
 from bot.app.parts import now
 from bot.app.policing import note_policy
+from bot.app.reports import ReportMaker
 from bot.app.slack_acting import slack_acting
 from bot.app.stores import Stores
 from bot.domain.engine_contracts import Surface
@@ -50,6 +51,7 @@ from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SLACK, SlackTokens
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.reports import Reports
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.web import WebEdge
@@ -91,7 +93,9 @@ class Service:
         counted = self._metering.counted
         self._slack = SlackConnection(tokens, self._timing, now, log, journal.logger("slack"), counted)
         pictures = Pictures(self._slack.uploads, books.outbox, self._timing, now, log)
-        self._poster = Poster(self._slack.calls, books.outbox, self._timing, now, log, pictures)
+        made = ReportMaker(books.database, books.threads, playbooks.library, known)
+        reports = Reports(made.page, self._slack.uploads, books.outbox, self._timing, now, log)
+        self._poster = Poster(self._slack.calls, books.outbox, self._timing, now, log, pictures, reports)
         self._pagerduty = serving_pagerduty(settings, books, self._poster, log, arrivals)
         rules = rules_of(settings, playbooks.library, sources)
         labels = {node.name: node.labels for node in known.nodes}

@@ -15,6 +15,8 @@ from typing import Any
 
 from bot.actions import ACTIONS
 from bot.app.journal import Journal
+from bot.app.parts import library
+from bot.app.reports import ReportMaker
 from bot.app.slack_acting import SlackActing, slack_acting
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER
@@ -28,6 +30,7 @@ from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
+from bot.inventory import Inventory
 from bot.ledger import Database, Leases, Ledger, Outbox, on_threads
 from bot.ledger.inbox import Inbox
 from bot.ledger.wishes import WishStore
@@ -44,6 +47,7 @@ from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.message import Message as Posted
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.reports import Reports
 from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import PLAYBOOK, Stage
@@ -228,7 +232,13 @@ class ActingTeam:
 
 @asynccontextmanager
 async def acting_team(
-    slack: SlackWorkspace, folder: Path, *, policy: Policy = GROUPED, nodes: int = 3, endings: str = "cured"
+    slack: SlackWorkspace,
+    folder: Path,
+    *,
+    policy: Policy = GROUPED,
+    nodes: int = 3,
+    endings: str = "cured",
+    reports: bool = False,
 ) -> AsyncIterator[ActingTeam]:
     """Put it together over a database in a folder, listening to the workspace, for the length of a block."""
     world: Any = FastWorld()
@@ -254,7 +264,16 @@ async def acting_team(
         remediation = Remediation(book, stepping, stage, stage.diagnose)
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
         connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), journal.log, journal.logger("slack"))
-        poster = Poster(connection.calls, outbox, QUICK, lambda: datetime.now(UTC), journal.log)
+        made = ReportMaker(database, threads, library(), Inventory({}, "none"))
+        sending = Reports(made.page, connection.uploads, outbox, QUICK, lambda: datetime.now(UTC), journal.log)
+        poster = Poster(
+            connection.calls,
+            outbox,
+            QUICK,
+            lambda: datetime.now(UTC),
+            journal.log,
+            reports=sending if reports else None,
+        )
         team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log)
 
         def runs(runner: str) -> SlackActing:

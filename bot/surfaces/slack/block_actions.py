@@ -17,7 +17,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
 from bot.response.decision.braking import stale
-from bot.surfaces.slack.blocks import BRAKE
+from bot.surfaces.slack.blocks import BRAKE, REPORT
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
@@ -67,6 +67,7 @@ class BlockActions:
             BRAKE: self._brake,
             ANSWER: self._answer,
             PICK: self._pick,
+            REPORT: self._report,
         }
 
     async def handle(self, click: Click) -> None:
@@ -173,6 +174,15 @@ class BlockActions:
         await self._context.askers.admit(click.person)
         await self._context.picker.pick(incident.id, click.value, click.person.by)
         self._context.notices.decided(incident.id)
+
+    async def _report(self, click: Click) -> None:
+        """Have the report sent into the thread: it decides nothing, and comes once however often it is asked for."""
+        incident = await self._find(click.value)
+        await self._is_its_card(click, group_of(incident))
+        if not incident.ended:
+            raise NothingProposed("The report comes once it is over.", f"zombie report {incident.id}")
+        told = await self._context.surface.report(incident)
+        await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, told)
 
     async def _is_its_card(self, click: Click, group: str) -> None:
         """Do nothing for a click on the card itself. Raises: NothingProposed for a click on a copy of it."""

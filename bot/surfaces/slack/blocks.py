@@ -150,10 +150,11 @@ def _step(step: StepView) -> list[Block]:
     return [*pieces, *(piece for seen in step.seen for piece in (text(". "), code(seen)))]
 
 
-BRAKE = "brake"
+BRAKE, REPORT = "brake", "report"
 BUTTON = 75
 OPTION = 75
 MOST_ANSWERS = 5
+MOST_REPORTS = 5  # on one card; the others are written by the command
 MOST_OPTIONS = 100
 
 
@@ -175,6 +176,12 @@ def choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
     for choice in undos:
         words = "Undo" if len(undos) == 1 else f"Undo on {one_line(choice.nodes[0], 50)}"
         yield _row([button(words, UNDO, choice.about)])
+
+
+def report_blocks(ended: Sequence[tuple[str, str]]) -> Iterator[Block]:
+    """Yield a button for the report of each incident that has ended: its id and its node."""
+    for incident, node in ended[:MOST_REPORTS]:
+        yield _row([button("Report" if len(ended) == 1 else f"Report on {one_line(node, 50)}", REPORT, incident)])
 
 
 def button(words: str, action: str, value: str, style: str = "", action_id: str = "") -> Block:

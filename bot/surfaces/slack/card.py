@@ -16,6 +16,7 @@ from bot.surfaces.slack.blocks import (
     line,
     marked_up,
     person,
+    report_blocks,
     slack_user,
     step_blocks,
     text,
@@ -201,6 +202,9 @@ def _decision(group: GroupView) -> Iterator[Block]:
     """What a decision needs, what can be chosen, and the small print."""
     yield from (line(*drawn(sentence)) for sentence in (group.needs, group.approvers) if sentence)
     yield from choice_blocks(group.choices)
+    if all(view.ended for view in group.incidents):
+        closed = [(view.id, view.node) for view in group.incidents if view.state is not State.TRIAGED]
+        yield from report_blocks(closed)
     yield from _small_print(group)
 
 

@@ -38,6 +38,7 @@ from bot.surfaces.slack.heat_block import has_pictures
 from bot.surfaces.slack.message import Message, for_one_person, without_blocks
 from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery, Say, kept, kept_part
 from bot.surfaces.slack.pictures import Pictures
+from bot.surfaces.slack.reports import Reports
 
 CARD = "card"
 EDITS = 40  # a minute; Slack allows 50 for the whole app, and other programs may edit too
@@ -51,9 +52,17 @@ class Poster:
     """Posts and edits the parts of cards."""
 
     def __init__(
-        self, calls: Calls, outbox: Outbox, timing: Timing, now: Clock, log: Log, pictures: Pictures | None = None
+        self,
+        calls: Calls,
+        outbox: Outbox,
+        timing: Timing,
+        now: Clock,
+        log: Log,
+        pictures: Pictures | None = None,
+        reports: Reports | None = None,
     ) -> None:
-        """Without `pictures` the cards keep their strips."""
+        """Without `pictures` the cards keep their strips; without `reports` none is sent."""
+        self._reports = reports
         self._calls = calls
         self._pictures = pictures
         self._outbox = outbox
@@ -92,6 +101,18 @@ class Poster:
         """Have a picture take the place of an incident's strip, once there is one; the card does not wait for it."""
         if self._pictures is not None:
             await self._pictures.begin(card, target.channel, incident, node, heat, self._redraw)
+
+    async def enclose(self, card: str, target: MessageTarget, incident: str) -> bool | None:
+        """Have an incident's report made and sent into the card's thread, which nothing waits for.
+
+        Shape: False where it stands there already, None where this program sends none.
+        """
+        return await self._reports.begin(card, target, incident, self._instead) if self._reports is not None else None
+
+    async def _instead(self, card: str, name: str, target: MessageTarget, message: Message) -> None:
+        await self.adopt(card, target)  # the card may be forgotten by now, and it is in its thread that this belongs
+        await self.enqueue(card, name, target, message, under=CARD)
+        self.finished(card)
 
     async def adopt(self, card: str, target: MessageTarget) -> bool:
         """Go on with a card that an earlier run of the program may have posted; True where it did."""
@@ -139,6 +160,8 @@ class Poster:
         for due in await self._outbox.due(self._now()):
             if self._pictures is not None and self._pictures.take_up(due, self._redraw):
                 continue
+            if self._reports is not None and self._reports.take_up(due, self._instead):
+                continue
             if self._cards.get(due.post.incident, {}).get(due.post.part) is None:
                 part = kept_part(due)
                 self._cards.setdefault(part.card, {})[part.name] = part
@@ -150,6 +173,8 @@ class Poster:
         """Wait until Slack has what has to arrive, for so long at most; the rest stays in the outbox."""
         if self._pictures is not None:
             await self._pictures.drain()
+        if self._reports is not None:
+            await self._reports.drain()
         workers = {part.worker: part for part in self._all() if part.worker is not None}
         pending = [worker for worker, part in workers.items() if part.pending is not None]
         if pending:

@@ -113,6 +113,18 @@ class SlackSurface:
             with contextlib.suppress(LedgerError):  # what the card says then is what the next change puts right
                 await self.show(await self.group(group_of(group[0])))
 
+    async def report(self, incident: Incident) -> str:
+        """Have an ended incident's report sent into its card's thread; return what the person who asked is told.
+
+        Raises: LedgerError when the record cannot be asked.
+        """
+        name = group_of(incident)
+        spot = await self._spot(await self.group(name))
+        sent = await self._poster.enclose(name, spot, incident.id) if spot is not None else None
+        if sent is None:
+            return f"The report is written by: zombie report {incident.id}"
+        return "The report comes into this card's thread." if sent else "The report is in this card's thread."
+
     async def group(self, name: str) -> tuple[Incident, ...]:
         """Return the incidents of a card as they stand; none where there is no such card.
 
@@ -181,6 +193,8 @@ class SlackSurface:
                 await self._poster.enqueue(name, voice.part, spot, voice.message(head), under=CARD)
             heard.add(voice.part)
         for incident in group:
+            if incident.ended and incident.steps:  # of others it comes where somebody asks for it
+                await self._poster.enclose(name, spot, incident.id)
             for reply in replies(incident, self.words):
                 if await self._outbox.place(name, reply.part) is None:
                     await self._poster.enqueue(name, reply.part, spot, reply.message, under=CARD)

@@ -1,4 +1,4 @@
-"""A picture's way to Slack, in three calls: ask where to send it, send it there, say that it is complete.
+"""A file's way to Slack, in three calls: ask where to send it, send it there, say that it is complete.
 
 https://docs.slack.dev/messaging/working-with-files#upload. A file that is shared in no channel is seen where a block
 of ours shows it, and nowhere else: https://docs.slack.dev/reference/block-kit/blocks/image-block
@@ -42,18 +42,20 @@ class SendBytes(Protocol):
 
 
 class Uploads:
-    """Uploads pictures; the three calls together end within `limit_seconds`."""
+    """Uploads files; the three calls together end within `limit_seconds`."""
 
     def __init__(self, client: AsyncWebClient, send: SendBytes, limit_seconds: float) -> None:
         self._client = client
         self._send = send
         self._limit = limit_seconds
 
-    async def upload(self, name: str, content: bytes, alt_text: str) -> UploadOutcome:
-        """Upload a picture, share it nowhere, and return what came of it."""
+    async def upload(
+        self, name: str, content: bytes, alt_text: str, *, channel: str = "", thread_ts: str = ""
+    ) -> UploadOutcome:
+        """Upload a file, and return what came of it; it is shared in that thread, or nowhere."""
         try:
             async with asyncio.timeout(self._limit):
-                return await self._uploaded(name, content, alt_text)
+                return await self._uploaded(name, content, alt_text, channel, thread_ts)
         except SlackApiError as error:
             word, status = error_name(error), getattr(error.response, "status_code", 200)
             if status == 429 or status >= 500 or word in PASSING:
@@ -63,7 +65,7 @@ class Uploads:
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError, KeyError) as error:
             return RetryLater(one_line(repr(error), 200))
 
-    async def _uploaded(self, name: str, content: bytes, alt_text: str) -> UploadOutcome:
+    async def _uploaded(self, name: str, content: bytes, alt_text: str, channel: str, thread_ts: str) -> UploadOutcome:
         asked = await self._client.files_getUploadURLExternal(
             filename=name, length=len(content), alt_txt=clipped(alt_text, ALT_TEXT)
         )
@@ -73,5 +75,7 @@ class Uploads:
         status, _ = await self._send(url, content)
         if status >= 300:
             return RetryLater(f"http_{status}") if status == 429 or status >= 500 else Rejected(f"http_{status}")
-        await self._client.files_completeUploadExternal(files=[{"id": file, "title": name}])
+        await self._client.files_completeUploadExternal(
+            files=[{"id": file, "title": name}], channel_id=channel or None, thread_ts=thread_ts or None
+        )
         return Uploaded(file)

@@ -124,7 +124,7 @@ def test_ends_say_how_and_carry_the_head_of_the_record(ending: IncidentEvent, sa
     assert says in message.text
     assert "leaked-memory-cgroups" in message.text
     assert "record ab12cd34ef56" in words(message)
-    assert buttons(message) == []
+    assert buttons(message) == ["report"], "nothing is left to decide"
 
 
 @pytest.mark.parametrize("ending", [Cancelled("{} called it off: <rollout>"), Escalated("{} gave it up: <rollout>")])
@@ -146,7 +146,7 @@ def test_resolved_begins_so_and_has_its_table_in_the_thread() -> None:
     incident = told(*WAYS[State.RESOLVED])
     message = shown(incident, replace(CONTEXT, undoable=frozenset((incident.id,))))
     assert message.text.startswith("Resolved: node-gpu-01")
-    assert list(actions(list(message.blocks))) == [("undo", incident.id)]
+    assert list(actions(list(message.blocks))) == [("undo", incident.id), ("report", incident.id)]
     (reply,) = replies(incident)
     taken_by_slack(reply.message)
     assert not reply.message.broadcast

@@ -1,0 +1,127 @@
+"""The report in Slack: in the thread at the end, by a button on closed cards, once; or a sentence in its place."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import timedelta
+from pathlib import Path
+
+from bot.demo.slack.access import DEFAULT_SCOPES
+from bot.demo.slack.faults import UPLOAD
+from bot.demo.slack.message import File, Message
+from bot.demo.slack.server import SlackWorkspace
+from tests.slack.acting_team import ActingTeam, acting_team
+from tests.slack.workspace import workspace
+
+COMPLETE = "files.completeUploadExternal"
+
+
+def enclosed(slack: SlackWorkspace, card: Message) -> list[File]:
+    return [file for message in slack.thread(card) for file in message.files]
+
+
+async def report_of(slack: SlackWorkspace, card: Message) -> File:
+    found = await slack.until(lambda: enclosed(slack, card), what="the report in the thread")
+    return found[0]
+
+
+async def sent(team: ActingTeam) -> None:
+    """Wait until a report has arrived, and that is noted."""
+    async with asyncio.timeout(20):
+        while not team.logged("report_sent"):  # noqa: ASYNC110 - asks a log
+            await asyncio.sleep(0.02)
+
+
+def has_button(card: Message) -> bool:
+    return '"report"' in json.dumps(card.blocks)
+
+
+async def cured(slack: SlackWorkspace, team: ActingTeam) -> Message:
+    await team.decides("bob", await team.proposed("node-1"))
+    return await team.card("Resolved: node-1")
+
+
+async def test_report_stands_in_the_thread_once_it_is_over(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path, reports=True) as team:
+        offer = await team.proposed("node-1")
+        assert not has_button(offer), "what is not over has no report here"
+        await team.decides("bob", offer)
+        card = await team.card("Resolved: node-1")
+        file = await report_of(slack, card)
+        incident = (await team.ledger.incidents())[0].id
+        assert (file.name, file.content[:15]) == (f"report-{incident}.html", b"<!doctype html>")
+        page = file.content.decode()
+        for words in ("Resolved: node-1", "it leaks", "sudo -n systemctl reboot", "default-src &#x27;none&#x27;"):
+            assert words in page, words
+        assert has_button(await team.card("Resolved: node-1"))
+        await team.idle()
+        await team.shown(incident)
+        assert len(enclosed(slack, card)) == 1
+
+
+async def test_button_says_where_it_is_and_sends_no_second_one(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path, reports=True) as team:
+        card = await cured(slack, team)
+        await sent(team)
+        await slack.click("alice", card, "report")
+        await team.told("alice", "The report is in this card's thread.")
+        assert len(slack.asked(COMPLETE)) == 1
+
+
+async def test_button_brings_the_report_of_what_ended_with_nothing_done(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path, reports=True) as team:
+        await team.decides("bob", await team.proposed("node-1"), "decline", "the job has to finish")
+        card = await team.card("Declined: node-1")
+        await team.idle()
+        assert not enclosed(slack, card), "nobody asked for it"
+        await slack.click("alice", card, "report")
+        await team.told("alice", "The report comes into this card's thread.")
+        assert "the job has to finish" in (await report_of(slack, card)).content.decode()
+
+
+async def test_without_the_scope_a_sentence_says_how_it_is_written(tmp_path: Path) -> None:
+    async with (
+        workspace(scopes=DEFAULT_SCOPES - {"files:write"}) as slack,
+        acting_team(slack, tmp_path, reports=True) as team,
+    ):
+        card = await cured(slack, team)
+        said = await slack.until(
+            lambda: next((one for one in slack.thread(card) if "The report is not here" in one.text), None),
+            what="the sentence",
+        )
+        assert "missing_scope" in said.text
+        assert "zombie report " in said.text
+        assert not enclosed(slack, card)
+
+
+async def test_upload_that_fails_for_a_moment_is_tried_again(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path, reports=True) as team:
+        slack.faults.status(UPLOAD)
+        card = await cured(slack, team)
+        await report_of(slack, card)
+        assert team.logged("report_delayed")
+
+
+async def test_report_on_its_way_when_the_bot_ends_comes_by_the_next_run(tmp_path: Path) -> None:
+    async with workspace() as slack:
+        slack.faults.silent(UPLOAD, timedelta(seconds=30))
+        async with acting_team(slack, tmp_path, reports=True) as team:
+            card = await cured(slack, team)
+            await slack.until(lambda: slack.asked("files.getUploadURLExternal"), what="the upload to begin")
+            await team.idle()
+        assert not enclosed(slack, card)
+        slack.faults.clear()
+        async with acting_team(slack, tmp_path, reports=True) as team:
+            await team.poster.sweep()
+            await report_of(slack, card)
+            await team.poster.sweep()
+        assert len(enclosed(slack, card)) == 1
+
+
+async def test_bot_that_sends_none_names_the_command(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        card = await cured(slack, team)
+        await team.idle()
+        await slack.click("alice", card, "report")
+        await team.told("alice", "The report is written by: zombie report ")
