@@ -1,4 +1,7 @@
-"""Acting in the simulated workspace: real desks, guards and record over nodes that count what is done to them."""
+"""Acting in the simulated workspace: real desks, guards and record over nodes that count what is done to them.
+
+Longer than 300 lines: one team, and what its people do and see.
+"""
 
 from __future__ import annotations
 
