@@ -18,6 +18,7 @@ from bot.demo.slack.faults import UPLOAD, Faults
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.verdict import Verdict
+from bot.ledger import Database, Outbox
 from tests.slack.service import CHANNEL, Readings, card_saying, cards, serving
 from tests.slack.workspace import workspace
 from tests.unit.surfaces.heats import heat_of
@@ -74,20 +75,28 @@ async def test_card_has_its_strip_at_once_and_its_picture_by_an_edit(slack: Slac
     assert not slack.asked(COMPLETE)[0].arguments.get("channel_id"), "it is shared nowhere but on the card"
 
 
-async def test_a_restart_neither_loses_the_picture_nor_uploads_it_again(slack: SlackWorkspace, tmp_path: Path) -> None:
+async def test_every_card_has_a_picture_of_its_own_in_its_own_channel(slack: SlackWorkspace, tmp_path: Path) -> None:
     async with serving(slack, tmp_path, Readings(hot)):
-        await slack.say("alice", CHANNEL, "/zombie check node-1")
-        before = await illustrated(slack)
+        for node in ("node-1", "node-2"):
+            await slack.say("alice", CHANNEL, f"/zombie check {node}")
+            await slack.until(lambda: [c for c in cards(slack) if node in c.text and picture(c)], what=node)  # noqa: B023
+    shown = [block["slack_file"]["id"] for card in cards(slack) if (block := picture(card))]
+    assert len(set(shown)) == 2
+    assert len(slack.asked(BEGIN)) == 2, "one upload a card"
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        # `zombie audit verify --from-slack` reads what stands there.
+        assert Outbox(database).channels() == {cards(slack)[0].channel}
+        assert Outbox(database).waiting() == 0
+
+
+async def test_card_of_several_nodes_has_their_strips_in_its_thread(slack: SlackWorkspace, tmp_path: Path) -> None:
     async with serving(slack, tmp_path, Readings(hot)):
-        # Something else on the card changes: it is made anew from the record, and keeps its picture.
-        incident = picture(before)
-        assert incident is not None
-        await slack.say("alice", CHANNEL, "/zombie check node-2")
-        await slack.until(
-            lambda: [c for c in cards(slack) if "node-2: CRITICAL" in c.text and picture(c)], what="node-2"
-        )
-    assert picture(next(card for card in cards(slack) if card.ts == before.ts)) == incident
-    assert len(slack.asked(BEGIN)) == 2, "one picture a card"
+        await slack.say("alice", CHANNEL, "/zombie check node-1 node-2")
+        card = await card_saying(slack, "2 critical")
+        thread = await slack.until(lambda: slack.thread(card)[2:] and slack.thread(card)[1:], what="the details")
+    said = [json.dumps([dict(block) for block in reply.blocks], ensure_ascii=False) for reply in thread]
+    assert all("core 39 ████▅" in words for words in said)
+    assert not slack.asked(BEGIN), "a table has no room for pictures"
 
 
 async def test_a_picture_on_its_way_when_the_bot_ends_is_brought_by_the_next_run(

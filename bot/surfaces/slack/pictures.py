@@ -28,9 +28,10 @@ from bot.surfaces.slack.uploads import Uploaded, Uploads
 
 PICTURE = "picture-"  # of the names of their parts in the outbox
 UNDER = "card"  # the part that it belongs to
-FILES = "files"  # stands where a message has its channel
 TRIES = 3
-LOOKS = 4  # Slack refuses a file that it is still looking at: so often is it offered again
+# Slack refuses a file that it still looks at (slackapi/python-slack-sdk issue 1521): so often is it offered again, after
+# 1, 2, 4 and 8 seconds.
+LOOKS = 4
 REMEMBERED = 2000
 TOO_LATE = timedelta(hours=1)  # nobody looks at that card any more
 
@@ -46,6 +47,16 @@ class _Picture:
     refused: int = 0
 
 
+@dataclass(frozen=True, slots=True)
+class _Owed:
+    """A picture on its way; `post_id` names it in the outbox, and is empty where that could not be written."""
+
+    post_id: str
+    channel: str
+    node: str
+    heat: CoreHeat
+
+
 class Pictures:
     """Draws pictures, uploads each once, and puts them into messages."""
 
@@ -55,7 +66,7 @@ class Pictures:
         self._timing = timing
         self._now = now
         self._log = log
-        # By card and name; None: there is none yet, or Slack does not show it.
+        # By card and name; None: Slack does not take it, or does not show it.
         self._known: OrderedDict[tuple[str, str], _Picture | None] = OrderedDict()
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
 
@@ -70,7 +81,7 @@ class Pictures:
         except LedgerError as error:  # it is drawn nevertheless; only a restart would lose it
             self._log("outbox_unavailable", card=card, error=one_line(str(error)))
             post_id = ""
-        self._start(key, self._bring(key, post_id, node, heat, redraw))
+        self._start(key, self._bring(key, _Owed(post_id, channel, node, heat), redraw))
 
     def take_up(self, due: DuePost, redraw: Redraw) -> bool:
         """Go on with a picture that the outbox kept; False where the post is no picture, or is under way here."""
@@ -131,25 +142,26 @@ class Pictures:
         if self._now() - due.kept_at > TOO_LATE:
             await self._given_up(key, due.id, "it is too late for it")
             return
-        await self._bring(key, due.id, str(content.get("node", "")), heat, redraw)
+        owed = _Owed(due.id, due.post.channel, str(content.get("node", "")), heat)
+        await self._bring(key, owed, redraw)
 
-    async def _bring(self, key: tuple[str, str], post_id: str, node: str, heat: CoreHeat, redraw: Redraw) -> None:
+    async def _bring(self, key: tuple[str, str], owed: _Owed, redraw: Redraw) -> None:
         try:
-            await self._brought(key, post_id, node, heat, redraw)
+            await self._brought(key, owed, redraw)
         except asyncio.CancelledError:  # the bot ends: the next run need not wait until nobody can be at it any more
-            if post_id:
+            if owed.post_id:
                 with suppress(LedgerError):
-                    await self._outbox.failed(post_id, self._now(), "the bot ended")
+                    await self._outbox.failed(owed.post_id, self._now(), "the bot ended")
             raise
 
-    async def _brought(self, key: tuple[str, str], post_id: str, node: str, heat: CoreHeat, redraw: Redraw) -> None:
-        png = await asyncio.to_thread(_drawn, heat, node)  # and Pillow is loaded there, the first time
+    async def _brought(self, key: tuple[str, str], owed: _Owed, redraw: Redraw) -> None:
+        png = await asyncio.to_thread(_drawn, owed.heat, owed.node)  # and Pillow is loaded there, the first time
         error = ""
         for attempt in range(TRIES):
-            outcome = await self._uploads.upload("cores.png", png, heat.alt_text)
+            outcome = await self._uploads.upload("cores.png", png, owed.heat.alt_text)
             if isinstance(outcome, Uploaded):
-                self._remember(key, _Picture(outcome.file, heat.alt_text))
-                await self._on_record(post_id, outcome.file)
+                self._remember(key, _Picture(outcome.file, owed.heat.alt_text))
+                await self._on_record(owed, outcome.file)
                 await redraw(key[0])
                 return
             error = outcome.error
@@ -158,7 +170,7 @@ class Pictures:
             pause = max(outcome.seconds, self._timing.first_pause * 4**attempt)
             self._log("picture_delayed", picture=key[1], error=error, again_in_seconds=pause)
             await asyncio.sleep(pause)
-        await self._given_up(key, post_id, error)
+        await self._given_up(key, owed.post_id, error)
 
     async def _offer_again(self, key: tuple[str, str], picture: _Picture, redraw: Redraw) -> None:
         await asyncio.sleep(self._timing.first_pause * 2 ** (picture.refused + 1))
@@ -166,12 +178,13 @@ class Pictures:
         self._tasks.pop(key, None)  # what is refused again begins anew
         await redraw(key[0])
 
-    async def _on_record(self, post_id: str, file: str) -> None:
-        if post_id:
+    async def _on_record(self, owed: _Owed, file: str) -> None:
+        """Keep the file where a message has its time stamp."""
+        if owed.post_id:
             try:
-                await self._outbox.taken(post_id, FILES, file)
+                await self._outbox.taken(owed.post_id, owed.channel, file)
             except LedgerError as error:
-                self._log("outbox_unavailable", post=post_id, error=one_line(str(error)))
+                self._log("outbox_unavailable", post=owed.post_id, error=one_line(str(error)))
 
     async def _given_up(self, key: tuple[str, str], post_id: str, because: str) -> None:
         self._log("picture_given_up", picture=key[1], because=because)
@@ -187,7 +200,9 @@ class Pictures:
     async def _picture(self, key: tuple[str, str]) -> _Picture | None:
         """The picture that Slack has; an earlier run may have uploaded it."""
         if key not in self._known:
-            self._remember(key, await self._kept(key))
+            if (kept := await self._kept(key)) is None:
+                return None  # another program may bring it at any moment: that is not remembered
+            self._remember(key, kept)
         return self._known[key]
 
     async def _kept(self, key: tuple[str, str]) -> _Picture | None:

@@ -6,6 +6,7 @@ import json
 from collections.abc import AsyncIterator
 from typing import Any
 
+import aiohttp
 import pytest
 from aiohttp import ClientSession
 
@@ -205,6 +206,17 @@ async def test_permalink_opens_the_page_at_the_message(api: Api) -> None:
 )
 async def test_other_method_that_is_refused(api: Api, method: str, arguments: dict[str, Any], error: str) -> None:
     assert (await api(method, **arguments))["error"] == error
+
+
+async def test_picture_block_shows_a_completed_upload_and_nothing_else(api: Api) -> None:
+    begun = await api("files.getUploadURLExternal", filename="a.png", length=3, alt_txt="a map")
+    block = {"type": "image", "alt_text": "a map", "slack_file": {"id": begun["file_id"]}}
+    refused = await api("chat.postMessage", channel=ALERTS, text="x", blocks=[block])
+    assert (refused["ok"], refused["error"]) == (False, "invalid_blocks")
+    async with aiohttp.ClientSession() as session, session.post(begun["upload_url"], data=b"png") as sent:
+        assert sent.status == 200
+    assert (await api("files.completeUploadExternal", files=[{"id": begun["file_id"]}]))["ok"]
+    assert (await api("chat.postMessage", channel=ALERTS, text="x", blocks=[block]))["ok"]
 
 
 async def test_who_is_who(api: Api) -> None:
