@@ -29,8 +29,8 @@ from bot.surfaces.slack.uploads import Uploaded, Uploads
 PICTURE = "picture-"  # of the names of their parts in the outbox
 UNDER = "card"  # the part that it belongs to
 TRIES = 3
-# Slack refuses a file that it still looks at (slackapi/python-slack-sdk issue 1521): so often is it offered again, after
-# 1, 2, 4 and 8 seconds.
+# Slack refuses a file that it still looks at (slackapi/python-slack-sdk issue 1521): so often is it offered again,
+# after 1, 2, 4 and 8 seconds.
 LOOKS = 4
 REMEMBERED = 2000
 TOO_LATE = timedelta(hours=1)  # nobody looks at that card any more
