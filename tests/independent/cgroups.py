@@ -20,21 +20,22 @@ _STARVED = (
 _SCOPE = "system.slice/backup-agent.service"
 
 
-def _starves(machine: Machine, queue: int, newest: float, every: float, count: int) -> Machine:
+def starves(machine: Machine, queue: int, newest: float, every: float, count: int) -> Machine:
     """Let the card reset because the core of a queue was held."""
     for at, line in enumerate(_STARVED):
         machine.log_every(newest - at / 1000, every, count, line.replace("{q}", str(queue)))
     return machine.nic(total_resets=(count, count), suspected_poll_starvation=(count, count))
 
 
-def _kubelet_holds(machine: Machine, core: int) -> Machine:
+def kubelet_holds(machine: Machine, core: int) -> Machine:
     """Let the kubelet work on one core in the kernel for the whole window."""
     machine.facts.processes.clear()
     machine.process("kubelet", usr=12, sys=436, core=core, pid=2114, threads=60, state="R", working=[(core, 0, 30)])
     return machine.core(core, sys=99, usr=1)
 
 
-def _ecs_loops(machine: Machine, restarts: int, every: float) -> Machine:
+def ecs_loops(machine: Machine, restarts: int, every: float) -> Machine:
+    """Let the ECS agent fail and be started again, its containers with it."""
     machine.loops("ecs.service", restarts, every).agent("ecs.service", "enabled", "activating", "auto-restart")
     image, name = "amazon/amazon-ecs-agent:latest", "ecs-agent"
     rows = [
@@ -48,16 +49,14 @@ LEAKS: list[Label] = [
     sick(
         _LEAK,
         "the founding case",
-        _starves(
-            _kubelet_holds(_ecs_loops(founding(), 68_300, 11.2).cgroups(240, 68_440, 68_440), 5), 5, 900, 5400, 18
-        ),
+        starves(kubelet_holds(ecs_loops(founding(), 68_300, 11.2).cgroups(240, 68_440, 68_440), 5), 5, 900, 5400, 18),
         "count, churn, a held core and the queue that it serves",
         *_CURE,
     ),
     sick(
         _LEAK,
         "ECS on Amazon Linux 2, its unit looks steady",
-        _starves(_kubelet_holds(amazon2(up=11 * DAY).cgroups(310, 61_000, 61_001), 3), 3, 600, 3000, 12)
+        starves(kubelet_holds(amazon2(up=11 * DAY).cgroups(310, 61_000, 61_001), 3), 3, 600, 3000, 12)
         .service("ecs.service", Restart="on-failure", RestartUSec="10s", started_ago=11 * DAY - 60)
         .agent("ecs.service")
         .docker(
@@ -88,7 +87,7 @@ LEAKS: list[Label] = [
     sick(
         _LEAK,
         "held by the walk, and nobody knows who leaks",
-        _starves(_kubelet_holds(founding(up=20 * DAY).cgroups(260, 52_300), 7), 7, 700, 4000, 9)
+        starves(kubelet_holds(founding(up=20 * DAY).cgroups(260, 52_300), 7), 7, 700, 4000, 9)
         .log((702, "watchdog: BUG: soft lockup - CPU#7 stuck for 22s! [kubelet:2114]"))
         .log((701.99, "CPU: 7 PID: 2114 Comm: kubelet Not tainted 5.4.0-1084-aws #91"))
         .log((701.98, "RIP: 0010:mem_cgroup_node_nr_lru_pages+0x6a/0xa0"))
@@ -141,7 +140,7 @@ LEAKS: list[Label] = [
         sick(
             _LEAK,
             "eleven hundred dead and a held core",
-            _kubelet_holds(founding().cgroups(240, 1_100), 9),
+            kubelet_holds(founding().cgroups(240, 1_100), 9),
             "a walk of 1,100 takes 0.08 s: the core has another reason, and nothing may be planned",
         ),
         "it named nothing; but 5.4 keeps some tens (fb2f2b0adb98), so that 1,100 are present, not proven",
@@ -160,7 +159,7 @@ LIVE: list[Label] = [
     sick(
         _LIVE,
         "sixty thousand scopes that nobody removed, on v1",
-        _walks(_kubelet_holds(amazon2(up=80 * DAY, cores=32, memory_gib=128).cgroups(61_000, 40), 4), 9),
+        _walks(kubelet_holds(amazon2(up=80 * DAY, cores=32, memory_gib=128).cgroups(61_000, 40), 4), 9),
         "live directories, few pods",
     ),
     sick(
