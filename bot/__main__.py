@@ -69,6 +69,9 @@ def _failed(error: Exception) -> int:
     _let_go_of_stdout()
     found = next((leaf for leaf in _leaves(error) if isinstance(leaf, OSError | UnicodeEncodeError)), None)
     match found:
+        case BrokenPipeError():  # the reader left, and several things were going on
+            sys.stderr.close()
+            return 141
         case UnicodeEncodeError():
             letter = ascii(found.object[found.start])
             print(f"zombie: The output takes no {letter}: its encoding is {found.encoding}.", file=sys.stderr)

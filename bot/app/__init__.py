@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM, Check, check, exit_status
+from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM, Check, brief, check, exit_status
 from bot.app.kubernetes import draining
 from bot.app.parts import (
     incident_id,
@@ -20,6 +20,7 @@ __all__ = [
     "DEADLINE_BEYOND_WINDOW",
     "PROGRAM",
     "Check",
+    "brief",
     "check",
     "draining",
     "exit_status",

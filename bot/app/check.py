@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import TypeAlias
 
 from bot import __version__
 from bot.actions import ACTIONS
+from bot.app.pace import Pace
 from bot.app.parts import now
 from bot.domain.batch import Sampling
-from bot.domain.contracts import Listener, Transport
+from bot.domain.contracts import Listener, Progress, Transport
 from bot.domain.errors import UsageError
 from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
+from bot.domain.redaction import Redactor
 from bot.domain.verdict import Status, Verdict
+from bot.probes.host import HostReading
 from bot.response.diagnosis.planning import Draining
 from bot.response.diagnosis.triage import Triage, without_secrets
 
@@ -65,22 +68,45 @@ async def check(what: Check, heard: Listener, concluded: HearsVerdict) -> None:
 
     Raises: UsageError (a missing key or known_hosts file) of any node, once all others are through.
     """
-    gate = asyncio.Semaphore(what.parallel)
-    triage = what.triage()
+    triage, redactor = what.triage(), Redactor()
     wrong: list[UsageError] = []
+    waiting, pace = iter(what.nodes), Pace(triage.thinking)
 
-    async def one(node: Node) -> None:
-        async with gate:
+    def told(event: Progress) -> None:
+        pace.heard(event)
+        heard(event)
+
+    async def worker() -> None:
+        for node in waiting:
+            await pace.begin(node.name)
             try:
-                concluded(without_secrets(await triage.diagnose(node, what.playbook, heard)))
+                concluded(without_secrets(await triage.diagnose(node, what.playbook, told), redactor))
             except UsageError as error:
                 wrong.append(error)
 
     async with asyncio.TaskGroup() as group:
-        for node in what.nodes:
-            group.create_task(one(node))
+        for _ in range(min(what.parallel, len(what.nodes))):
+            group.create_task(worker())
     if wrong:
         raise wrong[0]
+
+
+def brief(verdict: Verdict, again: bool = False) -> Verdict:
+    """Return what is still needed of a verdict that was told: which node, how it is, which machine it was.
+
+    `again`: it is to be told once more, to people: only its readings go, as far as they do not say what machine it is.
+    """
+    snapshot = verdict.snapshot
+    if snapshot is not None:
+        kept = {
+            name: reading
+            for name, reading in snapshot.readings.items()
+            if name == HostReading.probe or (again and hasattr(reading, "traits"))
+        }
+        snapshot = replace(snapshot, readings=kept)
+    if again:
+        return replace(verdict, snapshot=snapshot)
+    return replace(verdict, evidence=(), ruled_out=(), unread=(), undecided=(), plan=None, heat=None, snapshot=snapshot)
 
 
 def exit_status(verdicts: Iterable[Verdict], fail_on: Status) -> int:

@@ -1,4 +1,7 @@
-"""`zombie check`: check nodes and say what is wrong with them."""
+"""`zombie check`: check nodes and say what is wrong with them.
+
+Longer than 300 lines: four ways of telling a verdict end here: text, JSON, cases and incidents.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,8 @@ import argparse
 import asyncio
 import contextlib
 import sys
-from collections.abc import Mapping, MutableMapping
+from collections.abc import Mapping, MutableMapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -22,6 +26,8 @@ if TYPE_CHECKING:
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
     from bot.ledger import Database
+    from bot.settings import Settings
+    from bot.surfaces.document_stream import DocumentStream
 
 EXAMPLES = """examples:
   zombie check node-123                        one node of ./inventory.toml or ZOMBIE_INVENTORY
@@ -108,13 +114,16 @@ def _record(arguments: argparse.Namespace, what: Check) -> int:
 
     recording = Recording(what, arguments.record, judges=arguments.json)
     verdicts: list[Verdict] = []
+    stream = _stream(arguments, what)
 
     async def recorded() -> None:
-        async with app.shown_progress() as (heard, clear):
+        async with app.shown_progress() as (heard, clear), _written(stream):
 
             def concluded(verdict: Verdict) -> None:
                 path = recording.keep(verdict)
-                verdicts.append(verdict)
+                if stream is not None:
+                    stream.add(verdict)
+                verdicts.append(app.brief(verdict))
                 clear()
                 print(path, file=sys.stderr if arguments.json else sys.stdout, flush=True)
 
@@ -126,8 +135,8 @@ def _record(arguments: argparse.Namespace, what: Check) -> int:
         print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were recorded", file=sys.stderr)
         return 130
     finally:
-        if arguments.json:
-            _finish(arguments, what, verdicts, False, None)
+        if stream is not None:
+            _finish(arguments, what, verdicts, False, None, stream)
     # Unless it judges, whatever a node answered is what was asked for.
     told = verdicts if arguments.json else [verdict for verdict in verdicts if verdict.status is Status.UNREACHABLE]
     return app.exit_status(told, Status(arguments.fail_on))
@@ -136,20 +145,35 @@ def _record(arguments: argparse.Namespace, what: Check) -> int:
 def _judge(arguments: argparse.Namespace, what: Check, database: Database | None) -> int:
     verdicts: list[Verdict] = []
     colour = options.wants_colour(arguments)
+    stream = _stream(arguments, what)
     try:
-        asyncio.run(_check(what, arguments.json, colour, verdicts))
+        asyncio.run(_check(what, stream, colour, verdicts, opens=database is not None))
     except KeyboardInterrupt:
-        _finish(arguments, what, verdicts, colour, database)
+        _finish(arguments, what, verdicts, colour, database, stream)
         print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged", file=sys.stderr)
         return 130
     except UsageError:
-        _finish(arguments, what, verdicts, colour, database)
+        _finish(arguments, what, verdicts, colour, database, stream)
         raise
-    _finish(arguments, what, verdicts, colour, database)
+    _finish(arguments, what, verdicts, colour, database, stream)
     from bot.app import exit_status
     from bot.domain.verdict import Status
 
     return exit_status(verdicts, Status(arguments.fail_on))
+
+
+def _stream(arguments: argparse.Namespace, what: Check) -> DocumentStream | None:
+    """What the verdicts are written to as JSON, None where people read them."""
+    if not arguments.json:
+        return None
+    from bot.surfaces.document_stream import DocumentStream
+
+    return DocumentStream([node.name for node in what.nodes], sys.stdout)
+
+
+def _written(stream: DocumentStream | None, opens: bool = False) -> AbstractAsyncContextManager[None]:
+    """Write while nodes are read; where incidents are opened a node's document has one, and waits for it."""
+    return contextlib.nullcontext() if stream is None or opens else stream.writing()
 
 
 def _what(arguments: argparse.Namespace) -> Check:
@@ -179,21 +203,36 @@ def _what(arguments: argparse.Namespace) -> Check:
         from bot.commands import record
 
         mutes = record.mutes(arguments.environ)
-    return app.Check(nodes, playbook, transport, sampling, deadline, settings.parallel, drains, mutes, program)
+    return app.Check(nodes, playbook, transport, sampling, deadline, _parallel(nodes, settings), drains, mutes, program)
 
 
-async def _check(what: Check, as_json: bool, colour: bool, verdicts: list[Verdict]) -> None:
+def _parallel(nodes: Sequence[Node], settings: Settings) -> int:
+    """How many are read at once; fewer than was asked for where this process may not open that many connections."""
+    from bot.app.many_nodes import look_less_often, room_for
+
+    wanted = min(settings.parallel, len(nodes))
+    look_less_often(len(nodes))
+    if (room := room_for(wanted)) < wanted:
+        print(f"zombie: only {room} nodes at once: this process may open no more files (ulimit -n)", file=sys.stderr)
+    return min(room, settings.parallel)
+
+
+async def _check(
+    what: Check, stream: DocumentStream | None, colour: bool, verdicts: list[Verdict], opens: bool
+) -> None:
     from bot import app
     from bot.actions import ACTIONS
     from bot.surfaces.text import headline, verdict_text
     from bot.surfaces.view.plan_words import PlanWords
 
     several, words = len(what.nodes) > 1, PlanWords(ACTIONS)
-    async with app.shown_progress() as (heard, clear):
+    async with app.shown_progress() as (heard, clear), _written(stream, opens):
 
         def concluded(verdict: Verdict) -> None:
-            verdicts.append(verdict)
-            if as_json:
+            again = stream is None and verdict.status.value != "healthy"
+            verdicts.append(verdict if opens else app.brief(verdict, again))
+            if stream is not None:
+                stream.add(verdict)
                 return
             clear()
             if several:
@@ -205,7 +244,12 @@ async def _check(what: Check, as_json: bool, colour: bool, verdicts: list[Verdic
 
 
 def _finish(
-    arguments: argparse.Namespace, what: Check, verdicts: list[Verdict], colour: bool, database: Database | None
+    arguments: argparse.Namespace,
+    what: Check,
+    verdicts: list[Verdict],
+    colour: bool,
+    database: Database | None,
+    stream: DocumentStream | None,
 ) -> None:
     """Open the incidents where that was asked for, and print what is only complete at the end, in the order asked for.
 
@@ -218,7 +262,7 @@ def _finish(
         if database is not None:
             _open(arguments, database, verdicts, what.playbook, incidents)
     finally:
-        _print_finish(what, verdicts, arguments.json, colour, incidents)
+        _print_finish(what, verdicts, stream, colour, incidents)
         if len(verdicts) > 1:
             from bot.app.machines import same_machines
 
@@ -259,12 +303,14 @@ def _open(
 
 
 def _print_finish(
-    what: Check, verdicts: list[Verdict], as_json: bool, colour: bool, incidents: Mapping[str, str]
+    what: Check,
+    verdicts: list[Verdict],
+    stream: DocumentStream | None,
+    colour: bool,
+    incidents: Mapping[str, str],
 ) -> None:
-    if as_json:
-        from bot.surfaces.document import document
-
-        print(document(verdicts, incidents))
+    if stream is not None:
+        stream.end(incidents)
         return
     if len(what.nodes) > 1:
         from bot.actions import ACTIONS

@@ -14,6 +14,7 @@ import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 from bot.domain.batch_shell import (
     EPILOGUE,
@@ -74,6 +75,7 @@ class Batch:
 
     questions: tuple[Question, ...]
     sampling: Sampling
+    _made: dict[str, Any] = field(default_factory=dict, init=False, compare=False, repr=False)  # the same for all nodes
 
     @classmethod
     def of(cls, commands: Sequence[tuple[str, Command]], sampling: Sampling) -> Batch:
@@ -90,8 +92,14 @@ class Batch:
         """What all commands together may print."""
         return sum(question.command.output_limit_bytes for question in self.questions)
 
-    def parts(self) -> dict[str, tuple[Question, ...]]:
+    def parts(self) -> Mapping[str, tuple[Question, ...]]:
         """Return the questions by stream: `l2p1` holds the second looks of lane 2."""
+        if "parts" not in self._made:
+            self._made["parts"] = self._parts()
+        parts: Mapping[str, tuple[Question, ...]] = self._made["parts"]
+        return parts
+
+    def _parts(self) -> dict[str, tuple[Question, ...]]:
         lanes = sorted({question.command.lane for question in self.questions})
         every = {
             f"l{index}p{look}": tuple(q for q in self.questions if q.command.lane == lane and q.look == look)
@@ -106,6 +114,12 @@ class Batch:
         After `lifetime` the script sends what it has and ends, whatever still runs.
         """
         lives = self.sampling.window + LIFETIME_BEYOND_WINDOW if lifetime is None else lifetime
+        if "body" not in self._made:
+            self._made["body"] = self._body()
+        return filled_in(PREAMBLE, nonce, lives) + str(self._made["body"])
+
+    def _body(self) -> str:
+        """Everything after the preamble, in which nothing is one node's own."""
         parts = self.parts()
         bodies = {name: "\n".join(map(self._line, questions)) for name, questions in parts.items()}
         functions = [f"{name}() {{\n{body}\n}}" for name, body in bodies.items()]
@@ -119,7 +133,7 @@ class Batch:
         main = "\n".join(started) + (EPILOGUE if parts else NOTHING_ASKED)
         if seconds := sum(name.endswith("p1") for name in parts):
             main = f"{self._gate(seconds)} | {{\nexec 7<&0 </dev/null\n{main}}}\n"
-        return "\n".join([filled_in(PREAMBLE, nonce, lives), *functions, main])
+        return "\n".join(["", *functions, main])
 
     def _urgency(self, part: str) -> tuple[int, str]:
         """Lanes that watch throughout start at once, the others one after another, those with second looks first."""

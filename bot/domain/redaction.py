@@ -58,7 +58,7 @@ class Redactor:
     def value(self, value: Any) -> Any:
         """Return what `redacted` does."""
         if isinstance(value, str):
-            return value if self._is_harmless(value) else redacted_text(value)
+            return value if self.is_harmless(value) else redacted_text(value)
         if isinstance(value, Mapping):
             return self._mapping(value)
         if isinstance(value, Sequence):
@@ -87,7 +87,7 @@ class Redactor:
         return clean
 
     def _listed(self, values: Sequence[Any]) -> list[Any]:
-        if all(self._is_harmless(value) for value in values if isinstance(value, str)):
+        if all(self.is_harmless(value) for value in values if isinstance(value, str)):
             return [value if type(value) in _PLAIN else self.value(value) for value in values]
         found: list[Any] = []
         inside = is_next = is_value = False
@@ -101,7 +101,7 @@ class Redactor:
                 found.append(self.value(value))
         return found
 
-    def _is_harmless(self, text: str) -> bool:
+    def is_harmless(self, text: str) -> bool:
         """True where nothing is taken out of a text, and it makes no secret of the one after it in a list."""
         if text in self._harmless:
             return True
@@ -117,7 +117,7 @@ class Redactor:
         known = self._names.get(name)
         if known is None:
             known = SECRET_NAME.match(name) is not None
-            if len(name) <= _LONGEST_REMEMBERED and self._is_harmless(name):
+            if len(name) <= _LONGEST_REMEMBERED and self.is_harmless(name):
                 if len(self._names) >= _MOST_REMEMBERED:
                     self._names.clear()
                 self._names[name] = known

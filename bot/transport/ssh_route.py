@@ -21,6 +21,8 @@ from bot.transport.ssh_options import Keyring, closed, readable
 
 # Group exchange costs the client half a second of CPU; the others cost milliseconds.
 KEX_ALGORITHMS = "-diffie-hellman-group-exchange-*"
+# First where the node has them too: in Python they cost a fifth of the CPU that asyncssh's own first choice costs.
+CIPHERS = "^aes256-gcm@openssh.com,aes128-gcm@openssh.com"
 MOST_HOPS = 8  # ends a circle of jump hosts
 
 
@@ -95,7 +97,7 @@ def _hop(node: Node, keyring: Keyring, host: str, port: int | None, user: str | 
     files = [node.known_hosts or keyring.default_known_hosts]
     jumps, dialled = "", True
     if node.ssh_config is None:
-        options["kex_algs"] = KEX_ALGORITHMS
+        options |= {"kex_algs": KEX_ALGORITHMS, "encryption_algs": CIPHERS}
         plain = asyncssh.SSHClientConnectionOptions(
             host=host, config=[], client_keys=None, known_hosts=None, **_named(options)
         )

@@ -2,12 +2,13 @@
 
 import asyncio
 import json
+import re
 import resource
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -31,6 +32,7 @@ class FleetProcess:
 
     def __init__(self, count: int, folder: Path) -> None:
         self.inventory = folder / "inventory.toml"
+        self.folder = folder
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "tests.nodes.simulated_fleet", str(count), str(folder)],
             cwd=ROOT,
@@ -42,6 +44,23 @@ class FleetProcess:
         assert self._process.stdout is not None
         if self._process.stdout.readline() != "ready\n":
             raise RuntimeError("the simulated fleet did not start")
+
+    def names(self, count: int, ports: Sequence[int] = ()) -> Path:
+        """Return an inventory of `count` names; those beyond the fleet's own lead to its nodes once more, in turn.
+
+        `ports` are further servers on this machine, whose names are `other-…` and stand before all others.
+        """
+        text = self.inventory.read_text()
+        head, *tables = text.split("\n[nodes.")
+        more = (
+            f"more-{number}]{tables[number % len(tables)].partition(']')[2]}" for number in range(len(tables), count)
+        )
+        address = re.search(r'address = ".*"', text)
+        assert address is not None
+        others = (f"other-{number}]\n{address.group()}\nport = {port}\n" for number, port in enumerate(ports))
+        path = self.folder / "names.toml"
+        path.write_text("\n[nodes.".join([head, *others, *tables[:count], *more]))
+        return path
 
     def end(self) -> Served:
         """Stop the fleet and return what it cost."""

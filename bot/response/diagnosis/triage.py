@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from collections.abc import Mapping
+from contextlib import aclosing
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
@@ -23,14 +23,43 @@ from bot.domain.mute import Mute, MuteRecord, in_force
 from bot.domain.node import GPUS_LABEL, Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Probe, Snapshot, Unread
-from bot.domain.redaction import redacted
+from bot.domain.redaction import Redactor
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.core_heat import core_heat
 from bot.response.diagnosis.planning import PLAN_LABELS, Draining, with_plan
 
+THINKS_SECONDS = 0.005  # at a stretch; what a person waits for in a chat may have to wait that much longer
+
 
 def _nobody(_: object) -> None:
     """Hears progress when nobody else does."""
+
+
+class Thinking:
+    """Held by whoever parses or judges; after some milliseconds of that the event loop goes round before the next."""
+
+    def __init__(self) -> None:
+        self._lock = asyncio.Lock()
+        self._since = 0.0
+        self._spent = 0.0
+        self.waiting = 0  # how many answers and nodes wait to be thought about
+
+    async def __aenter__(self) -> None:
+        self.waiting += 1
+        try:
+            await self._lock.acquire()
+        finally:
+            self.waiting -= 1
+        self._since = asyncio.get_running_loop().time()
+
+    async def __aexit__(self, *_: object) -> None:
+        try:
+            self._spent += asyncio.get_running_loop().time() - self._since
+            if self._spent >= THINKS_SECONDS:
+                self._spent = 0.0
+                await asyncio.sleep(0)  # still held: nobody else thinks before the loop has gone round
+        finally:
+            self._lock.release()
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +67,7 @@ class Triage:
     """What a diagnosis needs, handed in once; `diagnose` may run for many nodes at a time.
 
     Shape: `thinking` is held while one probe is parsed or one node judged. Where many nodes end in one moment, whoever
-    else lives on this event loop has a turn after each of these, and not after all of them. `mutes` says which causes
+    else lives on this event loop has a turn after a few of these, and not after all of them. `mutes` says which causes
     are known and accepted; where it cannot be asked, nothing counts as accepted. `program` names this program where
     snapshots are to keep their cases; then what is kept, without secrets, is judged.
     """
@@ -48,10 +77,11 @@ class Triage:
     clock: Clock
     sampling: Sampling = field(default_factory=Sampling)
     deadline: timedelta = timedelta(seconds=20)
-    thinking: asyncio.Lock = field(default_factory=asyncio.Lock)
+    thinking: Thinking = field(default_factory=Thinking)
     draining: Draining = field(default_factory=Draining)
     mutes: MuteRecord | None = None
     program: str = ""
+    _batches: dict[int, tuple[Playbook, Batch]] = field(default_factory=dict, init=False, compare=False, repr=False)
 
     async def diagnose(self, node: Node, playbook: Playbook, heard: Listener = _nobody) -> Verdict:
         """Read the node and return its verdict, telling whoever listens; a node nobody could talk to is a verdict too.
@@ -83,7 +113,7 @@ class Triage:
     async def judged(self, node: Node, playbook: Playbook, snapshot: Snapshot) -> Verdict:
         """Return the verdict on what was read."""
         mutes = await self._mutes_of(node)
-        async with self._in_turn():
+        async with self.thinking:
             verdict = with_plan(conclude(snapshot, playbook, mutes), playbook, self.actions, node, self.draining)
             return replace(verdict, heat=core_heat(snapshot))
 
@@ -112,7 +142,12 @@ class Triage:
         return Case(head, runs, asked_by(self._batch(playbook)))
 
     def _batch(self, playbook: Playbook) -> Batch:
-        return Batch.of([(p.name, command) for p in playbook.probes for command in p.commands], self.sampling)
+        """What all nodes are asked by that playbook; made once."""
+        kept = self._batches.get(id(playbook))
+        if kept is None:  # it stays in there with its batch, so that no other can come to have its id
+            asked = [(probe.name, command) for probe in playbook.probes for command in probe.commands]
+            kept = self._batches[id(playbook)] = playbook, Batch.of(asked, self.sampling)
+        return kept[1]
 
     async def _readings(
         self, node: Node, playbook: Playbook, heard: Listener
@@ -130,7 +165,7 @@ class Triage:
                     runs[run.probe].append(run)
                     waiting[run.probe] -= 1
                     if not waiting[run.probe]:
-                        async with self._in_turn():
+                        async with self.thinking:
                             answered[run.probe] = self._answer(node, probes[run.probe], runs[run.probe], heard)
         except Unreachable:
             if not any(runs.values()):
@@ -141,12 +176,6 @@ class Triage:
             for probe in playbook.probes
         }
         return readings, tuple(run for of_probe in runs.values() for run in of_probe)
-
-    @asynccontextmanager
-    async def _in_turn(self) -> AsyncIterator[None]:
-        async with self.thinking:
-            yield
-            await asyncio.sleep(0)  # still held: nobody else thinks before the loop has gone round
 
     def _answer(self, node: Node, probe: Probe, runs: list[Completed], heard: Listener) -> Any:
         reading = probe.read(Outputs(*runs))
@@ -174,7 +203,11 @@ class Triage:
         return self.clock() - start
 
 
-def without_secrets(verdict: Verdict) -> Verdict:
-    """Return the verdict as it may be shown anywhere: what the record takes out is taken out here too."""
-    shown: Verdict = read(Verdict, redacted(plain(verdict)))
+def without_secrets(verdict: Verdict, redactor: Redactor | None = None) -> Verdict:
+    """Return the verdict as it may be shown anywhere: what the record takes out is taken out here too.
+
+    Whoever has many of them hands in one redactor.
+    """
+    redactor = Redactor() if redactor is None else redactor
+    shown: Verdict = read(Verdict, redactor.value(plain(verdict)))
     return replace(shown, node=verdict.node, snapshot=verdict.snapshot)  # the name is the inventory's, not the node's

@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import io
 import json
+import threading
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from bot import app
 from bot.app.cases import replayed
 from bot.domain.probe import Unread
-from bot.domain.redaction import Redactor
 from bot.domain.verdict import Verdict
-from bot.surfaces.document import document, node_document
+from bot.surfaces.document import document, documents, node_document
+from bot.surfaces.document_stream import DocumentStream
+from bot.surfaces.json_teller import JsonTeller
 from bot.transport import case_file
 from tests.readings.plainly import plainly, redacted
 from tests.unit.surfaces.verdicts import FOUNDING, arbitrary
+from tests.waiting import until
 
 NODES = sorted((Path(__file__).parents[2] / "captures" / "nodes").glob("*.gz"))
-SHARED = Redactor()  # one for all, as in a check of a fleet
+SHARED = JsonTeller()  # one for all, as in a check of a fleet
 
 
 @functools.cache
@@ -47,11 +51,10 @@ def test_readings_are_told_as_by_the_slow_way(path: Path) -> None:
     assert list(told["readings"]) == list(slowly(verdict.snapshot.readings))
 
 
+@settings(max_examples=40)
 @given(arbitrary)
 def test_any_verdict_is_told_as_by_the_slow_way(verdict: Verdict) -> None:
-    told = node_document(verdict, None, SHARED)
-    again = redacted(plainly(told))
-    assert told == again | {"node": verdict.node}, "nothing is left to take out, or to make safe"
+    assert SHARED.told(verdict) == redacted(plainly(verdict))
 
 
 def test_node_is_laid_out_for_people_and_several_stand_a_line_each() -> None:
@@ -61,3 +64,89 @@ def test_node_is_laid_out_for_people_and_several_stand_a_line_each() -> None:
     assert [json.loads(line.rstrip(","))["node"] for line in text.splitlines()[1:-1]] == ["node-1", "node-2", "node-3"]
     assert json.loads(text) == {"schema": 1, "nodes": [node_document(other) for other in others]}
     assert json.loads(document([])) == {"schema": 1, "nodes": []}
+
+
+class Reader(io.StringIO):
+    """What the document is written to; it can be made to wait, or to be gone."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_read = threading.Event()
+        self.may_read.set()
+        self.is_gone = False
+
+    def write(self, text: str) -> int:
+        if not self.may_read.wait(10):
+            raise TimeoutError
+        if self.is_gone:
+            raise BrokenPipeError
+        return super().write(text)
+
+
+def of(name: str) -> Verdict:
+    return replace(FOUNDING, node=name)
+
+
+async def written(reader: Reader, text: str) -> None:
+    await asyncio.to_thread(until, lambda: text in reader.getvalue(), what=f"{text} to be written")
+
+
+async def test_nodes_are_written_as_soon_as_all_before_them_are() -> None:
+    reader = Reader()
+    stream = DocumentStream(["a", "b", "c", "d"], reader)
+    async with stream.writing():
+        stream.add(of("b"))
+        stream.add(of("a"))
+        await written(reader, '"node": "b"')
+        stream.add(of("d"))
+        assert '"node": "d"' not in reader.getvalue(), "c may still come"
+        stream.add(of("c"))
+        await written(reader, '"node": "d"')
+    stream.end()
+    assert reader.getvalue() == document([of(name) for name in "abcd"]) + "\n"
+
+
+@pytest.mark.parametrize("came", ["", "c", "ca", "bd", "abcd"])
+def test_document_is_whole_whatever_came(came: str) -> None:
+    reader = Reader()
+    stream = DocumentStream("abcd", reader)
+    for name in came:
+        stream.add(of(name))
+    stream.end({"c": "0incident"})
+    nodes = json.loads(reader.getvalue())["nodes"]
+    assert [node["node"] for node in nodes] == sorted(came)
+    assert [node.get("incident") for node in nodes if node["node"] == "c"] == ["0incident"] * came.count("c")
+    assert nodes == documents([of(name) for name in sorted(came)], {"c": "0incident"})["nodes"]
+
+
+async def test_reader_that_does_not_read_holds_up_nobody() -> None:
+    reader = Reader()
+    reader.may_read.clear()
+    stream = DocumentStream(["a", "b"], reader)
+    async with stream.writing():
+        stream.add(of("a"))
+        began = asyncio.get_running_loop().time()
+        for _ in range(20):
+            await asyncio.sleep(0.01)
+        assert asyncio.get_running_loop().time() - began < 2
+        assert reader.getvalue() == ""
+        reader.may_read.set()
+    stream.add(of("b"))
+    stream.end()
+    assert [node["node"] for node in json.loads(reader.getvalue())["nodes"]] == ["a", "b"]
+
+
+async def test_reader_that_left_ends_the_run() -> None:
+    reader = Reader()
+    reader.is_gone = True
+    stream = DocumentStream(["a", "b", "c"], reader)
+    with pytest.raises(BrokenPipeError):
+        await add_for_ever(stream)
+
+
+async def add_for_ever(stream: DocumentStream) -> None:
+    async with stream.writing(), asyncio.timeout(10):
+        stream.add(of("a"))
+        for _ in range(1000):
+            await asyncio.sleep(0.01)
+            stream.add(of("b"))

@@ -1,0 +1,40 @@
+"""What this process needs to read many nodes at once: open files, and a collector that does not look at all of them."""
+
+from __future__ import annotations
+
+import gc
+import resource
+from collections.abc import Callable
+from typing import TypeAlias
+
+FILES_A_NODE = 2
+FILES_BESIDE = 64  # the program's own, and what reads an inventory
+MANY = 50
+ALLOCATIONS_BETWEEN_LOOKS = 20_000  # each look goes through what all nodes under way hold; Python's own number is 700
+
+
+Limit: TypeAlias = tuple[int, int]
+
+
+def room_for(
+    nodes: int,
+    limit: Callable[[int], Limit] = resource.getrlimit,
+    raised: Callable[[int, Limit], None] = resource.setrlimit,
+) -> int:
+    """Return how many of so many nodes may be read at once: the limit of open files is raised as far as it goes."""
+    soft, hard = limit(resource.RLIMIT_NOFILE)
+    needed = FILES_A_NODE * nodes + FILES_BESIDE
+    if soft != resource.RLIM_INFINITY and soft < needed:
+        soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
+        raised(resource.RLIMIT_NOFILE, (soft, hard))
+    if soft == resource.RLIM_INFINITY or soft >= needed:
+        return nodes
+    return max(1, (soft - FILES_BESIDE) // FILES_A_NODE)
+
+
+def look_less_often(nodes: int) -> None:
+    """Spare the garbage collector what is loaded by now and stays, where so many nodes make it worth while."""
+    if nodes >= MANY:
+        gc.collect()
+        gc.freeze()
+        gc.set_threshold(ALLOCATIONS_BETWEEN_LOOKS, 10, 50)

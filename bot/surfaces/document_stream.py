@@ -1,0 +1,96 @@
+"""The JSON document while nodes are still being read: each is written once all that stand before it are."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import zlib
+from collections import deque
+from collections.abc import AsyncIterator, Iterable, Mapping
+from typing import TextIO
+
+from bot.domain.verdict import Verdict
+from bot.surfaces.document import BEGINNING, BETWEEN, END, document, node_document
+from bot.surfaces.json_teller import JsonTeller
+
+PAUSE_SECONDS = 0.1  # between two looks for what is ready: a few nodes at a time cost less than each by itself
+
+
+class DocumentStream:
+    """Writes verdicts in the order of `names`, whatever their own; what waits for its turn is kept compressed.
+
+    Shape: one valid document wherever `end` is called; nodes without a verdict are missing in it. The document of a
+    single node is laid out for people, and written at the end.
+    """
+
+    def __init__(self, names: Iterable[str], out: TextIO) -> None:
+        self._ahead = deque(names)
+        self._alone = len(self._ahead) == 1
+        self._only: list[Verdict] = []
+        self._out = out
+        self._waiting: dict[str, bytes] = {}
+        self._written = 0
+        self._teller = JsonTeller()
+        self._more = asyncio.Event()
+        self._ended = asyncio.Event()
+        self._failed: OSError | None = None
+
+    def add(self, verdict: Verdict) -> None:
+        """Take in a node's verdict; nothing of it is kept but its text."""
+        if self._failed is not None:
+            raise self._failed
+        if self._alone:
+            self._only.append(verdict)
+            return
+        text = json.dumps(node_document(verdict, None, self._teller), ensure_ascii=False)
+        self._waiting[verdict.node] = zlib.compress(text.encode(), 1)
+        self._more.set()
+
+    @contextlib.asynccontextmanager
+    async def writing(self) -> AsyncIterator[None]:
+        """Write what is ready while the block runs, in a thread: a reader that is slow must not keep nodes waiting.
+
+        Raises: OSError where nothing can be written any more, as `add` does from then on.
+        """
+        writer = asyncio.create_task(self._write_on())
+        try:
+            yield
+        finally:
+            self._ended.set()
+            self._more.set()
+            await writer
+        if self._failed is not None:
+            raise self._failed
+
+    async def _write_on(self) -> None:
+        while not self._ended.is_set() and self._failed is None:
+            await self._more.wait()
+            self._more.clear()
+            try:
+                await asyncio.to_thread(self._write_ready)
+            except OSError as no:
+                self._failed = no
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._ended.wait(), PAUSE_SECONDS)
+
+    def end(self, incidents: Mapping[str, str] | None = None) -> None:
+        """Write the rest, with the incidents that were opened, by node."""
+        if self._alone:
+            self._out.write(document(self._only, incidents) + "\n")
+            return
+        while self._ahead:
+            self._write_ready(incidents)
+            if self._ahead:
+                self._ahead.popleft()  # it has no verdict
+        self._out.write((END if self._written else BEGINNING + END.lstrip("\n")) + "\n")
+
+    def _write_ready(self, incidents: Mapping[str, str] | None = None) -> None:
+        while self._ahead and (packed := self._waiting.pop(self._ahead[0], None)) is not None:
+            name = self._ahead.popleft()
+            text = zlib.decompress(packed).decode()
+            if incidents and name in incidents:
+                text = f'{text[:-1]}, "incident": {json.dumps(incidents[name])}}}'
+            self._out.write((BETWEEN if self._written else BEGINNING) + text)
+            self._written += 1
+        self._out.flush()

@@ -1,0 +1,151 @@
+"""Values of ours as JSON's own, made safe and without secrets: what has been seen before passes at a glance.
+
+Shape: a dataclass becomes its fields and its simple properties, a duration seconds (its name says so), an instant ISO
+8601, an enum its value, a set or tuple a list; figures keep three decimals.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Container, Mapping
+from dataclasses import fields, is_dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from bot.domain.redaction import Redactor
+from bot.domain.safe_text import safe
+from bot.domain.secret_forms import SECRET_NAME
+
+# The node's own lines stand in the evidence; in the readings they would only repeat, at some hundred kB a node.
+_LEFT_OUT = frozenset({"raw", "lines", "source", "source_later"})
+_AS_IT_IS = frozenset({int, bool, type(None)})
+_PLAIN = _AS_IT_IS | {str}
+_LISTS = frozenset({tuple, list, set, frozenset})
+_MOST_REMEMBERED = 16_384  # texts; a few MB
+
+
+class JsonTeller:
+    """Tells the values of many nodes; one for all of them, because they say much the same.
+
+    Shape: the quick way is taken by what holds nothing to take out and nothing to escape. Anything else goes the
+    whole way: made plain, then redacted together with what stands around it.
+    """
+
+    def __init__(self) -> None:
+        self._redactor = Redactor()
+        self._clean: set[str] = set()  # nothing to escape, nothing to take out, and no secret follows
+        self._names: set[str] = set()  # the same, and what stands under that name is no secret either
+
+    def told(self, value: Any) -> Any:
+        """Return the value as JSON's own types."""
+        kind = type(value)
+        if kind in _AS_IT_IS:  # in the order of how often they come: a node's readings hold some thousand values
+            return value
+        if kind is str:
+            return value if value in self._clean or self._is_clean(value) else self._whole_way(value)
+        if kind is float:
+            return round(value, 3)
+        if kind in _LISTS:
+            clean = self._clean
+            if all(item in clean or self._is_clean(item) for item in value if type(item) is str):
+                return [item if type(item) in _PLAIN else self.told(item) for item in value]
+            return self._whole_way(value)
+        if is_dataclass(kind):
+            return self._record(value)
+        if isinstance(value, Mapping):
+            names = self._names
+            if all(name in names or self._is_name(name) for name in value) and not _tells_a_name(value):
+                return {str(name): item if type(item) in _AS_IT_IS else self.told(item) for name, item in value.items()}
+        return self._whole_way(value)
+
+    def _record(self, value: Any) -> Any:
+        kind: Any = type(value)
+        names, properties, is_harmless = _parts(kind)
+        if not is_harmless:
+            return self._whole_way(value)
+        record: dict[str, Any] = {}
+        for name in names:
+            held = getattr(value, name)
+            if type(held) in _AS_IT_IS:
+                record[name] = held
+            else:
+                record[f"{name}_seconds" if type(held) is timedelta else name] = self.told(held)
+        for name in properties:
+            held = getattr(value, name)
+            if held is None or isinstance(held, bool | int | float | str):
+                record.setdefault(name, self.told(held))
+        return record
+
+    def _whole_way(self, value: Any) -> Any:
+        return self._redactor.value(plain(value))
+
+    def _is_clean(self, text: str) -> bool:
+        if safe(text) != text or not self._redactor.is_harmless(text):
+            return False
+        _remember(self._clean, text)
+        return True
+
+    def _is_name(self, name: Any) -> bool:
+        if type(name) is int:  # as cores are named
+            return True
+        if type(name) is not str or not self._is_clean(name) or SECRET_NAME.match(name):
+            return False
+        _remember(self._names, name)
+        return True
+
+
+def plain(value: Any) -> Any:
+    """Return a value as JSON's own types, made safe; nothing is taken out of it."""
+    match value:
+        case enum.Enum():
+            return value.value
+        case str():
+            return safe(value)
+        case timedelta():
+            return round(value.total_seconds(), 3)
+        case datetime():
+            return value.isoformat()
+        case float():
+            return round(value, 3)
+        case Mapping():
+            return {safe(str(name)): plain(item) for name, item in value.items()}
+        case tuple() | list() | frozenset() | set():
+            return [plain(item) for item in value]
+    return _plain_record(value) if is_dataclass(value) and not isinstance(value, type) else value
+
+
+def _plain_record(value: Any) -> dict[str, Any]:
+    kind: Any = type(value)
+    names, properties, _ = _parts(kind)
+    record: dict[str, Any] = {}
+    for name in names:
+        held = getattr(value, name)
+        record[f"{name}_seconds" if isinstance(held, timedelta) else name] = plain(held)
+    for name in properties:
+        held = getattr(value, name)
+        if held is None or isinstance(held, bool | int | float | str):
+            record.setdefault(name, plain(held))
+    return record
+
+
+@functools.cache
+def _parts(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
+    """The names of a dataclass's fields and properties, as far as told, and whether none stands for a secret."""
+    told = tuple(field.name for field in fields(kind) if field.name not in _LEFT_OUT)
+    members = vars(kind).items()
+    properties = tuple(name for name, part in members if isinstance(part, property) and not name.startswith("_"))
+    names = {*told, *properties}
+    return told, properties, not (any(map(SECRET_NAME.match, names)) or _tells_a_name(names))
+
+
+def _tells_a_name(names: Container[str]) -> bool:
+    """Whether a mapping with these names may say `name: db-password, value: …`, as Kubernetes has environments."""
+    return "value" in names and ("name" in names or "key" in names)
+
+
+def _remember(texts: set[str], text: str) -> None:
+    if len(text) <= 256:
+        if len(texts) >= _MOST_REMEMBERED:
+            texts.clear()
+        texts.add(text)

@@ -1,0 +1,62 @@
+"""Many nodes are begun no faster than this program can follow, and silent ones hold nobody up."""
+
+from __future__ import annotations
+
+import asyncio
+import resource
+
+from bot.app.many_nodes import FILES_A_NODE, FILES_BESIDE, room_for
+from bot.app.pace import MOST_SILENT, MOST_WAITING, SILENT_SECONDS, Pace
+from bot.domain.contracts import ProbeAnswered
+from bot.response.diagnosis.triage import Thinking
+
+
+async def begun(pace: Pace, names: list[str], within: float) -> int:
+    """Begin these nodes and return how many could be, within so many seconds."""
+    count = 0
+    try:
+        async with asyncio.timeout(within):
+            for name in names:
+                await pace.begin(name)
+                count += 1
+    except TimeoutError:
+        pass
+    return count
+
+
+async def test_so_many_are_silent_at_once_and_each_answer_makes_room() -> None:
+    pace = Pace(Thinking())
+    assert await begun(pace, [f"n{number}" for number in range(MOST_SILENT + 50)], 2) == MOST_SILENT
+    for number in range(10):
+        pace.heard(ProbeAnswered(f"n{number}", "cpu", None))
+    assert await begun(pace, [f"m{number}" for number in range(50)], 2) == 10
+
+
+async def test_black_holes_soon_stop_counting() -> None:
+    pace = Pace(Thinking())
+    names = [f"n{number}" for number in range(2 * MOST_SILENT)]
+    assert await begun(pace, names, 2 * SILENT_SECONDS) == len(names)
+
+
+async def test_nothing_is_begun_while_answers_wait_to_be_parsed() -> None:
+    thinking = Thinking()
+    pace = Pace(thinking)
+    thinking.waiting = MOST_WAITING
+    assert await begun(pace, ["n"], 0.2) == 0
+    thinking.waiting = 0
+    assert await begun(pace, ["n"], 5) == 1
+
+
+def test_limit_of_open_files_is_raised_and_bounds_how_many_are_read() -> None:
+    limits = [(256, 1000)]
+
+    def room(nodes: int) -> int:
+        return room_for(nodes, lambda _: limits[-1], lambda _, new: limits.append(new))
+
+    assert room(20) == 20
+    assert limits == [(256, 1000)]
+    assert room(300) == 300
+    assert limits[-1] == (FILES_A_NODE * 300 + FILES_BESIDE, 1000)
+    assert room(5000) == (1000 - FILES_BESIDE) // FILES_A_NODE
+    limits.append((resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    assert room(5000) == 5000
