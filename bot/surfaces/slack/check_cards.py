@@ -138,7 +138,7 @@ class CheckCards:
         else:
             await self._owe(name, board.spot, board.message())
             if verdict.heat is not None and len(board.group) == 1:
-                await self._poster.illustrate(name, board.spot, incident.id, verdict.node, verdict.heat)
+                self._poster.illustrate(name, board.spot, incident.id, verdict.node, verdict.heat)
             if is_alarm(incident.alert):
                 await self._told_again(name, board)
         of_many = is_alarm(incident.alert) and len(board.group) > FEW

@@ -29,6 +29,7 @@ from bot.surfaces.slack.uploads import Uploaded, Uploads
 PICTURE = "picture-"  # of the names of their parts in the outbox
 UNDER = "card"  # the part that it belongs to
 TRIES = 3
+AT_ONCE = 2  # in a storm nobody else shall wait for pictures
 # Slack refuses a file that it still looks at (slackapi/python-slack-sdk issue 1521): so often is it offered again,
 # after 1, 2, 4 and 8 seconds.
 LOOKS = 4
@@ -69,19 +70,13 @@ class Pictures:
         # By card and name; None: Slack does not take it, or does not show it.
         self._known: OrderedDict[tuple[str, str], _Picture | None] = OrderedDict()
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
+        self._turns = asyncio.Semaphore(AT_ONCE)
 
-    async def begin(self, card: str, channel: str, incident: str, node: str, heat: CoreHeat, redraw: Redraw) -> None:
+    def begin(self, card: str, channel: str, incident: str, node: str, heat: CoreHeat, redraw: Redraw) -> None:
         """Begin to draw and upload an incident's picture, unless there is one; `redraw` is told the card it is for."""
         key = (card, name_of(heat, incident))
-        if key in self._tasks or await self._picture(key) is not None:
-            return
-        post = Post(card, PICTURE + key[1], channel, {"heat": plain(heat), "node": node}, UNDER)
-        try:
-            post_id = await self._outbox.keep(post)
-        except LedgerError as error:  # it is drawn nevertheless; only a restart would lose it
-            self._log("outbox_unavailable", card=card, error=one_line(str(error)))
-            post_id = ""
-        self._start(key, self._bring(key, _Owed(post_id, channel, node, heat), redraw))
+        if key not in self._tasks:  # from here on the sweep leaves it alone
+            self._start(key, self._begun(key, _Owed("", channel, node, heat), redraw))
 
     def take_up(self, due: DuePost, redraw: Redraw) -> bool:
         """Go on with a picture that the outbox kept; False where the post is no picture, or is under way here."""
@@ -132,6 +127,17 @@ class Pictures:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._log("picture_failed", picture=key[1], error=one_line(repr(error), 500))
 
+    async def _begun(self, key: tuple[str, str], owed: _Owed, redraw: Redraw) -> None:
+        if await self._picture(key) is not None:
+            return
+        content = {"heat": plain(owed.heat), "node": owed.node}
+        try:
+            post_id = await self._outbox.keep(Post(key[0], PICTURE + key[1], owed.channel, content, UNDER))
+        except LedgerError as error:  # it is drawn nevertheless; only a restart would lose it
+            self._log("outbox_unavailable", card=key[0], error=one_line(str(error)))
+            post_id = ""
+        await self._bring(key, replace(owed, post_id=post_id), redraw)
+
     async def _resumed(self, key: tuple[str, str], due: DuePost, redraw: Redraw) -> None:
         content = due.post.content
         try:
@@ -147,7 +153,8 @@ class Pictures:
 
     async def _bring(self, key: tuple[str, str], owed: _Owed, redraw: Redraw) -> None:
         try:
-            await self._brought(key, owed, redraw)
+            async with self._turns:
+                await self._brought(key, owed, redraw)
         except asyncio.CancelledError:  # the bot ends: the next run need not wait until nobody can be at it any more
             if owed.post_id:
                 with suppress(LedgerError):

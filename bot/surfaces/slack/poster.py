@@ -97,10 +97,10 @@ class Poster:
             self._edits.look()  # a verdict goes before the progress that it replaces
         self._begin(part)
 
-    async def illustrate(self, card: str, target: MessageTarget, incident: str, node: str, heat: CoreHeat) -> None:
+    def illustrate(self, card: str, target: MessageTarget, incident: str, node: str, heat: CoreHeat) -> None:
         """Have a picture take the place of an incident's strip, once there is one; the card does not wait for it."""
         if self._pictures is not None:
-            await self._pictures.begin(card, target.channel, incident, node, heat, self._redraw)
+            self._pictures.begin(card, target.channel, incident, node, heat, self._redraw)
 
     async def enclose(self, card: str, target: MessageTarget, incident: str) -> bool | None:
         """Have an incident's report made and sent into the card's thread, which nothing waits for.

@@ -11,6 +11,7 @@ from bot.domain.action import Plan, Step
 from bot.domain.mute import Mute
 from bot.domain.probe import Unread
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Undecided, Verdict
+from tests.unit.surfaces.heats import heat_of
 
 HOSTILE = "<!channel> <@U123> *bold* `code` http://evil.example \x1b[31mred\x00 \u202egnp.exe & $(touch pwned)"
 
@@ -70,4 +71,5 @@ arbitrary = st.builds(
     lasting_fix=_text,
     took=st.timedeltas(timedelta(0), timedelta(minutes=2)),
     try_next=_text,
+    heat=st.sampled_from((None, heat_of(2, 1), heat_of(192), heat_of(1000, samples=60))),
 )
