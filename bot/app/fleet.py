@@ -1,122 +1,95 @@
-"""A sweep over a fleet, put together: what is asked, how the nodes are reached, and what came, however it ended."""
+"""Sweeps over a fleet, put together for a terminal and for whoever serves."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+import secrets
+from collections.abc import Mapping, Sequence
 from datetime import timedelta
 
 from bot.actions import ACTIONS
+from bot.app.kubernetes import draining
 from bot.app.parts import now
+from bot.app.selecting import meant
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Transport
 from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
-from bot.domain.playbook import Playbook
+from bot.domain.playbook import Playbook, Playbooks
+from bot.inventory import Inventory
 from bot.probes import PROBES
 from bot.response.diagnosis.planning import Draining
 from bot.response.diagnosis.triage import Triage
-from bot.response.fleet.answer import NodeAnswer
-from bot.response.fleet.chunk import ChunkReader
-from bot.response.fleet.difference import Comparison, compare
-from bot.response.fleet.report import NAMES, FleetReport, report
+from bot.response.fleet.ask import FleetAsk
+from bot.response.fleet.desk import FleetDesk
+from bot.response.fleet.report import FleetReport
+from bot.response.fleet.run import MOST_AT_ONCE, FleetRun
 from bot.response.fleet.sweep import Sweep
+from bot.settings import Settings
 
 BEYOND_WINDOW = timedelta(seconds=15)  # connecting, logging in, and the slowest command's own limit
-MOST_AT_ONCE = 50
 
 
-@dataclass(slots=True)
-class FleetRun:
-    """One sweep under way. `answers` grow as they come, and stay when it is broken off.
-
-    Shape: `selected` nodes were meant, of which `nodes` are asked.
-    """
-
-    nodes: tuple[Node, ...]
-    selected: int
-    sweep: Sweep
-    transport: Transport
-    sampling: Sampling
-    deadline: timedelta
-    parallel: int = MOST_AT_ONCE
-    draining: Draining = field(default_factory=Draining)
-    mutes: MuteRecord | None = None
-    wants_facts: bool = False
-    answers: list[NodeAnswer] = field(default_factory=list)
-    seconds: float = 0.0
-
-    def reader(self) -> ChunkReader:
-        """What reads a chunk of the nodes."""
-        triage = Triage(
-            self.transport, ACTIONS, now, self.sampling, self.deadline, draining=self.draining, mutes=self.mutes
-        )
-        return ChunkReader(triage, self.sweep, self.parallel, self.wants_facts)
-
-    async def run(self, heard: Callable[[NodeAnswer], None]) -> None:
-        """Ask every node; each answer is kept and handed over as it comes.
-
-        Raises: UsageError of any node, once all others are through.
-        """
-        loop = asyncio.get_running_loop()
-        began = loop.time()
-
-        def came(answer: NodeAnswer) -> None:
-            self.answers.append(answer)
-            self.seconds = loop.time() - began
-            heard(answer)
-
-        try:
-            await self.reader().answers(self.nodes, came)
-        finally:
-            self.seconds = loop.time() - began
-
-    @property
-    def report(self) -> FleetReport:
-        """What came so far."""
-        return report(self.nodes, self.answers, self.sweep.judged, selected=self.selected, seconds=self.seconds)
-
-    def comparison(self, here: Sequence[str]) -> Comparison:
-        """Compare the nodes of these names with the others, by readings and labels."""
-        labels = {node.name: node.labels for node in self.nodes}
-        answers = [
-            replace(
-                answer,
-                facts={
-                    **answer.facts,
-                    **{f"label.{name}": said for name, said in labels[answer.node].items() if name not in NAMES},
-                },
-            )
-            for answer in self.answers
-        ]
-        names = set(here)
-        answers.sort(key=lambda answer: answer.node)
-        return compare(
-            [answer for answer in answers if answer.node in names],
-            [answer for answer in answers if answer.node not in names],
-            {used.cause.name: used.cause.signature for used in self.sweep.playbook.causes},
-        )
+def sweep_run(
+    nodes: Sequence[Node],
+    selected: int,
+    sweep: Sweep,
+    transport: Transport,
+    settings: Settings,
+    parallel: int | None = None,
+    mutes: MuteRecord | None = None,
+) -> FleetRun:
+    """Return the run of a sweep; `mutes` say which causes are accepted, where nodes are judged in full."""
+    triage = _triage(sweep, transport, settings, draining(settings), mutes)
+    return FleetRun(tuple(nodes), selected, sweep, triage, parallel or MOST_AT_ONCE)
 
 
 def facts_run(
     nodes: Sequence[Node],
     playbook: Playbook,
     transport: Transport,
-    deadline: timedelta | None = None,
+    settings: Settings,
     parallel: int | None = None,
 ) -> FleetRun:
     """Return the run that reads what nodes are compared by."""
-    return FleetRun(
-        tuple(nodes),
-        len(nodes),
-        Sweep.of_facts(playbook, (PROBES["boot_units"],)),
-        transport,
-        Sampling(),
-        deadline or BEYOND_WINDOW,
-        parallel or MOST_AT_ONCE,
-        wants_facts=True,
-    )
+    sweep = Sweep.of_facts(playbook, (PROBES["boot_units"],))
+    triage = _triage(sweep, transport, settings)
+    return FleetRun(tuple(nodes), len(nodes), sweep, triage, parallel or MOST_AT_ONCE, wants_facts=True)
+
+
+def fleet_desk(
+    settings: Settings,
+    known: Inventory,
+    playbooks: Playbooks,
+    transport: Transport,
+    environment: Mapping[str, str],
+    mutes: MuteRecord | None,
+) -> FleetDesk:
+    """Return the desk that takes sweeps where the bot serves."""
+
+    async def selected(ask: FleetAsk) -> tuple[Node, ...]:
+        return await meant(ask.words, known, settings, environment, ask.namespace)
+
+    def run(nodes: Sequence[Node], selected: int, sweep: Sweep) -> FleetRun:
+        return sweep_run(nodes, selected, sweep, transport, settings, mutes=mutes if sweep.is_full else None)
+
+    def facts(nodes: Sequence[Node], playbook: Playbook) -> FleetRun:
+        return facts_run(nodes, playbook, transport, settings)
+
+    window = Sampling(settings.samples).window
+    return FleetDesk(selected, known, playbooks, run, facts, secrets.SystemRandom(), window, asyncio.Semaphore(2))
+
+
+def _triage(
+    sweep: Sweep,
+    transport: Transport,
+    settings: Settings,
+    drains: Draining | None = None,
+    mutes: MuteRecord | None = None,
+) -> Triage:
+    sampling = Sampling(settings.samples)
+    deadline = settings.deadline or BEYOND_WINDOW + (sampling.window if sweep.needs_window else timedelta(0))
+    return Triage(transport, ACTIONS, now, sampling, deadline, draining=drains or Draining(), mutes=mutes)
 
 
 def exit_status(told: FleetReport) -> int:

@@ -33,14 +33,21 @@ LIMIT = timedelta(seconds=10)  # of one call
 def selected(
     words: Sequence[str], inventory: Inventory, settings: Settings, environment: Mapping[str, str], namespace: str = ""
 ) -> tuple[Node, ...]:
+    """Return the nodes that the words mean, where no event loop runs. Raises: as `meant`."""
+    return asyncio.run(meant(words, inventory, settings, environment, namespace))
+
+
+async def meant(
+    words: Sequence[str], inventory: Inventory, settings: Settings, environment: Mapping[str, str], namespace: str = ""
+) -> tuple[Node, ...]:
     """Return the nodes that the words mean; a cluster is asked only where a workload is among them.
 
-    Raises: UsageError when a word means no node; ConnectionLost is one too: without the cluster nobody can tell.
+    Raises: UsageError when a word means no node, or the cluster does not say where a workload runs.
     """
     selectors = [Selector.of(word) for word in dict.fromkeys(words)]
     if not any(selector.kind is Kind.WORKLOAD for selector in selectors):
-        return select(inventory, selectors)
-    return select(inventory, selectors, asyncio.run(_asked(selectors, settings, environment, namespace)))
+        return await asyncio.to_thread(select, inventory, selectors)  # near names take their time
+    return select(inventory, selectors, await _asked(selectors, settings, environment, namespace))
 
 
 def drawn(nodes: Sequence[Node], sample: Sample | None) -> tuple[Node, ...]:

@@ -13,13 +13,14 @@ from typing import Any
 from bot.actions import ACTIONS
 from bot.app.acting import acting
 from bot.app.alerts import alerts, channel_of, rules_of
+from bot.app.fleet import fleet_desk
 from bot.app.journal import Journal
 from bot.app.machines import note_machines
 from bot.app.mcp import serving_mcp
 from bot.app.metric_history import informed
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
-from bot.app.parts import now
+from bot.app.parts import now, ssh_transport
 from bot.app.policing import note_policy
 from bot.app.reports import ReportMaker
 from bot.app.slack_acting import slack_acting
@@ -44,9 +45,11 @@ from bot.surfaces.slack.askers import Askers, groups_among
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
 from bot.surfaces.slack.check_cards import CheckCards
+from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_handler import CommandHandler
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral
+from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SLACK, SlackTokens
 from bot.surfaces.slack.pictures import Pictures
@@ -148,6 +151,11 @@ class Service:
             settings.policy.askers,
             settings.slack.checks_per_person,
         )
+        opener = CheckOpener(
+            CheckRequests(books.ledger, books.leases, self._diagnosis, now, log), cards, playbooks.get().name
+        )
+        desk = fleet_desk(settings, known, playbooks, ssh_transport(environment), environment, books.ledger)
+        fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, books.wishes)
         self._deeds = slack_acting(
             self._slack,
             self._poster,
@@ -166,18 +174,18 @@ class Service:
             picker=self._alerts,
             pagerduty=self._pagerduty,
             wishes=books.wishes,
+            fleet=fleet,
         )
         self._desk = CommandHandler(
             known,
-            CheckRequests(books.ledger, books.leases, self._diagnosis, now, log),
-            playbooks.get().name,
-            cards,
+            opener,
             self._deeds.orders,
             Ephemeral(self._slack.calls, self._timing, log),
             self._background,
             settings.slack.channels,
             asking,
             books.wishes,
+            fleet,
         )
         shown: list[Surface] = [cards, self._deeds.surface, self._metering.witness]
         if self._pagerduty is not None:

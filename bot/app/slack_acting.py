@@ -19,6 +19,7 @@ from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.context import NodePicker, SlackContext
 from bot.surfaces.slack.ephemeral import Ephemeral
+from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.home import Deliveries, HomeDesk
 from bot.surfaces.slack.interactions import InteractionHandler
 from bot.surfaces.slack.poster import Poster
@@ -55,6 +56,7 @@ def slack_acting(
     picker: NodePicker | None = None,
     pagerduty: PagerDutyParts | None = None,
     wishes: Wishes | None = None,
+    fleet: FleetCards | None = None,
 ) -> SlackActing:
     """Put it together; `nodes` is how many the inventory has, `wishes` keep what Slack delivers.
 
@@ -78,4 +80,6 @@ def slack_acting(
         wishes=wishes,
     )
     home = HomeDesk(context, background, outbox, nodes, readings, deliveries, pagerduty)
-    return SlackActing(surface, InteractionHandler(context, home, background), CommandReplies(context, pagerduty), home)
+    return SlackActing(
+        surface, InteractionHandler(context, home, background, fleet), CommandReplies(context, pagerduty), home
+    )

@@ -11,8 +11,8 @@ from bot.commands import options
 from bot.domain.errors import UsageError
 
 if TYPE_CHECKING:
-    from bot.app.fleet import FleetRun
     from bot.response.fleet.difference import Comparison
+    from bot.response.fleet.run import FleetRun
 
 EXAMPLES = """examples:
   zombie diff ray-gpu-1a-0417 --against role=gpu          one sick node beside the other GPU nodes
@@ -87,7 +87,7 @@ def _what(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
         (*sick, *others),
         app.library(settings.playbooks).get(settings.playbook),
         app.ssh_transport(arguments.environ),
-        settings.deadline,
+        settings,
         arguments.parallel,
     )
     return run, tuple(node.name for node in sick)

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 from bot.commands import options
 
 if TYPE_CHECKING:
-    from bot.app.fleet import FleetRun
     from bot.response.fleet.answer import NodeAnswer
+    from bot.response.fleet.run import FleetRun
 
 EXAMPLES = """examples:
   zombie fleet role=gpu                                  who among the GPU nodes has any cause that shows in one look
@@ -81,25 +81,16 @@ def run(arguments: argparse.Namespace) -> int:
 
 def _what(arguments: argparse.Namespace) -> FleetRun:
     from bot import app
-    from bot.app.fleet import BEYOND_WINDOW, MOST_AT_ONCE, FleetRun
+    from bot.app.fleet import sweep_run
     from bot.commands import record
-    from bot.domain.batch import Sampling
     from bot.response.fleet.sweep import Sweep
 
     settings = options.settings(arguments)
     sweep = Sweep.of(app.library(settings.playbooks).get(settings.playbook), arguments.cause, full=arguments.full)
     meant, asked = options.selection(arguments, options.inventory(arguments, settings), settings)
-    sampling = Sampling(settings.samples)
-    return FleetRun(
-        nodes=asked,
-        selected=len(meant),
-        sweep=sweep,
-        transport=app.ssh_transport(arguments.environ),
-        sampling=sampling,
-        deadline=settings.deadline or BEYOND_WINDOW + (sampling.window if sweep.needs_window else BEYOND_WINDOW * 0),
-        parallel=arguments.parallel or MOST_AT_ONCE,
-        draining=app.draining(settings),
-        mutes=record.mutes(arguments.environ) if sweep.is_full else None,
+    mutes = record.mutes(arguments.environ) if sweep.is_full else None
+    return sweep_run(
+        asked, len(meant), sweep, app.ssh_transport(arguments.environ), settings, arguments.parallel, mutes
     )
 
 

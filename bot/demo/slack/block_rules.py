@@ -20,6 +20,7 @@ from bot.demo.slack.shapes import (
     boolean,
     both,
     by_type,
+    integer,
     items,
     one_of,
     problem,
@@ -36,6 +37,14 @@ def _text_or_fields(value: Any, at: str) -> Iterable[Problem]:
 def _url_or_file(value: Any, at: str) -> Iterable[Problem]:
     if ("image_url" in value) == ("slack_file" in value):
         yield problem("missing required field: image_url", at)
+
+
+def _rows_are_alike(value: Any, at: str) -> Iterable[Problem]:
+    """A data table's rows have as many cells each, and its first row is plain text."""
+    if len({len(row) for row in value["rows"]}) > 1:
+        yield problem("all rows must have the same number of cells", f"{at}/rows")
+    if any(cell.get("type") == "rich_text" for cell in value["rows"][0]):
+        yield problem("header cells must not be rich_text", f"{at}/rows/0")
 
 
 def _block(required: Mapping[str, Rule] | None = None, optional: Mapping[str, Rule] | None = None) -> Rule:
@@ -77,6 +86,14 @@ TABLE = _block(
     {"column_settings": items(shape({}, {"align": one_of("left", "center", "right"), "is_wrapped": boolean}), 20, 0)},
 )
 
+DATA_TABLE = both(
+    _block(
+        {"rows": items(items(CELL, 20), 101, 2), "caption": string(2000, 1)},
+        {"page_size": integer(1, 100), "row_header_column_index": integer(0, 19)},
+    ),
+    _rows_are_alike,
+)
+
 EVERYWHERE: Mapping[str, Rule] = {
     "actions": _block({"elements": items(elements.IN_ACTIONS, 25)}),
     "context": _block({"elements": items(elements.IN_CONTEXT, 10)}),
@@ -88,7 +105,12 @@ EVERYWHERE: Mapping[str, Rule] = {
     "section": SECTION,
 }
 IN_MESSAGE = by_type(
-    {**EVERYWHERE, "table": TABLE, "file": _block({"external_id": string(255, 1), "source": one_of("remote")})}
+    {
+        **EVERYWHERE,
+        "table": TABLE,
+        "data_table": DATA_TABLE,
+        "file": _block({"external_id": string(255, 1), "source": one_of("remote")}),
+    }
 )
 IN_VIEW = by_type(EVERYWHERE)
 

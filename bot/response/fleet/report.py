@@ -43,6 +43,7 @@ class FleetReport:
 
     Shape: `selected` nodes were meant, of which `asked` were drawn. `answered` counts the unknown ones too. `causes`
     begin with the most common. `by` maps a label to its values to their counts. `is_whole`: nothing is outstanding.
+    `labels` are the inventory's, by node.
     """
 
     selected: int
@@ -52,6 +53,7 @@ class FleetReport:
     by: Mapping[str, Mapping[str, GroupCount]]
     seconds: float
     is_whole: bool
+    labels: Mapping[str, Mapping[str, str]]
 
     @property
     def answered(self) -> int:
@@ -109,7 +111,14 @@ def report(
     ]
     causes.sort(key=lambda count: -len(count.nodes))
     return FleetReport(
-        selected, len(nodes), tuple(answers), tuple(causes), _by(nodes, answers), seconds, len(answers) == len(nodes)
+        selected,
+        len(nodes),
+        tuple(answers),
+        tuple(causes),
+        _by(nodes, answers),
+        seconds,
+        len(answers) == len(nodes),
+        {node.name: node.labels for node in nodes},
     )
 
 

@@ -21,11 +21,14 @@ from bot.surfaces.slack.blocks import BRAKE, REPORT
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
+from bot.surfaces.slack.fleet_card import OF_FLEET, WHO_ELSE
+from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.people import Person, mapping
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
 from bot.surfaces.view.view import IncidentView, incident_view
 
 DIGEST = 32  # digits by which a dialog names the plan that it shows
+RECORDED_SECONDS = 5.0
 TRIGGER_SECONDS = 3.0  # by then Slack opens no dialog for a click any more
 UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
 
@@ -58,8 +61,10 @@ class Click:
 class BlockActions:
     """Handles clicks: opens the dialog, or says why there is none."""
 
-    def __init__(self, context: SlackContext) -> None:
+    def __init__(self, context: SlackContext, fleet: FleetCards | None = None) -> None:
+        """`fleet` takes clicks on the cards of sweeps; None where there are none."""
         self._context = context
+        self._fleet = fleet
         self._handlers = {
             APPROVE: self._decision,
             DECLINE: self._decision,
@@ -68,12 +73,16 @@ class BlockActions:
             ANSWER: self._answer,
             PICK: self._pick,
             REPORT: self._report,
+            **({WHO_ELSE: self._who_else} if fleet is not None else {}),
         }
 
     async def handle(self, click: Click) -> None:
         """Open the dialog of a click, or tell the person why there is none."""
         async with self._context.answering(click.action, click.person, click.channel, click.thread, click.value):
             self._context.is_of_ours(click.person)
+            if self._fleet is not None and click.action.startswith(OF_FLEET):
+                await self._fleet.clicked(click)
+                return
             handler = self._handlers.get(ANSWER if click.action.startswith(f"{ANSWER}-") else click.action)
             if handler is None:
                 raise NothingProposed(UNKNOWN_BUTTON)
@@ -183,6 +192,20 @@ class BlockActions:
             raise NothingProposed("The report comes once it is over.", f"zombie report {incident.id}")
         told = await self._context.surface.report(incident)
         await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, told)
+
+    async def _who_else(self, click: Click) -> None:
+        """Ask who else has what a card says: it only looks, as whoever may ask may wish."""
+        incident = await self._find(click.value)
+        await self._is_its_card(click, incident.summary.card)
+        try:
+            async with asyncio.timeout(RECORDED_SECONDS):  # a verdict is shown a moment before it is on record
+                while incident.verdict is None:
+                    await asyncio.sleep(0.1)
+                    incident = await self._find(click.value)
+        except TimeoutError as no:
+            raise CannotTell("The verdict is not on record yet.", "Click again.") from no
+        if self._fleet is not None:
+            await self._fleet.who_else(click, incident)
 
     async def _is_its_card(self, click: Click, group: str) -> None:
         """Do nothing for a click on the card itself. Raises: NothingProposed for a click on a copy of it."""

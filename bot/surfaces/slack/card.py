@@ -21,6 +21,7 @@ from bot.surfaces.slack.blocks import (
     step_blocks,
     text,
 )
+from bot.surfaces.slack.fleet_card import who_else_block
 from bot.surfaces.slack.heat_block import strip_block
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
@@ -205,7 +206,17 @@ def _decision(group: GroupView) -> Iterator[Block]:
     if all(view.ended for view in group.incidents):
         closed = [(view.id, view.node) for view in group.incidents if view.state is not State.TRIAGED]
         yield from report_blocks(closed)
+    yield from _who_else(group)
     yield from _small_print(group)
+
+
+def _who_else(group: GroupView) -> Iterator[Block]:
+    """For one node with a cause: the button that asks who else has it."""
+    if len(group.incidents) == 1:
+        (view,) = group.incidents
+        asks = bool(view.id) and (view.state is State.TRIAGED or (view.state is State.PROPOSED and group.choices))
+        if asks and view.verdict is not None and view.verdict.cause is not None:
+            yield who_else_block(view.id)
 
 
 def _small_print(group: GroupView) -> Iterator[Block]:

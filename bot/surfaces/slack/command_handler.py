@@ -6,17 +6,17 @@ import asyncio
 import contextlib
 from collections.abc import Collection
 
-from bot.domain.errors import LedgerError, Refused
+from bot.domain.errors import LedgerError, Refused, UsageError
+from bot.domain.redaction import redacted_text
 from bot.domain.wish import Wishes
-from bot.response.diagnosis.requests import CheckRequests
-from bot.response.record import Opening
+from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.check_cards import CheckCards
+from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
-from bot.surfaces.slack.member import SLACK
-from bot.surfaces.slack.part import MessageTarget, request_id
+from bot.surfaces.slack.fleet_cards import FleetCards
+from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.requests import (
     CheckRequest,
@@ -38,33 +38,31 @@ class CommandHandler:
     """Takes what people type, each delivery once.
 
     Shape: `channels` is where checks may be asked for, anywhere if empty; in a direct message they always may, for they
-    only look. `playbook` is the name of the one that they are read by. `wishes` know what was taken before, by whatever
-    program; None where nothing is kept.
+    only look. `opener` begins them, and `fleet` takes what is asked of many nodes at once. `wishes` know what was taken
+    before, by whatever program; None where nothing is kept.
     """
 
     def __init__(
         self,
         known: Known,
-        requests: CheckRequests,
-        playbook: str,
-        cards: CheckCards,
+        opener: CheckOpener,
         replies: CommandReplies,
         ephemeral: Ephemeral,
         background: Background,
         channels: Collection[str],
         askers: Askers,
         wishes: Wishes | None = None,
+        fleet: FleetCards | None = None,
     ) -> None:
         self._known = known
-        self._requests = requests
-        self._playbook = playbook
-        self._cards = cards
+        self._opener = opener
         self._replies = replies
         self._ephemeral = ephemeral
         self._background = background
         self._channels = channels
         self._askers = askers
         self._wishes = wishes
+        self._fleet = fleet
         self._seen: dict[str, None] = {}
 
     def take(self, request: CommandRequest) -> None:
@@ -91,26 +89,31 @@ class CommandHandler:
             with contextlib.suppress(LedgerError):
                 await self._wishes.done(request.key)
 
-    async def _handle(self, request: CommandRequest, asked: CheckRequest | HelpRequest | Subcommand) -> None:
+    async def _handle(self, request: CommandRequest, asked: CheckRequest | FleetAsk | HelpRequest | Subcommand) -> None:
         if isinstance(asked, HelpRequest):
             await self._ephemeral.say(request, help_words(asked))
         elif isinstance(asked, Subcommand):
             await self._replies.reply(request, asked)
         elif self._channels and request.channel not in self._channels and not request.channel.startswith("D"):
             await self._ephemeral.say(request, not_here(self._channels))
-        elif await self._may_ask(request, asked):
+        elif isinstance(asked, FleetAsk):
+            await self._sweep(request, asked)
+        elif await self._may_ask(request, asked.nodes):
             if asked.unknown:
                 quoted = self._ephemeral.quote(request, unknown_words(asked))
                 self._background.begin(quoted, f"answer to {request.key}")
             if asked.nodes:
                 await self._check(request, asked)
 
-    async def _may_ask(self, request: CommandRequest, asked: CheckRequest) -> bool:
-        """Return whether this person may have nodes read; who may not is told so, and told no name of a node."""
+    async def _may_ask(self, request: CommandRequest, counts: object) -> bool:
+        """Return whether this person may have nodes read; who may not is told so, and told no name of a node.
+
+        Shape: where `counts` is empty, nothing is read, and nothing is counted.
+        """
         person = Person(request.user, request.workspace, request.enterprise)
         try:
             await self._askers.admit(person)
-            if asked.nodes:
+            if counts:
                 self._askers.count(person)
         except Refused as no:
             await self._replies.refuse(request, "check", no)
@@ -118,7 +121,16 @@ class CommandHandler:
         return True
 
     async def _check(self, request: CommandRequest, asked: CheckRequest) -> None:
-        key = request_id(request.channel, request.thread_ts, request.key)
-        opening = Opening(SLACK, key, request.by, request.text, self._playbook)
-        self._cards.expect(opening.group, MessageTarget(request.channel, request.thread_ts, request.answer_at))
-        await self._requests.take(opening, [node.name for node in asked.nodes])
+        spot = MessageTarget(request.channel, request.thread_ts, request.answer_at)
+        nodes = [node.name for node in asked.nodes]
+        await self._opener.begin(request.key, spot, request.by, request.text, nodes)
+
+    async def _sweep(self, request: CommandRequest, ask: FleetAsk) -> None:
+        """Begin what is asked of many nodes; who may not is told no name of a node."""
+        if self._fleet is None or not await self._may_ask(request, ask.words):
+            return
+        spot = MessageTarget(request.channel, request.thread_ts, request.answer_at)
+        try:
+            await self._fleet.ask(ask, request.key, spot, request.by)
+        except UsageError as no:  # it may quote what was typed
+            await self._ephemeral.quote(request, redacted_text(str(no)))

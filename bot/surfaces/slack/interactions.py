@@ -18,6 +18,7 @@ from bot.surfaces.slack.block_actions import BlockActions, Click
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import REASON
 from bot.surfaces.slack.ephemeral import refusal_words
+from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.view_submissions import AppHome, Submission, ViewSubmissions, kept_submission
 
 REMEMBERED = 2000
@@ -28,11 +29,14 @@ NOT_KEPT = CannotTell("The ledger cannot be written now, so nothing was decided.
 class InteractionHandler:
     """Takes clicks and dialogs."""
 
-    def __init__(self, context: SlackContext, home: AppHome, background: Background) -> None:
+    def __init__(
+        self, context: SlackContext, home: AppHome, background: Background, fleet: FleetCards | None = None
+    ) -> None:
         self._context = context
+        self._fleet = fleet
         self._wishes = context.wishes
         self._background = background
-        self._block_actions = BlockActions(context)
+        self._block_actions = BlockActions(context, fleet)
         self._view_submissions = ViewSubmissions(context, home)
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._submitting: dict[str, asyncio.Task[Mapping[str, str]]] = {}
@@ -52,11 +56,13 @@ class InteractionHandler:
         return await asyncio.shield(taking)
 
     async def carry_on(self) -> None:
-        """Take up the submissions that were acknowledged and not finished, by a run before or another replica.
+        """Take up the submissions and sweeps that were begun and not finished, by a run before or another replica.
 
         Raises: LedgerError.
         """
         for kept in await self._wishes.left() if self._wishes is not None else ():
+            if self._fleet is not None and self._fleet.takes(kept):
+                continue
             submission = kept_submission(kept.body)
             if submission is None:
                 self._context.log("submission_unreadable", key=one_line(kept.key, 80))

@@ -9,10 +9,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
-from bot.domain.errors import InventoryError, UnknownNode
+from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
 from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import one_line
+from bot.domain.selector import Kind, Selector
+from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.message import escaped
 
@@ -31,10 +33,12 @@ USAGE = {
     "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
     "pagerduty": "Say `/zombie pagerduty on` to have a disabled webhook subscription switched on again.",
 }
-VERBS = ("check", *SUBCOMMANDS, "help")
+VERBS = ("check", "fleet", *SUBCOMMANDS, "help")
 
 HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
+`/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and among whom
+A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`
 `/zombie status` — what is open, what is being done, and whether the brake is on
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
 `/zombie undo ID [reason]` — propose to take back what an incident did; somebody else approves it
@@ -120,7 +124,7 @@ class Known(Protocol):
         ...
 
 
-def parse(text: str, known: Known) -> CheckRequest | HelpRequest | Subcommand:
+def parse(text: str, known: Known) -> CheckRequest | FleetAsk | HelpRequest | Subcommand:
     """Understand what follows `/zombie` or the mention."""
     if len(text) > LONGEST_REQUEST:
         return HelpRequest(f"That was {len(text)} characters long; I read at most {LONGEST_REQUEST}.")
@@ -137,6 +141,11 @@ def parse(text: str, known: Known) -> CheckRequest | HelpRequest | Subcommand:
     if verb in SUBCOMMANDS:
         asked = subcommand_of(verb, words[1:])
         return HelpRequest(asked) if isinstance(asked, str) else asked
+    if verb == "fleet" or any(map(_means_several, names)):
+        try:
+            return FleetAsk.typed(words[1:], verb)
+        except UsageError as no:
+            return HelpRequest(_quoted_sentence(no))
     if not names:
         return HelpRequest("Which node? Say `/zombie check NODE`.")
     if len(names) > MOST_NODES:
@@ -204,6 +213,19 @@ def not_here(channels: Collection[str]) -> str:
     """Return the answer in a channel where checks may not be asked for."""
     places = ", ".join(f"<#{channel}>" for channel in sorted(channels))
     return f"Checks may not be asked for in this channel. Ask in {places}, or me in a direct message."
+
+
+def _means_several(word: str) -> bool:
+    """True for a word that is a selector, and no node's name."""
+    try:
+        return Selector.of(word).kind is not Kind.NAME
+    except UsageError:
+        return False
+
+
+def _quoted_sentence(no: UsageError) -> str:
+    """What was not understood, which may quote what a person typed: nothing in it is markup to Slack."""
+    return escaped(one_line(redacted_text(str(no)), 400)).replace("`", "'")
 
 
 def _quoted(word: str) -> str:

@@ -43,12 +43,13 @@ def test_proposed_shows_the_exact_commands_who_may_say_yes_and_until_when() -> N
     assert "boot 3b1cd2f4" in words(message)
     assert "everything that runs on the node ends" in words(message)
     assert PLAN.lasting_fix in words(message)
-    assert buttons(message) == ["approve", "decline"]
+    assert buttons(message) == ["approve", "decline", "who-else"]
 
 
 def test_value_of_a_button_says_nothing_of_node_or_command() -> None:
-    for _, value in actions(list(shown(told(*WAYS[State.PROPOSED])).blocks)):
-        assert value == OPENING.group
+    incident = told(*WAYS[State.PROPOSED])
+    for action, value in actions(list(shown(incident).blocks)):
+        assert value == (incident.id if action == "who-else" else OPENING.group)
 
 
 def test_first_words_on_a_locked_phone() -> None:
@@ -163,7 +164,7 @@ def test_acted_but_not_fixed_is_said_in_the_channel_too() -> None:
     assert list(replies(told(*WAYS[State.PROPOSED], Escalated("Tried before.")))) == [], "nothing was done"
 
 
-def test_withheld_shows_the_missing_line_and_no_button() -> None:
+def test_withheld_shows_the_missing_line_and_nothing_to_decide() -> None:
     line = "zombie ALL=(root) NOPASSWD: /usr/bin/systemctl reboot"
     message = shown(told(OPENING, TRIAGED, PlanWithheld("The login may not.", (line,))))
     assert line in words(message)
@@ -171,7 +172,7 @@ def test_withheld_shows_the_missing_line_and_no_button() -> None:
     assert f"Lacking: {line}." in message.text
     assert VERDICT.summary in words(message), "the verdict stands as it stood"
     assert "68,700 memory cgroups" in words(message)
-    assert buttons(message) == []
+    assert buttons(message) == ["who-else"]
 
 
 def test_what_the_check_said_stands_where_nothing_is_offered_or_not_all_is_read() -> None:

@@ -16,6 +16,7 @@ const MAKERS = {
   input,
   rich_text: richText,
   table,
+  data_table: table,
   file: (block) => el("div", { class: "b-unknown" }, `Remote file ${block.external_id}`),
 };
 

@@ -1,0 +1,109 @@
+"""What somebody asks of a fleet in a chat, as a value, and as the short text that a button carries.
+
+A button's text is not trusted: it is read as if the person had typed it, and it can only have nodes read.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+
+from bot.domain.errors import UsageError
+from bot.domain.sample import Sample
+from bot.domain.selector import Selector, valid_namespace
+
+MOST_WORDS = 40
+LONGEST = 1_900  # Slack takes 2,000 characters of a button's value
+_DASHES = str.maketrans({"—": "--", "–": "--"})  # what keyboards make of two dashes
+
+
+@dataclass(frozen=True, slots=True)
+class FleetAsk:
+    """Which nodes, which causes, how many of them, and how.
+
+    Shape: `kind` is "fleet", "check" (an incident each) or "diff" (those with the first cause, beside the others).
+    """
+
+    words: tuple[str, ...]
+    causes: tuple[str, ...] = ()
+    sample: str = ""
+    full: bool = False
+    namespace: str = ""
+    kind: str = "fleet"
+
+    @classmethod
+    def typed(cls, words: Sequence[str], kind: str = "fleet") -> FleetAsk:
+        """Return what words after `/zombie fleet` ask for.
+
+        Raises: UsageError, with how to write it.
+
+        Example:
+        >>> FleetAsk.typed(["role=gpu", "--cause", "disk-full", "--sample", "5%"]).causes
+        ('disk-full',)
+        """
+        selectors, causes, ask = list[str](), list[str](), cls((), kind=kind)
+        rest = [word.translate(_DASHES) if word[:1] in "—–" else word for word in words]
+        while rest:
+            word = rest.pop(0)
+            if word == "--full":
+                ask = replace(ask, full=True)
+            elif word in ("--cause", "--sample", "-n", "--namespace"):
+                if not rest:
+                    raise UsageError(f"{word} of what?", "Say `/zombie fleet role=gpu --cause SLUG --sample 5%`.")
+                value = rest.pop(0)
+                if word == "--cause":
+                    causes.append(value)
+                else:
+                    ask = replace(ask, sample=value) if word == "--sample" else replace(ask, namespace=value)
+            else:
+                selectors.append(word)
+        return replace(ask, words=tuple(dict.fromkeys(selectors)), causes=tuple(dict.fromkeys(causes))).checked()
+
+    @classmethod
+    def of(cls, text: str) -> FleetAsk:
+        """Return what a button's text asks for. Raises: UsageError when it is not one of ours."""
+        try:
+            body = json.loads(text)
+            words, causes = tuple(body["words"]), tuple(body.get("causes", ()))
+            told = {name: body[name] for name in ("sample", "full", "namespace", "kind") if name in body}
+        except (ValueError, KeyError, TypeError, RecursionError) as no:
+            raise UsageError("That button asks for nothing that the bot knows.") from no
+        if not all(isinstance(word, str) for word in (*words, *causes)) or not all(
+            isinstance(value, bool if name == "full" else str) for name, value in told.items()
+        ):
+            raise UsageError("That button asks for nothing that the bot knows.")
+        return cls(words, causes, **told).checked()
+
+    @property
+    def text(self) -> str:
+        """The text that a button carries, without what is as usual; empty where it would be too long."""
+        usual = FleetAsk(())
+        told = {field.name: getattr(self, field.name) for field in fields(self)}
+        kept = {name: value for name, value in told.items() if value != getattr(usual, name)}
+        text = json.dumps(kept, separators=(",", ":"), ensure_ascii=False)
+        return text if len(text) <= LONGEST else ""
+
+    @property
+    def says(self) -> str:
+        """What was asked for, as it is typed."""
+        causes = [f"--cause {cause}" for cause in self.causes]
+        sample = [f"--sample {self.sample}"] if self.sample else []
+        namespace = [f"-n {self.namespace}"] if self.namespace else []
+        return " ".join([*self.words, *namespace, *causes, *sample, *(["--full"] if self.full else [])])
+
+    def checked(self) -> FleetAsk:
+        """Return this ask. Raises: UsageError where a part of it can mean nothing."""
+        if not self.words:
+            raise UsageError("Which nodes?", "Say `/zombie fleet role=gpu`, or a glob such as `ray-gpu-*`.")
+        if len(self.words) > MOST_WORDS:
+            raise UsageError(f"{len(self.words)} selectors are too many; {MOST_WORDS} is the most.")
+        for word in self.words:
+            Selector.of(word)
+        if self.namespace:
+            valid_namespace(self.namespace)
+        if self.sample:
+            Sample.of(self.sample)
+        if self.kind not in ("fleet", "check", "diff"):
+            raise UsageError("That button asks for nothing that the bot knows.")
+        return self

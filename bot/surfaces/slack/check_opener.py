@@ -1,0 +1,27 @@
+"""Begins a check that a person asked for: its card is expected where they are, and its incidents are opened."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from bot.response.diagnosis.requests import CheckRequests
+from bot.response.record import Opening
+from bot.surfaces.slack.check_cards import CheckCards
+from bot.surfaces.slack.member import SLACK
+from bot.surfaces.slack.part import MessageTarget, request_id
+
+
+@dataclass(frozen=True, slots=True)
+class CheckOpener:
+    """What it takes. `playbook` is the name of the one that nodes are read by."""
+
+    requests: CheckRequests
+    cards: CheckCards
+    playbook: str
+
+    async def begin(self, key: str, spot: MessageTarget, by: str, said: str, nodes: Sequence[str]) -> None:
+        """Begin a check; `key` is Slack's own id of the wish, and `said` what was asked for, in words."""
+        opening = Opening(SLACK, request_id(spot.channel, spot.thread_ts, key), by, said, self.playbook)
+        self.cards.expect(opening.group, spot)
+        await self.requests.take(opening, nodes)

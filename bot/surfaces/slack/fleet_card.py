@@ -1,0 +1,206 @@
+"""The card of a sweep, from the question to its counts, and what a comparison came to. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
+
+from bot.domain.duration import span
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Status
+from bot.response.fleet.answer import Came, NodeAnswer
+from bot.response.fleet.ask import FleetAsk
+from bot.response.fleet.difference import Comparison
+from bot.response.fleet.report import FleetReport
+from bot.surfaces.difference import strength, values
+from bot.surfaces.fleet import among, headline, remarks
+from bot.surfaces.slack.blocks import OPTION, button, line, person, slack_user, text
+from bot.surfaces.slack.message import (
+    ALL_BLOCKS,
+    TEXT,
+    Block,
+    Message,
+    bullets,
+    clipped,
+    escaped,
+    footnote,
+    header,
+    length,
+    paragraph,
+)
+from bot.surfaces.slack.table import data_table
+
+GO, STOP, CHECK, DIFF = "fleet-go", "fleet-stop", "fleet-check", "fleet-diff"
+WHO_ELSE = "who-else"
+OF_FLEET = "fleet-"
+SAID = 500
+MOST_OPTIONS = 100
+DIFFERENCES = 8
+GROUPS = 5
+CAUSES = 6
+ROOM_BESIDE = 3_500  # of a message's characters, for all that is not the table
+_ORDER = {Status.CRITICAL: 0, Status.DEGRADED: 1, Status.UNKNOWN: 2, Status.UNREACHABLE: 3, Status.HEALTHY: 4}
+_COLUMNS = ("az", "role")
+
+
+def many_card(ask: FleetAsk, nodes: int, seconds: float, name: str, by: str) -> Message:
+    """Ask whether so many nodes are to be read: how many, and how long it takes. `name` is the card's own."""
+    what = "checked, each with an incident of its own" if ask.kind == "check" else "asked"
+    words = f"{nodes:,} nodes would be {what}; that takes about {_span(seconds)}."
+    buttons = [button(f"Yes, all {nodes:,}", GO, ask.text, "primary")] if ask.text else []
+    if ask.kind != "check" and not ask.sample:
+        drawn = FleetAsk(ask.words, ask.causes, "20", ask.full, ask.namespace, ask.kind)
+        buttons.append(button("A sample of 20", GO, drawn.text, action_id=f"{GO}-sample"))
+    blocks: tuple[Block, ...] = (
+        header(f"{nodes:,} nodes?"),
+        paragraph(words),
+        *([{"type": "actions", "block_id": name, "elements": buttons}] if buttons else []),
+        *_small_print(ask, by),
+    )
+    return Message(clipped(escaped(f"{nodes:,} nodes? {words}"), TEXT), blocks)
+
+
+def running_card(ask: FleetAsk, report: FleetReport, name: str, by: str) -> Message:
+    """Show how far a sweep has come, and how to stop it."""
+    found = sum(bool(answer.found) for answer in report.answers)
+    words = f"Asking {report.asked:,} nodes: {len(report.answers):,} told so far, {found:,} of them have it."
+    blocks: tuple[Block, ...] = (
+        header("Who else has it?" if ask.causes else "What is in this fleet?"),
+        paragraph(words),
+        {"type": "actions", "elements": [button("Stop", STOP, name)]},
+        *_small_print(ask, by),
+    )
+    return Message(clipped(escaped(words), TEXT), blocks)
+
+
+def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "") -> Message:
+    """Show what a sweep came to; `ended` says why it is not whole, where it is not."""
+    found = [count for count in report.causes if count.nodes]
+    title = _title(ask, report)
+    said = [f"{headline(report)}. {ended}".strip()]
+    first: list[Block] = [header(title), paragraph(clipped(said[0], SAID))]
+    if found:
+        first.append(bullets([(count.cause, clipped(count.prevalence.says, SAID)) for count in found[:CAUSES]]))
+        groups = list(among(report, found[0].cause))[:GROUPS]
+        if groups:
+            first.append(bullets([(f"by {label}", clipped(told, SAID)) for label, told in groups]))
+    last: list[Block] = [*_choices(ask, report), *_notes(report), *_small_print(ask, by)]
+    rows = [_row(answer, report, ask) for answer in _shown(report)]
+    middle: list[Block] = []
+    if rows:
+        room = ALL_BLOCKS - sum(length(block) for block in (*first, *last)) - 200
+        table, told = data_table("Nodes, the gravest first", _heading(report), rows, room)
+        middle = [table]
+        if told < len(rows):
+            middle.append(footnote(f"And {len(rows) - told:,} more: zombie fleet {one_line(ask.says, 200)}"))
+    said += [f"{count.cause}: {count.prevalence.says}." for count in found[:CAUSES]]
+    return Message(clipped(escaped(f"{title}. {' '.join(said)}"), TEXT), (*first, *middle, *last))
+
+
+def broken_off_card(ask: FleetAsk, because: str, by: str) -> Message:
+    """Say why a sweep came to nothing."""
+    words = clipped(one_line(because, SAID), SAID)
+    return Message(clipped(escaped(words), TEXT), (header("No answer"), paragraph(words), *_small_print(ask, by)))
+
+
+def comparison_message(comparison: Comparison) -> Message:
+    """Return what the sick have that the healthy have not."""
+    here, there = len(comparison.here), len(comparison.there)
+    title = f"{here} sick beside {there} healthy {'peer' if there == 1 else 'peers'}"
+    if not there:
+        words = "There is nobody to compare with: no peer is healthy as far as read."
+        return Message(clipped(escaped(f"{title}. {words}"), TEXT), (header(title), paragraph(words)))
+    told = comparison.differences[:DIFFERENCES]
+    blocks: list[Block] = [header(title)]
+    blocks += [paragraph(clipped(accident.says, SAID)) for accident in comparison.accidents[:3]]
+    rows = [(each.fact, values(each.here), values(each.there), strength(each)) for each in told]
+    if rows:
+        table, _ = data_table("What differs", ("fact", "here", "there", "how sure"), rows, ALL_BLOCKS - ROOM_BESIDE)
+        blocks.append(table)
+    else:
+        blocks.append(paragraph("Nothing that was read differs."))
+    if more := len(comparison.differences) - len(told):
+        blocks.append(footnote(f"And {more} more: zombie diff"))
+    if comparison.left_out:
+        said = "; ".join(f"{out.node} ({out.because})" for out in comparison.left_out[:5])
+        blocks.append(footnote(clipped(f"Left out: {said}", SAID)))
+    first = "; ".join(f"{fact}: here {ours}, there {theirs}" for fact, ours, theirs, _ in rows[:3])
+    accidents = " ".join(accident.says for accident in comparison.accidents[:3])
+    return Message(clipped(escaped(f"{title}. {accidents} {first}".strip()), TEXT), tuple(blocks))
+
+
+def who_else_block(incident: str) -> Block:
+    """The button that asks who else has a card's cause."""
+    return {"type": "actions", "elements": [button("Who else?", WHO_ELSE, incident)]}
+
+
+def _title(ask: FleetAsk, report: FleetReport) -> str:
+    having = sum(bool(answer.found) for answer in report.answers)
+    what = ask.causes[0] if len(ask.causes) == 1 else "a cause"
+    verb = "has" if having == 1 else "have"
+    return f"{having:,} of {report.answered:,} nodes {verb} {what}"
+
+
+def _shown(report: FleetReport) -> list[NodeAnswer]:
+    """Every node that is not healthy, the gravest first; the healthy ones are counted above."""
+    shown = [answer for answer in report.answers if answer.found or answer.came is not Came.ANSWERED]
+    return sorted(shown, key=lambda answer: (_ORDER[Status(answer.status)], answer.node))
+
+
+def _labels(report: FleetReport) -> Sequence[str]:
+    return [label for label in _COLUMNS if len(report.by.get(label, {})) > 1]
+
+
+def _heading(report: FleetReport) -> Sequence[str]:
+    return ("node", "status", "what", *_labels(report), "kernel")
+
+
+def _row(answer: NodeAnswer, report: FleetReport, ask: FleetAsk) -> Sequence[str]:
+    what = ", ".join(f"{found.cause} ({found.confidence})" for found in answer.found)
+    if len(ask.causes) == 1 and answer.found:
+        what = answer.found[0].says
+    labels = [report.labels.get(answer.node, {}).get(label, "") for label in _labels(report)]
+    return (answer.node, answer.status, what or answer.because, *labels, answer.traits.get("kernel", ""))
+
+
+def _choices(ask: FleetAsk, report: FleetReport) -> Iterator[Block]:
+    sick = [answer.node for answer in _shown(report) if answer.found and len(answer.node) <= OPTION]
+    elements: list[Block] = []
+    if sick:
+        elements.append(
+            {
+                "type": "static_select",
+                "action_id": CHECK,
+                "placeholder": {"type": "plain_text", "text": "Check a node", "emoji": False},
+                "options": [
+                    {"text": {"type": "plain_text", "text": node, "emoji": False}, "value": node}
+                    for node in sick[:MOST_OPTIONS]
+                ],
+            }
+        )
+    causes = ask.causes or tuple(count.cause for count in report.causes if count.nodes)[:1]
+    compared = FleetAsk(ask.words, causes[:1], "", False, ask.namespace, "diff")
+    if sick and len(sick) < report.answered and compared.text:
+        elements.append(button("Diff", DIFF, compared.text))
+    if elements:
+        yield {"type": "actions", "elements": elements}
+
+
+def _notes(report: FleetReport) -> Iterator[Block]:
+    if any(count.judged.value == "signature" and count.nodes for count in report.causes):
+        yield footnote("By signature, a single look: possible, not proven. A check gives the verdict.")
+    if open_ := [count for count in report.causes if count.undecided]:
+        said = "; ".join(f"{count.cause} of {len(count.undecided)}" for count in open_)
+        yield footnote(clipped(f"Cannot be told: {said}", SAID))
+    for remark in remarks(report)[:3]:
+        yield footnote(clipped(remark, SAID))
+
+
+def _small_print(ask: FleetAsk, by: str) -> Iterator[Block]:
+    yield footnote(clipped(f"zombie fleet {one_line(ask.says, SAID)}", SAID))
+    if slack_user(by):
+        yield line(text("Asked by "), person(by))
+
+
+def _span(seconds: float) -> str:
+    return span(timedelta(seconds=max(1.0, seconds)))

@@ -1,0 +1,230 @@
+"""Sweeps that people ask for in Slack: one card each, from the question to its counts, and the buttons on it.
+
+A sweep is kept with the wishes until its counts stand: one that a crash or a restart broke off is begun again under the
+same card by whoever serves next, for it only reads.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import json
+from typing import TYPE_CHECKING
+
+from bot.domain.contracts import Log
+from bot.domain.errors import LedgerError, NothingProposed, UsageError
+from bot.domain.incident import Incident
+from bot.domain.safe_text import one_line
+from bot.domain.wish import KeptWish, Wishes
+from bot.response.fleet.answer import NodeAnswer
+from bot.response.fleet.ask import FleetAsk
+from bot.response.fleet.desk import MANY_CHECKS, FleetDesk
+from bot.response.fleet.run import FleetRun
+from bot.surfaces.slack import fleet_card
+from bot.surfaces.slack.askers import Askers
+from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.check_opener import CheckOpener
+from bot.surfaces.slack.part import MessageTarget, request_id
+from bot.surfaces.slack.people import Person
+from bot.surfaces.slack.poster import CARD, Poster
+
+if TYPE_CHECKING:
+    from bot.surfaces.slack.block_actions import Click
+
+PREFIX = "fleet-"
+SECONDS_A_CHECK = 8.0  # of one node, with its window
+
+
+class FleetCards:
+    """Takes asks and clicks. `askers` say who may; a click counts as an ask of its own."""
+
+    def __init__(
+        self,
+        desk: FleetDesk,
+        poster: Poster,
+        opener: CheckOpener,
+        askers: Askers,
+        background: Background,
+        log: Log,
+        wishes: Wishes | None = None,
+    ) -> None:
+        self._desk = desk
+        self._poster = poster
+        self._opener = opener
+        self._askers = askers
+        self._background = background
+        self._log = log
+        self._wishes = wishes
+        self._running: dict[str, tuple[asyncio.Task[None], list[str]]] = {}
+
+    async def ask(self, ask: FleetAsk, key: str, spot: MessageTarget, by: str) -> None:
+        """Begin what somebody asked for; whoever asks for very many nodes is asked first.
+
+        Raises: UsageError, with a sentence, when a selector means no node or a cause is not known.
+        """
+        run = await self._desk.prepared(ask)
+        name = _named(spot, key)
+        if ask.kind == "check":
+            if len(run.nodes) <= MANY_CHECKS:
+                await self._check(ask, run, key, spot, by)
+                return
+            card = fleet_card.many_card(ask, len(run.nodes), SECONDS_A_CHECK * len(run.nodes) / 10, name, by)
+        elif not self._desk.is_many(run):
+            await self._keep(name, ask, spot, by)
+            self._begin(name, ask, run, spot, by)
+            return
+        else:
+            card = fleet_card.many_card(ask, len(run.nodes), self._desk.takes(run), name, by)
+        await self._poster.enqueue(name, CARD, spot, card)
+        self._poster.finished(name)
+
+    async def clicked(self, click: Click) -> None:
+        """Do what a button on a sweep's card, or *Who else?*, asks for.
+
+        Raises: NotAllowedToAsk, TooManyRequests, UsageError, CannotTell.
+        """
+        await self._askers.admit(click.person)
+        if click.action == fleet_card.STOP:
+            self._stop(click.value, click.person)
+            return
+        self._askers.count(click.person)
+        spot = MessageTarget(click.channel, click.thread_ts or click.ts)
+        by = click.person.by
+        if click.action == fleet_card.CHECK:
+            node = self._desk.nodes.find(click.value).name
+            await self._opener.begin(click.key, spot, by, f"check {node}", [node])
+        elif click.action == fleet_card.DIFF:
+            ask = FleetAsk.of(click.value)
+            if not ask.causes:
+                raise UsageError("There is no cause to compare by.")
+            self._background.begin(self._compare(ask, click.key, spot), "comparison")
+        else:
+            ask = FleetAsk.of(click.value)
+            run = await self._desk.prepared(ask)
+            if ask.kind == "check":
+                await self._check(ask, run, click.key, spot, by)
+                return
+            name, spot = await self._card_of(click)
+            await self._keep(name, ask, spot, by)
+            self._begin(name, ask, run, spot, by)
+
+    async def who_else(self, click: Click, incident: Incident) -> None:
+        """Ask who else has an incident's cause, in the thread of its card.
+
+        Raises: NotAllowedToAsk, TooManyRequests, UsageError; NothingProposed where no cause was found.
+        """
+        await self._askers.admit(click.person)
+        verdict = incident.verdict
+        if verdict is None or verdict.cause is None:
+            raise NothingProposed("No cause was found on this node, so nobody else can have it.")
+        self._askers.count(click.person)
+        ask = self._desk.peers(incident.node, verdict.cause)
+        await self.ask(ask, click.key, MessageTarget(click.channel, click.thread_ts or click.ts), click.person.by)
+
+    def takes(self, kept: KeptWish) -> bool:
+        """Carry on a kept sweep; False for what is none."""
+        if not kept.key.startswith(PREFIX):
+            return False
+        self._background.begin(self._again(kept), "sweep carried on")
+        return True
+
+    async def _again(self, kept: KeptWish) -> None:
+        try:
+            body = json.loads(kept.body)
+            ask = FleetAsk.of(body["ask"])
+            spot = MessageTarget(str(body["channel"]), str(body["thread_ts"]))
+            run = await self._desk.prepared(ask)
+        except (ValueError, KeyError, TypeError, UsageError) as no:
+            self._log("sweep_unreadable", key=one_line(kept.key, 80), error=one_line(str(no)))
+            await self._done(kept.key)
+            return
+        self._log("sweep_carried_on", key=one_line(kept.key, 80))
+        self._begin(kept.key, ask, run, spot, str(body.get("by", "")))
+
+    async def _card_of(self, click: Click) -> tuple[str, MessageTarget]:
+        """Return the name of the clicked card, and where it stands. Raises: NothingProposed for a copy of it."""
+        place = await self._poster.place(click.block) if click.block.startswith(PREFIX) else None
+        if place is None or (place.channel, place.ts) != (click.channel, click.ts) or click.block in self._running:
+            raise NothingProposed("This is not the card that asked, or it has been answered.")
+        return click.block, MessageTarget(click.channel, click.thread)
+
+    async def _check(self, ask: FleetAsk, run: FleetRun, key: str, spot: MessageTarget, by: str) -> None:
+        await self._opener.begin(key, spot, by, f"check {ask.says}", [node.name for node in run.nodes])
+
+    async def _keep(self, name: str, ask: FleetAsk, spot: MessageTarget, by: str) -> None:
+        body = {"ask": ask.text, "channel": spot.channel, "thread_ts": spot.thread_ts, "by": by}
+        if self._wishes is not None and ask.text:
+            with contextlib.suppress(LedgerError):  # it is only not carried on after a crash
+                await self._wishes.keep(name, json.dumps(body))
+
+    def _begin(self, name: str, ask: FleetAsk, run: FleetRun, spot: MessageTarget, by: str) -> None:
+        stopped: list[str] = []
+        task = asyncio.create_task(self._sweep(name, ask, run, spot, by, stopped), name=f"sweep {name}")
+        self._running[name] = task, stopped
+        self._background.begin(self._until(name, task), f"sweep {name}")
+
+    async def _until(self, name: str, task: asyncio.Task[None]) -> None:
+        """Wait for a sweep; where this ends first, the bot is stopping: the next run carries the sweep on."""
+        try:
+            await asyncio.wait({task})
+        finally:
+            self._running.pop(name, None)
+            if not task.done():
+                task.cancel()
+                await asyncio.gather(task, return_exceptions=True)
+            elif not task.cancelled() and (error := task.exception()) is not None:
+                self._log("sweep_failed", card=name, error=repr(error))
+
+    async def _sweep(
+        self, name: str, ask: FleetAsk, run: FleetRun, spot: MessageTarget, by: str, stopped: list[str]
+    ) -> None:
+        if not await self._poster.adopt(name, spot):
+            # Owed, so that the card is found again after a restart; what follows until the end is progress.
+            await self._poster.enqueue(name, CARD, spot, fleet_card.running_card(ask, run.report, name, by))
+
+        def heard(_: NodeAnswer) -> None:
+            self._poster.show(name, spot, lambda: fleet_card.running_card(ask, run.report, name, by))
+
+        ended = ""
+        try:
+            await self._desk.run(run, heard)
+        except asyncio.CancelledError:
+            if not stopped:
+                raise  # the bot is stopping
+            ended = stopped[0]
+        except UsageError as no:
+            ended = str(no)
+        card = fleet_card.report_card(ask, run.report, by, ended)
+        await self._poster.enqueue(name, CARD, spot, card)
+        self._poster.finished(name)
+        await self._done(name)
+
+    async def _compare(self, ask: FleetAsk, key: str, spot: MessageTarget) -> None:
+        name = _named(spot, f"diff {key}")
+        try:
+            message = fleet_card.comparison_message(await self._desk.compared(ask))
+        except UsageError as no:
+            message = fleet_card.broken_off_card(ask, str(no), "")
+        await self._poster.enqueue(name, CARD, spot, message)
+        self._poster.finished(name)
+
+    def _stop(self, name: str, person: Person) -> None:
+        running = self._running.get(name)
+        if running is None:
+            raise NothingProposed("That is not running here: it has ended, or another program is at it.")
+        task, stopped = running
+        if not stopped:
+            stopped.append("Stopped by a person; what came until then is counted.")
+            self._log("sweep_stopped", card=name, by=person.by)
+            task.cancel()
+
+    async def _done(self, name: str) -> None:
+        if self._wishes is not None:
+            with contextlib.suppress(LedgerError):
+                await self._wishes.done(name)
+
+
+def _named(spot: MessageTarget, key: str) -> str:
+    """The name of a sweep's card: the same for every delivery of one wish."""
+    return PREFIX + hashlib.sha256(request_id(spot.channel, spot.thread_ts, key).encode()).hexdigest()[:24]

@@ -1,0 +1,52 @@
+"""Tables: the newer kind that people can sort and page through, and the older one where a workspace refuses it.
+
+Limits: https://docs.slack.dev/reference/block-kit/blocks/data-table-block (101 rows) and …/table-block (100).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from bot.domain.safe_text import one_line
+from bot.surfaces.slack.message import Block, Message, length
+
+ROWS = 100  # beside the heading; the older kind has them all but one
+CELL = 120
+PAGE = 10
+_KIND, _PLAIN_KIND = "data_table", "table"
+
+
+def data_table(caption: str, heading: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> tuple[Block, int]:
+    """Return a table of as many of the rows as fit into so many characters, and how many these are; one at least.
+
+    Words are plain text: nothing in a cell is a mention or a link.
+    """
+    told = [[_cell(word) for word in row] for row in (heading, *rows[:ROWS])]
+    block: Block = {"type": _KIND, "caption": one_line(caption, 200), "page_size": PAGE, "rows": told}
+    while len(told) > 2 and length(block) > room:
+        del told[max(2, len(told) * 9 // 10) :]
+    return block, len(told) - 1
+
+
+def _cell(word: str) -> Mapping[str, str]:
+    return {"type": "raw_text", "text": one_line(word, CELL) or " "}
+
+
+def has_data_table(message: Message) -> bool:
+    """True for a message with a table of the newer kind."""
+    return any(block.get("type") == _KIND for block in message.blocks)
+
+
+def with_plain_tables(message: Message) -> Message:
+    """Return the message with tables of the older kind, which every workspace takes."""
+    if not has_data_table(message):
+        return message
+    return replace(message, blocks=tuple(map(_plain, message.blocks)))
+
+
+def _plain(block: Block) -> Block:
+    if block.get("type") != _KIND:
+        return block
+    rows = list(block["rows"])[:ROWS]
+    return {"type": _PLAIN_KIND, "rows": rows, "column_settings": [{"is_wrapped": True}] * len(rows[0])}

@@ -1,0 +1,157 @@
+"""A fleet in Slack, over simulated nodes behind real SSH: who else has it, what differs, and who may ask."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.demo.faults import Fault
+from bot.demo.fleet_leaks import AUTO_RESTART
+from bot.demo.fleet_other_faults import BUSY
+from bot.demo.slack.message import Message
+from bot.demo.slack.people import BOT_USER
+from bot.demo.slack.server import SlackWorkspace
+from tests.e2e.test_slack_story import serving
+from tests.nodes.acting_fleet import site
+from tests.slack.workspace import workspace
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+POLICY = "[check]\nsamples = 1\n"
+LEAK = "leaked-memory-cgroups"
+SICK = {f"gpu-1a-{at}": (AUTO_RESTART, None) for at in range(3)}
+WELL = {f"gpu-1b-{at}": (BUSY, None) for at in range(5)}
+FLEET = {**SICK, **WELL}
+
+
+def ours(slack: SlackWorkspace) -> list[Message]:
+    return [message for message in slack.messages("oncall-gpu") if message.user == BOT_USER]
+
+
+def everywhere(slack: SlackWorkspace) -> list[Message]:
+    return [answer for message in ours(slack) for answer in slack.thread(message)]
+
+
+async def said(slack: SlackWorkspace, words: str, *, block: str = "") -> Message:
+    """Wait for a message of ours, also in a thread, with these words, and with a block of this type."""
+
+    def found() -> Message | None:
+        for message in everywhere(slack):
+            kinds = {kind["type"] for kind in message.blocks}
+            if words in message.text and (not block or block in kinds):
+                return message
+        return None
+
+    return await slack.until(found, timedelta(seconds=20), what=words)
+
+
+def kept(state: Path, words: str) -> bool:
+    """True once the database has these words."""
+    return any(words.encode() in path.read_bytes() for path in state.iterdir() if path.is_file())
+
+
+def table(message: Message, kind: str = "data_table") -> list[list[str]]:
+    block: dict[str, Any] = next(block for block in message.blocks if block["type"] == kind)
+    return [[cell["text"] for cell in row] for row in block["rows"]]
+
+
+async def test_who_else_leads_from_a_card_to_the_table_to_the_difference_and_to_a_check(tmp_path: Path) -> None:
+    async with workspace() as slack, site(tmp_path, FLEET, POLICY) as here:
+        bot = await serving(slack, here)
+        await slack.say("alice", "oncall-gpu", "/zombie check gpu-1a-0")
+        card = await said(slack, "CRITICAL, leaked-memory-cgroups", block="actions")
+        await slack.click("alice", card, "who-else")
+        told = await said(slack, f"3 of 8 nodes have {LEAK}", block="data_table")
+        assert f"{LEAK}: 3 of 8: 38 %, every node was read." in told.text
+        assert (told.thread_ts, sorted(row[0] for row in table(told)[1:])) == (card.ts, sorted(SICK))
+        assert table(told)[0][:3] == ["node", "status", "what"]
+
+        await slack.click("bob", told, "fleet-diff")
+        differs = await said(slack, "3 sick beside 5 healthy peers", block="data_table")
+        assert "boot_units.enabled[ecs.service]" in [row[0] for row in table(differs)]
+
+        await slack.click("bob", told, "fleet-check", "gpu-1a-2")
+        await said(slack, "gpu-1a-2: CRITICAL, leaked-memory-cgroups")
+        assert await bot.end() == 0
+        broken = {"show_failed", "wish_failed", "task_failed", "slack_worker_failed", "slack_refused", "sweep_failed"}
+        assert not {line["event"] for line in bot.lines} & broken
+
+
+async def test_command_answers_with_one_card_and_what_is_wrong_is_told_in_private(tmp_path: Path) -> None:
+    async with workspace() as slack, site(tmp_path, FLEET, POLICY) as here:
+        slack.faults.error("chat.update", "invalid_blocks")  # a workspace that knows no data table
+        bot = await serving(slack, here)
+        await slack.say("alice", "oncall-gpu", f"/zombie fleet role=gpu —cause {LEAK}")
+        told = await said(slack, "3 of 8 nodes have", block="table")
+        assert sorted(row[0] for row in table(told, "table")[1:]) == sorted(SICK)
+        assert len(ours(slack)) == 1
+
+        for typed, sentence in (
+            ("/zombie fleet role=cpu", "role is gpu"),
+            ("/zombie fleet", "Which nodes?"),
+            ("/zombie fleet role=gpu --cause leaked", LEAK),
+            ("/zombie check gpu-9*", "Near it are"),
+        ):
+            await slack.say("alice", "oncall-gpu", typed)
+            await slack.until(
+                lambda sentence=sentence: [  # type: ignore[misc]
+                    one for one in slack.messages("oncall-gpu", "alice") if one.only_for and sentence in one.text
+                ],
+                what=sentence,
+            )
+        await slack.say("alice", "oncall-gpu", "/zombie check gpu-1b-*")
+        await said(slack, "5 nodes: 5 healthy")
+        assert await bot.end() == 0
+
+
+async def test_running_sweep_can_be_stopped_and_a_restart_carries_one_on_under_its_card(tmp_path: Path) -> None:
+    silent = {"gpu-1c-0": (BUSY, Fault.SILENT)}
+    async with workspace() as slack, site(tmp_path, {**SICK, **silent}, POLICY) as here:
+        bot = await serving(slack, here)
+        await slack.say("alice", "oncall-gpu", f"/zombie fleet * --cause {LEAK}")
+        running = await said(slack, "Asking 4 nodes")
+        await asyncio.to_thread(until, lambda: kept(tmp_path / "state", running.ts), what="where the card stands")
+        bot.process.kill()
+        await bot.process.wait()
+        again = await serving(slack, here)
+        told = await said(slack, f"3 of 3 nodes have {LEAK}")
+        assert (told.ts, len(ours(slack))) == (running.ts, 1)
+
+        await slack.say("alice", "oncall-gpu", f"/zombie fleet gpu-1?-* --cause {LEAK}")
+        second = await said(slack, "Asking 4 nodes")
+        await slack.click("bob", second, "fleet-stop")
+        stopped = await said(slack, "broken off after")
+        assert stopped.ts == second.ts != told.ts
+        assert "Stopped by a person" in json.dumps(stopped.blocks)
+        assert await again.end() == 0
+        assert again.logged("sweep_carried_on") is not None
+
+
+async def test_stranger_may_not_ask_and_a_forged_button_reads_nothing(tmp_path: Path) -> None:
+    policy = POLICY + '[policy]\naskers = ["U0ALICE001"]\n'  # alice, and nobody else
+    async with workspace() as slack, site(tmp_path, FLEET, policy) as here:
+        bot = await serving(slack, here)
+        await slack.say("bob", "oncall-gpu", "/zombie fleet role=gpu")
+        refused = await slack.until(
+            lambda: [one for one in slack.messages("oncall-gpu", "bob") if one.only_for],
+            what="a refusal",
+        )
+        assert "NotAllowedToAsk" in refused[0].text
+        assert "gpu-1a" not in refused[0].text
+        await slack.say("alice", "oncall-gpu", f"/zombie fleet role=gpu --cause {LEAK}")
+        told = await said(slack, "3 of 8 nodes have", block="data_table")
+        await slack.click("bob", told, "fleet-diff")
+        await slack.until(
+            lambda: (
+                len([one for one in slack.messages("oncall-gpu", "bob") if one.only_for]) > 1
+                or [one for one in slack.thread(told) if one.only_for]
+            ),
+            what="another refusal",
+        )
+        assert len(ours(slack)) == 1
+        assert await bot.end() == 0
