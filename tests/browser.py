@@ -42,7 +42,7 @@ class Window:
     def __init__(self, page: Page, screenshots: Path) -> None:
         self.page = page
         self.complaints: list[str] = []
-        self._screenshots = screenshots
+        self.folder = screenshots
         page.set_default_timeout(10_000)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", lambda told: self.complaints.append(told.text) if told.type == "error" else None)
@@ -50,7 +50,7 @@ class Window:
 
     async def screenshot(self, name: str) -> None:
         """Keep what is in sight as `NAME.png`."""
-        await self.page.screenshot(path=self._screenshots / f"{name}.png")
+        await self.page.screenshot(path=self.folder / f"{name}.png")
 
     async def texts(self, selector: str) -> list[str]:
         """Return what stands in every element of this kind."""

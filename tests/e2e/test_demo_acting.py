@@ -37,6 +37,22 @@ async def approve(someone: Window, node: str, reason: str) -> None:
     await dialog.get_by_role("button", name="Approve").click()
 
 
+async def opens_its_report(someone: Window) -> None:
+    """Open the report that came into the thread: it shows everything, and can do nothing in the workspace."""
+    async with someone.page.expect_popup() as opening:
+        await someone.page.locator("#thread .file-card", has_text="report-").click(timeout=30_000)
+    report = await opening.value
+    await report.get_by_role("heading", name="Kept before the reboot").wait_for()
+    told = await report.locator("body").inner_text()
+    for words in (f"Resolved: {FOUNDING}", "napi handler", "MemAvailable", "zombie audit verify --head"):
+        assert words in told, words
+    picture = report.locator("figure img").first
+    assert await picture.evaluate("async image => { await image.decode(); return image.naturalWidth }") > 0
+    assert await report.evaluate("window.origin") == "null", "it is not of the workspace's origin"
+    await Window(report, someone.folder).screenshot("report")
+    await report.close()
+
+
 async def test_one_asks_the_other_approves_and_every_ending_is_told(tmp_path: Path) -> None:
     if CHROMIUM is None:
         missing("chromium is not installed (Debian: apt install chromium)")
@@ -74,6 +90,7 @@ async def test_one_asks_the_other_approves_and_every_ending_is_told(tmp_path: Pa
             await card(alice, FOUNDING).locator(".thread-bar").click()
             await alice.until_text("#thread article", "before and after")
             await alice.screenshot("acting-resolved")
+            await opens_its_report(alice)
 
             await approve(bob, BOOTED, "too late: a colleague was faster")
             await bob.page.get_by_text("StateChanged").first.wait_for(timeout=20_000)

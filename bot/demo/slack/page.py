@@ -15,7 +15,7 @@ from bot.demo.slack import page_state
 from bot.demo.slack.changes import Change
 from bot.demo.slack.composer import Composer
 from bot.demo.slack.interactions import Interactions
-from bot.demo.slack.page_guard import PageGuard
+from bot.demo.slack.page_guard import UPLOADED, PageGuard
 from bot.demo.slack.view import View
 from bot.demo.slack.workspace import Workspace
 
@@ -62,6 +62,9 @@ class Page:
             raise web.HTTPNotFound
         if file.content_type in PICTURES:
             return web.Response(body=file.content, content_type=file.content_type)
+        if file.content_type == "text/html":  # a report: it is to be opened, and can do nothing here
+            policy = {"Content-Security-Policy": UPLOADED}
+            return web.Response(body=file.content, content_type="text/html", charset="utf-8", headers=policy)
         # Anything else could contain scripts, so it is served as plain text.
         return web.Response(body=file.content, content_type="text/plain", charset="utf-8")
 

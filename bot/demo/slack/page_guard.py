@@ -29,6 +29,10 @@ POLICY = "; ".join(
         "trusted-types 'none'",
     )
 )
+# Of a page that was uploaded: it has an origin of its own that reaches nothing here, and no network.
+UPLOADED = (
+    "sandbox allow-scripts; default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; img-src data:"
+)
 HEADERS = {
     "Content-Security-Policy": POLICY,
     "X-Content-Type-Options": "nosniff",
@@ -61,7 +65,8 @@ class PageGuard:
         """Refuse forbidden requests, and add the security headers to every response."""
         response = self._refusal(request) or await handler(request)
         if not response.prepared:
-            response.headers.update(HEADERS)
+            for name, value in HEADERS.items():
+                response.headers.setdefault(name, value)
         return response
 
     def _refusal(self, request: web.Request) -> web.StreamResponse | None:

@@ -163,7 +163,7 @@ function shownFile(file) {
       el("span", {}, el("b", {}, file.title), el("small", {}, `${file.filetype.toUpperCase()} · ${size(file.size)}`)),
     ),
   );
-  if (file.mimetype.startsWith("text/")) {
+  if (file.mimetype.startsWith("text/") && file.mimetype !== "text/html") {
     node.append(preview);
     showStart(source, preview);
   }

@@ -1,0 +1,50 @@
+"""How long a report takes, and how large it is: what the thread of a card, and a terminal, wait for.
+
+A report, run by `./zombie test all`; the bounds are the promises of docs/report.md.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from bot import app
+from bot.app.parts import now
+from bot.app.reports import account_of
+from bot.surfaces.report.markdown import markdown
+from bot.surfaces.report.page import page
+from bot.surfaces.report.report import post_incident, whole_report
+from tests.record.exporting import ended, record_of
+
+RUNS = 7
+MOST_SECONDS, MOST_BYTES = 1.0, 200_000
+
+
+@pytest.mark.benchmark
+def test_report_of_the_founding_incident_is_made_in_a_moment(
+    tmp_path: Path, record_property: Callable[[str, object], None]
+) -> None:
+    playbooks = app.library()
+    with record_of(tmp_path) as database:
+        incident = ended(database)
+        gathered, drawn = [], []
+        for _ in range(RUNS):
+            began = time.perf_counter()
+            account = account_of(database, incident, playbooks, now())
+            told = time.perf_counter()
+            text = page(whole_report(account))
+            gathered.append(told - began)
+            drawn.append(time.perf_counter() - told)
+    size, document = len(text.encode()), len(markdown(post_incident(account)).encode())
+    print(
+        f"gathered in {min(gathered) * 1000:.0f} ms ({gathered[0] * 1000:.0f} ms the first time), drawn in "
+        f"{min(drawn) * 1000:.1f} ms; page {size / 1000:.0f} kB, Markdown {document / 1000:.0f} kB"
+    )
+    record_property("gathered_seconds", min(gathered))
+    record_property("page_bytes", size)
+    assert account.pictures, "its heat map is in it"
+    assert min(gathered) + min(drawn) < MOST_SECONDS
+    assert size < MOST_BYTES
