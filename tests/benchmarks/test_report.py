@@ -14,6 +14,7 @@ import pytest
 from bot import app
 from bot.app.parts import now
 from bot.app.reports import account_of
+from bot.surfaces.report.account import Account
 from bot.surfaces.report.markdown import markdown
 from bot.surfaces.report.page import page
 from bot.surfaces.report.report import post_incident, whole_report
@@ -30,14 +31,18 @@ def test_report_of_the_founding_incident_is_made_in_a_moment(
     playbooks = app.library()
     with record_of(tmp_path) as database:
         incident = ended(database)
-        gathered, drawn = [], []
-        for _ in range(RUNS):
+        gathered, drawn = list[float](), list[float]()
+
+        def made() -> tuple[Account, str]:
             began = time.perf_counter()
             account = account_of(database, incident, playbooks, now())
             told = time.perf_counter()
             text = page(whole_report(account))
             gathered.append(told - began)
             drawn.append(time.perf_counter() - told)
+            return account, text
+
+        account, text = [made() for _ in range(RUNS)][-1]
     size, document = len(text.encode()), len(markdown(post_incident(account)).encode())
     print(
         f"gathered in {min(gathered) * 1000:.0f} ms ({gathered[0] * 1000:.0f} ms the first time), drawn in "

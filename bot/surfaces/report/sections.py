@@ -44,7 +44,6 @@ def summary(account: Account, view: IncidentView) -> Section:
     parts: list[Part] = [] if account.incident.ended else [said(NOT_OVER)]
     if account.broken:
         parts.append(said(f"The record of this incident does not hold: {account.broken}"))
-    parts.append(Paragraph((stopped(view.headline),)))
     if view.story:
         parts.append(Paragraph(view.story))
     if view.verdict is not None:
