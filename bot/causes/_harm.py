@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from bot.causes import _recent
 from bot.causes._figures import memory, percent
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
+from bot.causes._profiled import something_else, walk_seen
 from bot.causes._starvation import starvation
 from bot.domain.cause import Tuning
 from bot.domain.probe import Snapshot, Unread
@@ -17,6 +18,7 @@ from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 from bot.probes.processes import ProcessesReading
+from bot.probes.profile import ProfileReading
 from bot.probes.reclaim import ReclaimReading
 
 # Until 5.8 each read of v1 memory.numa_stat summed per-CPU counters over the whole tree, dying cgroups included.
@@ -60,8 +62,8 @@ class Harms:
 
     @property
     def by_stack(self) -> bool:
-        """True when a call trace names the walk."""
-        return any(harm.evidence.finding == "memcg-walk-stack" for harm in self.seen)
+        """True when a call trace or a profile names the walk."""
+        return any(harm.evidence.finding in ("memcg-walk-stack", "memcg-walk-profile") for harm in self.seen)
 
 
 def walk_of(snapshot: Snapshot, mode: str) -> Walk:
@@ -85,7 +87,12 @@ def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, 
     walks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
     stacks = tuple(event for event in walks if _is_of_now(snapshot, event, tuning))
     cost = _walk_cost(walk, dying, tuning)
+    profiled = walk_seen(snapshot)
+    other = something_else(snapshot, held)
+    if other is not None:
+        cost = Walk(False, other.says, other.source)
     judged = (
+        _by_profile(profiled, walk) if profiled is not None else None,
         _by_stack(snapshot, stacks) if stacks else _of_before(snapshot, walks),
         _core(held, cost, bool(stacks)),
         _resets(snapshot, held, cost, bool(stacks), proven, tuning),
@@ -112,6 +119,18 @@ def _by_stack(snapshot: Snapshot, stacks: tuple[KernelEvent, ...]) -> Harm:
         "the kernel was caught walking memory cgroups",
         Confidence.CONFIRMED,
         Evidence("memcg-walk-stack", "kernel_log", says, _recent.lines(stacks)),
+    )
+
+
+def _by_profile(seen: ProfileReading, walk: Walk) -> Harm | Evidence:
+    if walk.dear is False:
+        says = f"{seen.says}; not laid to the dying cgroups: {walk.says}"
+        return Evidence("memcg-walk-profile-cheap", "profile", says, seen.source)
+    on = "a core" if seen.core is None else f"core {seen.core}"
+    return Harm(
+        f"perf caught {seen.process} walking memory cgroups on {on}",
+        Confidence.CONFIRMED,
+        Evidence("memcg-walk-profile", "profile", seen.says, seen.source),
     )
 
 

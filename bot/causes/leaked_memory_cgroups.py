@@ -4,7 +4,8 @@ Confirms: a thousand dying cgroups and more, and a leaker named for them: the un
 of them; growth between the looks while a unit, a container or a failing agent loops; or turns, journal, an agent's
 container seconds old, or its log, in proportion to the count.
 Harm, kept apart: a core held in the kernel by a statistics walker, resets for want of CPU (both only where the walk is
-dear: before Linux 5.8 on cgroup v1, or where a call trace names it), memory gone, ids spent.
+dear: before Linux 5.8 on cgroup v1, or where a call trace names it), memory gone, ids spent. A profile that somebody
+asked for proves the walk, where it is dear, or shows that the held core does something else.
 Supports: the held core serves the starved queue; the walker's threads ran on it.
 Refutes: few dying cgroups; the held core runs something else.
 Remedy: disable the leaker; with harm, then reboot (what is dying is freed by nothing else); never a reboot alone.

@@ -120,7 +120,10 @@ class Profile:
 
     def document(self) -> dict[str, Any]:
         """Return the profile as JSON's own types: schema 1 of `zombie profile --format json`."""
+        from bot.profile.signatures import meaning  # not above: it reads profiles
+
         hot, top = self.burners()
+        meant = meaning(self)
         return {
             "schema": 1,
             "event": self.event,
@@ -141,6 +144,7 @@ class Profile:
                 "function": hot.function,
                 "share": round(hot.share, 4),
             },
+            "reading": None if meant is None or meant.signature is None else meant.document(),
             "top": [
                 {
                     "core": burner.core,

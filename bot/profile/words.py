@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from bot.domain.safe_text import one_line
 from bot.profile.profile import Burner, Profile
+from bot.profile.signatures import meaning
 
 MOST_LINES = 10
 
@@ -29,6 +30,9 @@ def text(profile: Profile, name: str) -> str:
 
 def _lines(profile: Profile, name: str) -> Iterator[str]:
     yield headline(profile)
+    meant = meaning(profile)
+    if meant is not None and meant.says:
+        yield f"That {one_line(meant.says, 160)}."
     yield ""
     selected = str(profile.selection)
     of = f" of {profile.events:,}" if selected else ""
