@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import platform
 import re
@@ -71,6 +72,8 @@ def ssh_transport(environment: Mapping[str, str]) -> ActingTransport:
     from bot.transport.ssh import SshTransport
     from bot.transport.ssh_options import Keyring
 
+    # It warns of each write to a connection that broke; the node's verdict says that it did.
+    logging.getLogger("asyncio").setLevel(logging.ERROR)
     return SshTransport(Keyring(_home(environment) / ".ssh" / "known_hosts", environment.get("SSH_AUTH_SOCK")), nonce)
 
 

@@ -13,14 +13,17 @@ from bot.surfaces.progress import TerminalProgress
 
 
 @contextlib.asynccontextmanager
-async def shown_progress() -> AsyncIterator[tuple[Listener, Callable[[], None]]]:
-    """Draw progress on stderr while the block runs, where stderr is a terminal; yields (listener, clear)."""
+async def shown_progress(nodes: int = 0) -> AsyncIterator[tuple[Listener, Callable[[], None]]]:
+    """Draw progress on stderr while the block runs, where stderr is a terminal; yields (listener, clear).
+
+    `nodes`: how many the block is about, where that is known.
+    """
     if not sys.stderr.isatty():
         yield _unheard, _nothing
         return
     loop = asyncio.get_running_loop()
     began = loop.time()
-    progress = TerminalProgress(sys.stderr, terminal_width, lambda: loop.time() - began)
+    progress = TerminalProgress(sys.stderr, terminal_width, lambda: loop.time() - began, nodes)
 
     async def redraw() -> None:
         while True:

@@ -117,7 +117,7 @@ def _record(arguments: argparse.Namespace, what: Check) -> int:
     stream = _stream(arguments, what)
 
     async def recorded() -> None:
-        async with app.shown_progress() as (heard, clear), _written(stream):
+        async with app.shown_progress(len(what.nodes)) as (heard, clear), _written(stream):
 
             def concluded(verdict: Verdict) -> None:
                 path = recording.keep(verdict)
@@ -226,7 +226,7 @@ async def _check(
     from bot.surfaces.view.plan_words import PlanWords
 
     several, words = len(what.nodes) > 1, PlanWords(ACTIONS)
-    async with app.shown_progress() as (heard, clear), _written(stream, opens):
+    async with app.shown_progress(len(what.nodes)) as (heard, clear), _written(stream, opens):
 
         def concluded(verdict: Verdict) -> None:
             again = stream is None and verdict.status.value != "healthy"

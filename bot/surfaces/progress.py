@@ -13,13 +13,14 @@ SHOWN_NODES = 8
 class TerminalProgress:
     """Keeps the lines below the cursor; `clear` takes them away before anything else is printed.
 
-    `elapsed` tells the seconds since the check began.
+    `elapsed` tells the seconds since the check began, `nodes` how many it is about where that is known.
     """
 
-    def __init__(self, stream: TextIO, width: Callable[[], int], elapsed: Seconds) -> None:
+    def __init__(self, stream: TextIO, width: Callable[[], int], elapsed: Seconds, nodes: int = 0) -> None:
         self._stream = stream
         self._width = width
         self._elapsed = elapsed
+        self._nodes = nodes
         self._asked: dict[str, int] = {}
         self._answered: dict[str, list[str]] = {}
         self._unread: dict[str, int] = {}
@@ -36,7 +37,8 @@ class TerminalProgress:
                 self._answered.setdefault(node, []).append(probe)
                 self._unread[node] = self._unread.get(node, 0) + (unread is not None)
             case Concluded(verdict=verdict):
-                self._asked.pop(verdict.node, None)
+                for kept in (self._asked, self._answered, self._unread):
+                    kept.pop(verdict.node, None)
                 self._concluded += 1
 
     def draw(self) -> None:
@@ -44,7 +46,9 @@ class TerminalProgress:
         self.clear()
         lines = [self._line(node) for node in list(self._asked)[:SHOWN_NODES]]
         if len(self._asked) > SHOWN_NODES:
-            lines.append(f"  … and {len(self._asked) - SHOWN_NODES} more; {self._concluded} done")
+            lines.append(f"  … and {len(self._asked) - SHOWN_NODES} more")
+        if self._nodes > SHOWN_NODES:
+            lines.append(f"  {self._concluded:,} of {self._nodes:,} nodes done, {self._elapsed():.0f} s")
         width = max(20, self._width() - 1)
         self._stream.write("".join(line[:width] + "\n" for line in lines))
         self._stream.flush()

@@ -111,7 +111,7 @@ def test_this_machine_has_a_verdict_and_nothing_that_could_be_read_is_unread() -
     [
         (["check"], "Which node?"),
         (["check", "node-1x"], "node-1"),
-        (["check", "$(touch pwned)"], "is not a node name"),
+        (["check", "$(touch pwned)"], "does not say which nodes"),
         (["check", "node-1", "-p", "node-helth"], "node-health"),
         (["check", "--local", "node-1"], "--local"),
     ],

@@ -1,0 +1,74 @@
+"""`zombie check` of many simulated nodes: what came is whole, whenever it ends and whoever reads it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from tests.e2e import doors
+from tests.nodes.simulated_fleet import ROOT, FleetProcess, fleet_of
+
+PROGRAM = [sys.executable, "-P", "-m", "bot", "check", "--all", "--json", "--samples", "1", "--parallel", "40"]
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(ROOT)}
+COUNT = 30
+
+
+@pytest.fixture(scope="module")
+def fleet() -> Iterator[FleetProcess]:
+    with fleet_of(COUNT) as fleet:
+        yield fleet
+
+
+def started(fleet: FleetProcess, *ports: int) -> subprocess.Popen[str]:
+    inventory = fleet.names(COUNT, ports)
+    pipe = subprocess.PIPE
+    return subprocess.Popen(
+        [*PROGRAM, "--inventory", str(inventory)], stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT
+    )
+
+
+def test_refused_nodes_stand_in_their_place_and_hold_up_nobody(fleet: FleetProcess) -> None:
+    with doors.refusing() as refused, doors.full() as black_hole, started(fleet, refused, black_hole) as running:
+        out, err = running.communicate(timeout=60)
+    nodes = json.loads(out)["nodes"]
+    assert [node["node"] for node in nodes] == ["other-0", "other-1", *(f"node-{n:03}" for n in range(1, COUNT + 1))]
+    assert [node["status"] for node in nodes] == ["unreachable"] * 2 + ["healthy"] * COUNT, err
+    assert running.returncode == 4
+
+
+def test_ctrl_c_leaves_a_whole_document_of_what_came(fleet: FleetProcess) -> None:
+    with doors.listening() as silent:
+        inventory = fleet.names(COUNT, [silent.getsockname()[1]])
+        names = inventory.read_text().replace("[nodes.other-0]", "[nodes.zzz]")
+        head, other, *rest = names.split("\n[nodes.")
+        inventory.write_text("\n[nodes.".join([head, *rest, other]))  # the silent one is the last
+        command = [*PROGRAM, "--inventory", str(inventory)]
+        pipe = subprocess.PIPE
+        with subprocess.Popen(command, stdout=pipe, stderr=pipe, text=True, env=ENVIRONMENT) as running:
+            assert running.stdout is not None
+            assert running.stderr is not None
+            first = running.stdout.readline() + running.stdout.readline()  # before the run is over
+            running.send_signal(signal.SIGINT)
+            out, err = running.stdout.read(), running.stderr.read()
+    nodes = json.loads(first + out)["nodes"]
+    assert 1 <= len(nodes) <= COUNT
+    assert "zzz" not in [node["node"] for node in nodes]
+    assert f"interrupted, {len(nodes)} of {COUNT + 1} nodes were judged" in err
+    assert running.returncode == 130
+    assert "Traceback" not in err
+
+
+def test_reader_that_leaves_ends_the_run_quietly(fleet: FleetProcess) -> None:
+    with started(fleet) as running:
+        assert running.stdout is not None
+        running.stdout.close()
+        running.wait(timeout=60)
+        assert running.stderr is not None
+        assert "Traceback" not in running.stderr.read()
+    assert running.returncode == 141
