@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from bot.actions import unit_state
+from bot.actions.conflicts import Conflicts
 from bot.domain.action import Action, Args, Facts, Proof, Step, by_sudo
-from bot.domain.command import Outputs
+from bot.domain.command import Command, Outputs
 
 NAME = "restore_unit"
+_CONFLICTS = Conflicts()
 VERBS = ("enable", "unmask", "start")
 
 
@@ -51,6 +54,26 @@ def judge(args: Args, before: Facts, now: Facts) -> Proof:
     return Proof.PROVEN if unit_state.is_back(args["verbs"].split(), now) else Proof.NOT_YET
 
 
+@dataclass(frozen=True, slots=True)
+class StartedAgain:
+    """Reads what a start that is among the verbs starts beside the unit, and stops; the other verbs move nothing.
+
+    Of a masked unit systemd knows only what excludes it, and not what it excludes itself.
+    """
+
+    def looks(self, args: Args) -> tuple[Command, ...]:
+        """Return the look, where the unit is started."""
+        return _CONFLICTS.looks(args) if _starts(args) else ()
+
+    def affects(self, args: Args, outputs: Outputs) -> str:
+        """Return in words what starts with the unit and what stops for it; raises as `Conflicts` does."""
+        return _CONFLICTS.affects(args, outputs) if _starts(args) else ""
+
+
+def _starts(args: Args) -> bool:
+    return "start" in args["verbs"].split()
+
+
 ACTION = Action(
     name=NAME,
     title="Bring back {unit}",
@@ -63,5 +86,6 @@ ACTION = Action(
     judge=judge,
     patience=lambda before: unit_state.SHORTEST,
     rights=rights,
+    around=StartedAgain(),
     remedy=None,
 )

@@ -48,6 +48,7 @@ class CountingNode:
     may: bool = True  # its login has the rights
     names: str = "ecs.service"  # what its unit is called
     required_by: str = ""  # what stops with its unit
+    excludes: str = ""  # what runs, and stops when its unit is started
     done_as_stranger: int = 0  # changes after it became another machine
     done_late: int = 0  # changes by a command that was sent into another boot, or long ago
     on_its_way: list[tuple[str, float]] = field(default_factory=list)  # boot and deadline of what may arrive yet
@@ -110,6 +111,11 @@ class CountingNode:
         if argv[:3] == ("sudo", "-n", "-l"):
             return ("/usr/bin/" + " ".join(argv[3:]), "", 0) if self.may else ("", "", 1)
         assert argv[:2] == ("sh", "-c"), argv
+        if argv[3:] == ("sh", "ecs.service") and "Conflicts" in argv[2]:
+            state = "LoadState=loaded\nActiveState="
+            own = f"Id=ecs.service\nNames={self.names}\n{state}inactive\nConflicts={self.excludes}\n"
+            others = "".join(f"\nId={name}\nNames={name}\n{state}active\n" for name in self.excludes.split())
+            return f"{own}{others}\n-- all told --\n", "", 0
         if argv[3:] == ("sh", "ecs.service"):  # what else stops with it
             own = f"Id=ecs.service\nNames={self.names}\nRequiredBy={self.required_by}\n"
             others = "".join(f"\nId={name}\nNames={name}\n" for name in self.required_by.split())

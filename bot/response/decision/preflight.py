@@ -72,7 +72,7 @@ class Preflight:
         node, plan = self.nodes.find(incident.node), incident.proposal.plan
         if incident.undoes:
             lacking = await self.reach.lacking(node, plan.steps)
-            seen = await self.reach.look(node, plan.steps)
+            seen = await self.reach.look(node, plan.steps, plan.steps)
             other = (*_others(incident, node, seen), *moved(incident, seen.facts))
             return _judged(node, replace(seen, facts=()), other, lacking, StateChanged)
         look: RecheckResult | None = None

@@ -73,7 +73,7 @@ class Undoing:
         try:
             node = self.nodes.find(incident.node)
             lacking = await self.reach.lacking(node, steps)
-            seen = await self.reach.look(node, [*(act.step for act in done), *steps])
+            seen = await self.reach.look(node, [*(act.step for act in done), *steps], steps)
         except HostKeyRejected as no:
             raise StateChanged(f"Another machine answers: {no.sentence}") from no
         except (Unreachable, CannotRead, InventoryError) as no:
