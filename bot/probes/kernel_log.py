@@ -57,6 +57,28 @@ class KernelLogReading:
         """Seconds after boot of the last pool of kernel workers that was stuck; without one as above."""
         return self._last(KernelEventKind.WORKQUEUE_STALL)
 
+    @property
+    def netdev_held_minutes(self) -> float:
+        """For how long the newest row of lines has told of an interface that is removed and held; 0 without one.
+
+        The kernel tells of it every ten seconds: a silence of a minute ends a row.
+        """
+        times = [event.since_boot.total_seconds() for event in self.of(KernelEventKind.NETDEV_HELD) if event.since_boot]
+        first = len(times) - 1
+        while first > 0 and times[first] - times[first - 1] <= _ROW_SECONDS:
+            first -= 1
+        return (times[-1] - times[first]) / 60 if times else 0.0
+
+    @property
+    def last_netdev_held_seconds(self) -> float:
+        """Seconds after boot of the last line that tells of an interface that is held; without one as above."""
+        return self._last(KernelEventKind.NETDEV_HELD)
+
+    @property
+    def last_efa_silent_seconds(self) -> float:
+        """Seconds after boot of the last command that an EFA device did not answer; without one as above."""
+        return self._last(KernelEventKind.EFA_SILENT)
+
     def _last(self, kind: KernelEventKind) -> float:
         times = (event.since_boot for event in self.of(kind))
         return max((_FAR if at is None else at.total_seconds() for at in times), default=-_FAR)
@@ -80,6 +102,7 @@ class KernelLogReading:
 
 MOST_OF_A_SORT = 80
 LAST_LINES, LAST_BYTES = 400, 48 * 1024  # of the log's end, where it is kept as it stands
+_ROW_SECONDS = 60.0
 _FAR = 1e12  # seconds: longer than any node is up
 _LIMIT = timedelta(seconds=8)
 # journalctl takes 5 µs a line; a reset of a large device writes four thousand. Facility 0 is the kernel's own: what a
@@ -115,6 +138,9 @@ _BUG_SORT = (
     "kernel BUG at|BUG: (unable|kernel NULL|Bad page|scheduling|workqueue)|Oops|Unable to handle kernel|"
     "general protection fault[,:]"
 )
+_EFA_SORT = (
+    "(infiniband (efa_|rdmap)|efa [0-9a-f]).*: (The device|Wait for completion|Admin queue|Device isn|Reset indic)"
+)
 _SORTS = (
     _NIC_SORT,
     "soft lockup|hard LOCKUP|INFO: rcu_",
@@ -129,6 +155,8 @@ _SORTS = (
     _CORRECTED_SORT,
     _UNCORRECTED_SORT,
     _BUG_SORT,
+    "unregister_netdevice: waiting for",
+    _EFA_SORT,
 )
 _PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # one a packet, a hundred in a row: the first three tell
 FILTER = (

@@ -242,6 +242,21 @@ def test_called_healthy_once(
     assert told(machine(*sibling))[:2] == ("healthy", None)
 
 
+def test_an_interface_that_is_held_is_told_while_it_is_held() -> None:
+    line = "unregister_netdevice: waiting for eth0 to become free. Usage count = 2"
+    assert told(Machine().log_every(4, 10, 30, line)) == ("degraded", None, [])
+    assert told(Machine().log_every(4, 10, 2, line))[0] == "healthy", "a release that took ten seconds"
+    assert told(Machine().log_every(2 * HOUR, 10, 30, line))[0] == "healthy"
+    assert told(Machine().log_every(4, 10, 30, line.replace("= 2", "= 0")))[0] == "healthy"
+
+
+def test_an_efa_device_that_does_not_answer_is_a_fault_of_the_network_card() -> None:
+    line = "infiniband rdmap16s27: The device didn't send any completion for admin cmd CREATE_QP(6) status 0 (id: 3)"
+    assert told(gpu_node().log((300, line))) == ("degraded", "nic-device-fault", [])
+    assert told(gpu_node().log((2 * DAY, line)))[0] == "healthy"
+    assert told(gpu_node().log((300, "infiniband mlx5_0: Wait for completion (polling) timeout")))[0] == "healthy"
+
+
 def test_only_cores_and_cgroups_read_is_unknown() -> None:
     assert told(Machine().without(*(PROBES.keys() - {"cpu", "cgroups"})))[0] == "unknown"
     assert told(Machine())[0] == "healthy"

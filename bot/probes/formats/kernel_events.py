@@ -3,6 +3,7 @@
 Defined in: Linux, kernel/watchdog.c, kernel/rcu/tree_stall.h, kernel/hung_task.c, mm/oom_kill.c,
 net/sched/sch_generic.c, net/netfilter/nf_conntrack_core.c, block/blk-core.c, drivers/nvme/host/pci.c,
 kernel/time/clocksource.c, drivers/edac/edac_mc.c, drivers/firmware/efi/cper.c, mm/memory-failure.c,
+net/core/dev.c, drivers/infiniband/hw/efa/efa_com.c,
 fs/nfs and net/sunrpc/clnt.c, and others.
 """
 
@@ -24,6 +25,11 @@ _IN = r"(?P<device>[^\s:)]{1,40})"
 _NVME_SAYS = (
     "I/O (?:tag )?[0-9]+ .*timeout(?!, completion polled)|controller is down|Device not ready|"
     "Removing after probe failure|Disabling device after reset failure|Abort status"
+)
+_EFA_SAYS = (
+    "The device didn't send any completion for admin cmd|The device sent a completion but the driver didn't receive|"
+    r"Wait for completion \(polling\) timeout|Admin queue is closed|Device isn't ready|"
+    "Reset indication didn't turn (?:on|off)"
 )
 
 # What is read off a line stands at its start: a line that only mentions such words is not one.
@@ -82,6 +88,12 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         r"general protection fault[,:] .*\[#[0-9]+\]",
     ),
     Kind.WORKQUEUE_STALL: (r"BUG: workqueue lockup - pool cpus=(?P<core>[0-9]{1,5})\b.* stuck for [0-9]+s",),
+    # With nobody left the wait is over, and only its look came late.
+    Kind.NETDEV_HELD: (rf"unregister_netdevice: waiting for {_IN} to become free\. Usage count = (?!0\b)",),
+    Kind.EFA_SILENT: (
+        rf"infiniband (?P<device>efa_[0-9]{{1,4}}|rdmap\w{{1,20}}): (?:{_EFA_SAYS})",
+        rf"efa (?P<device>[0-9a-f:.]{{4,20}}): (?:{_EFA_SAYS})",
+    ),
     Kind.CGROUP_EXHAUSTED: (
         r"cgroup: fork rejected by pids controller in",
         r"cgroup: .*(?:[Nn]o space left on device|ENOSPC|error -28\b)",

@@ -55,6 +55,8 @@ class KernelEventKind(enum.StrEnum):
     HARDWARE_ERROR = "hardware-error"  # machine checks and firmware records; most were corrected
     KERNEL_BUG = "kernel-bug"  # an oops: the kernel went on after an error of its own
     WORKQUEUE_STALL = "workqueue-stall"
+    NETDEV_HELD = "netdev-held"  # an interface was removed, and something still holds it
+    EFA_SILENT = "efa-silent"  # an EFA device does not answer its driver
     CGROUP_EXHAUSTED = "cgroup-exhausted"  # ENOSPC on making a cgroup, fork rejected by pids
     CLOCKSOURCE = "clocksource"
     GPU_ERROR = "gpu-error"
