@@ -3,16 +3,24 @@
 from __future__ import annotations
 
 import re
+import uuid
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 from sqlalchemy import delete, text
 
 from bot.__main__ import main
+from bot.ledger import Ledger
 from bot.ledger.tables import KEPT_CASES
 from tests.record.exporting import NODE, SECRET, ended, judged, record_of
+from tests.record.keeping import keep
+from tests.unit.surfaces.report.accounts import everything
+from tests.unit.surfaces.report.test_page import HOSTILE, Skeleton
 
 Run = Callable[..., tuple[int, str, str]]
 
@@ -113,3 +121,22 @@ def test_file_that_cannot_be_written_is_a_sentence(run: Run, tmp_path: Path) -> 
     assert status == 2
     assert "nowhere/x.html cannot be written" in err
     assert "--out" in err
+
+
+@settings(max_examples=8, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(words=st.text(min_size=1, max_size=30))
+@example(words=HOSTILE[0])
+@example(words=HOSTILE[1])
+@example(words=HOSTILE[2])
+@example(words=HOSTILE[6])
+def test_hostile_words_stay_words_from_the_record_to_the_file(run: Run, tmp_path: Path, words: str) -> None:
+    def skeleton(name: str, said: str) -> list[tuple[str, tuple[str, ...]]]:
+        with record_of(tmp_path) as database:
+            first, *rest = everything(said)
+            alone: Any = replace(cast(Any, first), group=name)  # those on the same card would be named
+            keep(Ledger(database), name, (alone, *rest))
+        assert run("report", name, "--out", "it.html")[0] == 0
+        return Skeleton((tmp_path / "it.html").read_text()).elements
+
+    fresh = f"h{uuid.uuid4().hex[:10]}"
+    assert skeleton(fresh, f"a{words}z") == skeleton(f"p{fresh}", "az")

@@ -45,8 +45,8 @@ def of(state: State, **more: Any) -> Account:
     return account(WAYS[state], **more)
 
 
-def told_all(words: str, cured: bool = True) -> Account:
-    """An incident that has everything that a report tells, each free text of it being `words`."""
+def everything(words: str, cured: bool = True) -> tuple[IncidentEvent, ...]:
+    """The events of an incident that has everything that a report tells, each free text of it being `words`."""
     evidence = Evidence("harm", "cpu", words, (words, f"{words}\n{words}"))
     verdict = replace(
         TRIAGED.verdict,
@@ -66,7 +66,7 @@ def told_all(words: str, cured: bool = True) -> Account:
         affects=(words,),
     )
     looked = SampleTaken(True, (Evidence("figures", "verdict", words, (f"dying memory cgroups={words}",)),))
-    way: tuple[IncidentEvent, ...] = (
+    return (
         replace(OPENING, alert=Alert("pagerduty", "Q1", text=words)),
         AlertJoined(Alert("alertmanager", words, text=words)),
         replace(TRIAGED, verdict=verdict),
@@ -79,8 +79,12 @@ def told_all(words: str, cured: bool = True) -> Account:
         looked,
         Resolved(words, (Compared(words, words, words),)) if cured else Escalated(words, words),
     )
+
+
+def told_all(words: str, cured: bool = True) -> Account:
+    """The account of such an incident, with whatever else stands beside its record."""
     return account(
-        way,
+        everything(words, cured),
         head="4:" + "ab" * 16,
         broken=words,
         case=Head("node-gpu-01", environment={"kernel": words}, labels={"gpus": words}),
