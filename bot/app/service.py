@@ -20,7 +20,7 @@ from bot.app.mcp import serving_mcp
 from bot.app.metric_history import informed
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
-from bot.app.parts import now, ssh_transport
+from bot.app.parts import nonce, now, ssh_talks, ssh_transport
 from bot.app.policing import note_policy
 from bot.app.reports import ReportMaker
 from bot.app.slack_acting import slack_acting
@@ -29,6 +29,8 @@ from bot.domain.engine_contracts import Surface
 from bot.domain.errors import LedgerError
 from bot.engine import Engine, NoticeBoard
 from bot.inventory import Inventory
+from bot.response.capture.desk import ProfileDesk
+from bot.response.capture.profiler import Profiler
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.requests import CheckRequests
@@ -54,6 +56,7 @@ from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SLACK, SlackTokens
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.reports import Reports
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.view.plan_words import PlanWords
@@ -156,6 +159,7 @@ class Service:
         )
         desk = fleet_desk(settings, known, playbooks, ssh_transport(environment), environment, books.ledger)
         fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, books.wishes)
+        profiles = SlackProfiles(ProfileDesk(Profiler(ssh_talks(environment), nonce), book, log), self._poster)
         self._deeds = slack_acting(
             self._slack,
             self._poster,
@@ -172,6 +176,7 @@ class Service:
             nodes=len(known.nodes),
             askers=asking,
             picker=self._alerts,
+            profiles=profiles,
             pagerduty=self._pagerduty,
             wishes=books.wishes,
             fleet=fleet,
@@ -186,6 +191,7 @@ class Service:
             asking,
             books.wishes,
             fleet,
+            profiles,
         )
         shown: list[Surface] = [cards, self._deeds.surface, self._metering.witness]
         if self._pagerduty is not None:

@@ -23,6 +23,7 @@ from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.home import Deliveries, HomeDesk
 from bot.surfaces.slack.interactions import InteractionHandler
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.slack.voices import SlackVoices
 
@@ -54,6 +55,7 @@ def slack_acting(
     nodes: int = 0,
     askers: Askers | None = None,
     picker: NodePicker | None = None,
+    profiles: SlackProfiles | None = None,
     pagerduty: PagerDutyParts | None = None,
     wishes: Wishes | None = None,
     fleet: FleetCards | None = None,
@@ -77,6 +79,7 @@ def slack_acting(
         log=log,
         askers=askers or Askers(slack, people, timing.clock),
         picker=picker,
+        profiles=profiles,
         wishes=wishes,
     )
     home = HomeDesk(context, background, outbox, nodes, readings, deliveries, pagerduty)

@@ -57,6 +57,19 @@ class AlertCleared:
 
 
 @dataclass(frozen=True, slots=True)
+class ProfileTaken:
+    """The node was profiled from its card, also after the end; it changes nothing of how the incident stands.
+
+    Shape: `headline` says what burns, `sampled` how that was seen; `unread` is why something of it was not, empty
+    where all was.
+    """
+
+    headline: str
+    sampled: str
+    unread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class NodePicked:
     """A person said which node is meant."""
 
@@ -289,6 +302,7 @@ IncidentEvent: TypeAlias = (
     AlertReceived
     | AlertJoined
     | AlertCleared
+    | ProfileTaken
     | NodePicked
     | Triaged
     | PlanWithheld

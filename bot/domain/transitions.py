@@ -19,6 +19,7 @@ from bot.domain.events import (
     NodePicked,
     PlanProposed,
     PlanWithheld,
+    ProfileTaken,
     QuestionAnswered,
     QuestionAsked,
     Resolved,
@@ -64,6 +65,7 @@ TRANSITIONS: Mapping[State, Row] = {
     State.OPENED: {
         AlertJoined: State.OPENED,
         AlertCleared: State.OPENED,
+        ProfileTaken: State.OPENED,
         NodePicked: State.OPENED,
         Triaged: State.TRIAGED,
         QuestionAsked: State.UNKNOWN,
@@ -73,6 +75,7 @@ TRANSITIONS: Mapping[State, Row] = {
     State.TRIAGED: {
         AlertJoined: State.TRIAGED,
         AlertCleared: State.TRIAGED,
+        ProfileTaken: State.TRIAGED,
         PlanWithheld: State.TRIAGED,
         PlanProposed: State.PROPOSED,
         Expired: State.EXPIRED,
@@ -82,6 +85,7 @@ TRANSITIONS: Mapping[State, Row] = {
     State.PROPOSED: {
         AlertJoined: State.PROPOSED,
         AlertCleared: State.PROPOSED,
+        ProfileTaken: State.PROPOSED,
         Endorsed: State.PROPOSED,
         Approved: State.APPROVED,
         Declined: State.DECLINED,
@@ -92,6 +96,7 @@ TRANSITIONS: Mapping[State, Row] = {
     State.APPROVED: {
         AlertJoined: State.APPROVED,
         AlertCleared: State.APPROVED,
+        ProfileTaken: State.APPROVED,
         StepStarted: State.ACTING,
         StepSkipped: State.ACTING,
         QuestionAsked: State.UNKNOWN,
@@ -102,6 +107,7 @@ TRANSITIONS: Mapping[State, Row] = {
     State.ACTING: {
         AlertJoined: State.ACTING,
         AlertCleared: State.ACTING,
+        ProfileTaken: State.ACTING,
         StepStarted: State.ACTING,
         StepSkipped: State.ACTING,
         StepVerified: State.ACTING,
@@ -113,6 +119,7 @@ TRANSITIONS: Mapping[State, Row] = {
     State.VERIFYING: {
         AlertJoined: State.VERIFYING,
         AlertCleared: State.VERIFYING,
+        ProfileTaken: State.VERIFYING,
         SampleTaken: State.VERIFYING,
         Resolved: State.RESOLVED,
         QuestionAsked: State.UNKNOWN,
@@ -121,6 +128,7 @@ TRANSITIONS: Mapping[State, Row] = {
     State.UNKNOWN: {
         AlertJoined: State.UNKNOWN,
         AlertCleared: State.UNKNOWN,
+        ProfileTaken: State.UNKNOWN,
         NodePicked: State.OPENED,
         QuestionAnswered: BACK,
         Cancelled: State.CANCELLED,
@@ -129,8 +137,8 @@ TRANSITIONS: Mapping[State, Row] = {
 }
 
 
-# What a source tells about an incident changes nothing of its end, and may be told after it.
-AFTER_THE_END: tuple[type[Any], ...] = (AlertJoined, AlertCleared)
+# What a source tells about an incident, and what a profile shows, changes nothing of its end, and may come after it.
+AFTER_THE_END: tuple[type[Any], ...] = (AlertJoined, AlertCleared, ProfileTaken)
 
 
 def ends(event: IncidentEvent) -> bool:

@@ -16,6 +16,7 @@ from bot.domain.events import (
     Escalated,
     PlanProposed,
     PlanWithheld,
+    ProfileTaken,
     QuestionAsked,
     Resolved,
     SampleTaken,
@@ -120,6 +121,8 @@ def said(entry: Entry, words: PlanWords = BY_NAME) -> str:
         case AlertReceived(alert=alert) | AlertJoined(alert=alert):
             asked = f"{alert.kind} {alert.id}" + (f", asked by {alert.asked_by}" if alert.asked_by else "")
             return f"{asked}: {alert.text}" if alert.text else asked
+        case ProfileTaken(headline=burns, sampled=sampled, unread=unread):
+            return " ".join(part for part in (burns, sampled, unread) if part)
         case Triaged(verdict=verdict):
             return f"{headline(verdict)}  {verdict.summary}"
         case PlanWithheld(because=because, lacking=lacking):

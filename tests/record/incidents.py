@@ -25,6 +25,7 @@ from bot.domain.events import (
     NodePicked,
     PlanProposed,
     PlanWithheld,
+    ProfileTaken,
     QuestionAnswered,
     QuestionAsked,
     Resolved,
@@ -122,6 +123,7 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     ),
     AlertJoined(Alert("alertmanager", "a1b2", text="NodeSlow")),
     AlertCleared("alertmanager", "a1b2"),
+    ProfileTaken("Core 39 ran kubelet (2114) in f.", "cycles at 49 Hz for 10 s.", "The names are hidden."),
     NodePicked(NODE),
     replace(
         TRIAGED, relapse=Relapse(3, timedelta(days=30), timedelta(days=9), True, True, ("old0000000", "old1111111"))

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from bot.domain.capture import CaptureRequest
 from bot.domain.errors import AlreadyDecided, Braked, CannotTell, NothingProposed, SelfApproval, UnknownIncident
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval
@@ -17,12 +18,13 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
 from bot.response.decision.braking import stale
-from bot.surfaces.slack.blocks import BRAKE, REPORT
+from bot.surfaces.slack.blocks import BRAKE, PROFILE, REPORT
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.fleet_card import OF_FLEET, WHO_ELSE
 from bot.surfaces.slack.fleet_cards import FleetCards
+from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.people import Person, mapping
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
 from bot.surfaces.view.view import IncidentView, incident_view
@@ -74,6 +76,7 @@ class BlockActions:
             PICK: self._pick,
             REPORT: self._report,
             **({WHO_ELSE: self._who_else} if fleet is not None else {}),
+            PROFILE: self._profile,
         }
 
     async def handle(self, click: Click) -> None:
@@ -206,6 +209,19 @@ class BlockActions:
             raise CannotTell("The verdict is not on record yet.", "Click again.") from no
         if self._fleet is not None:
             await self._fleet.who_else(click, incident)
+
+    async def _profile(self, click: Click) -> None:
+        """Profile the node of a card, and show in its thread what came of it: it decides nothing."""
+        incident = await self._find(click.value)
+        await self._is_its_card(click, group_of(incident))
+        profiles = self._context.profiles
+        if profiles is None or not incident.node:
+            raise NothingProposed(UNKNOWN_BUTTON)
+        await self._context.askers.admit(click.person)
+        self._context.askers.count(click.person)
+        node = self._context.responder.nodes.find(incident.node)
+        target = MessageTarget(click.channel, click.thread_ts or click.ts)
+        await profiles.ask(node, CaptureRequest(), target, click.key, click.person.by, incident.id)
 
     async def _is_its_card(self, click: Click, group: str) -> None:
         """Do nothing for a click on the card itself. Raises: NothingProposed for a click on a copy of it."""

@@ -158,6 +158,9 @@ MOST_REPORTS = 5  # on one card; the others are written by the command
 MOST_OPTIONS = 100
 
 
+PROFILE = "profile"  # the action of the button that samples a node's cores
+
+
 def choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
     """Yield what can be chosen on a card: Approve and Decline in one row, each question and each Undo in its own."""
     if decisions := [choice for choice in choices if choice.kind in (APPROVE, DECLINE)]:

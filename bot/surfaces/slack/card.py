@@ -9,6 +9,8 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status
 from bot.surfaces.slack.blocks import (
+    PROFILE,
+    button,
     choice_blocks,
     command_block,
     drawn,
@@ -72,6 +74,7 @@ _STATE_MARKS = {
     State.ESCALATED: "🆘",
 }
 _SHOWS_EVIDENCE = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
+_ABOUT_CORES = ("cpu", "softirq", "processes")  # probes: a function of some core explains what they saw
 _SHOWS_COMMANDS = (State.PROPOSED, State.APPROVED, State.ACTING)
 
 
@@ -107,6 +110,7 @@ def _single(group: GroupView, view: IncidentView) -> Message:
         if view.verdict.heat is not None:
             middle.append(strip_block(view.verdict.heat, view.id))  # a picture takes its place once there is one
     last = [*(_verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)), *_decision(group)]
+    last += _profile_button(view)
     stop = "" if view.state is State.OPENED else "."
     words = joined(((view.headline + stop,), view.story, group.needs, (summary,) if summary else ()))
     return Message(_text(group, words), fitted(first, middle, last))
@@ -154,6 +158,13 @@ def _state_blocks(view: IncidentView) -> Iterator[Block]:
 def _evidence(evidence: Sequence[Evidence]) -> Iterator[Block]:
     if shown := [(clipped(item.probe, 60), one_line(item.says, SAID)) for item in evidence[:EVIDENCE]]:
         yield bullets(shown)
+
+
+def _profile_button(view: IncidentView) -> Iterator[Block]:
+    """A button that samples the node's cores, where what was found is about cores."""
+    found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_EVIDENCE else ()
+    if view.id and any(item.probe in _ABOUT_CORES for item in found):
+        yield {"type": "actions", "elements": [button("Profile", PROFILE, view.id)]}
 
 
 # --- several nodes

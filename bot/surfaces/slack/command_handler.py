@@ -18,11 +18,13 @@ from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.people import Person
+from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.requests import (
     CheckRequest,
     CommandRequest,
     HelpRequest,
     Known,
+    ProfileRequest,
     Subcommand,
     help_words,
     not_here,
@@ -53,7 +55,9 @@ class CommandHandler:
         askers: Askers,
         wishes: Wishes | None = None,
         fleet: FleetCards | None = None,
+        profiles: SlackProfiles | None = None,
     ) -> None:
+        self._profiles = profiles
         self._known = known
         self._opener = opener
         self._replies = replies
@@ -89,7 +93,9 @@ class CommandHandler:
             with contextlib.suppress(LedgerError):
                 await self._wishes.done(request.key)
 
-    async def _handle(self, request: CommandRequest, asked: CheckRequest | FleetAsk | HelpRequest | Subcommand) -> None:
+    async def _handle(
+        self, request: CommandRequest, asked: CheckRequest | FleetAsk | ProfileRequest | HelpRequest | Subcommand
+    ) -> None:
         if isinstance(asked, HelpRequest):
             await self._ephemeral.say(request, help_words(asked))
         elif isinstance(asked, Subcommand):
@@ -98,6 +104,10 @@ class CommandHandler:
             await self._ephemeral.say(request, not_here(self._channels))
         elif isinstance(asked, FleetAsk):
             await self._sweep(request, asked)
+        elif isinstance(asked, ProfileRequest):
+            if await self._may_ask(request, (asked.node,)) and self._profiles is not None:
+                target = MessageTarget(request.channel, request.thread_ts, request.answer_at)
+                await self._profiles.ask(asked.node, asked.capture, target, request.key, request.by)
         elif await self._may_ask(request, asked.nodes):
             if asked.unknown:
                 quoted = self._ephemeral.quote(request, unknown_words(asked))

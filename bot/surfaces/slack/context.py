@@ -32,6 +32,7 @@ from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral, refusal_words
 from bot.surfaces.slack.people import People, Person
+from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
@@ -59,7 +60,8 @@ class NodePicker(Protocol):
 class SlackContext:
     """The parts of the bot that decisions made in Slack use.
 
-    Shape: `picker` is None where no alert ever asks which node it means; `wishes` where nothing is kept of deliveries.
+    Shape: `picker` is None where no alert ever asks which node it means, `profiles` where nodes are not profiled,
+    `wishes` where nothing is kept of deliveries.
     """
 
     responder: Responder
@@ -73,6 +75,7 @@ class SlackContext:
     log: Log
     askers: Askers
     picker: NodePicker | None = None
+    profiles: SlackProfiles | None = None
     wishes: Wishes | None = None
 
     @property

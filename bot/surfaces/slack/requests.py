@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Protocol
 
+from bot.domain.capture import SECONDS, CaptureRequest
 from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
 from bot.domain.redaction import redacted_text
@@ -33,11 +34,12 @@ USAGE = {
     "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
     "pagerduty": "Say `/zombie pagerduty on` to have a disabled webhook subscription switched on again.",
 }
-VERBS = ("check", "fleet", *SUBCOMMANDS, "help")
+VERBS = ("check", "fleet", "profile", *SUBCOMMANDS, "help")
 
 HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
 `/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and among whom
+`/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60
 A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`
 `/zombie status` — what is open, what is being done, and whether the brake is on
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
@@ -106,6 +108,14 @@ class CheckRequest:
 
 
 @dataclass(frozen=True, slots=True)
+class ProfileRequest:
+    """A request to profile one node."""
+
+    node: Node
+    capture: CaptureRequest
+
+
+@dataclass(frozen=True, slots=True)
 class HelpRequest:
     """A request for help, with a sentence about what was not understood."""
 
@@ -124,7 +134,7 @@ class Known(Protocol):
         ...
 
 
-def parse(text: str, known: Known) -> CheckRequest | FleetAsk | HelpRequest | Subcommand:
+def parse(text: str, known: Known) -> CheckRequest | FleetAsk | ProfileRequest | HelpRequest | Subcommand:
     """Understand what follows `/zombie` or the mention."""
     if len(text) > LONGEST_REQUEST:
         return HelpRequest(f"That was {len(text)} characters long; I read at most {LONGEST_REQUEST}.")
@@ -138,6 +148,8 @@ def parse(text: str, known: Known) -> CheckRequest | FleetAsk | HelpRequest | Su
         return HelpRequest(f"I do not know the command `{_quoted(words[0])}`.{meant}")
     if verb == "help":
         return HelpRequest()
+    if verb == "profile":
+        return _profile(words[1:], known)
     if verb in SUBCOMMANDS:
         asked = subcommand_of(verb, words[1:])
         return HelpRequest(asked) if isinstance(asked, str) else asked
@@ -153,6 +165,20 @@ def parse(text: str, known: Known) -> CheckRequest | FleetAsk | HelpRequest | Su
     missing = [name for name in names if not known.knows(name)]
     nodes = tuple(known.find(name) for name in names if known.knows(name))
     return CheckRequest(nodes, tuple(_not_known(name, known) for name in missing[:MOST_UNKNOWN]), len(missing))
+
+
+def _profile(words: list[str], known: Known) -> ProfileRequest | CheckRequest | HelpRequest:
+    """Understand what follows `profile`; an unknown node is answered as one of a check is."""
+    if not 1 <= len(words) <= 2:
+        return HelpRequest("Say which node, and if you like for how long: `/zombie profile NODE 10`.")
+    if not known.knows(words[0]):
+        return CheckRequest((), (_not_known(words[0], known),), 1)
+    seconds = words[1].removesuffix("s") if len(words) == 2 else "10"
+    try:
+        capture = CaptureRequest(seconds=int(seconds) if seconds.isdecimal() and len(seconds) < 6 else 0)
+    except ValueError:
+        return HelpRequest(f"A profile lasts {', '.join(map(str, SECONDS))} seconds, and nothing else.")
+    return ProfileRequest(known.find(words[0]), capture)
 
 
 def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:

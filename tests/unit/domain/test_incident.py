@@ -64,6 +64,7 @@ GRID = """
 AlertReceived    .         .         .         .         .         .          .
 AlertJoined      opened    triaged   proposed  approved  acting    verifying  unknown
 AlertCleared     opened    triaged   proposed  approved  acting    verifying  unknown
+ProfileTaken     opened    triaged   proposed  approved  acting    verifying  unknown
 NodePicked       opened    .         .         .         .         .          opened
 Triaged          triaged   .         .         .         .         .          .
 PlanWithheld     .         triaged   .         .         .         .          .
@@ -117,7 +118,7 @@ def example_for(state: State, kind: str) -> Event:
     return EXAMPLES[kind]
 
 
-AFTER_THE_END = ("AlertJoined", "AlertCleared")  # what a source tells changes nothing of an end
+AFTER_THE_END = ("AlertJoined", "AlertCleared", "ProfileTaken")  # these change nothing of an end
 
 
 def outcome(events: tuple[IncidentEvent, ...], event: Event) -> str:

@@ -12,6 +12,7 @@ from bot.domain.events import IncidentEvent
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
+from bot.surfaces.slack.blocks import PROFILE
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message, without_blocks
 from bot.surfaces.view.context import ViewContext
@@ -58,7 +59,8 @@ def actions(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def buttons(message: Message) -> list[str]:
-    return [action for action, _ in actions(list(message.blocks))]
+    """What can be decided on a card; a profile decides nothing, and may be asked for on most of them."""
+    return [action for action, _ in actions(list(message.blocks)) if action != PROFILE]
 
 
 def part(message: Message, kind: str) -> list[dict[str, Any]]:

@@ -19,6 +19,7 @@ from bot.domain.events import (
 )
 from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
+from bot.surfaces.slack.blocks import PROFILE
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import FIRST_WORDS, escaped
 from bot.surfaces.slack.thread import replies
@@ -49,7 +50,7 @@ def test_proposed_shows_the_exact_commands_who_may_say_yes_and_until_when() -> N
 def test_value_of_a_button_says_nothing_of_node_or_command() -> None:
     incident = told(*WAYS[State.PROPOSED])
     for action, value in actions(list(shown(incident).blocks)):
-        assert value == (incident.id if action == "who-else" else OPENING.group)
+        assert value == (incident.id if action in ("who-else", PROFILE) else OPENING.group)
 
 
 def test_first_words_on_a_locked_phone() -> None:

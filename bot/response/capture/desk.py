@@ -1,0 +1,100 @@
+"""Takes a person's wish for a profile: one at a time on a node, few at once, and on record with its incident."""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from dataclasses import dataclass, field
+from typing import BinaryIO, cast
+
+from bot.domain.capture import CaptureRequest
+from bot.domain.contracts import Log
+from bot.domain.errors import CannotRead, Conflict, LedgerError, NodeBusy, ProfileError, UnknownIncident, ZombieError
+from bot.domain.events import ProfileTaken
+from bot.domain.node import Node
+from bot.domain.safe_text import one_line
+from bot.profile import Profile, Reader, words
+from bot.response.capture.profiler import Captured, Profiler
+from bot.response.capture.reading import says
+from bot.response.record import Record
+
+AT_ONCE = 2  # profiles read side by side: each keeps a core of ours busy
+TRIES = 5
+
+
+@dataclass(frozen=True, slots=True)
+class ProfileAnswer:
+    """What a profile says. Shape: `table` is for a fixed font; `lines` say how it was sampled and what was not read."""
+
+    headline: str
+    table: str
+    lines: tuple[str, ...]
+    taken: ProfileTaken
+
+
+@dataclass(slots=True)
+class ProfileDesk:
+    """Profiles nodes for people, and puts what came of it on record where it was asked from a card."""
+
+    profiler: Profiler
+    book: Record
+    log: Log
+    _busy: set[str] = field(default_factory=set)
+    _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    async def profile(self, node: Node, request: CaptureRequest, incident: str = "", by: str = "") -> ProfileAnswer:
+        """Profile a node once; what it says is appended to `incident` where that is one.
+
+        Raises: NodeBusy when it is being profiled; Unreachable; CannotRead, with how to get it, when there is none.
+        """
+        if node.name in self._busy:
+            raise NodeBusy(f"{node.name} is being profiled already.", "Wait for that answer.")
+        self._busy.add(node.name)
+        try:
+            async with self._gate:
+                answer = await self._taken(node, request)
+        finally:
+            self._busy.discard(node.name)
+        if incident:
+            await self._keep(incident, answer.taken, by)
+        return answer
+
+    async def _taken(self, node: Node, request: CaptureRequest) -> ProfileAnswer:
+        with tempfile.TemporaryFile() as beyond_memory:
+            reader = Reader(lambda: cast(BinaryIO, beyond_memory))
+            captured = await self.profiler.profile(node, request, reader.feed)
+            try:
+                profile = reader.finish()
+            except ProfileError as no:
+                raise CannotRead("perf took no sample", "Is the node idle? A longer profile may see more.") from no
+            return _answer(captured, profile)
+
+    async def _keep(self, incident_id: str, taken: ProfileTaken, by: str) -> None:
+        """Append it, after whatever came meanwhile; a profile that cannot be kept is shown all the same."""
+        for _ in range(TRIES):
+            try:
+                await self.book.tell(await self.book.find(incident_id), taken, by)
+            except Conflict:
+                continue
+            except (LedgerError, UnknownIncident) as error:
+                self.log("profile_not_kept", incident=incident_id, error=one_line(str(error)))
+            return
+        self.log("profile_not_kept", incident=incident_id, error="the incident changed too often")
+
+
+def _answer(captured: Captured, profile: Profile) -> ProfileAnswer:
+    said = says(captured, profile)
+    lines = tuple(line for line in (*said.lines, *captured.remarks, captured.incomplete) if line)
+    unread = said.unread or captured.incomplete
+    table = words.text(profile, captured.node)
+    return ProfileAnswer(said.headline, table, lines, ProfileTaken(said.headline, said.sampled, unread))
+
+
+def why_not(node: str, no: ZombieError) -> str:
+    """Return why there is no profile of a node, and how to get it, in one sentence or two.
+
+    Example:
+    >>> why_not("node-1", CannotRead("perf is missing", "On the node: dnf install perf"))
+    'node-1 was not profiled: perf is missing. On the node: dnf install perf'
+    """
+    return f"{node} was not profiled: {no.sentence.rstrip('.')}. {no.try_next}".strip()

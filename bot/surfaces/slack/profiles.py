@@ -1,0 +1,58 @@
+"""Profiles that are asked for in Slack: a message at once, and in its place what the node's cores ran."""
+
+from __future__ import annotations
+
+import hashlib
+
+from bot.domain.capture import CaptureRequest
+from bot.domain.errors import CannotRead, Refused, Unreachable, ZombieError
+from bot.domain.node import Node
+from bot.response.capture.desk import ProfileAnswer, ProfileDesk, why_not
+from bot.surfaces.slack.blocks import PROFILE
+from bot.surfaces.slack.message import TEXT, Message, clipped, escaped, footnote, header, paragraph, preformatted
+from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.poster import CARD, Poster
+
+LINES = 14
+LINE = 110
+
+
+class SlackProfiles:
+    """Shows profiles in channels and in the threads of cards."""
+
+    def __init__(self, desk: ProfileDesk, poster: Poster) -> None:
+        self._desk = desk
+        self._poster = poster
+
+    async def ask(
+        self, node: Node, request: CaptureRequest, target: MessageTarget, key: str, by: str, incident: str = ""
+    ) -> None:
+        """Profile a node and show what came of it at that place; `key` is the wish's own, so that each is shown once.
+
+        Raises: LedgerError when the message cannot be kept.
+        """
+        name = PROFILE + hashlib.sha256(key.encode(errors="replace")).hexdigest()[:20]
+        await self._poster.enqueue(name, CARD, target, _begun(node, request))
+        try:
+            message = _message(node, await self._desk.profile(node, request, incident, by))
+        except (CannotRead, Unreachable, Refused) as no:
+            message = _not_profiled(node, no)
+        await self._poster.enqueue(name, CARD, target, message)
+        self._poster.finished(name)
+
+
+def _begun(node: Node, request: CaptureRequest) -> Message:
+    words = f"Profiling {node.name}: every core is sampled for {request.seconds} s."
+    return Message(escaped(words), (paragraph(words), footnote("The answer takes the place of this message.")))
+
+
+def _message(node: Node, answer: ProfileAnswer) -> Message:
+    lines = [clipped(line, LINE) for line in answer.table.splitlines()[2:] if line.strip()]
+    blocks = [header(f"Profile of {node.name}"), paragraph(answer.headline), preformatted(lines[:LINES])]
+    blocks += [footnote(line) for line in answer.lines]
+    return Message(escaped(clipped(f"Profile of {node.name}: {answer.headline}", TEXT)), tuple(blocks))
+
+
+def _not_profiled(node: Node, no: ZombieError) -> Message:
+    words = why_not(node.name, no)
+    return Message(escaped(clipped(words, TEXT)), (paragraph(words),))

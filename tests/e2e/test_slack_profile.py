@@ -1,0 +1,89 @@
+"""A profile asked for in Slack: by a command, and by the button of a card, where it is also kept on record."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import sys
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.demo.fleet import Fleet
+from bot.demo.slack.server import SlackWorkspace
+from tests.e2e.test_slack_check import FOUNDING, ROOT, cards, fleet, serving, slack  # noqa: F401 - fixtures
+
+LONG = timedelta(seconds=40)
+HOT = "mem_cgroup_nr_lru_pages"
+
+
+async def zombie(state: Path, *words: str) -> str:
+    program = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "bot", *words),
+        env={**os.environ, "PYTHONPATH": str(ROOT), "ZOMBIE_STATE_DIR": str(state)},
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await asyncio.wait_for(program.communicate(), 30)
+    return out.decode()
+
+
+def told_alice(slack: SlackWorkspace, words: str) -> bool:  # noqa: F811
+    return any(words in message.text for message in slack.messages("oncall-gpu", "alice"))
+
+
+async def test_a_command_is_answered_at_once_and_then_with_the_function(
+    slack: SlackWorkspace,  # noqa: F811
+    fleet: Fleet,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    async with serving(slack, fleet, tmp_path / "state"):
+        await slack.say("alice", "oncall-gpu", f"/zombie profile {FOUNDING} 5")
+        first = await slack.until(lambda: next(iter(cards(slack)), None), what="the first words")
+        assert "every core is sampled for 5 s" in first.text
+        done = await slack.until(
+            lambda: next((m for m in cards(slack) if HOT in m.text), None),
+            timeout=LONG,
+            what="the profile",
+        )
+        assert len(cards(slack)) == 1, "one message, edited in place"
+        assert "Core 39 ran kubelet" in done.text
+
+
+async def test_the_button_of_a_card_answers_in_its_thread_and_the_incident_keeps_it(
+    slack: SlackWorkspace,  # noqa: F811
+    fleet: Fleet,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    async with serving(slack, fleet, tmp_path / "state"):
+        await slack.say("alice", "oncall-gpu", f"/zombie check {FOUNDING}")
+        card = await slack.until(
+            lambda: next((m for m in cards(slack) if "CRITICAL" in m.text and "profile" in json.dumps(m.blocks)), None),
+            timeout=LONG,
+            what="the card with its button",
+        )
+        await slack.click("bob", card, "profile")
+
+        def answered() -> Any:
+            return next((m for m in slack.thread(card) if HOT in m.text), None)
+
+        await slack.until(answered, timeout=LONG, what="the profile in the thread")
+        listed = json.loads(await zombie(tmp_path / "state", "incidents", "--json"))
+        shown = json.loads(await zombie(tmp_path / "state", "incidents", "show", listed[0]["id"], "--json"))
+        taken = [entry for entry in shown["entries"] if entry["kind"] == "ProfileTaken"]
+        assert len(taken) == 1
+        assert HOT in taken[0]["body"]["headline"]
+        assert taken[0]["by"].startswith("slack:")
+
+
+async def test_other_lengths_and_unknown_nodes_are_answered_in_private(
+    slack: SlackWorkspace,  # noqa: F811
+    fleet: Fleet,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    async with serving(slack, fleet, tmp_path / "state"):
+        await slack.say("alice", "oncall-gpu", f"/zombie profile {FOUNDING} 7")
+        await slack.until(lambda: told_alice(slack, "5, 10, 30, 60"), what="the lengths that there are")
+        await slack.say("alice", "oncall-gpu", "/zombie profile ray-gpu-1a-0418")
+        await slack.until(lambda: told_alice(slack, FOUNDING), what="the nearest name")
+        assert not [m for m in slack.messages("oncall-gpu", "bob") if "sampled" in m.text]
