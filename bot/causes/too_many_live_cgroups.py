@@ -42,9 +42,12 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if isinstance(containers := snapshot.get(ContainersReading), Unread) or containers.count_is_at_least:
         because = containers.reason if isinstance(containers, Unread) else "there are more than were listed"
         if not _stopped(snapshot, tuning):
-            return Undecided(
-                NAME, f"{alive:,} memory cgroups are alive; how many containers they serve is not known ({because})"
+            why = f"{alive:,} memory cgroups are alive; how many containers they serve is not known ({because})"
+            # Whoever cannot list a single container may not take the node for healthy, nor where a core is held.
+            held = held_cores(
+                snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"]
             )
+            return Undecided(NAME, why, suspected=isinstance(containers, Unread) or held.walker is not None)
     said = f"{at_least}{alive:,} memory cgroups are alive"
     evidence = [Evidence("live-cgroups", "cgroups", said, cgroups.source_later or cgroups.source)]
     stacks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)

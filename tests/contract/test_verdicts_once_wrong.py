@@ -137,6 +137,13 @@ def test_live_cgroups_of_pods_are_no_fault_and_those_of_nobody_are() -> None:
     assert told(walk.cgroups(12_400, 60))[2] == [], "an old trace of anything is no walk"
 
 
+def test_live_cgroups_whose_containers_were_not_read_are_never_healthy() -> None:
+    assert told(Machine().pods(8).cgroups(45_200, 60).without("containers"))[0] == "unknown"
+    assert told(Machine().pods(8).cgroups(900, 60).without("containers"))[0] == "healthy"
+    held = kubelet_holds(Machine(cores=96).pods(300).cgroups(12_400, 60), CORE)
+    assert told(held)[0] == "unknown"
+
+
 def test_a_rise_of_six_blames_nobody() -> None:
     def node(restarts: int) -> Machine:
         return Machine(up=30 * DAY).loops("push.service", restarts, 850).cgroups(210, 3_000, 3_006)
