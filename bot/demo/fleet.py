@@ -11,7 +11,7 @@ from pathlib import Path
 
 import asyncssh
 
-from bot.demo import fleet_leaks, fleet_other_faults
+from bot.demo import fleet_leaks, fleet_other_faults, fleet_pattern
 from bot.demo.cluster.cluster import Cluster, DemoNode
 from bot.demo.cluster.pod import Budget, DemoPod
 from bot.demo.cluster.server import ClusterServer
@@ -36,6 +36,7 @@ class Member:
     description: str
     role: str
     fault: Fault | None = None
+    image: str = ""
     in_cluster: bool = False  # also a node of the simulated Kubernetes cluster
 
     @property
@@ -51,6 +52,7 @@ class Member:
         dns = f"ip-10-{seed[0] % 16}-{seed[1]}-{seed[2]}.ec2.internal"
         labels = {"az": f"us-east-{zone}", "role": self.role, "instance_id": f"i-0{seed.hex()[:16]}"}
         labels["private_dns"] = dns
+        labels |= {"image": self.image} if self.image else {}
         return labels | ({"kubernetes_node": dns} if self.in_cluster else {})
 
 
@@ -107,6 +109,28 @@ FLEET: tuple[Member, ...] = (
     ),
     Member(fleet_other_faults.SILENT, "accepts the connection and then says nothing", "gpu", Fault.SILENT),
     Member(fleet_other_faults.REBUILT, "shows another host key than the known one", "web", Fault.OTHER_HOST_KEY),
+)
+
+
+# With those above a fleet of forty, in which something is common: the demo's, beside which tests run the few.
+PATTERN: tuple[Member, ...] = (
+    *(
+        Member(state, "a trainer of the older image: the same leak", fleet_pattern.ROLE, image=fleet_pattern.OLDER)
+        for state in fleet_pattern.LEAKING
+    ),
+    *(
+        Member(state, "a trainer of the newer image: healthy", fleet_pattern.ROLE, image=fleet_pattern.NEWER)
+        for state in fleet_pattern.NEWER_ONES
+    ),
+    *(
+        Member(
+            state,
+            "the older image, and no leak: something else keeps the agent down",
+            fleet_pattern.ROLE,
+            image=fleet_pattern.OLDER,
+        )
+        for state in fleet_pattern.KEPT_DOWN
+    ),
 )
 
 

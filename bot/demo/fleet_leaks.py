@@ -153,7 +153,8 @@ STOPPED = State(
 # The same leak on smaller nodes. Each ends differently once the bot acts on it: fleet.py gives it its fault.
 
 
-def _small_node(name: str, number: int, dying: int) -> State:
+def small_leak(name: str, number: int, dying: int) -> State:
+    """A GPU node of 16 cores with the founding leak; `number` tells it apart."""
     return gpu_node(
         name,
         number,
@@ -167,8 +168,8 @@ def _small_node(name: str, number: int, dying: int) -> State:
     )
 
 
-SWALLOWS_REBOOT = _small_node("ray-gpu-1b-0601", 0x601, 41_210)
-ENABLED_AT_BOOT = _small_node("ray-gpu-1b-0602", 0x602, 44_870)
-STAYS_DOWN = _small_node("ray-gpu-1b-0603", 0x603, 39_940)
-BOOTED_BY_SOMEBODY = _small_node("ray-gpu-1b-0604", 0x604, 47_330)
-IN_CLUSTER = _small_node("ray-gpu-1b-0605", 0x605, 43_150)
+SWALLOWS_REBOOT = small_leak("ray-gpu-1b-0601", 0x601, 41_210)
+ENABLED_AT_BOOT = small_leak("ray-gpu-1b-0602", 0x602, 44_870)
+STAYS_DOWN = small_leak("ray-gpu-1b-0603", 0x603, 39_940)
+BOOTED_BY_SOMEBODY = small_leak("ray-gpu-1b-0604", 0x604, 47_330)
+IN_CLUSTER = small_leak("ray-gpu-1b-0605", 0x605, 43_150)

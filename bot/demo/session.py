@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from bot.demo.demo_nodes import DemoNodes
-from bot.demo.fleet import FLEET, Fleet
+from bot.demo.fleet import FLEET, PATTERN, Fleet
 from bot.domain.nearest import nearest
 from bot.domain.verdict import Verdict
 
@@ -63,7 +63,9 @@ def run_demo(tools: DemoTools, make_nodes: Callable[[Path], DemoNodes] | None = 
         tempfile.TemporaryDirectory(prefix="zombie-demo-") as folder,
         LoopThread() as loop_thread,
     ):
-        nodes = make_nodes(Path(folder)) if make_nodes is not None else Fleet(FLEET, Path(folder), tools.clock)
+        nodes = (
+            make_nodes(Path(folder)) if make_nodes is not None else Fleet((*FLEET, *PATTERN), Path(folder), tools.clock)
+        )
         try:
             loop_thread.run(nodes.start(loop_thread.seconds))
             with _extras(tools, nodes, loop_thread) as instructions:

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
 import signal
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bot.demo import fleet_pattern
 from bot.demo.cluster.cluster import Cluster, DemoNode
 from bot.demo.cluster.pod import DemoPod
 from bot.demo.cluster.server import ClusterServer
 from bot.demo.faults import Fault
+from bot.demo.fleet import FLEET, PATTERN, running
 from bot.demo.fleet_leaks import AUTO_RESTART, STOPPED
 from bot.demo.fleet_other_faults import BUSY
 from bot.domain.prevalence import Prevalence
 from tests.nodes.acting_fleet import Site, site
+from tests.slack.workspace import now
 
 pytestmark = pytest.mark.slow
 LEAK = "leaked-memory-cgroups"
@@ -167,3 +171,24 @@ async def test_diff_puts_what_the_sick_have_first_and_leaves_out_who_is_sick_too
         assert (nobody.status, "Nothing that was read differs" in nobody.out) == (3, True)
         same = await here.zombie("diff", "gpu-1a-0", "--against", "gpu-1a-0")
         assert (same.status, "nobody to compare with" in same.err) == (2, True)
+
+
+async def test_demo_has_a_fleet_of_forty_with_a_pattern_that_fleet_and_diff_find(tmp_path: Path) -> None:
+    assert len(FLEET) + len(PATTERN) == 40
+    async with running(PATTERN, tmp_path, now, asyncio.get_running_loop().time) as fleet:
+        here = Site(tmp_path, fleet, {**os.environ, "HOME": str(tmp_path), "ZOMBIE_INVENTORY": str(fleet.inventory)})
+        told = await swept(here, "role=trainer", "--cause", LEAK)
+        leaking = sorted(state.name for state in fleet_pattern.LEAKING)
+        assert sorted(told["causes"][0]["nodes"]) == leaking
+        assert told["by"]["az"]["us-east-1c"]["causes"] == {}
+        assert told["by"]["image"][fleet_pattern.OLDER] == {"asked": 12, "answered": 12, "causes": {LEAK: 7}}
+
+        done = await here.zombie("diff", "trainer-1a-0*", "trainer-1b-0*", "--against", "role=trainer", "--json")
+        compared = json.loads(done.out)
+        (accident,) = compared["not_evidence_of_health"]
+        assert (accident["unit"], accident["nodes"]) == ("ecs.service", [f"trainer-1c-0{at}" for at in range(1, 6)])
+        assert accident["says"].startswith("Not evidence of health")
+        facts = {difference["fact"]: difference for difference in compared["differences"]}
+        assert (facts["label.image"]["surprise"], "remark" in facts["label.image"]) == (3.235, False)  # 1 in C(13, 6)
+        assert facts["label.image"]["surprise"] == compared["differences"][0]["surprise"]
+        assert "boot_units.enabled[ecs.service]" in facts
