@@ -141,7 +141,7 @@ def check(incident: Incident, history: list[tuple[Event, str]]) -> None:
         assert not any(isinstance(event, StepFailed) for event in happened)
     assert (incident.state in ENDS) <= incident.ended
     assert (incident.state is State.UNKNOWN) <= (incident.question is not None)
-    for after_end in [kind for kind in kinds if kind not in ("AlertJoined", "AlertCleared")][:-1]:
+    for after_end in [kind for kind in kinds if kind not in ("AlertJoined", "AlertCleared", "ProfileTaken")][:-1]:
         assert after_end not in {"Resolved", "Declined", "Expired", "Cancelled", "Escalated", "PlanWithheld"}
 
 
