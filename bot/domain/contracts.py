@@ -141,7 +141,7 @@ class Ledger(Protocol):
         """Append an event as entry `expected_seq + 1`, with its secrets taken out, and return what now stands there.
 
         `expected_seq` None means wherever the stream ends; only the house may be appended to so. The end of an incident
-        writes its head into the house in the same transaction.
+        writes its head into the house in the same transaction. A mark that says nothing new is not written again.
 
         Raises: Conflict when the stream has another length by now; ImpossibleEvent when the event cannot come next;
         StaleRequest when it would release another pull of the brake than the one that is on.
@@ -163,6 +163,10 @@ class Ledger(Protocol):
 
     async def mutes(self) -> tuple[Entry, ...]:
         """Return every entry by which a cause was muted or unmuted, the oldest first."""
+        ...
+
+    async def marks(self) -> tuple[Entry, ...]:
+        """Return every entry that says whether a verdict was right, or that a cause was looked at, the oldest first."""
         ...
 
     async def incident(self, stream: str) -> Incident | None:

@@ -26,7 +26,7 @@ ZombieError
 │   └── LedgerUnavailable      the database is locked, gone, full or newer than this program
 ├── Refused                    a person's wish is not done, and they are told why: a reply, not a fault
 │   ├── NotAllowedToAsk        the policy does not let them ask for checks
-│   ├── TooManyRequests        this person asked for more checks than one may in that time
+│   ├── TooManyRequests        this person asked, or marked, more often than one may in that time
 │   ├── NotAnApprover          the policy does not name whoever said yes
 │   ├── SelfApproval           whoever asked may not be the one who approves
 │   ├── ReasonMissing          a decision was given without a reason
@@ -39,6 +39,8 @@ ZombieError
 │   ├── NothingProposed        the incident has no plan that could be approved
 │   ├── NothingToUndo          the incident changed nothing that could be taken back
 │   ├── NothingToRelease       no incident holds the node
+│   ├── NothingToMark          the incident has no verdict to mark yet, or nobody is in doubt about the cause
+│   ├── CauseInDoubt           people marked verdicts of this cause wrong too often
 │   ├── NotEnoughApprovers     more people have to say yes
 │   ├── NodeBusy               another incident acts on the node
 │   ├── BudgetSpent            as many nodes as may be are acted on already
@@ -209,7 +211,7 @@ class NotAllowedToAsk(Refused):
 
 
 class TooManyRequests(Refused):
-    """This person asked for more checks than one may in that time."""
+    """This person asked for more checks, or marked more verdicts, than one may in that time."""
 
 
 class NotAnApprover(Refused):
@@ -274,6 +276,14 @@ class NodeBusy(Refused):
 
 class BudgetSpent(Refused):
     """As many nodes as may be are acted on already."""
+
+
+class NothingToMark(Refused):
+    """The incident has no verdict that could be called right or wrong yet, or nobody is in doubt about the cause."""
+
+
+class CauseInDoubt(Refused):
+    """People marked verdicts of this cause wrong too often; it offers nothing until somebody has looked at it."""
 
 
 class Braked(Refused):

@@ -111,6 +111,33 @@ class CauseUnmuted:
 
 
 @dataclass(frozen=True, slots=True)
+class VerdictMarked:
+    """A person said whether the verdict of a closed incident was right; their later word takes the place of this.
+
+    Shape: `cause` is the verdict's, or its status where it names none. `case` is the content hash of what the node
+    said, where that is kept. `request` names the wish, so that a repetition of it says nothing new; `os_user` is the
+    login that typed it.
+    """
+
+    incident: str
+    cause: str
+    right: bool
+    node: str = ""
+    case: str = ""
+    request: str = ""
+    os_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CauseLookedAt:
+    """A person looked at a cause that was marked wrong too often: its plans are offered again, counting starts anew."""
+
+    cause: str
+    reason: str
+    os_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class IncidentsPruned:
     """Incidents that ended before that instant were removed from the record, as its retention says.
 
@@ -131,5 +158,7 @@ HouseEvent: TypeAlias = (
     | NodeReleased
     | CauseMuted
     | CauseUnmuted
+    | VerdictMarked
+    | CauseLookedAt
     | IncidentsPruned
 )

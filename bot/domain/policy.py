@@ -58,6 +58,16 @@ class Policy:
             return None
         return len({self.same_person.get(who, who) for who in self.approvers})
 
+    def person(self, who: str) -> str:
+        """Return the one name of a person under which they count, by whatever name the record has them.
+
+        Example:
+        >>> Policy(same_person={"terminal:ann": "chat:U1"}).person("terminal:ann")
+        'chat:U1'
+        """
+        person = person_of(who)
+        return self.same_person.get(person, person)
+
     def names_of(self, who: str) -> frozenset[str]:
         """Return every name of a person, as the record writes them and as the policy does.
 

@@ -14,6 +14,7 @@ from bot.domain.contracts import Clock
 from bot.domain.entry import ANCHORED, HOUSE_EVENTS, Entry, Event, Head, instant_of, instant_text, is_stream, kind_of
 from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest
 from bot.domain.events import IncidentEvent, StepStarted
+from bot.domain.feedback import said_before
 from bot.domain.house_events import (
     HOUSE,
     BrakePulled,
@@ -22,14 +23,15 @@ from bot.domain.house_events import (
     HouseEvent,
     IncidentEnded,
     NodeReleased,
+    VerdictMarked,
     WishRefused,
 )
 from bot.domain.incident import Changes, Incident, IncidentSummary
 from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.folds import MOST_KEPT, Folds
+from bot.ledger.house_entries import MARKS, MUTES, HouseEntries
 from bot.ledger.machines import names_of_machines, note_machines
-from bot.ledger.mutes import KeptMutes
 from bot.ledger.refusals import to_write
 from bot.ledger.summaries import changes, mark_changed, nodes_of, read_summaries, summarise, together
 from bot.ledger.tables import INCIDENTS, head_of, insert_entry, last_policy, pull_of, read_stream, sealed
@@ -45,12 +47,13 @@ class Ledger:
         self._database = database
         self._time = time
         self._folds = Folds(most_kept)
-        self._mutes = KeptMutes()
+        self._mutes, self._marks = HouseEntries(MUTES), HouseEntries(MARKS)
 
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         """Append an event as entry `expected_seq + 1` and return the entry.
 
-        Shape: of a request that has pulled the brake already, the entry by which it did; it is not pulled again.
+        Shape: of a request that has pulled the brake already, the entry by which it did; it is not pulled again. So it
+        is with a mark of a verdict that says nothing new.
         Raises: Conflict when the stream has another length; ImpossibleEvent when the event cannot come next;
         StaleRequest when it would release another pull of the brake than the one that is on.
         """
@@ -61,6 +64,8 @@ class Ledger:
             if stream == HOUSE:
                 if isinstance(event, BrakePulled) and event.request and (pulled := pull_of(connection, event.request)):
                     return pulled
+                if isinstance(event, VerdictMarked) and (said := said_before(self._marks.read(connection), event, by)):
+                    return said
                 if isinstance(event, BrakeReleased) and event.pull:
                     _is_present(holds.brake(connection), event.pull)
                 return self._add(connection, HOUSE, expected_seq, event, by)
@@ -158,7 +163,12 @@ class Ledger:
     def mutes(self) -> tuple[Entry, ...]:
         """Return every entry by which a cause was muted or unmuted, the oldest first."""
         with self._database.reading() as connection:
-            return self._mutes.entries(connection)
+            return self._mutes.read(connection)
+
+    def marks(self) -> tuple[Entry, ...]:
+        """Return every entry that says whether a verdict was right, or that a cause was looked at, the oldest first."""
+        with self._database.reading() as connection:
+            return self._marks.read(connection)
 
     def incident(self, stream: str) -> Incident | None:
         """Return the incident that a stream's entries tell of; None if there is no such stream.

@@ -40,6 +40,7 @@ from bot.domain.events import (
 from bot.domain.house_events import (
     BrakePulled,
     BrakeReleased,
+    CauseLookedAt,
     CauseMuted,
     CauseUnmuted,
     EntryAnchored,
@@ -48,6 +49,7 @@ from bot.domain.house_events import (
     IncidentsPruned,
     NodeReleased,
     PolicyChanged,
+    VerdictMarked,
     WishRefused,
 )
 from bot.domain.probe import Unread
@@ -157,6 +159,8 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     IncidentsPruned({"7k3m9x2qpv": f"9:{'ab' * 32}"}, BEGAN_AT),
     CauseMuted("io-stall", "kafka-*", BEGAN_AT + timedelta(days=7), "the old disks go in May", "ann"),
     CauseUnmuted("io-stall", "kafka-*", "they are gone", "ann"),
+    VerdictMarked("7k3m9x2qpv", "leaked-memory-cgroups", False, NODE, "ef" * 32, "click-1-2", "ann"),
+    CauseLookedAt("leaked-memory-cgroups", "the threshold was too low; it is 5,000 now", "ann"),
 )
 
 _TO_PROPOSED: tuple[IncidentEvent, ...] = (OPENING, TRIAGED, PROPOSED)

@@ -52,6 +52,9 @@ class Recorder:
     async def mutes(self) -> tuple[Entry, ...]:
         return await self._do(self.ledger.mutes)  # type: ignore[no-any-return]
 
+    async def marks(self) -> tuple[Entry, ...]:
+        return await self._do(self.ledger.marks)  # type: ignore[no-any-return]
+
     async def incident(self, stream: str) -> Incident | None:
         return await self._do(self.ledger.incident, stream)  # type: ignore[no-any-return]
 

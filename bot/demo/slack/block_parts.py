@@ -19,7 +19,7 @@ def interactive(block: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
     for name in ("accessory", "element"):
         if isinstance(block.get(name), Mapping) and block[name].get("type") != "image":
             yield name, block[name]
-    if block.get("type") == "actions":
+    if block.get("type") in ("actions", "context_actions"):
         for index, element in enumerate(block["elements"]):
             yield f"elements/{index}", element
 

@@ -109,6 +109,7 @@ IN_MESSAGE = by_type(
         **EVERYWHERE,
         "table": TABLE,
         "data_table": DATA_TABLE,
+        "context_actions": _block({"elements": items(elements.IN_CONTEXT_ACTIONS, 5)}),
         "file": _block({"external_id": string(255, 1), "source": one_of("remote")}),
     }
 )

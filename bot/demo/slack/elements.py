@@ -141,7 +141,15 @@ _CLICKED: Mapping[str, Rule] = {
 }
 _TYPED: Mapping[str, Rule] = {"plain_text_input": PLAIN_TEXT_INPUT, "number_input": NUMBER_INPUT}
 
+_FEEDBACK = shape({"text": plain_text(75), "value": characters(2000)}, {"accessibility_label": characters(75)})
+FEEDBACK_BUTTONS = _element({"positive_button": _FEEDBACK, "negative_button": _FEEDBACK})
+ICON_BUTTON = _element(
+    {"icon": one_of("trash"), "text": plain_text(75)},
+    {"value": characters(2000), "confirm": CONFIRM, "accessibility_label": characters(75)},
+)
+
 IN_ACTIONS = by_type(_CLICKED)
+IN_CONTEXT_ACTIONS = by_type({"feedback_buttons": FEEDBACK_BUTTONS, "icon_button": ICON_BUTTON})
 IN_SECTION = by_type({**_CLICKED, "image": IMAGE})
 IN_INPUT = by_type({name: rule for name, rule in {**_CLICKED, **_TYPED}.items() if name not in ("button", "overflow")})
 IN_CONTEXT = by_type(

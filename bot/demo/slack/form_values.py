@@ -35,6 +35,10 @@ def filled(element: Mapping[str, Any], value: Any = None) -> Block:
     kind = element["type"]
     if kind == "button":
         return {"type": kind} | {name: element[name] for name in ("text", "value", "style", "url") if name in element}
+    if kind == "icon_button":
+        return {"type": kind} | {name: element[name] for name in ("text", "value", "icon") if name in element}
+    if kind == "feedback_buttons":
+        return {"type": kind} | _side(element, value)
     if kind in ONE_OPTION:
         chosen = element.get("initial_option") if value is None else _option(element, value)
         return {"type": kind, "selected_option": chosen}
@@ -43,6 +47,14 @@ def filled(element: Mapping[str, Any], value: Any = None) -> Block:
         return {"type": kind, "selected_options": several}
     key, initial = NAMED[kind]
     return {"type": kind, key: element.get(initial) if value is None else (value or None)}
+
+
+def _side(element: Mapping[str, Any], value: Any) -> Block:
+    """Return what the app hears of the button that was clicked: it goes by its value or its text."""
+    for side in (element["positive_button"], element["negative_button"]):
+        if value in (side["value"], side["text"]["text"]):
+            return {"text": side["text"], "value": side["value"]}
+    raise LookupError(f"no button {value!r} among these")
 
 
 def _option(element: Mapping[str, Any], name: str) -> Block:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
 
@@ -14,6 +14,7 @@ from bot.domain.errors import (
     ApprovalExpired,
     Braked,
     CannotTell,
+    CauseInDoubt,
     NotAnApprover,
     NotEnoughApprovers,
     NothingProposed,
@@ -25,6 +26,7 @@ from bot.domain.errors import (
     StateChanged,
 )
 from bot.domain.events import GIVE_UP, GO_ON, Declined, Expired, PlanProposed, QuestionAsked
+from bot.domain.feedback import score_of
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
 from bot.domain.protected import is_protected
@@ -219,6 +221,13 @@ def is_released(pulled: Entry | None) -> None:
     if pulled is not None:
         reason = one_line(str(pulled.body.get("reason", "")), 200)
         raise Braked(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC: {reason}", "zombie brake off")
+
+
+def is_trusted(policy: Policy, incident: Incident, marks: Sequence[Entry]) -> None:
+    """Raises: CauseInDoubt when people marked verdicts of its cause wrong too often since the plan was proposed."""
+    cause = incident.verdict.cause if incident.verdict is not None else None
+    if cause is not None and (doubt := score_of(marks, cause, policy.person).doubt):
+        raise CauseInDoubt(doubt)
 
 
 def is_not_quiet(policy: Policy, now: datetime) -> None:

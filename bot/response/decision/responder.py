@@ -221,6 +221,7 @@ class Responder:
         guards.is_known(self.reach.actions.keys(), proposal.plan)
         guards.units_are_named(self.policy, proposal.plan, self.reach.actions)
         guards.is_released(await self.ledger.braked())
+        guards.is_trusted(self.policy, incident, await self.ledger.marks())
         guards.is_not_quiet(self.policy, self._now(incident))
         machine_id = proposal.binds.get("machine_id", "")
         held = await self.ledger.hold(incident.node, machine_id)

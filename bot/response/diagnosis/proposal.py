@@ -17,6 +17,7 @@ from bot.domain.errors import (
     WouldStopProtected,
 )
 from bot.domain.events import Escalated, PlanProposed, PlanWithheld
+from bot.domain.feedback import score_of
 from bot.domain.incident import Incident
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
@@ -66,6 +67,7 @@ class Proposer:
             again = await self._ledger.tried(plan, machine_id, SAME_AGAIN)
             others = await self._other_names(verdict.node, machine_id)
             needed = await self._approvals_needed(incident)
+            marks = await self._ledger.marks()
         except LedgerError as error:
             return PlanWithheld(f"Whether this was tried before cannot be told: {error.sentence}")
         if again is not None:
@@ -73,6 +75,8 @@ class Proposer:
                 f"The same plan was carried out on {verdict.node} less than a day ago, in incident {again}.",
                 "It did not last. Find out what starts it again, or replace the node.",
             )
+        if doubt := score_of(marks, verdict.cause or "", self._policy.person).doubt:
+            return PlanWithheld(doubt)
         if (voices := self._policy.most_voices) is not None and voices < needed:
             return PlanWithheld(f"{needed} people have to approve this, and [policy] names {voices}.")
         assert node is not None

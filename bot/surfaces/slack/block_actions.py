@@ -11,7 +11,15 @@ from dataclasses import dataclass
 from typing import Any
 
 from bot.domain.capture import CaptureRequest
-from bot.domain.errors import AlreadyDecided, Braked, CannotTell, NothingProposed, SelfApproval, UnknownIncident
+from bot.domain.errors import (
+    AlreadyDecided,
+    Braked,
+    CannotTell,
+    CauseInDoubt,
+    NothingProposed,
+    SelfApproval,
+    UnknownIncident,
+)
 from bot.domain.incident import Incident
 from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
@@ -22,6 +30,7 @@ from bot.surfaces.slack.blocks import BRAKE, PROFILE, REPORT
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
+from bot.surfaces.slack.feedback import FEEDBACK, said_of, thanks
 from bot.surfaces.slack.fleet_card import OF_FLEET, WHO_ELSE
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.part import MessageTarget
@@ -86,6 +95,9 @@ class BlockActions:
             if self._fleet is not None and click.action.startswith(OF_FLEET):
                 await self._fleet.clicked(click)
                 return
+            if click.action.startswith(FEEDBACK):
+                await self._feedback(click)
+                return
             handler = self._handlers.get(ANSWER if click.action.startswith(f"{ANSWER}-") else click.action)
             if handler is None:
                 raise NothingProposed(UNKNOWN_BUTTON)
@@ -122,7 +134,9 @@ class BlockActions:
             for incident in plans:
                 guards.is_not_the_asker(self._context.policy, incident, Approval(click.person.by, ""))
             guards.is_released(await self._context.ledger.braked())
-        except (SelfApproval, Braked) as no:
+            for incident in plans:
+                guards.is_trusted(self._context.policy, incident, await self._context.ledger.marks())
+        except (SelfApproval, Braked, CauseInDoubt) as no:
             return refusal_words(no)
         return ""
 
@@ -195,6 +209,16 @@ class BlockActions:
             raise NothingProposed("The report comes once it is over.", f"zombie report {incident.id}")
         told = await self._context.surface.report(incident)
         await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, told)
+
+    async def _feedback(self, click: Click) -> None:
+        """Put on record whether a verdict was right, as members say; who may ask may say so."""
+        if (said := said_of(click.value)) is None:
+            raise NothingProposed(UNKNOWN_BUTTON)
+        incident = await self._find(said[0])
+        await self._is_its_card(click, group_of(incident))
+        await self._context.askers.admit(click.person)
+        marked = await self._context.marking.mark(incident, said[1], click.person.by, request=click.key)
+        await self._context.ephemeral.tell(click.person.by, click.channel, click.thread, thanks(incident, marked))
 
     async def _who_else(self, click: Click) -> None:
         """Ask who else has what a card says: it only looks, as whoever may ask may wish."""

@@ -23,6 +23,7 @@ from bot.surfaces.slack.blocks import (
     step_blocks,
     text,
 )
+from bot.surfaces.slack.feedback import feedback_block
 from bot.surfaces.slack.fleet_card import who_else_block
 from bot.surfaces.slack.heat_block import strip_block
 from bot.surfaces.slack.message import (
@@ -217,6 +218,7 @@ def _decision(group: GroupView) -> Iterator[Block]:
     if all(view.ended for view in group.incidents):
         closed = [(view.id, view.node) for view in group.incidents if view.state is not State.TRIAGED]
         yield from report_blocks(closed)
+    yield from feedback_block(group)
     yield from _who_else(group)
     yield from _small_print(group)
 

@@ -27,6 +27,7 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
 from bot.domain.safe_text import one_line
 from bot.domain.wish import Wishes
+from bot.response.decision.marking import Marking
 from bot.response.decision.responder import Responder
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.connection import SlackConnection
@@ -77,6 +78,11 @@ class SlackContext:
     picker: NodePicker | None = None
     profiles: SlackProfiles | None = None
     wishes: Wishes | None = None
+
+    @property
+    def marking(self) -> Marking:
+        """What takes people's word on verdicts."""
+        return Marking(self.policy, self.ledger, self.responder.clock)
 
     @property
     def view_context(self) -> ViewContext:

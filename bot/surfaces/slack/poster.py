@@ -36,10 +36,10 @@ from bot.surfaces.slack.calls import (
 )
 from bot.surfaces.slack.heat_block import has_pictures
 from bot.surfaces.slack.message import Message, for_one_person, without_blocks
+from bot.surfaces.slack.newer_blocks import has_newer_blocks, in_older_blocks
 from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery, Say, kept, kept_part
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.reports import Reports
-from bot.surfaces.slack.table import has_data_table, with_plain_tables
 
 CARD = "card"
 EDITS = 40  # a minute; Slack allows 50 for the whole app, and other programs may edit too
@@ -75,7 +75,7 @@ class Poster:
         # Every open card will need one edit for its verdict: progress may use the rest.
         self._edits = RateLimiter(EDITS, timing.edits_span, timing.clock, lambda: len(self._open))
         self._posts: dict[str, RateLimiter] = {}
-        self._takes_data_tables = True  # until this workspace refuses one
+        self._takes_newer_blocks = True  # until this workspace refuses them
 
     @property
     def parts(self) -> int:
@@ -234,8 +234,8 @@ class Poster:
             if part.above is not None and not part.above.settled.is_set():
                 continue
             version, pending, message = part.version, part.pending, part.say()
-            if not self._takes_data_tables:
-                message = with_plain_tables(message)
+            if not self._takes_newer_blocks:
+                message = in_older_blocks(message)
             shown = without_blocks(message) if refused == version else await self._with_pictures(part, message)
             if pending is None and part.place is not None and shown == part.stands:
                 part.sent = version  # the picture was in time for the wording before
@@ -248,9 +248,9 @@ class Poster:
                 case Rejected(error) | RetryLater(error) if has_pictures(shown) and is_about_content(error):
                     self._log("slack_refused", card=part.card, part="picture", error=error)
                     self._refused_picture(part, shown)  # and at once again with its strip
-                case Rejected(error) if has_data_table(shown) and is_about_content(error):
-                    self._log("slack_refused", card=part.card, part="data table", error=error)
-                    self._takes_data_tables = False  # and at once again with the older kind
+                case Rejected(error) if has_newer_blocks(shown) and is_about_content(error):
+                    self._log("slack_refused", card=part.card, part="newer blocks", error=error)
+                    self._takes_newer_blocks = False  # and at once again with older ones
                 case Rejected(error) if message.blocks and refused != version:
                     self._log("slack_refused", card=part.card, part=part.name, error=error)
                     refused = version

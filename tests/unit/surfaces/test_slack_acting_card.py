@@ -126,7 +126,7 @@ def test_ends_say_how_and_carry_the_head_of_the_record(ending: IncidentEvent, sa
     assert says in message.text
     assert "leaked-memory-cgroups" in message.text
     assert "record ab12cd34ef56" in words(message)
-    assert buttons(message) == ["report"], "nothing is left to decide"
+    assert buttons(message) == ["report", "feedback"], "nothing is left to decide"
 
 
 @pytest.mark.parametrize("ending", [Cancelled("{} called it off: <rollout>"), Escalated("{} gave it up: <rollout>")])
@@ -148,7 +148,7 @@ def test_resolved_begins_so_and_has_its_table_in_the_thread() -> None:
     incident = told(*WAYS[State.RESOLVED])
     message = shown(incident, replace(CONTEXT, undoable=frozenset((incident.id,))))
     assert message.text.startswith("Resolved: node-gpu-01")
-    assert list(actions(list(message.blocks))) == [("undo", incident.id), ("report", incident.id)]
+    assert list(actions(list(message.blocks))) == [("undo", incident.id), ("report", incident.id), ("feedback", "")]
     (reply,) = replies(incident)
     taken_by_slack(reply.message)
     assert not reply.message.broadcast
@@ -173,7 +173,7 @@ def test_withheld_shows_the_missing_line_and_nothing_to_decide() -> None:
     assert f"Lacking: {line}." in message.text
     assert VERDICT.summary in words(message), "the verdict stands as it stood"
     assert "68,700 memory cgroups" in words(message)
-    assert buttons(message) == ["who-else"]
+    assert buttons(message) == ["feedback", "who-else"]
 
 
 def test_what_the_check_said_stands_where_nothing_is_offered_or_not_all_is_read() -> None:

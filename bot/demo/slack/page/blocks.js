@@ -12,6 +12,8 @@ const MAKERS = {
   context,
   actions: (block, context) =>
     el("div", { class: "b-actions" }, ...block.elements.map((each) => makeElement(each, within(context, block)))),
+  context_actions: (block, context) =>
+    el("div", { class: "b-actions quiet" }, ...block.elements.map((each) => makeElement(each, within(context, block)))),
   image: (block) => imageBlock(block),
   input,
   rich_text: richText,

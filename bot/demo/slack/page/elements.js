@@ -6,6 +6,8 @@ import { plainText, textObject } from "./mrkdwn.js";
 
 const MAKERS = {
   button: makeButton,
+  icon_button: makeButton,
+  feedback_buttons: makeFeedback,
   static_select: (element, context) => makeMenu(element, context, optionGroups(element)),
   multi_static_select: (element, context) => makeMenu(element, context, optionGroups(element), true),
   users_select: (element, context) => makeMenu(element, context, userGroups()),
@@ -49,6 +51,16 @@ function makeButton(element, context) {
     plainText(element.text.text, element.text.emoji !== false),
   );
   return node;
+}
+
+function makeFeedback(element, context) {
+  const sides = [element.positive_button, element.negative_button].map((side) =>
+    button(
+      { class: "b-button", "aria-label": side.accessibility_label, onclick: () => used(element, context, side.value) },
+      plainText(side.text.text, false),
+    ),
+  );
+  return el("span", { class: "b-feedback" }, ...sides);
 }
 
 const INITIAL = {

@@ -1,4 +1,4 @@
-"""The entries of `house` by which causes were muted or unmuted, kept as far as they were read.
+"""Entries of `house` of a few kinds, kept as far as they were read: mutes, and marks of verdicts.
 
 `house` is long and is never changed, so each question looks only at what came after the one before.
 """
@@ -8,29 +8,31 @@ from __future__ import annotations
 from sqlalchemy import Connection, bindparam, select
 
 from bot.domain.entry import Entry
-from bot.domain.house_events import HOUSE, CauseMuted, CauseUnmuted
+from bot.domain.house_events import HOUSE, CauseLookedAt, CauseMuted, CauseUnmuted, VerdictMarked
 from bot.ledger.tables import ENTRIES, entry_of, head_of
 
-KINDS = (CauseMuted.__name__, CauseUnmuted.__name__)
+MUTES = (CauseMuted.__name__, CauseUnmuted.__name__)
+MARKS = (VerdictMarked.__name__, CauseLookedAt.__name__)
 _LATER = (
     select(ENTRIES)
     .where(
         ENTRIES.c.stream == HOUSE,
         ENTRIES.c.seq > bindparam("after"),
         ENTRIES.c.seq <= bindparam("until"),
-        ENTRIES.c.kind.in_(KINDS),
+        ENTRIES.c.kind.in_(bindparam("kinds", expanding=True)),
     )
     .order_by(ENTRIES.c.seq)
 )
 
 
-class KeptMutes:
-    """What was read of them, and up to which entry; of two that read at once, the later answer stays."""
+class HouseEntries:
+    """What was read of those kinds, and up to which entry; of two that read at once, the later answer stays."""
 
-    def __init__(self) -> None:
+    def __init__(self, kinds: tuple[str, ...]) -> None:
+        self._kinds = kinds
         self._read: tuple[int, tuple[Entry, ...]] = (0, ())
 
-    def entries(self, connection: Connection) -> tuple[Entry, ...]:
+    def read(self, connection: Connection) -> tuple[Entry, ...]:
         """Return all of them, the oldest first.
 
         Raises: UnreadableEntry when a row is malformed.
@@ -38,7 +40,7 @@ class KeptMutes:
         after, known = self._read
         until = head_of(connection, HOUSE)[0].seq
         if until > after:
-            rows = connection.execute(_LATER, {"after": after, "until": until})
+            rows = connection.execute(_LATER, {"after": after, "until": until, "kinds": self._kinds})
             known = (*known, *(entry_of(row) for row in rows))
             self._read = (until, known)
         return known

@@ -1,0 +1,148 @@
+"""Was a verdict right? What people said of closed incidents, counted by cause; and when a cause is in doubt."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TYPE_CHECKING, TypeAlias
+
+from bot.domain.alert import person_of
+from bot.domain.errors import UnreadableEntry
+from bot.domain.house_events import CauseLookedAt, VerdictMarked
+
+if TYPE_CHECKING:
+    from bot.domain.entry import Entry
+    from bot.domain.verdict import Verdict
+
+ENOUGH = 10  # marks; of fewer nobody can tell a bad cause from a bad day
+TRUSTED = 0.8  # the share of right ones below which a cause offers nothing more
+Who: TypeAlias = Callable[[str], str]
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """What one person says of one verdict now: `seq` is the number of the entry by which they did."""
+
+    incident: str
+    cause: str
+    right: bool
+    by: str
+    at: datetime
+    seq: int
+    case: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Score:
+    """How often verdicts of one cause were called right and wrong.
+
+    Shape: `right` and `wrong` count since somebody looked at the cause last, which `looked_at` says, None for never;
+    `ever_right` and `ever_wrong` count all.
+    """
+
+    cause: str
+    right: int = 0
+    wrong: int = 0
+    ever_right: int = 0
+    ever_wrong: int = 0
+    looked_at: datetime | None = None
+
+    @property
+    def precision(self) -> float | None:
+        """The share of right ones since it was looked at last; None while nobody marked any."""
+        marks = self.right + self.wrong
+        return self.right / marks if marks else None
+
+    @property
+    def in_doubt(self) -> bool:
+        """True when so many marks call it wrong that its plans are offered no more.
+
+        Example:
+        >>> Score("io-stall", right=7, wrong=3).in_doubt, Score("io-stall", right=8, wrong=2).in_doubt
+        (True, False)
+        >>> Score("io-stall", right=0, wrong=9).in_doubt
+        False
+        """
+        marks = self.right + self.wrong
+        return marks >= ENOUGH and self.right < TRUSTED * marks
+
+    @property
+    def doubt(self) -> str:
+        """Why its plans are not offered, and what would change that; empty while they are."""
+        if not self.in_doubt:
+            return ""
+        return (
+            f"{self.cause} was right in {self.right} of {self.right + self.wrong} marked verdicts, "
+            f"fewer than {TRUSTED:.0%}: it offers nothing until somebody has looked at it "
+            f"(zombie playbooks looked-at {self.cause} --reason TEXT)."
+        )
+
+
+def named(verdict: Verdict) -> str:
+    """Return under what a verdict is counted: its cause, or its status where it names none."""
+    return verdict.cause or verdict.status.value
+
+
+def marks_of(entries: Iterable[Entry], who: Who = person_of) -> tuple[Mark, ...]:
+    """Return what each person says of each verdict by now, the oldest first; a later mark takes an earlier one's place.
+
+    Shape: `who` turns the author of an entry into the person, so that nobody counts twice under two names.
+    """
+    found: dict[tuple[str, str], Mark] = {}
+    for entry, event in _told(entries):
+        if isinstance(event, VerdictMarked):
+            key = event.incident, who(entry.by)
+            found.pop(key, None)  # so that it stands where it was said last
+            found[key] = Mark(event.incident, event.cause, event.right, entry.by, entry.at, entry.seq, event.case)
+    return tuple(found.values())
+
+
+def scores(entries: Sequence[Entry], who: Who = person_of) -> tuple[Score, ...]:
+    """Return the score of every cause that was marked, or looked at, by name."""
+    looked = {
+        event.cause: entry for entry, event in _told(entries) if isinstance(event, CauseLookedAt)
+    }  # the last one stays
+    found: dict[str, list[Mark]] = {cause: [] for cause in looked}
+    for mark in marks_of(entries, who):
+        found.setdefault(mark.cause, []).append(mark)
+    return tuple(_score(cause, marks, looked.get(cause)) for cause, marks in sorted(found.items()))
+
+
+def score_of(entries: Sequence[Entry], cause: str, who: Who = person_of) -> Score:
+    """Return the score of one cause."""
+    return next((score for score in scores(entries, who) if score.cause == cause), Score(cause))
+
+
+def said_before(entries: Sequence[Entry], event: VerdictMarked, by: str) -> Entry | None:
+    """Return the entry after which a mark says nothing new: of the same wish, or the same word of the same person.
+
+    A wish that is delivered twice says nothing the second time, whatever the person said in between.
+    """
+    last: Entry | None = None
+    for entry, earlier in _told(entry for entry in entries if entry.by == by):
+        if not isinstance(earlier, VerdictMarked):
+            continue
+        if event.request and earlier.request == event.request:
+            return entry
+        if earlier.incident == event.incident:
+            last = entry
+    if last is None:
+        return None
+    standing = last.event
+    assert isinstance(standing, VerdictMarked)
+    return last if (standing.right, standing.cause) == (event.right, event.cause) else None
+
+
+def _score(cause: str, marks: Sequence[Mark], looked: Entry | None) -> Score:
+    late = [mark for mark in marks if looked is None or mark.seq > looked.seq]
+    right, ever = sum(mark.right for mark in late), sum(mark.right for mark in marks)
+    return Score(cause, right, len(late) - right, ever, len(marks) - ever, looked.at if looked is not None else None)
+
+
+def _told(entries: Iterable[Entry]) -> Iterator[tuple[Entry, object]]:
+    for entry in entries:
+        try:
+            yield entry, entry.event
+        except UnreadableEntry:  # of a newer program
+            continue

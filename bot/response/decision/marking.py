@@ -1,0 +1,86 @@
+"""A person's word on whether a verdict was right, put on record; and that somebody looked at a cause in doubt."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.allowance import Allowance
+from bot.domain.contracts import Clock, Ledger
+from bot.domain.duration import span
+from bot.domain.entry import Entry
+from bot.domain.errors import NothingToMark, TooManyRequests
+from bot.domain.feedback import Score, named, score_of
+from bot.domain.house_events import HOUSE, CauseLookedAt, VerdictMarked
+from bot.domain.incident import Incident
+from bot.domain.policy import Policy
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Status
+
+PER_PERSON = Allowance(30, timedelta(minutes=10))
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """What stands on record after a mark: its entry, whether that is new, and how the cause stands with it."""
+
+    entry: Entry
+    is_new: bool
+    score: Score
+
+
+@dataclass(frozen=True, slots=True)
+class Marking:
+    """Takes marks. Who may say something is asked before, where they said it."""
+
+    policy: Policy
+    ledger: Ledger
+    clock: Clock
+
+    async def mark(self, incident: Incident, right: bool, by: str, *, request: str = "", os_user: str = "") -> Marked:
+        """Put on record whether the verdict of a closed incident was right.
+
+        Shape: one mark a person and incident: their later word takes the place of the earlier one. A `request` that is
+        delivered twice, and the same word said twice, add nothing.
+        Raises: NothingToMark while it is not closed, or has no verdict; TooManyRequests; LedgerError.
+        """
+        event = self._event(incident, right, request, os_user)
+        before = await self.ledger.marks()
+        self._is_in_time(before, by)
+        entry = await self.ledger.append(HOUSE, None, event, by)
+        is_new = all(entry.seq != earlier.seq for earlier in before)
+        return Marked(entry, is_new, score_of(await self.ledger.marks(), event.cause, self.policy.person))
+
+    async def look(self, cause: str, reason: str, by: str, os_user: str = "") -> Score:
+        """Put on record that somebody looked at a cause in doubt, and return the score that is over by that.
+
+        Raises: NothingToMark where it is not in doubt; LedgerError.
+        """
+        score = score_of(await self.ledger.marks(), cause, self.policy.person)
+        if not score.in_doubt:
+            told = f"{score.right} right and {score.wrong} wrong" if score.right + score.wrong else "none"
+            raise NothingToMark(
+                f"{one_line(cause, 60)} is not in doubt: its marks since it was looked at last are {told}.",
+                "zombie playbooks stats",
+            )
+        await self.ledger.append(HOUSE, None, CauseLookedAt(cause, one_line(reason.strip(), 500), os_user), by)
+        return score
+
+    def _event(self, incident: Incident, right: bool, request: str, os_user: str) -> VerdictMarked:
+        verdict = incident.verdict
+        if not incident.ended:
+            raise NothingToMark("It is not over yet.", "Say it once the card is closed.")
+        if verdict is None or verdict.status is Status.UNREACHABLE:
+            raise NothingToMark("Nobody reached the node, so there is no verdict that could be right or wrong.")
+        kept = incident.triage.case if incident.triage is not None else ""
+        return VerdictMarked(incident.id, named(verdict), right, incident.node, kept, request[:200], os_user)
+
+    def _is_in_time(self, marks: tuple[Entry, ...], by: str) -> None:
+        """Count by the record: so it holds in every program at it, and after a restart. Raises: TooManyRequests."""
+        person, kind = self.policy.person, VerdictMarked.__name__
+        own = [entry for entry in marks if entry.kind == kind and person(entry.by) == person(by)]
+        if len(own) >= PER_PERSON.most and self.clock() - own[-PER_PERSON.most].at < PER_PERSON.within:
+            raise TooManyRequests(
+                f"You marked {PER_PERSON.most} verdicts within {span(PER_PERSON.within)}, and more are not taken.",
+                "Mark this one later.",
+            )

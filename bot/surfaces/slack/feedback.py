@@ -1,0 +1,114 @@
+"""Was the verdict right? Two buttons on every closed card, what a click on them does, and the older form of them.
+
+`feedback_buttons` stand in a block of their own kind, and in messages alone:
+https://docs.slack.dev/reference/block-kit/blocks/context-actions-block. A workspace that refuses it gets two buttons.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from bot.domain.house_events import VerdictMarked
+from bot.domain.incident import Incident
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Status
+from bot.response.decision.marking import Marked
+from bot.surfaces.slack.blocks import BUTTON, MOST_OPTIONS, OPTION, button
+from bot.surfaces.slack.message import Block, Message, clipped
+from bot.surfaces.view.view import GroupView, IncidentView
+
+FEEDBACK = "feedback"  # the action_id, and how those of its older form begin
+RIGHT, WRONG = "right", "wrong"
+_KIND = "context_actions"
+_WORDS = {RIGHT: "Verdict right", WRONG: "Verdict wrong"}
+
+
+def feedback_block(group: GroupView) -> Iterator[Block]:
+    """Yield what asks whether the verdicts of a closed card were right; nothing while it is not closed.
+
+    Shape: for one node two buttons, for several two menus that name the nodes.
+    """
+    closed = [view for view in group.incidents if _can_be_marked(view)]
+    if not closed or not all(view.ended for view in group.incidents):
+        return
+    if len(group.incidents) > 1:
+        yield {"type": "actions", "elements": [_menu(word, closed) for word in (RIGHT, WRONG)]}
+        return
+    sides = {word: {"text": _plain(_WORDS[word]), "value": value_of(word, closed[0].id)} for word in (RIGHT, WRONG)}
+    asked = {"type": "feedback_buttons", "action_id": FEEDBACK}
+    yield {
+        "type": _KIND,
+        "elements": [{**asked, "positive_button": sides[RIGHT], "negative_button": sides[WRONG]}],
+    }
+
+
+def value_of(word: str, incident: str) -> str:
+    """Return a button's value: what it says, and of which incident."""
+    return f"{word}-{incident}"
+
+
+def said_of(value: str) -> tuple[str, bool] | None:
+    """Return of which incident a value says what; None for one that no button of ours has.
+
+    Example:
+    >>> said_of("wrong-7k3m9x2qpv"), said_of("7k3m9x2qpv"), said_of("right-")
+    (('7k3m9x2qpv', False), None, None)
+    """
+    word, _, incident = value.partition("-")
+    return (incident, word == RIGHT) if word in _WORDS and incident else None
+
+
+def has_feedback(message: Message) -> bool:
+    """True for a message with the newer form of these buttons."""
+    return any(block.get("type") == _KIND for block in message.blocks)
+
+
+def with_plain_feedback(message: Message) -> Message:
+    """Return the message with two buttons of the older kind, which every workspace takes."""
+    return replace(message, blocks=tuple(map(_older, message.blocks))) if has_feedback(message) else message
+
+
+def thanks(incident: Incident, marked: Marked) -> str:
+    """Return what a person hears after a mark: what stands on record, how the cause stands, and what they may do."""
+    event, score = marked.entry.event, marked.score
+    assert isinstance(event, VerdictMarked)
+    word = RIGHT if event.right else WRONG
+    said = "On record" if marked.is_new else "You said so already"
+    marks = score.right + score.wrong
+    told = f"{said}: the verdict {event.cause} on {incident.node} was {word}."
+    told += f" {event.cause}: {score.right} of {marks} right."
+    if score.in_doubt:
+        told += f" {score.doubt}"
+    if event.right:
+        return told
+    expected = "CAUSE|none"
+    return f"{told} To keep it as a test: zombie playbooks keep {incident.id} --dir DIR --expect {expected}"
+
+
+def _can_be_marked(view: IncidentView) -> bool:
+    return bool(view.id) and view.verdict is not None and view.verdict.status is not Status.UNREACHABLE
+
+
+def _menu(word: str, closed: Sequence[IncidentView]) -> Block:
+    nodes = [(clipped(one_line(view.node, OPTION), OPTION) or view.id, value_of(word, view.id)) for view in closed]
+    return {
+        "type": "static_select",
+        "action_id": f"{FEEDBACK}-{word}",
+        "placeholder": _plain(f"{_WORDS[word]} on …"),
+        "options": [{"text": _plain(node), "value": value} for node, value in nodes[:MOST_OPTIONS]],
+    }
+
+
+def _older(block: Block) -> Block:
+    if block.get("type") != _KIND:
+        return block
+    buttons = []
+    for element in block["elements"]:
+        for word, side in ((RIGHT, element["positive_button"]), (WRONG, element["negative_button"])):
+            buttons.append(button(side["text"]["text"], FEEDBACK, side["value"], action_id=f"{FEEDBACK}-{word}"))
+    return {"type": "actions", "elements": buttons}
+
+
+def _plain(words: str) -> Block:
+    return {"type": "plain_text", "text": clipped(words, BUTTON), "emoji": False}
