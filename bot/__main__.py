@@ -43,6 +43,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     command = called(os.environ)
     arguments = parser(command).parse_args(argv)
     arguments.environ = os.environ  # read here, handed down from here
+    arguments.command_line = parser
     try:
         status: int = arguments.run(arguments)
         sys.stdout.flush()  # here, for what cannot be written is to be said, too

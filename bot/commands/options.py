@@ -100,7 +100,7 @@ def add_selection(parser: argparse.ArgumentParser, nargs: str) -> None:
         help="a node's name, a glob ray-gpu-*, labels role=gpu,az=us-east-1a, pod/NAME or job/NAME",
     )
     parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace of pod/… and job/…")
-    parser.add_argument("--sample", type=sample, metavar="5%%", help="only so many of them, drawn at random: 5%% or 20")
+    parser.add_argument("--sample", type=sample, metavar="5%", help="only so many of them, drawn at random: 5%% or 20")
 
 
 def selection(

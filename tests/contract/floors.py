@@ -66,6 +66,7 @@ MAY_USE: dict[str, list[str]] = {
     "prometheus_client": ["bot/surfaces/metrics.py"],
     "sqlalchemy": ["bot/ledger/*"],
     "PIL": ["bot/profile/*_picture.py"],
+    "shtab": ["bot/commands/completion.py"],
 }
 
 # What enters at the top and is handed down, so that a test can hand in another.

@@ -69,7 +69,9 @@ def test_wheel_runs_by_itself_and_carries_the_playbooks(tmp_path: Path) -> None:
         archive.extractall(tmp_path / "installed")
     playbooks = {path.name for path in (ROOT / "playbooks").iterdir()}
     assert {name.removeprefix("bot/_playbooks/") for name in names if name.startswith("bot/_playbooks/")} == playbooks
-    assert {name.split("/")[0] for name in names} == {"bot", f"zombie_bot-{__version__}.dist-info"}
+    named = f"zombie_bot-{__version__}"
+    assert {name.split("/")[0] for name in names} == {"bot", f"{named}.data", f"{named}.dist-info"}
+    assert f"{named}.data/data/share/man/man1/zombie.1" in names
     files = subprocess.run(
         ["git", "ls-files", "-z", "bot"], cwd=ROOT, capture_output=True, text=True, check=True
     ).stdout
