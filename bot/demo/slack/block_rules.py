@@ -104,13 +104,30 @@ EVERYWHERE: Mapping[str, Rule] = {
     "rich_text": RICH_TEXT,
     "section": SECTION,
 }
+# The documentation names more blocks for a container's inside than Slack is known to take: these are in both lists.
+IN_CONTAINER = by_type(
+    {name: EVERYWHERE[name] for name in ("actions", "context", "divider", "header", "image", "section")}
+    | {"table": TABLE}
+)
+CONTAINER = _block(
+    {"title": plain_text(150), "child_blocks": items(IN_CONTAINER, 10)},
+    {
+        "subtitle": any_text(150),
+        "width": one_of("narrow", "standard", "wide", "full"),
+        "is_collapsible": boolean,
+        "default_collapsed": boolean,
+        "has_header_divider": boolean,
+    },
+)
+FILE = _block({"external_id": string(255, 1), "source": one_of("remote")})
 IN_MESSAGE = by_type(
     {
         **EVERYWHERE,
+        "container": CONTAINER,
         "table": TABLE,
         "data_table": DATA_TABLE,
         "context_actions": _block({"elements": items(elements.IN_CONTEXT_ACTIONS, 5)}),
-        "file": _block({"external_id": string(255, 1), "source": one_of("remote")}),
+        "file": FILE,
     }
 )
 IN_VIEW = by_type(EVERYWHERE)

@@ -12,7 +12,7 @@ from datetime import datetime
 
 from bot.domain.safe_text import one_line, safe
 from bot.surfaces.slack.member import SLACK
-from bot.surfaces.slack.message import Block, clipped, escaped, preformatted, titled
+from bot.surfaces.slack.message import Block, clipped, escaped, footnote, preformatted, titled
 from bot.surfaces.view.plan_words import SAID, PlanView, StepView
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, Choice
 from bot.surfaces.view.words import Group, Instant, Person, Piece, Sentence, plain, utc
@@ -99,26 +99,23 @@ def listing(items: Sequence[Sequence[Block]], style: str = "bullet") -> Block:
     return {"type": "rich_text", "elements": [{"type": "rich_text_list", "style": style, "elements": elements}]}
 
 
-MOST_COMMANDS = 6
-COMMAND = 600  # characters of one command on the card; the dialog and the thread have it whole
-MOST_MOVED = 12  # pods on the card; the record has them all
+SUMMARY = 300  # characters of a verdict's summary on a card; the thread has the whole of a longer one
+MOST_NOTES = 2  # on the card; the dialog has them all
+NOTE = 160
+MOST_MOVED = 12  # pods in the dialog; the record has them all
+MOST_NAMED = 3  # pods on the card
 
 
-def command_block(plan: PlanView) -> Block:
-    """Return a plan's commands as they are, as far as a card has room."""
-    shown = [clipped(one_line(command, 10_000), COMMAND) for command in plan.commands[:MOST_COMMANDS]]
-    if len(plan.commands) > len(shown):
-        shown.append(f"… and {len(plan.commands) - len(shown)} more")
-    return preformatted(shown or ["(no command)"])
-
-
-def effect_blocks(plan: PlanView) -> Iterator[Block]:
-    """Yield what a plan does, what it is bound to, its notes, and what would last."""
-    yield from moved_blocks(plan)
-    about = [("What it does", plan.impact), ("Bound to", bound_words(plan))]
-    about += [("Note", note) for note in plan.notes]
-    about.append(("Lasting fix", plan.lasting_fix))
-    yield listing([(bold(f"{word}: "), text(sentence, SAID * 2)) for word, sentence in about if sentence])
+def offer_blocks(plan: PlanView) -> Iterator[Block]:
+    """Yield what is offered and what a yes would do to the node and to the work on it, without any command."""
+    yield line(bold(f"Offered: {plan.words}. "), text(f"What that does: {plan.effect}"))
+    if plan.moves:
+        named = "; ".join(one_line(row, 80) for row in plan.moves[:MOST_NAMED])
+        more = f"; and {len(plan.moves) - MOST_NAMED} more" if len(plan.moves) > MOST_NAMED else ""
+        yield line(bold(f"Work it moves ({len(plan.moves)}): "), text(f"{named}{more}."))
+    yield from (line(text(sentence, len(sentence))) for sentence in plan.also)  # never shortened: a yes is for it too
+    for note in plan.notes[:MOST_NOTES]:
+        yield footnote(clipped(note, NOTE))
 
 
 def moved_blocks(plan: PlanView) -> Iterator[Block]:
@@ -182,9 +179,9 @@ def choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
 
 
 def report_blocks(ended: Sequence[tuple[str, str]]) -> Iterator[Block]:
-    """Yield a button for the report of each incident that has ended: its id and its node."""
+    """Yield a button for the report of each of several incidents that have ended: its id and its node."""
     for incident, node in ended[:MOST_REPORTS]:
-        yield _row([button("Report" if len(ended) == 1 else f"Report on {one_line(node, 50)}", REPORT, incident)])
+        yield _row([button(f"Report on {one_line(node, 50)}", REPORT, incident)])
 
 
 def button(words: str, action: str, value: str, style: str = "", action_id: str = "") -> Block:

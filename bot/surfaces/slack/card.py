@@ -1,4 +1,8 @@
-"""The card of a group of incidents, from the first reading to the end: a view, drawn in Slack's blocks."""
+"""The card of a group of incidents, from the first reading to the end: a view, drawn in Slack's blocks.
+
+A card for one node is for somebody who was woken, with a phone: how bad, which node, what it is, what a yes would do,
+and the buttons, on one screen of 390 × 844. What proves it stands in the thread, what would be sent in the dialog.
+"""
 
 from __future__ import annotations
 
@@ -10,13 +14,15 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, Status
 from bot.surfaces.slack.blocks import (
     PROFILE,
+    REPORT,
+    SUMMARY,
+    bold,
     button,
     choice_blocks,
-    command_block,
     drawn,
-    effect_blocks,
     line,
     marked_up,
+    offer_blocks,
     person,
     report_blocks,
     slack_user,
@@ -24,7 +30,7 @@ from bot.surfaces.slack.blocks import (
     text,
 )
 from bot.surfaces.slack.feedback import feedback_block
-from bot.surfaces.slack.fleet_card import who_else_block
+from bot.surfaces.slack.fleet_card import WHO_ELSE
 from bot.surfaces.slack.heat_block import strip_block
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
@@ -49,7 +55,9 @@ from bot.surfaces.view.view import GroupView, IncidentView, group_view
 from bot.surfaces.view.words import Sentence, joined, mute_words
 
 SAID = 500  # characters of one sentence on the card
-EVIDENCE = 5
+ABOUT = 240  # of what the alerts said, on the card of one node
+EVIDENCE = 3
+EVIDENT = 180  # characters of one piece of evidence; the thread has all of it
 ROWS = 10  # nodes of a table in one block
 ROW = 200
 MOST_LACKING = 6
@@ -62,21 +70,10 @@ _STATUS_MARKS = {
     Status.UNREACHABLE: "⚫",
 }
 _MUTED = "🔕"  # of a cause that is known and accepted
-_STATE_MARKS = {
-    State.PROPOSED: "✋",
-    State.APPROVED: "👍",
-    State.ACTING: "🔧",
-    State.VERIFYING: "👀",
-    State.UNKNOWN: "❓",
-    State.RESOLVED: "✅",
-    State.DECLINED: "🚫",
-    State.EXPIRED: "⌛",
-    State.CANCELLED: "↩️",
-    State.ESCALATED: "🆘",
-}
-_SHOWS_EVIDENCE = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
+_CURED, _ASKS = "✅", "❓"
+_SHOWS_EVIDENCE = (State.TRIAGED, State.UNKNOWN)  # where a plan is offered, its room is the plan's
+_SHOWS_HEAT = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
 _ABOUT_CORES = ("cpu", "softirq", "processes")  # probes: a function of some core explains what they saw
-_SHOWS_COMMANDS = (State.PROPOSED, State.APPROVED, State.ACTING)
 
 
 def incident_card(group: GroupView) -> Message:
@@ -104,14 +101,17 @@ def _single(group: GroupView, view: IncidentView) -> Message:
         summary = view.verdict.summary
         said = (summary, view.verdict.try_next) if view.state is State.TRIAGED else (summary,)
         said = (*said, view.recurs, *mute_words(view.verdict))
-        first += [paragraph(clipped(words, SAID)) for words in said if words.strip()]
+        first += [paragraph(clipped(words, SUMMARY)) for words in said if words.strip()]
+    heat: list[Block] = []
+    if view.verdict is not None and view.verdict.heat is not None and view.state in _SHOWS_HEAT:
+        heat = [strip_block(view.verdict.heat, view.id)]  # a picture takes its place once there is one
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
         # Only the sentences: the node's own lines stand in the thread, where nobody has to scroll past them.
-        middle = list(_evidence(view.verdict.evidence))
-        if view.verdict.heat is not None:
-            middle.append(strip_block(view.verdict.heat, view.id))  # a picture takes its place once there is one
-    last = [*(_verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)), *_decision(group)]
-    last += _profile_button(view)
+        middle = [*_evidence(view.verdict.evidence), *heat]
+        heat = []
+    told = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
+    # The buttons come before the picture: they are what a thumb looks for.
+    last = [*told, *_decision(group), *heat, *_further(group, view), *feedback_block(group), *_closing(group)]
     stop = "" if view.state is State.OPENED else "."
     words = joined(((view.headline + stop,), view.story, group.needs, (summary,) if summary else ()))
     return Message(_text(group, words), fitted(first, middle, last))
@@ -119,8 +119,7 @@ def _single(group: GroupView, view: IncidentView) -> Message:
 
 def _verdict_blocks(view: IncidentView) -> Iterator[Block]:
     if view.plan is not None:
-        yield titled("What would help (nothing is done by this card)")
-        yield command_block(view.plan)
+        yield line(bold("What would help: "), text(f"{view.plan.words}. Nothing is done by this card."))
         for note in view.plan.notes:
             yield paragraph(clipped(note, SAID))
     verdict = view.verdict
@@ -142,30 +141,38 @@ def _verdict_blocks(view: IncidentView) -> Iterator[Block]:
 
 
 def _state_blocks(view: IncidentView) -> Iterator[Block]:
-    if view.sentences:
+    if view.state is State.PROPOSED and view.plan is not None:
+        yield from (line(*drawn(sentence)) for sentence in view.sentences[: 1 if view.is_checked else 0])
+        yield from offer_blocks(view.plan)
+    elif view.sentences:
         yield line(*drawn(joined(view.sentences)))
     if view.decided:
         yield line(*drawn(view.decided))
-    if view.plan is not None:
-        if view.decided:
-            yield from step_blocks(view.plan)
-        if view.state in _SHOWS_COMMANDS:
-            yield command_block(view.plan)
-        if view.state is State.PROPOSED:
-            yield from effect_blocks(view.plan)
+    if view.plan is not None and view.decided:
+        yield from step_blocks(view.plan)
     yield from _evidence(view.seen)
 
 
 def _evidence(evidence: Sequence[Evidence]) -> Iterator[Block]:
-    if shown := [(clipped(item.probe, 60), one_line(item.says, SAID)) for item in evidence[:EVIDENCE]]:
+    if shown := [(clipped(item.probe, 60), one_line(item.says, EVIDENT)) for item in evidence[:EVIDENCE]]:
         yield bullets(shown)
 
 
-def _profile_button(view: IncidentView) -> Iterator[Block]:
-    """A button that samples the node's cores, where what was found is about cores."""
-    found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_EVIDENCE else ()
-    if view.id and any(item.probe in _ABOUT_CORES for item in found):
-        yield {"type": "actions", "elements": [button("Profile", PROFILE, view.id)]}
+def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
+    """What else can be asked of one node, in one row; it decides nothing."""
+    if not view.id:
+        return
+    offered = view.state is State.TRIAGED or (view.state is State.PROPOSED and bool(group.choices))
+    row: list[Block] = []
+    if offered and view.verdict is not None and view.verdict.cause is not None:
+        row.append(button("Who else?", WHO_ELSE, view.id))
+    found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
+    if any(item.probe in _ABOUT_CORES for item in found):
+        row.append(button("Profile", PROFILE, view.id))
+    if view.ended and view.state is not State.TRIAGED:
+        row.append(button("Report", REPORT, view.id))
+    if row:
+        yield {"type": "actions", "elements": row}
 
 
 # --- several nodes
@@ -174,7 +181,7 @@ def _profile_button(view: IncidentView) -> Iterator[Block]:
 def _table(group: GroupView) -> Message:
     """One line a node; what does not fit is counted, and stands in the thread in full."""
     first: list[Block] = [header(group.headline)]
-    last = list(_decision(group))
+    last = [*_decision(group), *_reports(group), *feedback_block(group), *_closing(group)]
     room = ALL_BLOCKS - sum(length(block) for block in (*first, *last)) - 500
     rows, shown = [f"{_mark(view) or '…'} {one_line(group.row(view), ROW)}" for view in group.incidents], 0
     table: list[Block] = []
@@ -205,50 +212,47 @@ def _foremost(group: GroupView) -> Iterator[Sentence]:
 
 
 def _mark(view: IncidentView) -> str:
-    """The sign of a state, or of a status where only that is known; the words beside it say the same."""
-    if view.verdict is not None and view.state in (State.OPENED, State.TRIAGED):
+    """The sign of how bad it is, whatever is done about it; the words beside it say the same."""
+    if view.state is State.RESOLVED:
+        return _CURED
+    if view.verdict is not None:
         return _MUTED if view.verdict.is_muted else _STATUS_MARKS[view.verdict.status]
-    return _STATE_MARKS.get(view.state, "")
+    return _ASKS if view.state is State.UNKNOWN else ""
 
 
 def _decision(group: GroupView) -> Iterator[Block]:
-    """What a decision needs, what can be chosen, and the small print."""
-    yield from (line(*drawn(sentence)) for sentence in (group.needs, group.approvers) if sentence)
+    """What a decision needs, and what can be chosen."""
+    if needs := joined((group.needs, group.approvers)):
+        yield line(*drawn(needs))
     yield from choice_blocks(group.choices)
+
+
+def _reports(group: GroupView) -> Iterator[Block]:
     if all(view.ended for view in group.incidents):
-        closed = [(view.id, view.node) for view in group.incidents if view.state is not State.TRIAGED]
-        yield from report_blocks(closed)
-    yield from feedback_block(group)
-    yield from _who_else(group)
-    yield from _small_print(group)
+        yield from report_blocks([(view.id, view.node) for view in group.incidents if view.state is not State.TRIAGED])
 
 
-def _who_else(group: GroupView) -> Iterator[Block]:
-    """For one node with a cause: the button that asks who else has it."""
+def _closing(group: GroupView) -> Iterator[Block]:
+    """The small print, and who asked."""
     if len(group.incidents) == 1:
         (view,) = group.incidents
-        asks = bool(view.id) and (view.state is State.TRIAGED or (view.state is State.PROPOSED and group.choices))
-        if asks and view.verdict is not None and view.verdict.cause is not None:
-            yield who_else_block(view.id)
-
-
-def _small_print(group: GroupView) -> Iterator[Block]:
-    parts = [f"{len(group.incidents)} incidents"] if all(view.id for view in group.incidents) else []
-    if len(group.incidents) == 1:
-        (view,) = group.incidents
-        parts = [f"incident {view.id}"] if view.id else []
-        parts += [f"reopens {view.reopens}"] if view.reopens else []
         if view.verdict is not None and view.state is State.TRIAGED:
-            parts.insert(0, f"read in {view.verdict.took.total_seconds():.1f} s")
-            parts.append(facts(view.verdict.snapshot))
-    if said := " · ".join(part for part in parts if part):
-        yield footnote(clipped(said, SAID))
+            took = f"read in {view.verdict.took.total_seconds():.1f} s"
+            said = " · ".join(part for part in (took, facts(view.verdict.snapshot)) if part)
+            yield footnote(clipped(said, SAID))
+        if view.plan is not None and view.plan.lasting_fix and view.state is State.RESOLVED:
+            yield footnote(clipped(f"Lasting fix: {view.plan.lasting_fix}", SAID))
+        name = [f"incident {view.id}"] if view.id else []
+        name += [f"reopens {view.reopens}"] if view.reopens else []
+    else:
+        name = [f"{len(group.incidents)} incidents"] if all(view.id for view in group.incidents) else []
     if group.head:
         yield record_line(group.head)
     if group.about:
-        yield footnote(group.about)
-    if askers := [person(by) for by in group.askers if slack_user(by)][:MOST_ASKERS]:
-        yield line(text("Asked by "), *askers)
+        yield footnote(clipped(group.about, ABOUT) if len(group.incidents) == 1 else group.about)
+    asked = [person(by) for by in group.askers if slack_user(by)][:MOST_ASKERS]
+    if pieces := [*([text("Asked by "), *asked] if asked else []), *(text(f" · {part}") for part in name)]:
+        yield line(*pieces)
 
 
 def _text(group: GroupView, words: Sentence) -> str:

@@ -46,7 +46,7 @@ def reason_dialog(
     no plan; `objection` is what already speaks against it.
     """
     title, submit = _TITLES[wish]
-    blocks: list[Block] = [paragraph(f"As it stands, this will be refused. {objection}")] if objection else []
+    blocks: list[Block] = [paragraph(f"As it stands, this will be refused: {objection}")] if objection else []
     if len(plans) > 1:
         blocks.append(titled(f"{len(plans)} nodes: {', '.join(one_line(view.node, 60) for view in plans)}"))
     blocks += [paragraph(sentence) for sentence in words if sentence.strip()]
@@ -89,7 +89,9 @@ def _plan(view: IncidentView) -> Iterator[Block]:
     yield from (paragraph(sentence) for sentence in plan.also)
     yield from moved_blocks(plan)
     bound = f"Bound to {bound_words(plan)}." if plan.bound_to else ""
-    yield footnote(clipped(" ".join([plan.impact, *plan.notes, bound]).strip(), 1500))
+    lasting = f"Lasting fix: {plan.lasting_fix}" if plan.lasting_fix else ""
+    yield footnote(clipped(" ".join(part for part in (plan.impact, *plan.notes, bound, lasting) if part), 1500))
+    yield footnote(f"Plan {plan.digest}")
 
 
 def _input(placeholder: str) -> Block:

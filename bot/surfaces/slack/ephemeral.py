@@ -98,5 +98,5 @@ def _as_it_is(words: str) -> Message:
 
 
 def refusal_words(no: ZombieError) -> str:
-    """Return a refusal for the person who asked: its name, its sentence, and what to try."""
-    return f"{type(no).__name__}: {no}"
+    """Return a refusal for the person who asked: its sentence, what to try, and last its name."""
+    return f"{no} ({type(no).__name__})"

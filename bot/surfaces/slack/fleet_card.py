@@ -129,11 +129,6 @@ def comparison_message(comparison: Comparison) -> Message:
     return Message(clipped(escaped(f"{title}. {accidents} {first}".strip()), TEXT), tuple(blocks))
 
 
-def who_else_block(incident: str) -> Block:
-    """The button that asks who else has a card's cause."""
-    return {"type": "actions", "elements": [button("Who else?", WHO_ELSE, incident)]}
-
-
 def _title(ask: FleetAsk, report: FleetReport) -> str:
     having = sum(bool(answer.found) for answer in report.answers)
     what = ask.causes[0] if len(ask.causes) == 1 else "a cause"

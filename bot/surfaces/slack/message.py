@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from bot.domain.safe_text import safe
@@ -21,6 +21,9 @@ SECTION = 3000
 CONTEXT_ELEMENTS = 10
 CONTEXT_TEXT = 2000
 ALL_BLOCKS = 12_000  # JSON of all blocks together; Slack answers msg_blocks_too_long at about 13,200
+CONTAINER = "container"
+FOLDED = 2500  # characters of one block in a fold
+FOLD_PIECES = 2  # blocks in a fold, so that a message holds it whatever is in it; Slack allows 10
 RECORD = "record"
 FIRST_WORDS = 140  # what a locked phone shows
 INVITE = (
@@ -135,6 +138,26 @@ def preformatted(lines: Sequence[str]) -> Block:
     }
 
 
+def folded(title: str, words: str) -> Iterator[Block]:
+    """Yield words folded under a title, which whoever wants them opens; long ones in several folds.
+
+    What is in a fold is plain text: https://docs.slack.dev/reference/block-kit/blocks/container-block promises rich
+    text there, and clients of Slack are known that refuse it.
+    """
+    text = safe(words).strip() or "nothing"
+    pieces = [text[at : at + FOLDED] for at in range(0, len(text), FOLDED)]
+    for number, at in enumerate(range(0, len(pieces), FOLD_PIECES), 1):
+        more = f", continued ({number})" if number > 1 else ""
+        yield {
+            "type": CONTAINER,
+            "title": {"type": "plain_text", "text": f"{clipped(safe(title), 120)}{more}", "emoji": False},
+            "is_collapsible": True,
+            "default_collapsed": True,
+            "width": "full",
+            "child_blocks": [paragraph(piece) for piece in pieces[at : at + FOLD_PIECES]],
+        }
+
+
 def divider() -> Block:
     """A thin line."""
     return {"type": "divider"}
@@ -171,6 +194,19 @@ def fitted(first: Sequence[Block], middle: Sequence[Block], last: Sequence[Block
             break
         kept.append(block)
     return (*first, *kept, *last)
+
+
+def has_folds(message: Message) -> bool:
+    """True for a message of which something is folded."""
+    return any(block.get("type") == CONTAINER for block in message.blocks)
+
+
+def unfolded(message: Message) -> Message:
+    """Return the message with everything that is folded in the open, as far as there is room for blocks."""
+    opened: list[Block] = []
+    for block in message.blocks:
+        opened += [titled(block["title"]["text"]), *block["child_blocks"]] if block["type"] == CONTAINER else [block]
+    return replace(message, blocks=tuple(opened[:BLOCKS]))
 
 
 def without_blocks(message: Message) -> Message:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from bot.domain.incident import Decision, Incident
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Verdict
-from bot.surfaces.slack.blocks import drawn, line, marked_up, step_blocks
+from bot.surfaces.slack.blocks import SUMMARY, drawn, line, marked_up, step_blocks
 from bot.surfaces.slack.heat_block import strip_block
 from bot.surfaces.slack.message import (
     TEXT,
@@ -18,10 +18,10 @@ from bot.surfaces.slack.message import (
     bullets,
     clipped,
     escaped,
+    folded,
     footnote,
     paged,
     paragraph,
-    preformatted,
     record_line,
     titled,
 )
@@ -109,38 +109,42 @@ def _yeses(incident: Incident) -> Iterator[Decision]:
 
 
 def _details(verdict: Verdict, shows_heat: bool) -> Iterator[Block]:
-    yield from _pieces([("Summary", verdict.summary)])
+    """The evidence in the open; everything else folded, so that nobody scrolls past what was ruled out."""
     if shows_heat and verdict.heat is not None:
         yield strip_block(verdict.heat)
-    for item in verdict.evidence:
-        yield from _pieces([(item.probe, item.says)])
-        yield from _lines(item.source)
-    for title, rows in (
-        ("Undecided", [(open_.cause, open_.says) for open_ in verdict.undecided]),
-        ("Ruled out", [(ruled_out.cause, ruled_out.because) for ruled_out in verdict.ruled_out]),
-        ("Not read", [(unread.probe, unread.reason) for unread in verdict.unread]),
-    ):
-        if rows:
-            yield titled(title)
-            yield from _pieces(rows)
+    yield from _pieces([(item.probe, item.says) for item in verdict.evidence])
     if hint := rights_hint(verdict.unread):
         yield footnote(hint)
+    yield from folded("The whole sentence", verdict.summary) if len(verdict.summary) > SUMMARY else ()
+    if any(item.source for item in verdict.evidence):
+        said = [f"{item.probe}:\n" + "\n".join(item.source) for item in verdict.evidence if item.source]
+        yield from folded("The node's own lines", "\n\n".join(said))
     if verdict.plan is not None:
-        yield titled(f"Plan {verdict.plan.digest[:16]}")
-        yield from _lines([command for step in verdict.plan.steps for command in step.commands])
+        told = [command for step in verdict.plan.steps for command in step.commands]
+        told += [f"Lasting fix: {verdict.plan.lasting_fix}"] if verdict.plan.lasting_fix else []
+        yield from folded(f"Commands of plan {verdict.plan.digest[:16]}", "\n".join(told))
+    for title, rows in (
+        ("Undecided", [(open_.cause, open_.says) for open_ in verdict.undecided]),
+        ("Not read", [(unread.probe, unread.reason) for unread in verdict.unread]),
+        ("Ruled out", [(ruled_out.cause, ruled_out.because) for ruled_out in verdict.ruled_out]),
+    ):
+        if rows:
+            yield from folded(f"{title} ({len(rows)})", "\n".join(f"{word}: {says}" for word, says in rows))
 
 
 def _pieces(rows: Sequence[tuple[str, str]]) -> Iterator[Block]:
+    """A list in one block, as long as it is short enough for one."""
+    together: list[tuple[str, str]] = []
     for word, sentence in rows:
         cut = [sentence[at : at + PIECE] for at in range(0, len(sentence), PIECE)] or [""]
-        yield bullets([(clipped(word, WORD), cut[0])])
-        yield from (bullets([("", more)]) for more in cut[1:])
-
-
-def _lines(lines: Sequence[str]) -> Iterator[Block]:
-    text = "\n".join(safe(line) for line in lines)
-    for at in range(0, len(text), PIECE):
-        yield preformatted(text[at : at + PIECE].split("\n"))
+        for number, piece in enumerate(cut):
+            row = ("" if number else clipped(word, WORD), piece)
+            if together and sum(len(said) for _, said in (*together, row)) > PIECE:
+                yield bullets(together)
+                together = []
+            together.append(row)
+    if together:
+        yield bullets(together)
 
 
 def _before_and_after(view: IncidentView) -> Message:

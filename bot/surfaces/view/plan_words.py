@@ -45,6 +45,7 @@ class PlanView:
     """A plan as it is shown: in short, what it does to the node, and its steps with their exact commands.
 
     Shape: `bound_to` says for which machine and which boot of it the plan is; `moves` is what a drain would move.
+    `effect` is `impact` for a card that has its node in the title.
     """
 
     words: str
@@ -55,6 +56,7 @@ class PlanView:
     lasting_fix: str = ""
     bound_to: str = ""
     moves: tuple[str, ...] = ()
+    effect: str = ""
 
     @property
     def also(self) -> tuple[str, ...]:
@@ -118,6 +120,7 @@ class PlanWords:
             plan.lasting_fix,
             _bound_to(binds),
             moves,
+            f"{impact}.",
         )
 
 

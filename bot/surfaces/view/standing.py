@@ -120,7 +120,7 @@ def approvers_of(context: ViewContext) -> Sentence:
     pieces: list[Piece] = []
     for piece in named or ["nobody, for [policy] names no approvers"]:
         pieces += [", " if pieces else "Who may approve: ", piece]
-    return (*pieces, ". It begins only if the node, read again then, is still as it is shown here.")
+    return (*pieces, ".")
 
 
 def _needed(group: Sequence[Incident]) -> int:

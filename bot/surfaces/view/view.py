@@ -30,6 +30,7 @@ from bot.surfaces.view.words import (
     NEEDS_PERSON_FIRST,
     REOPENED,
     RESOLVED,
+    Person,
     Sentence,
     badness,
     counted,
@@ -92,6 +93,11 @@ class IncidentView:
     def severity(self) -> Status | None:
         """The status of the node, once it is known."""
         return self.verdict.status if self.verdict is not None else None
+
+    @property
+    def is_checked(self) -> bool:
+        """True while somebody's yes is checked: the first sentence says whose."""
+        return len(self.sentences) > 0 and any(isinstance(piece, Person) for piece in self.sentences[0])
 
     @property
     def is_beyond_verdict(self) -> bool:

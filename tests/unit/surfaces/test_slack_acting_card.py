@@ -21,19 +21,41 @@ from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.slack.blocks import PROFILE
 from bot.surfaces.slack.card import acting_card
+from bot.surfaces.slack.dialog import reason_dialog
 from bot.surfaces.slack.message import FIRST_WORDS, escaped
-from bot.surfaces.slack.thread import replies
+from bot.surfaces.slack.thread import details, replies
+from bot.surfaces.view.view import incident_view
 from tests.record import incidents
-from tests.record.incidents import OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
+from tests.record.incidents import BOOT, OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
 from tests.unit.surfaces.cards import CONTEXT, actions, buttons, part, shown, told, words
-from tests.unit.surfaces.test_slack_card import taken_by_slack
+from tests.unit.surfaces.test_slack_card import strings, taken_by_slack
 
 
-def test_proposed_shows_the_exact_commands_who_may_say_yes_and_until_when() -> None:
+def test_proposed_is_short_and_leaves_commands_and_fences_to_the_dialog() -> None:
+    incident = told(*WAYS[State.PROPOSED])
+    message, view = shown(incident), incident_view(incident, CONTEXT)
+    dialog = " ".join(strings(reason_dialog("approve", "sealed", [view])["blocks"]))
+    thread = " ".join(strings([list(reply.blocks) for reply in details(VERDICT)]))
+    for command in (command for step in PLAN.steps for command in step.commands):
+        assert command not in words(message)
+        assert command in dialog
+        assert command in thread
+    assert view.plan is not None
+    assert view.plan.digest in dialog
+    assert "boot 3b1cd2f4" in dialog
+    assert BOOT not in words(message)
+    for said in (dialog, thread):
+        assert PLAN.lasting_fix in said
+
+
+def test_proposed_says_how_bad_what_it_is_what_a_yes_does_and_who_may_say_it() -> None:
     incident = told(*WAYS[State.PROPOSED])
     message = shown(incident)
-    for command in (command for step in PLAN.steps for command in step.commands):
-        assert command in words(message)
+    assert words(message).startswith("header plain_text 🔴 node-gpu-01: CRITICAL")
+    assert VERDICT.summary in words(message)
+    assert "Offered: disable ecs.service, then reboot." in words(message)
+    assert "Work it moves (1): " in words(message)
+    assert "ray/worker-0: Ray cluster train-7 (worker)." in words(message)
     assert part(message, "usergroup") == [{"type": "usergroup", "usergroup_id": "S0SRE00001"}]
     assert {one["user_id"] for one in part(message, "user")} == {"U0BOB00001", "U012ASKER"}
     assert "Needs 1 approval, not by whoever asked" in words(message)
@@ -41,9 +63,7 @@ def test_proposed_shows_the_exact_commands_who_may_say_yes_and_until_when() -> N
     assert incident.proposed_at is not None
     (date,) = part(message, "date")
     assert date["timestamp"] == int((incident.proposed_at + timedelta(minutes=15)).timestamp())
-    assert "boot 3b1cd2f4" in words(message)
     assert "everything that runs on the node ends" in words(message)
-    assert PLAN.lasting_fix in words(message)
     assert buttons(message) == ["approve", "decline", "who-else"]
 
 

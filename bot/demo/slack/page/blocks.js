@@ -19,6 +19,7 @@ const MAKERS = {
   rich_text: richText,
   table,
   data_table: table,
+  container,
   file: (block) => el("div", { class: "b-unknown" }, `Remote file ${block.external_id}`),
 };
 
@@ -114,6 +115,15 @@ function input(block, context) {
     error ? el("div", { class: "b-error", role: "alert" }, error) : null,
     block.hint ? el("div", { class: "b-hint" }, textObject(block.hint)) : null,
   );
+}
+
+function container(block, context) {
+  const inside = makeBlocks(block.child_blocks, context);
+  const title = plainText(block.title.text);
+  if (!block.is_collapsible) return el("div", { class: "b-container" }, el("b", {}, title), inside);
+  const node = el("details", { class: "b-container" }, el("summary", {}, title), inside);
+  node.open = !block.default_collapsed;
+  return node;
 }
 
 function table(block) {

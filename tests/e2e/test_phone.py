@@ -1,0 +1,99 @@
+"""What somebody who was woken sees on a phone: a card, its dialog and its thread, on one screen each, day and night."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from playwright.async_api import Locator
+
+from tests.browser import CHROMIUM, PHONE, Window, chromium, window
+from tests.conftest import missing
+from tests.e2e.test_demo_page import FOUNDING, ask, demo
+
+pytestmark = pytest.mark.slow
+WIDTH, HEIGHT = PHONE
+# Everything in an element that is wider than the screen, or that is wider inside than it shows without scrolling.
+OUTSIDE = """element => [element, ...element.querySelectorAll("*")]
+    .filter(each => each.getClientRects().length && !each.closest(".b-table"))
+    .filter(each => each.getBoundingClientRect().right > innerWidth + 1
+        || (each.scrollWidth > each.clientWidth + 1 && getComputedStyle(each).display !== "inline"
+            && !["hidden", "auto", "scroll"].includes(getComputedStyle(each).overflowX)))
+    .map(each => `${each.tagName}.${each.className}: ${each.innerText.slice(0, 60)}`)"""
+
+
+async def height(shown: Locator) -> float:
+    box = await shown.bounding_box()
+    assert box is not None
+    return box["height"]
+
+
+async def nothing_runs_off(shown: Locator) -> None:
+    assert await shown.evaluate(OUTSIDE) == []
+    page: Any = await shown.evaluate("() => document.documentElement.scrollWidth")
+    assert page <= WIDTH
+
+
+async def opened(phone: Window, url: str) -> None:
+    await phone.page.goto(url)
+    await phone.page.locator(".composer").first.wait_for(state="attached")
+    await phone.page.get_by_text("oncall-gpu").first.click()
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_card_dialog_and_thread_fit_a_phone(tmp_path: Path, scheme: Literal["light", "dark"]) -> None:
+    if CHROMIUM is None:
+        missing("chromium is not installed (Debian: apt install chromium)")
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    async with (
+        demo(folder) as url,
+        chromium() as browser,
+        window(browser, tmp_path, size=PHONE, scheme=scheme) as phone,
+    ):
+        await opened(phone, url)
+        await ask(phone, f"/zombie check {FOUNDING}")
+        card = phone.page.locator("main article", has_text=FOUNDING).first
+        approve = card.get_by_role("button", name="Approve")
+        await approve.wait_for(timeout=30_000)
+        await card.locator("img.b-picture").wait_for(timeout=20_000)
+        await card.locator("img.b-picture").evaluate("image => image.decode()")
+        assert await height(card) <= HEIGHT, "one screen holds all of it"
+        await nothing_runs_off(card)
+        await card.locator(".b-header").scroll_into_view_if_needed()
+        await phone.screenshot(f"phone-card-{scheme}")
+        seen: Any = await card.evaluate("card => card.getBoundingClientRect().top")
+        button = await approve.bounding_box()
+        assert button is not None
+        assert seen >= 0, "the title is on the screen"
+        assert button["y"] + button["height"] <= HEIGHT, "and so are the buttons"
+        assert "🔴" in await card.locator(".b-header").inner_text()
+
+        await approve.click()
+        dialog = phone.page.locator("dialog")
+        await dialog.locator("textarea").wait_for()
+        await nothing_runs_off(dialog)
+        assert await height(dialog) <= HEIGHT
+        send = await dialog.get_by_role("button", name="Approve").bounding_box()
+        assert send is not None
+        assert send["y"] + send["height"] <= HEIGHT
+        told = await dialog.inner_text()
+        for word in ("systemctl disable --now -- ecs.service", "systemctl reboot", "host key", "Plan "):
+            assert word in told
+        await phone.screenshot(f"phone-dialog-{scheme}")
+        await phone.page.keyboard.press("Escape")
+
+        await card.locator(".thread-bar").click()
+        replies = phone.page.locator("#thread article")
+        await replies.nth(1).wait_for()
+        assert await replies.count() <= 1 + 2, "the card, and two replies at most"
+        for number in range(1, await replies.count()):
+            assert await height(replies.nth(number)) <= HEIGHT
+            await nothing_runs_off(replies.nth(number))
+        assert not await phone.page.get_by_text("cpu-steal").first.is_visible(), "what was ruled out is folded"
+        await phone.page.locator("#thread summary", has_text="Ruled out").click()
+        await phone.page.get_by_text("cpu-steal").first.wait_for()
+        await phone.screenshot(f"phone-thread-{scheme}")
+        await nothing_runs_off(phone.page.locator("#thread"))
+        assert phone.complaints == []
