@@ -87,7 +87,7 @@ async def test_wording_that_slack_refuses_is_said_in_plain_text(
         await slack.say("alice", "oncall-gpu", CHECK)
         await card_saying(slack, "reading")
         slack.faults.error("chat.update", error)
-        slack.faults.error("chat.postMessage", error)
+        slack.faults.error("chat.postMessage", error, times=2)  # folded, and open
         readings.let_go()
         card = await card_saying(slack, "CRITICAL")
         for word in ("leaked-memory-cgroups", "confirmed", "disable ecs.service, then reboot"):
@@ -97,6 +97,21 @@ async def test_wording_that_slack_refuses_is_said_in_plain_text(
         (reply,) = await slack.until(lambda: slack.thread(card)[1:], what="the details")
         assert "permission denied" in reply.text
         assert not reply.blocks
+
+
+async def test_details_that_slack_does_not_fold_stand_open(
+    slack: SlackWorkspace, readings: Readings, tmp_path: Path
+) -> None:
+    async with serving(slack, tmp_path, readings):
+        readings.hold()
+        await slack.say("alice", "oncall-gpu", CHECK)
+        await card_saying(slack, "reading")
+        slack.faults.error("chat.postMessage", "invalid_blocks")
+        readings.let_go()
+        card = await card_saying(slack, "CRITICAL")
+        (reply,) = await slack.until(lambda: slack.thread(card)[1:], what="the details")
+        assert "permission denied" in str(reply.blocks), "all of it is there"
+        assert "container" not in {block["type"] for block in reply.blocks}
 
 
 async def test_check_where_the_bot_is_no_member_is_answered_in_private_with_the_verdict_and_the_invite(

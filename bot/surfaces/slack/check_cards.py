@@ -143,7 +143,7 @@ class CheckCards:
                 await self._told_again(name, board)
         of_many = is_alarm(incident.alert) and len(board.group) > FEW
         if not (of_many and verdict.status is Status.HEALTHY):
-            for number, message in enumerate(details(verdict, incident.id, shows_heat=len(board.group) > 1), 1):
+            for number, message in enumerate(details(verdict, incident.id, of_several=len(board.group) > 1), 1):
                 await self._poster.enqueue(name, f"details-{incident.id}-{number}", board.spot, message, under=CARD)
 
     def ended(self, incident: Incident) -> None:

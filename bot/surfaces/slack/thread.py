@@ -47,15 +47,15 @@ class Reply:
     message: Message
 
 
-def details(verdict: Verdict, incident: str = "", *, shows_heat: bool = False) -> tuple[Message, ...]:
+def details(verdict: Verdict, incident: str = "", *, of_several: bool = False) -> tuple[Message, ...]:
     """Return everything that the card leaves out, as messages for its thread.
 
-    Shape: `shows_heat`: the card is a table of several nodes, which has no room for the heat of their cores.
+    Shape: `of_several`: the card is a table of nodes, which has room neither for summaries nor for the heat of cores.
     """
     title = f"{verdict.node} · incident {incident}" if incident else verdict.node
     return tuple(
         Message(escaped(f"{verdict.node}: details" + (f" ({number})" if number > 1 else "")), page)
-        for number, page in enumerate(paged([titled(title), *_details(verdict, shows_heat)]), 1)
+        for number, page in enumerate(paged([titled(title), *_details(verdict, of_several)]), 1)
     )
 
 
@@ -108,9 +108,11 @@ def _yeses(incident: Incident) -> Iterator[Decision]:
         yield incident.approval
 
 
-def _details(verdict: Verdict, shows_heat: bool) -> Iterator[Block]:
+def _details(verdict: Verdict, of_several: bool) -> Iterator[Block]:
     """The evidence in the open; everything else folded, so that nobody scrolls past what was ruled out."""
-    if shows_heat and verdict.heat is not None:
+    if of_several:
+        yield paragraph(verdict.summary)
+    if of_several and verdict.heat is not None:
         yield strip_block(verdict.heat)
     yield from _pieces([(item.probe, item.says) for item in verdict.evidence])
     if hint := rights_hint(verdict.unread):
