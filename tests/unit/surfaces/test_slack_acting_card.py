@@ -193,7 +193,7 @@ def test_withheld_shows_the_missing_line_and_nothing_to_decide() -> None:
     assert f"Lacking: {line}." in message.text
     assert VERDICT.summary in words(message), "the verdict stands as it stood"
     assert "68,700 memory cgroups" in words(message)
-    assert buttons(message) == ["feedback", "who-else"]
+    assert buttons(message) == ["who-else", "feedback"]
 
 
 def test_what_the_check_said_stands_where_nothing_is_offered_or_not_all_is_read() -> None:
