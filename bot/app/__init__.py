@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bot.app.check import DEADLINE_BEYOND_WINDOW, PROGRAM, Check, brief, check, exit_status
 from bot.app.kubernetes import draining
+from bot.app.listings import told
 from bot.app.parts import (
     incident_id,
     inventory,
@@ -34,4 +35,5 @@ __all__ = [
     "sudoers",
     "terminal_width",
     "this_machine",
+    "told",
 ]

@@ -54,13 +54,14 @@ def _own_playbooks() -> Path:
 
 
 def inventory(path: Path, environment: Mapping[str, str]) -> Inventory:
-    """Load an inventory.
+    """Load an inventory; a cloud that it names is asked where what it listed last is too old.
 
     Raises: InventoryError when it cannot be used as written.
     """
+    from bot.app.listings import shelf
     from bot.inventory import Inventory
 
-    return Inventory.load(path, home=_home(environment))
+    return Inventory.load(path, home=_home(environment), listings=shelf(environment, now))
 
 
 def _home(environment: Mapping[str, str]) -> Path:

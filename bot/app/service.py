@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import signal
 from collections.abc import Coroutine, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 from bot.actions import ACTIONS
@@ -15,12 +16,13 @@ from bot.app.acting import acting
 from bot.app.alerts import alerts, channel_of, rules_of
 from bot.app.fleet import fleet_desk
 from bot.app.journal import Journal
+from bot.app.listings import Renewal
 from bot.app.machines import note_machines
 from bot.app.mcp import serving_mcp
 from bot.app.metric_history import informed
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
-from bot.app.parts import nonce, now, ssh_talks, ssh_transport
+from bot.app.parts import inventory, nonce, now, ssh_talks, ssh_transport
 from bot.app.policing import note_policy
 from bot.app.reports import ReportMaker
 from bot.app.slack_acting import slack_acting
@@ -104,7 +106,6 @@ class Service:
         self._poster = Poster(self._slack.calls, books.outbox, self._timing, now, log, pictures, reports)
         self._pagerduty = serving_pagerduty(settings, books, self._poster, log, arrivals)
         rules = rules_of(settings, playbooks.library, sources)
-        labels = {node.name: node.labels for node in known.nodes}
         storms = StormBoard(
             books.cases,
             rules.brakes,
@@ -112,7 +113,7 @@ class Service:
             self._poster,
             channel_of(rules),
             stormy(rules.brakes),
-            labels,
+            known.labels,
             self._storming,
             log,
         )
@@ -207,6 +208,8 @@ class Service:
             self._timing.clock,
             notices=notices,
         )
+        heard = [self._alerts.intake.knows, *([self._past.knows] if self._past is not None else [])]
+        self._renewal = Renewal(known, lambda: inventory(Path(known.origin), environment), books.ledger, log, heard)
         self._metering.looks_at(len(known.nodes), self._scheduler, self)
         gets = (("/metrics", self._metering.scrape.answer),)
         posts = [*self._slack.routes(), *self._alerts.posts, *self._mcp.posts]
@@ -217,6 +220,7 @@ class Service:
         self._not_yet = "starting"
         self._stopping = asyncio.Event()
         self._sweeping: asyncio.Task[None] | None = None
+        self._renewing: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Start, serve until SIGTERM or Ctrl-C, and end cleanly."""
@@ -243,6 +247,8 @@ class Service:
         self.address = await self._web.start()
         self._journal.log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._books.runner)
         await note_policy(self._acting.policy, self._books.ledger, self._journal.log)
+        await self._renewal.begin()
+        self._renewing = asyncio.create_task(self._renewal.run(), name="inventory")
         await note_machines(self._known, self._books.ledger, self._journal.log)
         listen(self._slack.app, self._desk, self._deeds.home, self._deeds.clicks)
         self._engine.start()  # what was approved is carried on, whether Slack can be reached or not
@@ -264,8 +270,9 @@ class Service:
             self._engine.drain(self._timing.drain),
         )
         await self._mcp.stop()
-        if self._sweeping is not None:
-            self._sweeping.cancel()
+        for task in (self._sweeping, self._renewing):
+            if task is not None:
+                task.cancel()
         await self._poster.drain(self._timing.post_drain)
         if self._pagerduty is not None:
             await self._pagerduty.stop()

@@ -187,7 +187,11 @@ def inventory(arguments: argparse.Namespace, settings: Settings) -> Inventory:
             'Two lines are enough: [nodes.node-123] and address = "10.0.0.7". '
             "This machine needs none: zombie check --local",
         )
-    return app.inventory(settings.inventory, arguments.environ)
+    known = app.inventory(settings.inventory, arguments.environ)
+    for said in known.told:
+        if said.complaint:
+            print(f"inventory: {app.told(said, app.now())}", file=sys.stderr)
+    return known
 
 
 def wants_colour(arguments: argparse.Namespace) -> bool:

@@ -1,45 +1,82 @@
-"""The inventory: every machine we may reach, by exact name; a name that is not in it is never guessed or looked up."""
+"""The inventory: every machine we may reach, by exact name; a name that is not in it is never guessed or looked up.
+
+What clouds list is renewed in place while the bot serves (`take`), so that whoever holds an inventory has the latest.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 from pathlib import Path
 
 from bot.domain.errors import UnknownNode
+from bot.domain.listing import Listings
 from bot.domain.nearest import nearest
 from bot.domain.node import Node, is_name, valid_name
 from bot.domain.safe_text import one_line
-from bot.inventory import ssh_hosts, toml_nodes
+from bot.inventory import ec2_nodes, kubernetes_nodes, ssh_hosts, toml_nodes
 from bot.inventory.inventory_file import InventoryFile
-from bot.inventory.kind import InventoryKind, Known
+from bot.inventory.kind import InventoryKind, Known, Told
 
-KINDS = (toml_nodes.KIND, ssh_hosts.KIND)  # of two that know a name, the first has it
+# Of two that know a name, the first has it.
+KINDS = (toml_nodes.KIND, ssh_hosts.KIND, kubernetes_nodes.KIND, ec2_nodes.KIND)
+_MACHINE = "instance_id"  # the label by which two kinds know one machine
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Inventory:
     """Nodes by name; `known` is what each kind of inventory knows, by its title."""
 
     by_name: Mapping[str, Node]
     origin: str
     known: Mapping[str, Known] = field(default_factory=dict)
+    kept: Mapping[str, Node] = field(default_factory=dict)
 
     @classmethod
-    def load(cls, path: Path, home: Path | None = None, kinds: Sequence[InventoryKind] = KINDS) -> Inventory:
-        """Read an inventory file; `home` is what `~` stands for in it.
+    def load(
+        cls,
+        path: Path,
+        home: Path | None = None,
+        kinds: Sequence[InventoryKind] = KINDS,
+        listings: Listings | None = None,
+    ) -> Inventory:
+        """Read an inventory file; `home` is what `~` stands for in it, `listings` knows what clouds list.
 
-        Raises: InventoryError, with file and line, when it or a file that it names cannot be used as written.
+        Raises: InventoryError, with file and line, when it or a file that it names cannot be used as written; a cloud
+        that does not answer is no such error: `told` says it.
         """
-        file = InventoryFile.read(path, home, (kind.table for kind in kinds))
+        file = InventoryFile.read(path, home, (kind.table for kind in kinds), listings)
         known: dict[str, Known] = {}
-        by_name: dict[str, Node] = {}
         for kind in kinds:
             known[kind.title] = kind.load(file)
-            for node in known[kind.title].nodes:
-                by_name.setdefault(node.name, node)
         file.problems.stop_if_any()
-        return cls(by_name, str(path), known)
+        return cls(_merged(node for of_kind in known.values() for node in of_kind.nodes), str(path), known)
+
+    def take(self, fresh: Inventory, needed: Iterable[str]) -> tuple[str, ...]:
+        """Become what was read anew; of the nodes that it has no more, keep those that are `needed`.
+
+        Shape: returns the names that were kept, which are those of nodes with an open incident.
+        """
+        before = {**{node.name: node for known in fresh.known.values() for node in known.gone}, **self.by_name}
+        kept = {name: before[name] for name in needed if name in before and not fresh.knows(name)}
+        self.by_name, self.known, self.kept = {**fresh.by_name, **kept}, fresh.known, kept
+        return tuple(kept)
+
+    @property
+    def told(self) -> tuple[Told, ...]:
+        """What each cloud told, place by place."""
+        return tuple(told for known in self.known.values() for told in known.told)
+
+    @property
+    def refresh(self) -> timedelta | None:
+        """How often it is to be read anew; None where nothing in it comes from elsewhere."""
+        return min((known.refresh for known in self.known.values() if known.refresh is not None), default=None)
+
+    @property
+    def labels(self) -> Mapping[str, Mapping[str, str]]:
+        """The labels of every node by its name, always the latest."""
+        return _Labels(self)
 
     @property
     def names(self) -> tuple[str, ...]:
@@ -84,4 +121,36 @@ class Inventory:
         if not self.by_name and not patterns:
             return f'It has no nodes yet: a line [nodes."{one_line(name, 80)}"] would add this one.'
         fitting = f", and names that fit {' or '.join(patterns)}" if patterns else ""
-        return f"It has {self.says}{fitting}; none is near."
+        amiss = " ".join(f"{told.place}: {told.complaint}." for told in self.told if told.complaint)
+        return f"It has {self.says}{fitting}; none is near. {amiss}".rstrip()
+
+
+def _merged(nodes: Iterable[Node]) -> dict[str, Node]:
+    """Nodes by name. A machine that two kinds list stands once, by its first name and with the labels of both."""
+    by_name: dict[str, Node] = {}
+    machines: dict[str, str] = {}
+    for node in nodes:
+        machine = node.labels.get(_MACHINE, "")
+        first = machines.setdefault(machine, node.name) if machine else node.name
+        if first in by_name and first != node.name:
+            earlier = by_name[first]
+            by_name[first] = replace(earlier, labels={**node.labels, **earlier.labels})
+        else:
+            by_name.setdefault(node.name, node)
+    return by_name
+
+
+class _Labels(Mapping[str, Mapping[str, str]]):
+    """A look at the inventory as it is now."""
+
+    def __init__(self, inventory: Inventory) -> None:
+        self._inventory = inventory
+
+    def __getitem__(self, name: str) -> Mapping[str, str]:
+        return self._inventory.by_name[name].labels
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._inventory.by_name)
+
+    def __len__(self) -> int:
+        return len(self._inventory.by_name)

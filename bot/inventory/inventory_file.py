@@ -9,6 +9,7 @@ from datetime import timedelta
 from pathlib import Path
 
 from bot.domain.errors import InventoryError
+from bot.domain.listing import Listings
 from bot.domain.node import Node
 from bot.domain.problems import Problems, decode_file
 from bot.domain.safe_text import one_line
@@ -18,6 +19,7 @@ from bot.domain.toml_text import read_toml
 SSH_KEYS = ("user", "key", "known_hosts", "config", "port", "connect_timeout")
 _LIMIT_BYTES = 8 * 1024 * 1024
 _LONGEST_TIMEOUT = timedelta(minutes=5)
+_REFRESH, _SHORTEST_REFRESH = timedelta(minutes=5), timedelta(seconds=30)
 _USER = re.compile(r"[A-Za-z0-9._][^\s/:\x00-\x1f]{0,99}\Z")
 
 
@@ -25,16 +27,21 @@ _USER = re.compile(r"[A-Za-z0-9._][^\s/:\x00-\x1f]{0,99}\Z")
 class InventoryFile:
     """A file that was read: its tables, and what all nodes share, as a node without name and address.
 
-    Shape: faults are noted in `problems`. `home` is what `~` stands for.
+    Shape: faults are noted in `problems`. `home` is what `~` stands for, `folder` where the file is. `listings` knows
+    what clouds list; without it none is asked.
     """
 
     top: TomlTable
     problems: Problems
     home: Path | None
     defaults: Node
+    folder: Path = Path()
+    listings: Listings | None = None
 
     @classmethod
-    def read(cls, path: Path, home: Path | None, tables: Iterable[str]) -> InventoryFile:
+    def read(
+        cls, path: Path, home: Path | None, tables: Iterable[str], listings: Listings | None = None
+    ) -> InventoryFile:
         """Read the file; `tables` are those that it may have.
 
         Raises: InventoryError, with file and line, when it cannot be read or is no TOML.
@@ -48,8 +55,9 @@ class InventoryFile:
         top = TomlTable(read_toml(decode_file(raw, _LIMIT_BYTES, problems), problems), (), problems)
         top.only(dict.fromkeys(("ssh", *tables)))
         ssh = top.table("ssh")
-        defaults = Node("", "") if ssh is None else _defaults(ssh, path.absolute().parent, home)
-        return cls(top, problems, home, defaults)
+        folder = path.absolute().parent
+        defaults = Node("", "") if ssh is None else _defaults(ssh, folder, home)
+        return cls(top, problems, home, defaults, folder, listings)
 
 
 def user_of(table: TomlTable) -> str | None:
@@ -59,6 +67,15 @@ def user_of(table: TomlTable) -> str | None:
         table.wrong("user", f'is "{one_line(user, 60)}", which is not a user name')
         return None
     return user
+
+
+def refreshed_every(table: TomlTable) -> timedelta:
+    """Return how old a listing of that table may become, its key `refresh`."""
+    refresh = table.duration("refresh")
+    if refresh is not None and refresh < _SHORTEST_REFRESH:
+        table.wrong("refresh", 'should be at least "30s"')
+        return _REFRESH
+    return refresh or _REFRESH
 
 
 def _defaults(ssh: TomlTable, folder: Path, home: Path | None) -> Node:
@@ -71,14 +88,14 @@ def _defaults(ssh: TomlTable, folder: Path, home: Path | None) -> Node:
         address="",
         port=ssh.integer("port", 1, 65535),
         user=user_of(ssh),
-        key=_path(ssh, "key", folder, home),
-        known_hosts=_path(ssh, "known_hosts", folder, home),
-        ssh_config=_path(ssh, "config", folder, home),
+        key=path_of(ssh, "key", folder, home),
+        known_hosts=path_of(ssh, "known_hosts", folder, home),
+        ssh_config=path_of(ssh, "config", folder, home),
         connect_timeout=Node("", "").connect_timeout if timeout is None else timeout,
     )
 
 
-def _path(table: TomlTable, key: str, folder: Path, home: Path | None) -> Path | None:
+def path_of(table: TomlTable, key: str, folder: Path, home: Path | None) -> Path | None:
     """A path from the file's folder, or from home where it starts with `~`; what is there is for the transport."""
     text = table.text(key)
     if text is None:

@@ -4,9 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from bot.domain.node import Node
 from bot.inventory.inventory_file import InventoryFile
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What one place elsewhere told: how many nodes, when (None: never yet), and what is amiss (empty: nothing)."""
+
+    place: str
+    count: int
+    read_at: datetime | None = None
+    complaint: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,12 +25,16 @@ class Known:
     """What is known by one table.
 
     Shape: `nodes` are those with a full name. `patterns` are shown to people; `fitting(name)` returns the node of a
-    name that only fits one of them, None where it fits none.
+    name that only fits one of them, None where it fits none. What is asked elsewhere has `told`, what each place said,
+    `gone`, the nodes that were listed there before and are no more, and `refresh`, how old it may become.
     """
 
     nodes: tuple[Node, ...] = ()
     patterns: tuple[str, ...] = ()
     fitting: Callable[[str], Node | None] = lambda name: None
+    told: tuple[Told, ...] = ()
+    gone: tuple[Node, ...] = ()
+    refresh: timedelta | None = None
 
 
 @dataclass(frozen=True, slots=True)

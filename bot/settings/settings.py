@@ -142,18 +142,27 @@ def database_url(environment: Mapping[str, str], folder: Path | None = None) -> 
 
     Shape: no file of settings says it, so that a command which needs the record alone reads none.
 
-    Source: https://specifications.freedesktop.org/basedir-spec/latest/ (a relative folder there counts as none).
-
     Raises: SettingsError when one of them is not what it may be.
     """
     home = Path(environment.get("HOME") or Path.home())
-    rows, chooser = dict(rows_of(General)), Chooser({}, environment, folder or Path.cwd(), home)
-    if url := chooser.choose(rows["database_url"]).value:
+    chooser = Chooser({}, environment, folder or Path.cwd(), home)
+    if url := chooser.choose(dict(rows_of(General))["database_url"]).value:
         return str(url)
+    return f"sqlite:///{state_folder(environment, folder) / 'zombie.db'}"
+
+
+def state_folder(environment: Mapping[str, str], folder: Path | None = None) -> Path:
+    """Return where the program keeps what it needs again: ZOMBIE_STATE_DIR, or else the XDG state folder.
+
+    Source: https://specifications.freedesktop.org/basedir-spec/latest/ (a relative folder there counts as none).
+
+    Raises: SettingsError when it is not what it may be.
+    """
+    home = Path(environment.get("HOME") or Path.home())
     xdg = Path(environment.get("XDG_STATE_HOME") or "")
-    state_dir = chooser.choose(rows["state_dir"]).value
-    state = state_dir or (xdg if xdg.is_absolute() else home / ".local" / "state") / "zombie"
-    return f"sqlite:///{Path(state) / 'zombie.db'}"
+    chooser = Chooser({}, environment, folder or Path.cwd(), home)
+    state_dir = chooser.choose(dict(rows_of(General))["state_dir"]).value
+    return Path(state_dir or (xdg if xdg.is_absolute() else home / ".local" / "state") / "zombie")
 
 
 def _password(url: str) -> str:

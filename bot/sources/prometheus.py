@@ -54,8 +54,7 @@ class PrometheusPast:
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._limit = limit_seconds
-        self._nodes = tuple(nodes)
-        self._named = Counter(name for node in self._nodes for name in _names(node))
+        self.knows(nodes)
         self._url = f"{base_url.rstrip('/')}/api/v1/query_range"
         # A proxy of the environment leads away from here.
         is_here = is_loopback(urlsplit(base_url).hostname or "")
@@ -66,6 +65,10 @@ class PrometheusPast:
             follow_redirects=False,
             trust_env=not is_here,
         )
+
+    def knows(self, nodes: Iterable[Node]) -> None:
+        """Take these nodes for the inventory from now on."""
+        self._named = Counter(name for node in nodes for name in _names(node))
 
     async def close(self) -> None:
         """Hang up."""

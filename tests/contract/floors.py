@@ -65,6 +65,8 @@ MAY_USE: dict[str, list[str]] = {
     "mcp": ["bot/surfaces/mcp/server.py", "bot/surfaces/mcp/http.py"],
     "prometheus_client": ["bot/surfaces/metrics.py"],
     "sqlalchemy": ["bot/ledger/*"],
+    "boto3": ["bot/inventory/ec2_instances.py"],
+    "botocore": ["bot/inventory/ec2_instances.py"],
     "PIL": ["bot/profile/*_picture.py"],
     "shtab": ["bot/commands/completion.py"],
 }

@@ -11,6 +11,7 @@ from bot.app.doctor import home
 from bot.app.doctor.nodes import NodeExamination, sample
 from bot.app.doctor.past import prometheus
 from bot.app.doctor.serving import BotHere
+from bot.app.listings import told
 from bot.app.parts import library, now, ssh_transport
 from bot.app.policing import rules_of_acting
 from bot.domain.contracts import Transport
@@ -19,6 +20,7 @@ from bot.domain.examined import Examined, Mark
 from bot.domain.node import Node
 from bot.domain.setting import rows_of
 from bot.inventory import Inventory
+from bot.inventory.kind import Told
 from bot.settings import Settings
 from bot.sources import SOURCES
 from bot.sources.source import Source
@@ -28,6 +30,7 @@ from bot.surfaces.member import Look, SurfaceMember
 SECONDS = 25.0  # for one examination; all of them run at once
 NODES = 5
 AT_ONCE = 20  # nodes
+_LISTING = "Until it answers, nodes are as it listed them last; new ones are not known."
 
 
 class Doctor:
@@ -107,8 +110,14 @@ class Doctor:
     async def _inventory(self) -> Sequence[Examined]:
         seen = f"{self._known.says}, of which {len(self._nodes)} are asked"
         if not self._known.nodes:
-            return (Examined("inventory", Mark.WRONG, "there is no node in it", "Add one: [nodes.NAME], address = …"),)
-        return (Examined("inventory", Mark.OK, seen),)
+            none = Examined("inventory", Mark.WRONG, "there is no node in it", "Add one: [nodes.NAME], address = …")
+            return (none, *(self._of_place(said) for said in self._known.told))
+        return (Examined("inventory", Mark.OK, seen), *(self._of_place(said) for said in self._known.told))
+
+    @staticmethod
+    def _of_place(said: Told) -> Examined:
+        mark = Mark.OK if not said.complaint else Mark.NOTE if said.read_at is not None else Mark.WRONG
+        return Examined("inventory", mark, told(said, now()), "" if mark is Mark.OK else _LISTING)
 
     def _of_nodes(self) -> list[tuple[str, Look]]:
         if not self._nodes:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from bot.demo.cluster.pod import DemoPod
 
-RIGHTS = frozenset({("get", "nodes"), ("patch", "nodes"), ("list", "pods"), ("create", "pods/eviction")})
+RIGHTS = frozenset(
+    {("get", "nodes"), ("list", "nodes"), ("patch", "nodes"), ("list", "pods"), ("create", "pods/eviction")}
+)
 ELSEWHERE = "another-node"
 
 
@@ -40,6 +42,10 @@ class DemoNode:
     boot_id: Callable[[], str]
     ready: Callable[[], bool] = lambda: True
     unschedulable: bool = False
+    labels: Mapping[str, str] = field(default_factory=dict)
+    address: str = ""
+    kernel: str = "6.8.0-1021-aws"
+    provider: str = ""
 
     def document(self) -> dict[str, Any]:
         """Return its JSON."""
@@ -50,15 +56,26 @@ class DemoNode:
             "reason": "KubeletReady" if ready else "NodeStatusUnknown",
             "message": "kubelet is posting ready status" if ready else "Kubelet stopped posting node status.",
         }
-        spec = {"unschedulable": True} if self.unschedulable else {}
+        spec: dict[str, Any] = {"unschedulable": True} if self.unschedulable else {}
+        if self.provider:
+            spec["providerID"] = self.provider
+        addresses = [{"type": "Hostname", "address": self.name}]
+        if self.address:
+            addresses.insert(0, {"type": "InternalIP", "address": self.address})
         info = {"bootID": self.boot_id(), "machineID": "m" * 32, "kubeletVersion": "v1.31.4"}
+        info |= {"kernelVersion": self.kernel, "osImage": "Ubuntu 24.04.1 LTS"}
         pressure = {"type": "MemoryPressure", "status": "False", "reason": "KubeletHasSufficientMemory"}
         return {
             "kind": "Node",
             "apiVersion": "v1",
-            "metadata": {"name": self.name, "uid": f"uid-of-{self.name}", "resourceVersion": "77"},
+            "metadata": {
+                "name": self.name,
+                "uid": f"uid-of-{self.name}",
+                "resourceVersion": "77",
+                "labels": {"kubernetes.io/hostname": self.name, **self.labels},
+            },
             "spec": spec,
-            "status": {"conditions": [pressure, condition], "nodeInfo": info},
+            "status": {"addresses": addresses, "conditions": [pressure, condition], "nodeInfo": info},
         }
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import ssl
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -29,6 +29,7 @@ class ClusterServer:
         self.calls: list[str] = []
         self.down = False  # connections are closed without an answer
         self.broken = False  # every answer is 500
+        self.page = 500  # the most nodes of one answer, whatever was asked for
         self.on_call: Callable[[str], None] = lambda line: None  # after a call took effect, before its answer
         self.url = ""
         self._port = 0
@@ -97,6 +98,9 @@ class ClusterServer:
             case ["GET", "api", "v1", "nodes", name]:
                 self._allowed("get", "nodes")
                 return 200, self.cluster.node(name).document()
+            case ["GET", "api", "v1", "nodes"]:
+                self._allowed("list", "nodes")
+                return 200, self._nodes(request.query)
             case ["PATCH", "api", "v1", "nodes", name]:
                 self._allowed("patch", "nodes")
                 if request.content_type not in _PATCHES:
@@ -125,6 +129,16 @@ class ClusterServer:
             case ["POST", "apis", "authorization.k8s.io", "v1", "selfsubjectaccessreviews"]:
                 return self._review(_json(body))
         raise Failure(404, "NotFound", "the server could not find the requested resource")
+
+    def _nodes(self, asked: Mapping[str, str]) -> dict[str, Any]:
+        """A page of the nodes that have all the labels asked for."""
+        wanted = dict(pair.split("=", 1) for pair in asked.get("labelSelector", "").split(",") if "=" in pair)
+        documents = [node.document() for _, node in sorted(self.cluster.nodes.items())]
+        fitting = [node for node in documents if wanted.items() <= node["metadata"]["labels"].items()]
+        start, limit = int(asked.get("continue") or 0), min(int(asked.get("limit") or self.page), self.page)
+        meta = {"resourceVersion": "9"} | ({"continue": str(start + limit)} if start + limit < len(fitting) else {})
+        items = fitting[start : start + limit]
+        return {"kind": "NodeList", "apiVersion": "v1", "metadata": meta, "items": items}
 
     def _pods_of(self, namespace: str, field: str | None, label: str | None) -> dict[str, Any]:
         """A namespace's pods by name or by one label, as `kubectl get pods` asks for them."""

@@ -249,6 +249,10 @@ class Intake:
             "nodes are read, and nothing is offered."
         )
 
+    def knows(self, nodes: Sequence[Node]) -> None:
+        """Look for these nodes from now on."""
+        self._nodes, self._names = nodes, None
+
     def _found(self, alarm: AlertGroup, signals: Sequence[SourceAlert]) -> Named:
         if self._names is None:
             self._names = Names(self._nodes)

@@ -1,0 +1,90 @@
+"""Asks AWS for the instances of one region, page by page, within bounds.
+
+Defined in: https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstances.html
+boto3 finds credentials and endpoint as the AWS command line does (AWS_PROFILE, AWS_ENDPOINT_URL, an instance's role).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from bot.domain.listing import MOST_MACHINES, CannotList, Machine, Place
+from bot.domain.safe_text import one_line
+
+_A_PAGE = 500
+_MOST_PAGES = 2 * MOST_MACHINES // _A_PAGE
+_FACTS = {
+    "private_ip": "PrivateIpAddress",
+    "private_dns": "PrivateDnsName",
+    "public_ip": "PublicIpAddress",
+    "public_dns": "PublicDnsName",
+    "instance_type": "InstanceType",
+    "image": "ImageId",
+}
+_RUNNING = {"instance-state-name": ["running"]}
+
+
+def instances(place: Place) -> tuple[Machine, ...]:
+    """Return the instances of a region that run and fit the filters.
+
+    Shape: `place.asked` holds `filters`, lists of texts by the filter's name, and `profile`, empty for the default.
+    Raises: CannotList with those that came, when AWS throttles, refuses, is not reached, or pages without end.
+    """
+    try:
+        import boto3
+        from botocore.config import Config
+        from botocore.exceptions import BotoCoreError, ClientError
+        from botocore.parsers import ResponseParserError
+    except ImportError as no:
+        raise CannotList("EC2 cannot be asked: the extra ec2 is not installed") from no
+
+    # Three tries wait up to two seconds between them; more, and a person at a terminal would wait for a throttled API.
+    bounds = Config(connect_timeout=3, read_timeout=8, retries={"mode": "standard", "total_max_attempts": 3})
+    found: list[Machine] = []
+    try:
+        session = boto3.Session(profile_name=place.asked.get("profile") or None, region_name=place.name)
+        asked = _RUNNING | dict(_filters(place.asked))
+        wanted = [{"Name": name, "Values": values} for name, values in asked.items()]
+        client = session.client("ec2", config=bounds)
+        try:
+            for page in _pages(client, wanted, found):
+                found += page
+        finally:
+            client.close()
+    except ClientError as no:
+        error = no.response.get("Error", {})
+        raise CannotList(f"AWS answers {error.get('Code', '?')}: {one_line(str(no), 200)}", found) from no
+    except (BotoCoreError, OSError) as no:
+        raise CannotList(f"AWS cannot be asked: {one_line(str(no), 200)}", found) from no
+    except (ResponseParserError, KeyError, TypeError, ValueError, AttributeError) as no:
+        raise CannotList(f"AWS answers with something else than instances ({type(no).__name__})", found) from no
+    return tuple(found)
+
+
+def _filters(asked: Mapping[str, object]) -> Mapping[str, list[str]]:
+    filters = asked.get("filters")
+    return filters if isinstance(filters, dict) else {}
+
+
+def _pages(client: Any, wanted: Sequence[Mapping[str, Any]], found: Sequence[Machine]) -> Iterator[list[Machine]]:
+    """Page after page; `found` is what came before, and a page that was there already ends it."""
+    token, seen = "", set[str]()
+    for _ in range(_MOST_PAGES):
+        more = {"NextToken": token} if token else {}
+        answer = client.describe_instances(Filters=wanted, MaxResults=_A_PAGE, **more)
+        yield [_machine(instance) for group in answer.get("Reservations", []) for instance in group["Instances"]]
+        token = answer.get("NextToken") or ""
+        if not token:
+            return
+        if token in seen or len(found) > MOST_MACHINES:
+            break
+        seen.add(token)
+    raise CannotList("AWS pages without end, and was left at that", found)
+
+
+def _machine(instance: Mapping[str, Any]) -> Machine:
+    facts = {name: str(instance[key]) for name, key in _FACTS.items() if instance.get(key)}
+    zone = instance.get("Placement", {}).get("AvailabilityZone")
+    tags = {str(tag["Key"]): str(tag.get("Value", "")) for tag in instance.get("Tags", [])}
+    return Machine(str(instance["InstanceId"]), facts | ({"az": str(zone)} if zone else {}), tags)

@@ -1,0 +1,94 @@
+"""From machines that a cloud lists to nodes: nothing that it says is believed unlooked at.
+
+Anybody who may tag an instance, or label a node of a cluster, writes here. A tag may group nodes; it never gives one
+another address, another cluster, or the look of a simulated node.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+from bot.domain.listing import Listing, Machine
+from bot.domain.node import GPUS_LABEL, Node, is_name
+from bot.domain.safe_text import one_line
+from bot.inventory.kind import Known, Told
+
+ADDRESS = re.compile(r"[A-Za-z0-9_:][A-Za-z0-9._:%-]{0,252}\Z")
+# Labels that decide something: where alerts find a node, which cluster drains it, whether it is nobody's.
+RESERVED = frozenset(
+    {"instance_id", "private_dns", "hostname", "kubernetes_node", "kubernetes_context", "demo", "lab", GPUS_LABEL}
+)
+_LABEL = re.compile(r"[A-Za-z][A-Za-z0-9_./-]{0,62}\Z")
+_MOST_LABELS = 60
+_LONGEST = 128
+
+
+def labels_of(machine: Machine, own: Mapping[str, str]) -> dict[str, str]:
+    """Return the labels of a node: what people wrote on the machine, and over it what the place says (`own`)."""
+    found: dict[str, str] = {}
+    for name, value in machine.tags.items():
+        if _LABEL.match(name) and name not in RESERVED and value and len(found) < _MOST_LABELS:
+            found[name] = one_line(value, _LONGEST)
+    role = found.get("role") or found.get("Role")
+    return found | ({"role": role} if role else {}) | {name: one_line(value, _LONGEST) for name, value in own.items()}
+
+
+def known_of(
+    listings: Sequence[Listing],
+    title: str,
+    wanted_name: Callable[[Machine], str],
+    node_of: Callable[[Machine, Listing], Node | None],
+) -> Known:
+    """Return what is known by these listings.
+
+    Shape: `wanted_name` is what people call a machine; where it is no name, or several machines claim it, the machine
+    has its id for a name. `node_of` returns a node whose name does not matter, or None where nobody could reach it.
+    """
+    counted = Counter(wanted_name(machine) for listing in listings for machine in listing.machines)
+
+    def named(machine: Machine) -> str:
+        name = wanted_name(machine)
+        return name if is_name(name) and counted[name] <= 1 else machine.id
+
+    nodes: dict[str, Node] = {}
+    told: list[Told] = []
+    for listing in listings:
+        usable, unusable = 0, 0
+        for machine in listing.machines:
+            node, name = node_of(machine, listing), named(machine)
+            if node is None or not is_name(name) or not ADDRESS.match(node.address):
+                unusable += 1
+                continue
+            usable += 1
+            nodes.setdefault(name, replace(node, name=name))
+        told.append(Told(f"{title} {listing.place.name}", usable, listing.read_at, _complaint(listing, unusable)))
+    gone = _gone(listings, (wanted_name, lambda machine: machine.id), node_of, nodes)
+    return Known(tuple(nodes.values()), told=tuple(told), gone=gone)
+
+
+def _complaint(listing: Listing, unusable: int) -> str:
+    machines = "1 machine has" if unusable == 1 else f"{unusable} machines have"
+    without = f"{machines} no usable name or address, and {'is' if unusable == 1 else 'are'} left out"
+    return "; ".join(filter(None, (listing.complaint, without if unusable else "")))
+
+
+def _gone(
+    listings: Iterable[Listing],
+    names_of: Sequence[Callable[[Machine], str]],
+    node_of: Callable[[Machine, Listing], Node | None],
+    present: Mapping[str, Node],
+) -> tuple[Node, ...]:
+    """Machines that are listed no more, under every name that they may have had."""
+    found: dict[str, Node] = {}
+    for listing in listings:
+        for machine in listing.gone:
+            node = node_of(machine, listing)
+            if node is None or not ADDRESS.match(node.address):
+                continue
+            for name in (name_of(machine) for name_of in names_of):
+                if is_name(name) and name not in present:
+                    found.setdefault(name, replace(node, name=name))
+    return tuple(found.values())

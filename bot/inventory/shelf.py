@@ -1,0 +1,119 @@
+"""What places listed last, kept on disk: used while it is fresh, and where a place does not answer, with its age."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.domain.listing import MOST_MACHINES, CannotList, Lister, Listing, Machine, Place
+from bot.domain.safe_text import one_line
+
+PATIENCE = timedelta(seconds=30)  # with all places together
+GONE_FOR = timedelta(days=7)  # how long a machine is remembered that is listed no more
+_LIMIT_BYTES = 128 * 1024 * 1024
+_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Shelf:
+    """Listings by place, one file each in `folder`.
+
+    Shape: `listers` by the kind of place; `now` is the clock. A file that is damaged is as if it were not there.
+    """
+
+    folder: Path
+    listers: Mapping[str, Lister]
+    now: Callable[[], datetime]
+    patience: timedelta = PATIENCE
+
+    def of(self, places: Sequence[Place], fresh_for: timedelta) -> Sequence[Listing]:
+        """Return a listing of each place: kept ones while they are fresh, all others asked for at once."""
+        kept = {index: self._kept(place) for index, place in enumerate(places)}
+        now = self.now()
+        old = [
+            index
+            for index, listing in kept.items()
+            if listing.read_at is None or not timedelta(0) <= now - listing.read_at < fresh_for
+        ]
+        if old:
+            pool = ThreadPoolExecutor(_AT_ONCE, "listing")
+            asked = {index: pool.submit(self._asked, kept[index]) for index in old}
+            wait(asked.values(), self.patience.total_seconds())
+            pool.shutdown(wait=False, cancel_futures=True)
+            for index, answer in asked.items():
+                late = f"did not list its machines within {self.patience.total_seconds():g} s"
+                kept[index] = answer.result() if answer.done() else replace(kept[index], complaint=late)
+        return [kept[index] for index in range(len(places))]
+
+    def _asked(self, before: Listing) -> Listing:
+        place = before.place
+        try:
+            machines = tuple(self.listers[place.kind](place))
+        except CannotList as no:
+            # What came of it stands in only where nothing is known: a listing that broke off drops nobody.
+            some = before.machines or no.machines
+            return replace(before, machines=some, complaint=one_line(no.sentence, 300))
+        present = {machine.id for machine in machines}
+        gone = [machine for machine in (*before.machines, *before.gone) if machine.id not in present]
+        found = Listing(place, machines, self.now(), tuple(gone[:MOST_MACHINES]))
+        return found if self._keep(found, before) else replace(found, complaint="its listing cannot be kept on disk")
+
+    def _path(self, place: Place) -> Path:
+        told = json.dumps([place.kind, place.name, place.asked], sort_keys=True)
+        return self.folder / f"{place.kind}-{hashlib.sha256(told.encode()).hexdigest()[:24]}.json"
+
+    def _kept(self, place: Place) -> Listing:
+        try:
+            with self._path(place).open("rb") as file:
+                raw = file.read(_LIMIT_BYTES + 1)
+            told = json.loads(raw) if len(raw) <= _LIMIT_BYTES else {}
+            read_at = datetime.fromisoformat(told["read_at"])
+            gone = [(_machine(row), datetime.fromisoformat(row["gone_at"])) for row in told["gone"]]
+            still = tuple(machine for machine, at in gone if self.now() - at < GONE_FOR)
+            return Listing(place, tuple(map(_machine, told["machines"])), read_at, still)
+        except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
+            return Listing(place)
+
+    def _keep(self, found: Listing, before: Listing) -> bool:
+        """Write a listing in place of the last; False where the disk does not take it."""
+        assert found.read_at is not None
+        path = self._path(found.place)
+        left = self._left_at(path)
+        gone = [{**_row(machine), "gone_at": left.get(machine.id, found.read_at.isoformat())} for machine in found.gone]
+        told = {
+            "place": [found.place.kind, found.place.name],
+            "read_at": found.read_at.isoformat(),
+            "machines": [_row(machine) for machine in found.machines],
+            "gone": gone,
+        }
+        beside = path.with_name(f"{path.name}.{os.getpid()}")
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            beside.write_text(json.dumps(told), encoding="utf-8")
+            beside.chmod(0o600)
+            beside.replace(path)
+        except OSError:
+            return False
+        return True
+
+    def _left_at(self, path: Path) -> Mapping[str, str]:
+        try:
+            return {row["id"]: row["gone_at"] for row in json.loads(path.read_bytes())["gone"]}
+        except (OSError, ValueError, KeyError, TypeError):
+            return {}
+
+
+def _row(machine: Machine) -> dict[str, Any]:
+    return {"id": machine.id, "facts": dict(machine.facts), "tags": dict(machine.tags)}
+
+
+def _machine(row: Any) -> Machine:
+    texts = [{str(name): str(value) for name, value in row[part].items()} for part in ("facts", "tags")]
+    return Machine(str(row["id"]), *texts)

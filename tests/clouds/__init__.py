@@ -1,0 +1,1 @@
+"""Clouds to list nodes from: moto's EC2 as a server on loopback, and the simulated cluster."""
