@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
 from multiprocessing import get_context
@@ -20,7 +20,7 @@ from bot.domain.verdict import Verdict
 from bot.response.diagnosis.backtest import Asked, Cell, Comparison, Pair, Weigher
 from bot.response.diagnosis.triage import Triage, without_secrets
 from bot.response.diagnosis.what_if import Judge
-from bot.transport import case_file
+from bot.transport import case_file, expectations
 from bot.transport.replay import ReplayTransport
 
 WORTH_SHARING = 200  # cases: a process takes half a second to begin, a case some milliseconds
@@ -69,6 +69,7 @@ class Backtest:
         inside = (book.name for book in self._after.playbooks if Path(book.origin).absolute().parent in folders)
         self._names = (self._after.get(change.only).name,) if change.only else tuple(inside)
         self._pairs_of: dict[str, tuple[Pair, ...]] = {}
+        self._expectations: dict[Path, Mapping[str, str]] = {}
 
     def cells(self, path: Path) -> tuple[Cell, ...]:
         """Return what becomes of a case, one cell a playbook; it is read and parsed once.
@@ -76,9 +77,19 @@ class Backtest:
         Raises: CaseError when it cannot be read; UnknownPlaybook when `usual` names none.
         """
         case = case_file.load(path)
-        pairs = self._pairs(case.head.playbook if case.head.playbook in self._after.names else self._usual)
+        own = case.head.playbook if case.head.playbook in self._after.names else self._usual
+        expected, pairs = self._expected(path), self._pairs(own)
+        judges = self._only or own  # what a person expects is expected of this one
+        if expected is not None and all(pair.after.name != judges for pair in pairs):
+            pairs = (*pairs, self._pair(judges, own))  # it judges as before, and that may be wrong
         found = zip(pairs, asyncio.run(compared(case, pairs)), strict=True)
-        return tuple(Cell(str(path), case.head.node, p.after.name, p.before.name, said) for p, said in found)
+        cells = (Cell(str(path), case.head.node, p.after.name, p.before.name, said) for p, said in found)
+        return tuple(replace(cell, expected=expected if cell.playbook == judges else None) for cell in cells)
+
+    def _expected(self, path: Path) -> str | None:
+        if path.parent not in self._expectations:
+            self._expectations[path.parent] = expectations.expected(path.parent)
+        return self._expectations[path.parent].get(path.name)
 
     def _pairs(self, own: str) -> tuple[Pair, ...]:
         """Return what a case of that playbook is judged by."""

@@ -10,8 +10,10 @@ from bot import __version__
 from bot.actions import ACTIONS
 from bot.app.journal import Journal
 from bot.app.parts import now
+from bot.app.policing import rules_of_acting
 from bot.app.stores import Stores
 from bot.domain.errors import LedgerError
+from bot.domain.feedback import scores
 from bot.ledger.tallies import Tallies, Tally
 from bot.response.diagnosis.progress import Readings
 from bot.settings import Settings
@@ -43,12 +45,14 @@ class Metering:
         tallies: ReadTally,
         patience: float = SCRAPE_SECONDS,
     ) -> None:
+        """`tallies` reads the counts of the record; marks of one person under two names count once."""
         self.metrics = Metrics(__version__, ACTIONS)
         self.counted = self.metrics.counted
         self.witness = Witness(journal.log, now())
         self.scrape = Scrape(settings.metrics_token, self.exposition)
         self._tallies = tallies
         self._patience = patience
+        self._who = rules_of_acting(settings).person
         self._counting: asyncio.Future[Tally] | None = None
         self._nodes = 0
         self._readings: Readings | None = None
@@ -74,6 +78,7 @@ class Metering:
                 tally.posts_waiting,
                 tally.is_braked,
                 tally.deliveries_given_up,
+                scores(tally.marks, self._who),
             )
         return self.metrics.exposition(standing, accept)
 

@@ -17,11 +17,12 @@ EXAMPLES = """examples:
 
 Each case is judged by the playbooks of DIR that judge otherwise than those of their names before, and by its own where
 that inherits a change; -p NAME takes one. A new playbook stands against the case's own. A verdict flips when status,
-cause, confidence or plan differs; what its causes said before and after stands under it.
+cause, confidence or plan differs; what its causes said before and after stands under it. Where expected.toml beside a
+case says which cause is right (zombie playbooks keep), that is looked for instead.
 
 exit status:
-  0  nothing flips
-  1  something flips
+  0  nothing flips but what comes out as expected
+  1  something flips, or is not as expected
   2  the command line, a playbook or a case is wrong
 """
 
@@ -75,4 +76,4 @@ def run(arguments: argparse.Namespace) -> int:
         print("The playbooks judge as before: nothing is compared.")
     else:
         print(table.text(min(100, app.terminal_width()) if sys.stdout.isatty() else 100), end="")
-    return 1 if table.flips else 0
+    return 1 if table.fails else 0

@@ -69,7 +69,7 @@ def run(arguments: argparse.Namespace) -> int:
     if lacks := [name for name, value in needs.items() if not value]:
         raise UsageError(f"A mute needs {' and '.join(lacks)}.", "zombie mute --help")
     settings = options.settings(arguments)
-    _known_cause(arguments.cause, settings)
+    known_cause(arguments.cause, settings)
     selector = valid_selector(arguments.selector)
     until = now() + _long_enough(arguments.lasts)
     meant = _meant(arguments, settings, selector, until)
@@ -128,7 +128,7 @@ def muted_now(arguments: argparse.Namespace) -> tuple[Mute, ...]:
         return in_force(Ledger(database).mutes(), now())
 
 
-def _known_cause(cause: str, settings: Settings) -> None:
+def known_cause(cause: str, settings: Settings) -> None:
     """Raises: UsageError when no playbook could ever name it."""
     from bot import app
     from bot.domain.nearest import did_you_mean

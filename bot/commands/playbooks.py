@@ -1,4 +1,4 @@
-"""`zombie playbooks`: list the playbooks, check a file, print their JSON Schema."""
+"""`zombie playbooks`: list the playbooks, check a file, print their schema; `feedback.py` has its verbs on marks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,15 @@ import argparse
 import json
 from pathlib import Path
 
-from bot.commands import options
+from bot.commands import feedback, options
+
+_EXAMPLES = """examples:
+  zombie playbooks check my-playbook.yaml
+  zombie playbooks schema > playbook.schema.json
+  zombie playbooks stats                                    how right each cause was, as people marked it
+  zombie playbooks looked-at io-stall --reason "the threshold is 5 s now"
+  zombie playbooks keep 7k3m9x2qpv --dir cases/ --expect none    a wrong verdict becomes a test
+"""
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -14,9 +22,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "playbooks",
-        "list the playbooks, check one of your own, print their schema",
-        "List the playbooks, with their probes and causes; or check a playbook of your own.",
-        "examples:\n  zombie playbooks check my-playbook.yaml\n  zombie playbooks schema > playbook.schema.json",
+        "list the playbooks, check one of your own, say how right they were",
+        "List the playbooks, with their probes and causes; check a playbook of your own; say how right they were.",
+        _EXAMPLES,
     )
     options.add_files(parser)
     parser.set_defaults(run=run_list)
@@ -24,6 +32,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     check = verbs.add_parser("check", help="report what is wrong with a playbook, by line")
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(run=run_check)
+    feedback.add_verbs(verbs)
     verbs.add_parser("schema", help="print the JSON Schema of playbooks, for editors").set_defaults(run=run_schema)
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from bot.domain.errors import LedgerError, LedgerUnavailable, SettingsError, UnknownIncident, UsageError
+from bot.domain.errors import CaseError, LedgerError, LedgerUnavailable, SettingsError, UnknownIncident, UsageError
 
 if TYPE_CHECKING:
     from bot.domain.case import Case, KeptCases
@@ -145,6 +145,23 @@ def kept_case(environment: Mapping[str, str], beginning: str) -> Case | None:
     with existing(environment) as database:
         text = KeptCases(database).text(incident, triaged.case)
     return read_case(text, f"The case of incident {incident}", triaged.verdict.node) if text is not None else None
+
+
+def named_case(environment: Mapping[str, str], named: Path) -> Case:
+    """Return the case of a file, or the one that is kept with an incident.
+
+    Raises: CaseError when there is none, or it is damaged; UsageError when several incidents begin so.
+    """
+    from bot.transport import case_file
+
+    if named.is_file():
+        return case_file.load(named)
+    if (found := kept_case(environment, str(named))) is not None:
+        return found
+    raise CaseError(
+        f"{named} is not a case's file, and no incident of that id keeps a case.",
+        "Record a node with: zombie check NODE --record DIR, or name an incident: zombie incidents",
+    )
 
 
 async def open_incidents(

@@ -11,11 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from bot.commands import options
 from bot.commands.replay import add_playbook
-from bot.domain.errors import CaseError
 
 if TYPE_CHECKING:
     from bot.app.cases import Why
-    from bot.domain.case import Case
 
 EXAMPLES = """examples:
   zombie why said/node-123.jsonl           the smallest changes of readings that would change the verdict
@@ -55,28 +53,14 @@ def run(arguments: argparse.Namespace) -> int:
     """
     from bot import app
     from bot.app.cases import why
+    from bot.commands import record
 
     settings = options.settings(arguments)
-    case = _case(arguments)
+    case = record.named_case(arguments.environ, arguments.case)
     playbook = app.library(settings.playbooks).get(arguments.playbook or case.head.playbook or settings.playbook)
     told = why(case, playbook)
     print(json.dumps(_document(told), ensure_ascii=False, indent=2) if arguments.json else _text(arguments.case, told))
     return 0
-
-
-def _case(arguments: argparse.Namespace) -> Case:
-    """Return the case of a file, or the one that is kept with an incident. Raises: CaseError when there is none."""
-    from bot.commands import record
-    from bot.transport import case_file
-
-    if arguments.case.is_file():
-        return case_file.load(arguments.case)
-    if (kept := record.kept_case(arguments.environ, str(arguments.case))) is not None:
-        return kept
-    raise CaseError(
-        f"{arguments.case} is not a case's file, and no incident of that id keeps a case.",
-        "Record a node with: zombie check NODE --record DIR, or name an incident: zombie incidents",
-    )
 
 
 def _document(told: Why) -> dict[str, Any]:

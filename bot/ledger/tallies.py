@@ -7,8 +7,10 @@ from dataclasses import dataclass
 
 from sqlalchemy import func, select
 
+from bot.domain.entry import Entry
 from bot.ledger import holds
 from bot.ledger.database import Database
+from bot.ledger.house_entries import MARKS, HouseEntries
 from bot.ledger.inbox import GIVEN_UP
 from bot.ledger.tables import DELIVERIES, INCIDENTS, POSTS
 
@@ -30,6 +32,7 @@ class Tally:
     deliveries_given_up: int
     posts_waiting: int
     is_braked: bool
+    marks: tuple[Entry, ...] = ()  # of verdicts, right or wrong
 
 
 class Tallies:
@@ -38,6 +41,7 @@ class Tallies:
     def __init__(self, database: Database) -> None:
         self._database = database
         self._counted_at = -1
+        self._marks = HouseEntries(MARKS)
         self._incidents: Mapping[tuple[str, str], int] = {}
 
     def read(self) -> Tally:
@@ -56,4 +60,5 @@ class Tallies:
                 int(connection.execute(_GIVEN_UP).scalar_one()),
                 int(connection.execute(_POSTS).scalar_one()),
                 holds.brake(connection) is not None,
+                self._marks.read(connection),
             )

@@ -18,7 +18,7 @@ from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.words import cause_words
 
 SCHEMA_VERSION = 1
-SAME, FLIPS, NOT_JUDGED = "same", "FLIPS", "-"
+SAME, FLIPS, NOT_JUDGED, WRONG, RIGHT = "same", "FLIPS", "-", "NOT AS EXPECTED", "as expected"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +34,15 @@ class BacktestTable:
         return tuple(cell for cell in self.cells if cell.comparison.flips)
 
     @property
+    def fails(self) -> bool:
+        """True when something flips that nobody expects to, or is not as somebody expects."""
+        return any(cell.fails for cell in self.cells)
+
+    @property
+    def _told_of(self) -> tuple[Cell, ...]:
+        return tuple(cell for cell in self.cells if cell.comparison.flips or cell.fails)
+
+    @property
     def _playbooks(self) -> tuple[str, ...]:
         return tuple(dict.fromkeys(cell.playbook for cell in self.cells))
 
@@ -41,14 +50,16 @@ class BacktestTable:
         """Return the outcome in one sentence."""
         cases, playbooks = len({cell.case for cell in self.cells}), len(self._playbooks)
         counted = f"{_counted(cases, 'case')}, {_counted(playbooks, 'playbook')}"
-        return f"{len(self.flips):,} of {len(self.cells):,} verdicts flip ({counted})."
+        expected = [cell.is_as_expected for cell in self.cells if cell.is_as_expected is not None]
+        kept = f" {expected.count(True):,} of {_counted(len(expected), 'expectation')} met." if expected else ""
+        return f"{len(self.flips):,} of {len(self.cells):,} verdicts flip ({counted}).{kept}"
 
     def text(self, width: int = 80) -> str:
         """Return the cases that flip as a table, and under it why each of them does."""
         lines = [self.headline()]
-        if self.flips:
+        if self._told_of:
             lines += ["", *_table(("CASE", *self._playbooks), list(self._rows()))]
-        for cell in self.flips:
+        for cell in self._told_of:
             before, after, *because = self._told(cell)
             lines += ["", one_line(f"{cell.case}, by {cell.playbook}", 200)]
             lines += [
@@ -62,11 +73,11 @@ class BacktestTable:
     def markdown(self) -> str:
         """Return the same for a pull request."""
         lines = ["### Backtest of playbooks", "", self.headline()]
-        if self.flips:
+        if self._told_of:
             titles = ("case", *self._playbooks)
             lines += ["", *(_row(row) for row in (titles, ["---"] * len(titles), *self._rows()))]
             lines += ["", _row(("case", "playbook", "before", "after", "because")), _row(["---"] * 5)]
-        for cell in self.flips:
+        for cell in self._told_of:
             before, after, *because = self._told(cell)
             lines.append(_row((cell.case, cell.playbook, before, after, "; ".join(because))))
         return "\n".join(lines) + "\n"
@@ -76,8 +87,9 @@ class BacktestTable:
 
         Shape: JUnit's XML as CI servers read it: https://github.com/testmoapp/junitxml.
         """
-        failures = Counter(cell.playbook for cell in self.flips)
-        counts = {"tests": str(len(self.cells)), "failures": str(len(self.flips))}
+        failed = [cell for cell in self.cells if cell.fails]
+        failures = Counter(cell.playbook for cell in failed)
+        counts = {"tests": str(len(self.cells)), "failures": str(len(failed))}
         root = ElementTree.Element("testsuites", {"name": "zombie backtest", **counts})
         for playbook in self._playbooks:
             cells = [cell for cell in self.cells if cell.playbook == playbook]
@@ -87,7 +99,7 @@ class BacktestTable:
                 test = ElementTree.SubElement(
                     suite, "testcase", {"classname": playbook, "name": one_line(cell.case, 400)}
                 )
-                if cell.comparison.flips:
+                if cell.fails:
                     before, after, *because = self._told(cell)
                     failure = ElementTree.SubElement(test, "failure", {"message": f"{before} → {after}"})
                     failure.text = "\n".join(because)
@@ -105,8 +117,8 @@ class BacktestTable:
         return json.dumps(body, ensure_ascii=False, indent=2)
 
     def _rows(self) -> Iterator[list[str]]:
-        said_of = {(cell.case, cell.playbook): FLIPS if cell.comparison.flips else SAME for cell in self.cells}
-        for case in dict.fromkeys(cell.case for cell in self.flips):
+        said_of = {(cell.case, cell.playbook): _said_of(cell) for cell in self.cells}
+        for case in dict.fromkeys(cell.case for cell in self._told_of):
             said = (said_of.get((case, playbook), NOT_JUDGED) for playbook in self._playbooks)
             yield [one_line(case, 120), *said]
 
@@ -114,7 +126,7 @@ class BacktestTable:
         """Yield the verdict before, the verdict after, and what made the difference."""
         found = cell.comparison
         yield self._verdict(found.before)
-        yield self._verdict(found.after)
+        yield self._verdict(found.after) + (f" (expected: {one_line(cell.expected, 80)})" if cell.expected else "")
         yield from (_turned(turned) for turned in found.turned)
         yield from (_said(sentence) for sentence in found.otherwise)
 
@@ -132,10 +144,18 @@ class BacktestTable:
             "playbook": cell.playbook,
             "against": cell.against,
             "flips": found.flips,
+            "expected": cell.expected,
+            "as_expected": cell.is_as_expected,
             "before": _outcome(found.before),
             "after": _outcome(found.after),
             "because": because if found.flips else [],
         }
+
+
+def _said_of(cell: Cell) -> str:
+    if cell.is_as_expected is not None:
+        return RIGHT if cell.is_as_expected else WRONG
+    return FLIPS if cell.comparison.flips else SAME
 
 
 def _outcome(verdict: Verdict) -> Mapping[str, str | None]:

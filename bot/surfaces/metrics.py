@@ -17,6 +17,7 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Info
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.metrics import disable_created_metrics
 
+from bot.domain.feedback import Score
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
 
@@ -37,7 +38,7 @@ class Standing:
     """How things stand at the moment of a scrape.
 
     Shape: `incidents` counts by (state, cause), a cause being empty where none is named; None is what could not be
-    asked for.
+    asked for. `scores` has the causes whose verdicts people marked.
     """
 
     is_ready: bool = False
@@ -48,6 +49,7 @@ class Standing:
     posts_waiting: int | None = None
     is_braked: bool | None = None
     deliveries_given_up: int | None = None
+    scores: Sequence[Score] = ()
 
 
 class Metrics:
@@ -136,6 +138,8 @@ class _Own:
         self.steps = counter("zombie_actions_total", "Steps by action and by how they ended.", "action", "outcome")
         self.incidents = gauge("zombie_incidents", "Incidents on record by state.", "state")
         self.by_cause = gauge("zombie_incidents_by_cause", "Incidents on record by cause and state.", "cause", "state")
+        self.marks = gauge("zombie_verdict_marks", "Verdicts as people marked them, by cause.", "cause", "said")
+        self.in_doubt = gauge("zombie_cause_in_doubt", "1 for a cause marked wrong too often to offer a plan.", "cause")
         self.queue = gauge("zombie_queue_depth", "Deliveries of sources that are kept and not seen to yet.")
         self.given_up = gauge("zombie_deliveries_given_up", "Deliveries of the last days that were given up.")
         self.posts = gauge("zombie_posts_waiting", "Cards, details and notes that are not taken yet.")
@@ -159,6 +163,12 @@ class _Own:
             (self.given_up, now.deliveries_given_up),
         ):
             gauge.set(float("nan") if figure is None else figure)
+        for by_cause in (self.marks, self.in_doubt):
+            by_cause.clear()
+        for score in now.scores:
+            self.marks.labels(score.cause, "right").set(score.right)
+            self.marks.labels(score.cause, "wrong").set(score.wrong)
+            self.in_doubt.labels(score.cause).set(score.in_doubt)
         self.incidents.clear()
         self.by_cause.clear()
         if now.incidents is not None:

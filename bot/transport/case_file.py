@@ -43,20 +43,20 @@ def made(folder: Path) -> Path:
     return folder
 
 
-def write(folder: Path, case: Case) -> Path:
+def write(folder: Path, case: Case, of: str = "") -> Path:
     """Write a case as NODE.jsonl and return its path; what stands there is replaced whole, or not at all.
+
+    Shape: `of` is the incident that it comes from: its name is then OF--NODE.jsonl.
 
     Raises: CaseError when it cannot be written.
     """
-    path = folder / f"{case.head.node}.jsonl"
+    path = folder / f"{of}{'--' if of else ''}{case.head.node}.jsonl"
     unfinished = path.with_name(f".{path.name}.unfinished")
     try:
         unfinished.write_text(case.text(), encoding="utf-8")
         unfinished.replace(path)
     except OSError as no:
-        raise CaseError(
-            f"{path} cannot be written: {no.strerror}.", "Name a folder that is yours: --record DIR"
-        ) from no
+        raise CaseError(f"{path} cannot be written: {no.strerror}.", "Name a folder that is yours.") from no
     return path
 
 

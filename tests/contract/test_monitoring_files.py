@@ -25,6 +25,7 @@ WORDS: dict[str, set[str]] = {  # the values that labels of ours may have
     "state": {state.value for state in State},
     "outcome": set(STEP_OUTCOMES),
     "action": set(ACTIONS),
+    "said": {"right", "wrong"},
 }
 CONFIG = yaml.safe_load(RULES.read_text())
 RULE_LIST: list[dict[str, Any]] = [rule for group in CONFIG["groups"] for rule in group["rules"]]

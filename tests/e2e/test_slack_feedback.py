@@ -3,12 +3,22 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
+from bot.actions import ACTIONS
 from bot.demo.slack.message import Message
 from bot.demo.slack.server import SlackWorkspace
+from bot.domain.events import PlanWithheld
+from bot.domain.feedback import ENOUGH, scores
 from bot.domain.house_events import HOUSE, VerdictMarked
-from tests.slack.acting_team import ActingTeam, acting_team
+from bot.response.decision.marking import PER_PERSON, Marking
+from bot.response.diagnosis.proposal import Proposer
+from bot.response.execution.node_access import NodeAccess
+from bot.surfaces.slack.block_actions import Click
+from bot.surfaces.slack.people import Person
+from tests.schedules.stage import PLAYBOOK
+from tests.slack.acting_team import GUEST, ONCALL, TEAM, ActingTeam, acting_team
 from tests.slack.workspace import workspace
 
 FEEDBACK = "feedback"
@@ -49,3 +59,133 @@ async def test_a_closed_card_asks_and_what_is_said_stands_on_record(tmp_path: Pa
         entry = (await team.ledger.marks())[0]
         assert (entry.event.incident, entry.event.node) == (incident, "node-1")
         assert entry.event.cause == (await team.find(incident)).summary.cause
+
+
+async def test_a_later_word_takes_the_place_of_an_earlier_one_and_the_same_word_twice_is_one(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        card, incident = await closed(team)
+        for word in ("wrong", "wrong", "right"):
+            await says(team, slack, "alice", card, word, incident)
+        await says(team, slack, "bob", card, "wrong", incident)
+        await team.told("alice", "You said so already")
+        assert await marks(team) == [("U0ALICE001", False), ("U0ALICE001", True), ("U0BOB00001", False)]
+        (score,) = scores(await team.ledger.marks())
+        assert (score.right, score.wrong) == (1, 1)
+
+
+async def test_a_click_that_is_delivered_again_later_changes_nothing(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        card, incident = await closed(team)
+        click = Click("click-1", Person("U0ALICE001", TEAM), FEEDBACK, f"wrong-{incident}", "", "", ONCALL, card.ts)
+        desk = team.acting.clicks
+        desk.clicked(click)
+        await team.idle()
+        desk.clicked(replace(click, key="click-2", value=f"right-{incident}"))
+        await team.idle()
+        again = team.restarted("runner-2")  # it never heard of the first
+        team.wishes.is_gone_for = "keep"  # and nothing noted the click
+        again.clicks.clicked(click)
+        await team.idle()
+        assert await marks(team) == [("U0ALICE001", False), ("U0ALICE001", True)]
+
+
+async def test_nobody_but_members_may_say_so_and_only_on_the_card_itself(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        card, incident = await closed(team)
+        for who, where, value in (
+            (Person(GUEST, TEAM), card.ts, f"wrong-{incident}"),
+            (Person("U0ALICE001", "T0OTHER001"), card.ts, f"wrong-{incident}"),
+            (Person("U0ALICE001", TEAM), "1.000001", f"wrong-{incident}"),
+            (Person("U0ALICE001", TEAM), card.ts, "wrong-0000000000"),
+            (Person("U0ALICE001", TEAM), card.ts, f"maybe-{incident}"),
+            (Person("U0ALICE001", TEAM), card.ts, "wrong-house"),
+        ):
+            team.acting.clicks.clicked(Click(f"{where}{value}{who}", who, FEEDBACK, value, "", "", ONCALL, where))
+            await team.idle()
+        assert await marks(team) == []
+        names = [refusal for _, refusal in await team.refusals()]
+        assert names == ["NotAllowedToAsk", "NotAnApprover", *["NothingProposed"] * 4]
+
+
+async def test_what_is_not_over_cannot_be_marked(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        offer = await team.proposed("node-1")
+        incident = (await team.ledger.incidents())[0].id
+        click = Click("c", Person("U0ALICE001", TEAM), FEEDBACK, f"wrong-{incident}", "", "", ONCALL, offer.ts)
+        team.acting.clicks.clicked(click)
+        await team.idle()
+        assert (await marks(team), await team.refusals()) == ([], [("U0ALICE001", "NothingToMark")])
+
+
+async def test_one_person_marks_so_many_and_no_more(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        card, incident = await closed(team)
+        person = Person("U0ALICE001", TEAM)
+        for number in range(PER_PERSON.most + 3):
+            value = f"{('right', 'wrong')[number % 2]}-{incident}"
+            team.acting.clicks.clicked(Click(f"c{number}", person, FEEDBACK, value, "", "", ONCALL, card.ts))
+            await team.idle()
+        assert len(await marks(team)) == PER_PERSON.most
+        assert await team.refusals() == [("U0ALICE001", "TooManyRequests")] * 3
+        team.world.later = PER_PERSON.within
+        await says(team, slack, "alice", card, "right", incident)
+        assert len(await marks(team)) == PER_PERSON.most + 1
+
+
+async def test_a_workspace_that_knows_no_feedback_buttons_gets_two_of_the_older_kind(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        offer = await team.proposed("node-1")
+        await team.idle()
+        slack.faults.error("chat.update", "invalid_blocks")
+        await team.decides("bob", offer, "decline", "the job has to finish")
+        await team.idle()
+        card = await slack.until(
+            lambda: next(
+                (card for card in team.cards("Declined") if "feedback-wrong" in json.dumps(card.blocks)), None
+            ),
+            what="the older buttons",
+        )
+        assert "context_actions" not in json.dumps(card.blocks)
+        await slack.click("alice", card, "feedback-wrong")
+        await team.idle()
+        assert await marks(team) == [("U0ALICE001", False)]
+
+
+async def test_several_nodes_are_marked_one_by_one(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        await team.decides("bob", await team.proposed("node-1", "node-2"), "decline", "the job has to finish")
+        card = await slack.until(
+            lambda: next((card for card in team.cards("declined") if FEEDBACK in json.dumps(card.blocks)), None),
+            what="the closed card",
+        )
+        await team.idle()
+        await slack.click("alice", card, "feedback-wrong", "node-2")
+        await slack.click("alice", card, "feedback-right", "node-1")
+        await team.idle()
+        told = [(entry.event.node, entry.event.right) for entry in await team.ledger.marks()]
+        assert sorted(told) == [("node-1", True), ("node-2", False)]
+
+
+async def test_a_cause_that_was_marked_wrong_too_often_loses_its_buttons_until_somebody_looks(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        offer = await team.proposed("node-1")
+        cause = team.stage.verdict("node-1").cause
+        assert cause is not None
+        for number in range(ENOUGH):
+            mark = VerdictMarked(f"i{number}", cause, right=number < 7)
+            await team.ledger.append(HOUSE, None, mark, f"slack:{TEAM}/U{number}")
+        view = await team.dialog("bob", offer)
+        assert "CauseInDoubt" in json.dumps(view.blocks), "the dialog says so before anybody writes a reason"
+        await slack.submit("bob", view, {"reason": "it leaks"})
+        await team.idle()
+        assert ("U0BOB00001", "CauseInDoubt") in await team.refusals()
+        verdict, looks = team.stage.verdict("node-2"), NodeAccess(team.stage.wire, ACTIONS)
+        proposer = Proposer(team.stage.policy, looks, team.ledger, team.stage)
+        withheld = await proposer.event(verdict, PLAYBOOK)
+        assert isinstance(withheld, PlanWithheld)
+        assert f"zombie playbooks looked-at {cause}" in withheld.because
+        await Marking(team.stage.policy, team.ledger, team.world.clock).look(cause, "it is 5,000 now", "terminal:ann")
+        offered = await proposer.event(verdict, PLAYBOOK)
+        assert cause not in getattr(offered, "because", ""), "whatever else may keep it"
+        await team.decides("bob", await team.offering("node-1"))
+        await team.card("Resolved: node-1")

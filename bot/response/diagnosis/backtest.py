@@ -14,6 +14,7 @@ from bot.domain.verdict import Finding, RuledOut, Status, Verdict
 from bot.response.diagnosis.what_if import Judge, outcome
 
 NOT_WEIGHED = "not weighed"
+NO_CAUSE = "none"  # expected of a verdict that should name no cause
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +83,8 @@ class Comparison:
 class Cell:
     """One cell of the matrix: what became of a case's verdict by a playbook.
 
-    Shape: `case` is the case's file; `against` names the playbook that `playbook` stands against.
+    Shape: `case` is the case's file; `against` names the playbook that `playbook` stands against. `expected` is the
+    cause that a person expects of it, `NO_CAUSE` for none, None where nobody said what to expect.
     """
 
     case: str
@@ -90,6 +92,17 @@ class Cell:
     playbook: str
     against: str
     comparison: Comparison
+    expected: str | None = None
+
+    @property
+    def is_as_expected(self) -> bool | None:
+        """Whether the changed playbook says what a person expects; None where nobody said so."""
+        return None if self.expected is None else (self.comparison.after.cause or NO_CAUSE) == self.expected
+
+    @property
+    def fails(self) -> bool:
+        """True for what a person should look at: another verdict than expected, or one that flips unexpectedly."""
+        return self.comparison.flips if self.is_as_expected is None else not self.is_as_expected
 
 
 class Weigher:

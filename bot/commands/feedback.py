@@ -1,0 +1,110 @@
+"""The verbs of `zombie playbooks` about how right verdicts are: stats, looked-at, keep."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from bot.commands import approvals, options
+from bot.domain.errors import Refused, UsageError
+
+if TYPE_CHECKING:
+    from bot.domain.entry import Entry
+
+
+def add_verbs(verbs: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add them to the command."""
+    stats = verbs.add_parser("stats", help="how right each cause was, as people marked its verdicts")
+    stats.add_argument("--json", action="store_true", help="print it as JSON")
+    options.add_files(stats)
+    stats.set_defaults(run=run_stats)
+    looked = verbs.add_parser("looked-at", help="say that a cause in doubt was looked at; its plans are offered again")
+    looked.add_argument("cause", metavar="CAUSE", help="the cause, as zombie playbooks stats names it")
+    looked.add_argument("--reason", metavar="TEXT", help="what was found or changed, for the record")
+    options.add_files(looked)
+    looked.set_defaults(run=run_looked_at)
+    keep = verbs.add_parser("keep", help="keep a case as a test of your playbooks")
+    keep.add_argument("case", type=Path, metavar="ID", help="an incident, or a case's file")
+    keep.add_argument("--dir", type=Path, metavar="DIR", required=True, help="the folder of your cases")
+    keep.add_argument("--expect", metavar="CAUSE|none", required=True, help="what the verdict should name")
+    options.add_files(keep)
+    keep.set_defaults(run=run_keep)
+
+
+def run_stats(arguments: argparse.Namespace) -> int:
+    """Print how right each cause was.
+
+    Raises: LedgerUnavailable when the record cannot be read.
+    """
+    from bot import app
+    from bot.app.policing import rules_of_acting
+    from bot.commands import record
+    from bot.domain.feedback import scores
+    from bot.ledger import Ledger, is_there
+    from bot.settings import database_url
+    from bot.surfaces.stats import stats_document, stats_text
+
+    policy = rules_of_acting(options.settings(arguments))
+    entries: tuple[Entry, ...] = ()
+    if is_there(database_url(arguments.environ)):
+        with record.existing(arguments.environ) as database:
+            entries = Ledger(database).marks()
+    found = scores(entries, policy.person)
+    width = min(100, app.terminal_width()) if sys.stdout.isatty() else 80
+    print(stats_document(found) + "\n" if arguments.json else stats_text(found, width), end="")
+    return 0
+
+
+def run_looked_at(arguments: argparse.Namespace) -> int:
+    """Put on record that a cause in doubt was looked at.
+
+    Raises: UsageError without a reason; LedgerUnavailable when there is no record.
+    """
+    from bot.app.parts import now
+    from bot.app.policing import rules_of_acting
+    from bot.commands import record
+    from bot.commands.login import terminal_user
+    from bot.response.decision.marking import Marking
+
+    if not (arguments.reason or "").strip():
+        raise UsageError("What was found? It goes on record.", "zombie playbooks looked-at CAUSE --reason TEXT")
+    by = terminal_user(arguments.environ)
+    policy = rules_of_acting(options.settings(arguments))
+    with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
+        marking = Marking(policy, ledger, now)
+        try:
+            was = asyncio.run(marking.look(arguments.cause, arguments.reason, by, by.removeprefix("terminal:")))
+        except Refused as no:
+            return approvals.say_refused(no)
+    marks = was.right + was.wrong
+    print(
+        f"{was.cause} was right in {was.right} of {marks} verdicts. Counting begins anew; its plans are offered again."
+    )
+    return 0
+
+
+def run_keep(arguments: argparse.Namespace) -> int:
+    """Write a case and what is expected of it into a folder that a backtest reads.
+
+    Raises: CaseError when there is no such case, or the folder cannot be written; UsageError for an unknown cause.
+    """
+    from bot.commands import record
+    from bot.commands.mute import known_cause
+    from bot.domain.safe_text import one_line
+    from bot.transport import case_file, expectations
+
+    if arguments.expect != expectations.NONE:
+        known_cause(arguments.expect, options.settings(arguments))
+    case = record.named_case(arguments.environ, arguments.case)
+    is_file = arguments.case.is_file()
+    of = "" if is_file else record.whole_id(arguments.environ, str(arguments.case))
+    folder = case_file.made(arguments.dir)
+    path = case_file.write(folder, case, of)
+    expectations.expect(folder, path.name, arguments.expect)
+    said = "name no cause" if arguments.expect == expectations.NONE else f"name {arguments.expect}"
+    print(f"{path} is kept; a verdict on it should {said} ({folder / expectations.FILE}).")
+    print(one_line(f"Look at it: zombie backtest {folder} --playbooks YOURS", 300))
+    return 0

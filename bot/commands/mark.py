@@ -1,0 +1,73 @@
+"""`zombie mark`: say whether the verdict of a closed incident was right."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+from pathlib import Path
+
+from bot.commands import approvals, options
+from bot.domain.errors import Refused
+
+_EXAMPLES = """examples:
+  zombie mark 7k3m9x2qpv right
+  zombie mark 7k3m9x2qpv wrong      then keep it as a test: zombie playbooks keep 7k3m9x2qpv --dir DIR --expect CAUSE
+  zombie playbooks stats            how right each cause was
+
+exit status:
+  0  it is on record; how the cause stands with it is on stdout
+  1  refused (the refusal's name is on stderr): it is not closed, has no verdict, or you marked too many of late
+  2  the command line is wrong, or there is no such incident
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "mark",
+        "say whether the verdict of a closed incident was right",
+        "Put on record whether a verdict was right, as the two buttons on a closed card do. Each person has one "
+        "word an incident: a later one takes its place. A cause of which fewer than 80 % of ten marks or more are "
+        "right still diagnoses, and offers nothing until somebody has looked at it (zombie playbooks looked-at).",
+        _EXAMPLES,
+    )
+    parser.add_argument("id", metavar="ID", help="the incident, or how its id begins")
+    parser.add_argument("said", choices=("right", "wrong"), help="what the verdict was")
+    parser.add_argument("--config", type=Path, metavar="FILE", help="settings, as TOML (else ./zombie.toml)")
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status.
+
+    Raises: UnknownIncident, UsageError when no incident, or several, begin so; LedgerUnavailable.
+    """
+    from bot.app.parts import now
+    from bot.app.policing import rules_of_acting
+    from bot.commands import record
+    from bot.commands.login import terminal_user
+    from bot.domain.safe_text import one_line
+    from bot.response.decision.marking import Marking
+    from bot.response.record import Record
+
+    by = terminal_user(arguments.environ)
+    policy = rules_of_acting(options.settings(arguments))
+    incident_id = record.whole_id(arguments.environ, arguments.id)
+    with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
+        incident = asyncio.run(Record(ledger).find(incident_id))
+        marking = Marking(policy, ledger, now)
+        try:
+            done = asyncio.run(
+                marking.mark(incident, arguments.said == "right", by, os_user=by.removeprefix("terminal:"))
+            )
+        except Refused as no:
+            return approvals.say_refused(no)
+    score = done.score
+    print(
+        f"{'On record' if done.is_new else 'You said so already'}: the verdict on {one_line(incident.node, 80)} was "
+        f"{arguments.said}. {one_line(score.cause, 80)}: {score.right} of {score.right + score.wrong} right."
+    )
+    if score.doubt:
+        print(one_line(score.doubt, 400))
+    return 0

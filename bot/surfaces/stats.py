@@ -1,0 +1,56 @@
+"""How right the verdicts of each cause were, as people marked them: for a terminal and for scripts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from bot.domain.entry import instant_text
+from bot.domain.feedback import Score
+from bot.domain.safe_text import one_line
+from bot.surfaces.text import wrapped
+
+SCHEMA_VERSION = 1
+_TITLES = ("CAUSE", "RIGHT", "WRONG", "PRECISION", "LOOKED AT (UTC)")
+
+
+def stats_document(scores: Sequence[Score]) -> str:
+    """Return the scores as JSON; `right` and `wrong` count since somebody looked at the cause last."""
+    causes = [
+        {
+            "cause": one_line(score.cause, 120),
+            "right": score.right,
+            "wrong": score.wrong,
+            "precision": score.precision,
+            "in_doubt": score.in_doubt,
+            "looked_at": instant_text(score.looked_at) if score.looked_at is not None else None,
+            "ever": {"right": score.ever_right, "wrong": score.ever_wrong},
+        }
+        for score in scores
+    ]
+    return json.dumps({"schema": SCHEMA_VERSION, "causes": causes}, ensure_ascii=False, indent=2)
+
+
+def stats_text(scores: Sequence[Score], width: int = 80) -> str:
+    """Return the scores as a table, and a sentence for each cause that is in doubt.
+
+    Example:
+    >>> print(stats_text([Score("io-stall", right=9, wrong=1)]), end="")
+    CAUSE     RIGHT  WRONG  PRECISION  LOOKED AT (UTC)
+    io-stall  9      1      90 %
+    """
+    if not scores:
+        return "Nobody has marked a verdict yet: zombie mark ID right|wrong, or the buttons of a closed card.\n"
+    rows = [_TITLES, *map(_row, scores)]
+    widths = [max(len(row[at]) for row in rows) for at in range(len(_TITLES))]
+    lines = ["  ".join(cell.ljust(size) for cell, size in zip(row, widths, strict=True)).rstrip() for row in rows]
+    for score in scores:
+        if score.in_doubt:
+            lines += ["", *wrapped(one_line(score.doubt, 400), width, "")]
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _row(score: Score) -> Sequence[str]:
+    share = "-" if score.precision is None else f"{100 * score.precision:.0f} %"
+    looked = f"{score.looked_at:%Y-%m-%d %H:%M}" if score.looked_at is not None else ""
+    return one_line(score.cause, 60), str(score.right), str(score.wrong), share, looked

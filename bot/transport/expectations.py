@@ -1,0 +1,70 @@
+"""What a person expects of cases: `expected.toml` in their folder, a table for each case's file.
+
+    ["7k3m9x2qpv--node-123.jsonl"]
+    cause = "leaked-memory-cgroups"       # or "none": the verdict should name no cause
+
+Defined in: TOML 1.0, https://toml.io/en/v1.0.0.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from bot.domain.errors import CaseError
+from bot.domain.safe_text import one_line
+
+FILE = "expected.toml"
+NONE = "none"
+MOST_BYTES = 1024 * 1024
+_HEAD = "# What the verdict of each case should be: a cause, or none. Read by: zombie backtest\n"
+
+
+def expected(folder: Path) -> Mapping[str, str]:
+    """Return the expected cause of each case of a folder, by the file's name; empty where nothing is expected.
+
+    Raises: CaseError when the file cannot be read, is malformed, or names a case that is not there.
+    """
+    path = folder / FILE
+    try:
+        with path.open("rb") as file:
+            raw = file.read(MOST_BYTES + 1)
+        if len(raw) > MOST_BYTES:
+            raise CaseError(f"{path} has more than 1 MiB.")
+        tables = tomllib.loads(raw.decode())
+    except FileNotFoundError:
+        return {}
+    except OSError as no:
+        raise CaseError(f"{path} cannot be read: {no.strerror}.") from no
+    except (ValueError, RecursionError) as no:
+        raise CaseError(f"{path} is not TOML: {one_line(str(no), 200)}.") from no
+    return {name: _cause(path, name, table) for name, table in tables.items()}
+
+
+def expect(folder: Path, name: str, cause: str) -> Path:
+    """Write down what is expected of a case, in place of what was; return the file's path.
+
+    Raises: CaseError when it cannot be written, or what stands there cannot be read.
+    """
+    path = folder / FILE
+    tables = {**expected(folder), name: cause}
+    rows = [f"\n[{json.dumps(case)}]\ncause = {json.dumps(said)}\n" for case, said in sorted(tables.items())]
+    unfinished = path.with_name(f".{FILE}.unfinished")
+    try:
+        unfinished.write_text(_HEAD + "".join(rows), encoding="utf-8")
+        unfinished.replace(path)
+    except OSError as no:
+        raise CaseError(f"{path} cannot be written: {no.strerror}.", "Name a folder that is yours.") from no
+    return path
+
+
+def _cause(path: Path, name: str, table: Any) -> str:
+    where = f"{path}: {one_line(name, 80)}"
+    if not isinstance(table, dict) or table.keys() != {"cause"} or not isinstance(table["cause"], str):
+        raise CaseError(f"{where} is not of the form [“FILE”] cause = “CAUSE” or “none”.")
+    if "/" in name or name.startswith(".") or not (path.parent / name).is_file():
+        raise CaseError(f"{where} is no case of this folder.", "Take its table out, or bring the case back.")
+    return str(table["cause"])
