@@ -11,13 +11,13 @@ from bot.actions import ACTIONS
 from bot.app.kubernetes import draining
 from bot.app.parts import now
 from bot.app.selecting import meant
+from bot.app.workers import MORE_FACTS, Tells, elsewhere_of
 from bot.domain.batch import Sampling
 from bot.domain.contracts import Transport
 from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.inventory import Inventory
-from bot.probes import PROBES
 from bot.response.diagnosis.planning import Draining
 from bot.response.diagnosis.triage import Triage
 from bot.response.fleet.ask import FleetAsk
@@ -38,10 +38,17 @@ def sweep_run(
     settings: Settings,
     parallel: int | None = None,
     mutes: MuteRecord | None = None,
+    told: Tells = lambda says: None,
 ) -> FleetRun:
-    """Return the run of a sweep; `mutes` say which causes are accepted, where nodes are judged in full."""
+    """Return the run of a sweep; `mutes` say which causes are accepted, where nodes are judged in full.
+
+    Shape: `told` hears what is to be known of the workers, where a scheduler has them.
+    Raises: SchedulerError when its address may not be used.
+    """
     triage = _triage(sweep, transport, settings, draining(settings), mutes)
-    return FleetRun(tuple(nodes), selected, sweep, triage, parallel or MOST_AT_ONCE)
+    at_once = parallel or MOST_AT_ONCE
+    elsewhere = elsewhere_of(sweep, settings, triage.deadline, at_once, mutes=mutes, told=told)
+    return FleetRun(tuple(nodes), selected, sweep, triage, at_once, elsewhere=elsewhere)
 
 
 def facts_run(
@@ -50,11 +57,14 @@ def facts_run(
     transport: Transport,
     settings: Settings,
     parallel: int | None = None,
+    told: Tells = lambda says: None,
 ) -> FleetRun:
-    """Return the run that reads what nodes are compared by."""
-    sweep = Sweep.of_facts(playbook, (PROBES["boot_units"],))
+    """Return the run that reads what nodes are compared by; `told` as in `sweep_run`."""
+    sweep = Sweep.of_facts(playbook, MORE_FACTS)
     triage = _triage(sweep, transport, settings)
-    return FleetRun(tuple(nodes), len(nodes), sweep, triage, parallel or MOST_AT_ONCE, wants_facts=True)
+    at_once = parallel or MOST_AT_ONCE
+    elsewhere = elsewhere_of(sweep, settings, triage.deadline, at_once, facts=True, told=told)
+    return FleetRun(tuple(nodes), len(nodes), sweep, triage, at_once, wants_facts=True, elsewhere=elsewhere)
 
 
 def fleet_desk(

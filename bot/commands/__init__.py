@@ -35,12 +35,14 @@ from bot.commands import (
     verify,
     watch,
     why,
+    worker,
 )
 
 COMMANDS = (
     check,
     fleet,
     diff,
+    worker,
     replay,
     why,
     backtest,

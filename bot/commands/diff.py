@@ -49,6 +49,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     options.add_files(parser)
     parser.add_argument("--parallel", type=options.positive, metavar="N", help="read N nodes at once (default 50)")
     parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
+    options.add_scheduler(parser)
     parser.add_argument("--json", action="store_true", help="print the differences as JSON")
     parser.set_defaults(run=run)
 
@@ -89,5 +90,6 @@ def _what(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
         app.ssh_transport(arguments.environ),
         settings,
         arguments.parallel,
+        options.remarked,
     )
     return run, tuple(node.name for node in sick)

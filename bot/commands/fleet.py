@@ -19,6 +19,7 @@ EXAMPLES = """examples:
   zombie fleet role=gpu --sample 5% --json               how common it is, from a sample, with its interval
   zombie fleet az=us-east-1a --full                      a whole check of each node, with verdicts
   zombie fleet job/train-llm -n ray                      the nodes on which a Kubernetes job runs
+  zombie fleet role=gpu --scheduler tcp://127.0.0.1:8786 read by the workers of a scheduler: zombie worker --help
 
 A cause is told by its signature: a single look at the few files where it shows, without the window of a check. Such a
 hit is possible, not proven; `zombie check NODE` or --full gives the verdict. A cause that needs a window (--cause
@@ -54,6 +55,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("--parallel", type=options.positive, metavar="N", help="ask N nodes at once (default 50)")
     parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
     parser.add_argument("--samples", type=options.window, metavar="N", help="the window of --full, in seconds")
+    options.add_scheduler(parser)
     parser.add_argument("--json", action="store_true", help="print the counts as JSON")
     parser.set_defaults(run=run)
 
@@ -90,7 +92,14 @@ def _what(arguments: argparse.Namespace) -> FleetRun:
     meant, asked = options.selection(arguments, options.inventory(arguments, settings), settings)
     mutes = record.mutes(arguments.environ) if sweep.is_full else None
     return sweep_run(
-        asked, len(meant), sweep, app.ssh_transport(arguments.environ), settings, arguments.parallel, mutes
+        asked,
+        len(meant),
+        sweep,
+        app.ssh_transport(arguments.environ),
+        settings,
+        arguments.parallel,
+        mutes,
+        options.remarked,
     )
 
 

@@ -103,6 +103,14 @@ def add_selection(parser: argparse.ArgumentParser, nargs: str) -> None:
     parser.add_argument("--sample", type=sample, metavar="5%", help="only so many of them, drawn at random: 5%% or 20")
 
 
+def add_scheduler(parser: argparse.ArgumentParser) -> None:
+    """Add what says whose workers read the nodes."""
+    group = parser.add_argument_group("several machines")
+    group.add_argument("--scheduler", metavar="URL", help="tls://HOST:PORT, or tcp:// on this machine")
+    for name, what in (("ca", "the authority of all certificates"), ("cert", "this program's own"), ("key", "its key")):
+        group.add_argument(f"--scheduler-{name}", type=Path, metavar="PEM", help=f"for tls://: {what}")
+
+
 def selection(
     arguments: argparse.Namespace, known: Inventory, settings: Settings
 ) -> tuple[tuple[Node, ...], tuple[Node, ...]]:
@@ -127,6 +135,11 @@ def sample(text: str) -> Sample:
         return Sample.of(text)
     except UsageError as no:
         raise argparse.ArgumentTypeError(str(no)) from no
+
+
+def remarked(says: str) -> None:
+    """Tell people something beside the result, on stderr."""
+    print(f"zombie: {says}", file=sys.stderr, flush=True)
 
 
 def width() -> int:

@@ -9,6 +9,7 @@ ZombieError
 │   ├── CaseError              a case is damaged, of a newer form, or none at all
 │   ├── BundleError            a bundle is of a newer form, or none at all, or cannot be made
 │   ├── ProfileError           a profile is no text of `perf script`, or cannot be read as asked
+│   ├── SchedulerError         a scheduler, or its workers, cannot do what was asked
 │   └── UnknownIncident        the ledger has no incident of that id
 ├── Unreachable                nobody could talk to the node: exit status 4
 │   ├── NameUnknown            the address does not resolve
@@ -117,6 +118,10 @@ class BundleError(UsageError):
 
 class ProfileError(UsageError):
     """A profile is no text of `perf script`, or cannot be read as asked."""
+
+
+class SchedulerError(UsageError):
+    """A scheduler, or its workers, cannot do what was asked."""
 
 
 class UnknownIncident(UsageError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from bot.domain.node import Node
 from bot.response.diagnosis.triage import Triage
@@ -17,11 +18,20 @@ from bot.response.fleet.sweep import Sweep
 MOST_AT_ONCE = 50
 
 
+class Reads(Protocol):
+    """What reads the nodes of a sweep, here or on other machines."""
+
+    async def answers(self, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
+        """Return one answer a node, handed over as they come. Raises: UsageError, once all others are through."""
+        ...
+
+
 @dataclass(slots=True)
 class FleetRun:
     """One sweep under way. `answers` grow as they come, and stay when it is broken off.
 
-    Shape: `selected` nodes were meant, of which `nodes` are asked. `triage` reads and judges one of them.
+    Shape: `selected` nodes were meant, of which `nodes` are asked. `triage` reads and judges one of them; `elsewhere`
+    has them read by workers instead.
     """
 
     nodes: tuple[Node, ...]
@@ -30,6 +40,7 @@ class FleetRun:
     triage: Triage
     parallel: int = MOST_AT_ONCE
     wants_facts: bool = False
+    elsewhere: Reads | None = None
     answers: list[NodeAnswer] = field(default_factory=list)
     seconds: float = 0.0
 
@@ -47,7 +58,7 @@ class FleetRun:
             heard(answer)
 
         try:
-            reader = ChunkReader(self.triage, self.sweep, self.parallel, self.wants_facts)
+            reader = self.elsewhere or ChunkReader(self.triage, self.sweep, self.parallel, self.wants_facts)
             await reader.answers(self.nodes, came)
         finally:
             self.seconds = loop.time() - began

@@ -1,0 +1,138 @@
+"""What a worker says of a chunk, as a plain document; whoever asked checks it like anything from outside."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from bot.domain.errors import SchedulerError
+from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.safe_text import one_line
+from bot.domain.verdict import Confidence, Status
+from bot.response.fleet.answer import Came, Found, NodeAnswer
+from bot.response.fleet.sweep import Judged, Sweep
+
+LONGEST = 300  # characters of one sentence, as in an answer that was made here
+MOST_SUSPECTS = 100
+MOST_TRAITS = 40
+MOST_FACTS = 20_000
+CHARS_A_NODE = 2_000_000
+CHARS_BESIDE = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkReply:
+    """The answers of a chunk.
+
+    Shape: `worker` is the name by which people know it, `address` the one that the scheduler has for it. `at` is the
+    worker's own clock. `refused`: why it reads nothing of the chunk; another worker may. `unknown` are names that its
+    inventory does not have. `wrong`: a file of its own that some node needs and that cannot be read.
+    """
+
+    program: str
+    worker: str
+    address: str
+    at: datetime
+    answers: tuple[NodeAnswer, ...] = ()
+    refused: str = ""
+    unknown: tuple[str, ...] = ()
+    wrong: str = ""
+
+    @property
+    def text(self) -> str:
+        """The document that travels."""
+        return json.dumps(plain(self), separators=(",", ":"), ensure_ascii=False)
+
+    @classmethod
+    def of(cls, text: object, nodes: Sequence[str], sweep: Sweep) -> ChunkReply:
+        """Return the reply that a document holds; its texts are made safe and cut, as if they came from a node.
+
+        Shape: `nodes` are the chunk's names, `sweep` what they were asked.
+        Raises: SchedulerError when it is none, or tells what cannot be: a node that was not asked, one twice, a cause
+        that is not weighed, more certainty than a single look gives.
+        """
+        if not isinstance(text, str) or len(text) > CHARS_BESIDE + CHARS_A_NODE * len(nodes):
+            raise SchedulerError("it is no document, or far too long.")
+        try:
+            reply = read(cls, json.loads(text))
+        except (NotOfForm, ValueError, RecursionError) as no:
+            raise SchedulerError(f"{one_line(str(no), 120)}.") from no
+        told = [answer.node for answer in reply.answers]
+        asked = set(nodes)
+        if len(set(told)) < len(told) or not asked.issuperset(told) or not asked.issuperset(reply.unknown):
+            raise SchedulerError("it tells of a node twice, or of one that was not asked.")
+        return replace(
+            reply,
+            program=_shown(reply.program),
+            worker=_shown(reply.worker),
+            address=_shown(reply.address),
+            refused=_shown(reply.refused),
+            wrong=_shown(reply.wrong),
+            answers=tuple(_checked(answer, sweep) for answer in reply.answers),
+        )
+
+
+def _checked(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
+    """The answer, safe. Raises: SchedulerError when no node can have given it."""
+    is_read = answer.came is not Came.UNREACHABLE
+    came = {Status.UNREACHABLE.value: Came.UNREACHABLE, Status.UNKNOWN.value: Came.UNKNOWN}
+    counted = set(sweep.judged)
+    is_look = Judged.FULL not in sweep.judged.values()
+    if (
+        answer.status not in {status.value for status in Status}
+        or answer.came is not came.get(answer.status, Came.ANSWERED)
+        or (is_look and answer.status == Status.CRITICAL.value)
+        or (bool(answer.unreachable_class) is is_read)
+        or (not is_read and (answer.found or answer.cause))
+        or not _is_confidence(answer.confidence)
+        or not counted.issuperset(answer.undecided)
+        or len(set(answer.causes)) < len(answer.causes)
+        or len(answer.traits) > MOST_TRAITS
+        or len(answer.facts) > MOST_FACTS
+        or not (math.isfinite(answer.seconds) and answer.seconds >= 0)
+    ):
+        raise SchedulerError(f"its answer of {one_line(answer.node, 80)} cannot be.")
+    return NodeAnswer(
+        node=answer.node,
+        came=answer.came,
+        status=answer.status,
+        cause=_shown(answer.cause),
+        confidence=answer.confidence,
+        because=_shown(answer.because),
+        found=tuple(_found(answer.node, found, sweep) for found in answer.found),
+        undecided=_texts(answer.undecided),
+        unreachable_class=_shown(answer.unreachable_class),
+        machine_id=_shown(answer.machine_id),
+        traits=_texts(answer.traits),
+        facts=_texts(answer.facts),
+        seconds=float(answer.seconds),
+    )
+
+
+def _found(node: str, found: Found, sweep: Sweep) -> Found:
+    how = sweep.judged.get(found.cause)
+    is_bold = found.confidence != Confidence.POSSIBLE.value or found.status == Status.CRITICAL.value
+    if (
+        how is None
+        or (how is Judged.SIGNATURE and is_bold)
+        or found.status not in {status.value for status in Status}
+        or not _is_confidence(found.confidence)
+        or len(found.suspects) > MOST_SUSPECTS
+    ):
+        raise SchedulerError(f"what it found on {one_line(node, 80)} cannot be.")
+    return replace(found, says=_shown(found.says), suspects=tuple(map(_shown, found.suspects)))
+
+
+def _is_confidence(word: str) -> bool:
+    return word == "" or word in {confidence.value for confidence in Confidence}
+
+
+def _texts(told: Mapping[str, str]) -> dict[str, str]:
+    return {_shown(name): _shown(said) for name, said in told.items()}
+
+
+def _shown(text: str) -> str:
+    return one_line(text, LONGEST)

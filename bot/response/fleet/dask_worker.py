@@ -1,0 +1,91 @@
+"""A worker of Dask's that reads chunks: what `zombie worker` runs.
+
+Defined in: https://distributed.dask.org/en/stable/worker.html. The work is one coroutine of ours, `read_chunk`, on the
+worker's own event loop; text goes in, text comes out.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import tempfile
+from collections.abc import Callable
+
+from distributed import Worker, get_worker
+
+from bot.domain.errors import SchedulerError
+from bot.domain.safe_text import one_line
+from bot.response.fleet.chunk_desk import ChunkDesk
+from bot.response.fleet.dask_link import CONNECT_SECONDS, configured, security
+from bot.response.fleet.roster import resource
+from bot.response.fleet.scheduler import SchedulerAddress
+
+LEAVING_SECONDS = 10
+
+
+class ReadingWorker(Worker):
+    """A worker that has a desk."""
+
+    desk: ChunkDesk
+
+
+async def read_chunk(order: str) -> str:
+    """Return the reply to an order, on the worker that runs this."""
+    worker = get_worker()
+    if not isinstance(worker, ReadingWorker):
+        raise TypeError("this worker is not one of `zombie worker`")
+    return await worker.desk.reply(order, worker.address)
+
+
+async def serve(
+    address: SchedulerAddress,
+    desk: ChunkDesk,
+    zone: str,
+    chunks: int,
+    stop: asyncio.Event,
+    ready: Callable[[str], None],
+) -> None:
+    """Read chunks until `stop` is set; `ready` hears the worker's own address once it can be given work.
+
+    Shape: `chunks` are read side by side. Whatever is under way when it stops is left, and read by another worker.
+    Raises: SchedulerError when the scheduler does not answer, or is gone.
+    """
+    logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what matters is said in sentences
+    with tempfile.TemporaryDirectory(prefix="zombie-worker-") as folder, configured():
+        worker = ReadingWorker(
+            address.url,
+            nthreads=chunks,
+            name=desk.worker,
+            resources={resource(desk.program, zone): chunks},
+            security=security(address),
+            host="127.0.0.1" if address.is_local else None,
+            protocol="tls://" if address.is_tls else "tcp://",
+            dashboard_address="127.0.0.1:0",
+            local_directory=folder,
+            memory_limit=0,  # answers are small; a worker that is paused would only be in the way
+            death_timeout=CONNECT_SECONDS,
+        )
+        worker.desk = desk
+        try:
+            await asyncio.wait_for(worker, CONNECT_SECONDS + 5)
+        except (OSError, TimeoutError, RuntimeError, ValueError) as no:
+            await worker.close(timeout=1)
+            why = one_line(str(no) or type(no).__name__, 160)
+            raise SchedulerError(
+                f"The scheduler {address.url} does not take this worker: {why}.",
+                "Is it running, and are the certificates of one authority? docs/fleet.md says how it is started.",
+            ) from no
+        ready(worker.address)
+        gone = asyncio.ensure_future(worker.finished())  # type: ignore[no-untyped-call]
+        told = asyncio.create_task(stop.wait())
+        try:
+            await asyncio.wait({gone, told}, return_when=asyncio.FIRST_COMPLETED)
+            if not stop.is_set():
+                raise SchedulerError(
+                    f"The scheduler {address.url} is gone, or sent this worker away.",
+                    "Start it, then this worker again; docs/fleet.md has units that do so by themselves.",
+                )
+        finally:
+            told.cancel()
+            await worker.close(timeout=LEAVING_SECONDS)
+            await gone

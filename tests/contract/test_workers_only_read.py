@@ -1,0 +1,77 @@
+"""A worker loads no part of the program that acts, and whoever acts loads nothing of workers."""
+
+import ast
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from bot.response.fleet.chunk_desk import ReadingOnly
+from tests.contract.floors import MAY_USE
+
+ROOT = Path(__file__).parents[2]
+ACTS = (
+    "bot.app.acting",
+    "bot.app.serve",
+    "bot.engine",
+    "bot.ledger",
+    "bot.response.decision",
+    "bot.response.execution.attempts",
+    "bot.response.execution.node_access",
+    "bot.response.execution.remediation",
+    "bot.response.execution.step_executor",
+    "lightkube",
+    "slack_bolt",
+    "sqlalchemy",
+)
+LOADED = """
+import json, sys
+import bot.app.workers, bot.commands.worker, bot.app.many_nodes, bot.inventory
+import bot.response.fleet.chunk_desk, bot.response.fleet.dask_worker, bot.transport.ssh
+print(json.dumps(sorted(sys.modules)))
+"""
+
+
+def loaded(program: str) -> set[str]:
+    done = subprocess.run([sys.executable, "-P", "-c", program], cwd=ROOT, capture_output=True, text=True, check=True)
+    return set(json.loads(done.stdout))
+
+
+def test_worker_loads_nothing_that_acts() -> None:
+    pytest.importorskip("distributed")
+    modules = loaded(LOADED)
+    assert "distributed.worker" in modules
+    assert [name for name in modules if name.startswith(ACTS)] == []
+
+
+def test_way_of_a_worker_has_nothing_but_reading() -> None:
+    assert {name for name in dir(ReadingOnly) if not name.startswith("_")} == {"read", "way"}
+
+
+def test_checks_and_sweeps_of_this_machine_load_no_dask() -> None:
+    argv = "sys.argv = ['zombie', 'fleet', '*', '--inventory', '/nowhere']"
+    program = f"import json, sys; {argv}\nfrom bot.__main__ import main\nmain()\nprint(json.dumps(sorted(sys.modules)))"
+    modules = loaded(program + "\n")
+    assert "bot.app.fleet" in modules or "bot.commands.fleet" in modules
+    assert [name for name in modules if name.split(".")[0] in ("dask", "distributed")] == []
+
+
+def test_only_sweeps_know_of_schedulers() -> None:
+    """Deciding, executing and the engine name neither workers nor Dask, and no other file imports it."""
+    assert MAY_USE["distributed"] == MAY_USE["dask"] == ["bot/response/fleet/dask_*.py"]
+    users = {
+        str(path.relative_to(ROOT))
+        for path in (ROOT / "bot").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom)
+        and str(node.module).startswith(("bot.app.workers", "bot.response.fleet.dask"))
+    }
+    assert users == {
+        "bot/app/fleet.py",
+        "bot/app/workers.py",
+        "bot/commands/worker.py",
+        "bot/response/fleet/dask_reader.py",
+        "bot/response/fleet/dask_worker.py",
+    }

@@ -1,0 +1,105 @@
+"""A scheduler and workers as processes of their own, as people run them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import timedelta
+from pathlib import Path
+
+from tests.waiting import until
+
+ROOT = Path(__file__).parents[2]
+STARTS = timedelta(seconds=60)  # also where much else runs on this machine
+
+
+class Program:
+    """A running program whose stderr is kept line by line."""
+
+    def __init__(self, argv: Sequence[str], environ: Mapping[str, str], folder: Path) -> None:
+        self.lines: list[str] = []
+        self.process = subprocess.Popen(
+            [sys.executable, *argv],
+            env=dict(environ),
+            cwd=folder,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stderr is not None
+        with self.process.stderr as lines:
+            self.lines.extend(lines)
+
+    @property
+    def said(self) -> str:
+        return "".join(self.lines)
+
+    def says(self, words: str) -> None:
+        """Wait until it says so."""
+        until(lambda: words in self.said or self.process.poll() is not None, within=STARTS, what=words)
+        assert words in self.said, self.said
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> int:
+        """End it, and return its exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(how)
+        try:
+            status = self.process.wait(30)
+        finally:
+            self.process.kill()
+        self._reader.join(10)
+        return status
+
+
+class Workshop:
+    """A scheduler, and the workers that were started for it."""
+
+    def __init__(self, folder: Path, environ: Mapping[str, str], *options: str) -> None:
+        self.folder = folder
+        self.environ = dict(environ)
+        self._file = folder / "scheduler.json"
+        self.options = options
+        argv = ["-m", "dask", "scheduler", "--host", "127.0.0.1", "--port", "0", "--no-dashboard", "--no-show"]
+        argv += ["--scheduler-file", str(self._file), "--dashboard-address", "127.0.0.1:0", *options]
+        self.scheduler = Program(argv, environ, folder)
+        self.workers: list[Program] = []
+        until(self._is_up, within=STARTS, what="the scheduler")
+        self.url: str = json.loads(self._file.read_text())["address"]
+
+    def _is_up(self) -> bool:
+        assert self.scheduler.process.poll() is None, self.scheduler.said
+        return self._file.is_file() and self._file.read_text().endswith("}")
+
+    def starts(self, *options: str, program: Sequence[str] = ("-P", "-m", "bot"), **environ: str) -> Program:
+        """Start a worker, without waiting for it."""
+        argv = [*program, "worker", "--scheduler", self.url, *options]
+        self.workers.append(Program(argv, self.environ | environ, self.folder))
+        return self.workers[-1]
+
+    def worker(self, *options: str, program: Sequence[str] = ("-P", "-m", "bot"), **environ: str) -> Program:
+        """Start a worker, and return it once it can be given work."""
+        started = self.starts(*options, program=program, **environ)
+        started.says("reads nodes")
+        return started
+
+
+@contextmanager
+def workshop(folder: Path, environ: Mapping[str, str], *options: str) -> Iterator[Workshop]:
+    """Run a scheduler for the length of a block; its workers end with it."""
+    plain = {name: value for name, value in os.environ.items() if not name.startswith(("ZOMBIE_", "DASK_"))}
+    shop = Workshop(folder, {**plain, **environ, "PYTHONPATH": str(ROOT)}, *options)
+    try:
+        yield shop
+    finally:
+        for program in (*shop.workers, shop.scheduler):
+            program.end(signal.SIGKILL)
