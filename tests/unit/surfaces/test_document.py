@@ -51,7 +51,7 @@ def test_readings_are_told_as_by_the_slow_way(path: Path) -> None:
     assert list(told["readings"]) == list(slowly(verdict.snapshot.readings))
 
 
-@settings(max_examples=40)
+@settings(max_examples=40, deadline=None)
 @given(arbitrary)
 def test_any_verdict_is_told_as_by_the_slow_way(verdict: Verdict) -> None:
     assert SHARED.told(verdict) == redacted(plainly(verdict))
