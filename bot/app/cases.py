@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
@@ -17,9 +17,10 @@ from bot.domain.change import Change, changed_playbook
 from bot.domain.errors import CaseError
 from bot.domain.json_form import NotOfForm, read
 from bot.domain.node import Node
-from bot.domain.playbook import Playbook
+from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
+from bot.probes.profile import profiled
 from bot.response.diagnosis.planning import Draining
 from bot.response.diagnosis.triage import Triage, without_secrets
 from bot.response.diagnosis.what_if import Judge, WhatIf, what_ifs
@@ -96,11 +97,24 @@ async def replayed(case: Case, playbook: Playbook, changes: Sequence[Change] = (
     return without_secrets(await triage.diagnose(node, changed_playbook(as_asked(case, playbook), changes)))
 
 
+def judge(playbooks: Playbooks) -> Callable[[Case, str], Awaitable[Verdict]]:
+    """Return what judges a case by a playbook's name; it raises PlaybookError where there is none of that name."""
+
+    async def judged(case: Case, playbook: str) -> Verdict:
+        return await replayed(case, playbooks.get(playbook))
+
+    return judged
+
+
 def as_asked(case: Case, playbook: Playbook) -> Playbook:
-    """The playbook with the probes that the node was asked: what came to it later leaves causes open, and no more."""
+    """The playbook with the probes that the node was asked: what came to it later leaves causes open, and no more.
+
+    Shape: a profile that was weighed with the case's verdict is among them.
+    """
     if not case.probes:
         return playbook
-    return replace(playbook, probes=tuple(probe for probe in playbook.probes if probe.name in case.probes))
+    asked = replace(playbook, probes=tuple(probe for probe in playbook.probes if probe.name in case.probes))
+    return profiled(asked, *case.runs)
 
 
 def why(case: Case, playbook: Playbook) -> Why:

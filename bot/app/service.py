@@ -14,6 +14,7 @@ from typing import Any
 from bot.actions import ACTIONS
 from bot.app.acting import acting
 from bot.app.alerts import alerts, channel_of, rules_of
+from bot.app.cases import judge
 from bot.app.fleet import fleet_desk
 from bot.app.journal import Journal
 from bot.app.listings import Renewal
@@ -33,6 +34,7 @@ from bot.engine import Engine, NoticeBoard
 from bot.inventory import Inventory
 from bot.response.capture.desk import ProfileDesk
 from bot.response.capture.profiler import Profiler
+from bot.response.capture.reweighing import Reweighing
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.requests import CheckRequests
@@ -160,7 +162,9 @@ class Service:
         )
         desk = fleet_desk(settings, known, playbooks, ssh_transport(environment), environment, books.ledger)
         fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, books.wishes)
-        profiles = SlackProfiles(ProfileDesk(Profiler(ssh_talks(environment), nonce), book, log), self._poster)
+        weighing = Reweighing(book, books.ledger, books.kept_cases, judge(playbooks), log)
+        profiler = Profiler(ssh_talks(environment), nonce)
+        profiles = SlackProfiles(ProfileDesk(profiler, book, log, weighing), self._poster)
         self._deeds = slack_acting(
             self._slack,
             self._poster,

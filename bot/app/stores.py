@@ -10,7 +10,7 @@ from datetime import timedelta
 
 from bot.app.parts import runner_name
 from bot.domain.alarm_contracts import DedupStore, Inbox
-from bot.domain.case import KeptCases
+from bot.domain.case import CaseStore
 from bot.domain.contracts import ActingLedger, Leases, Outbox
 from bot.domain.wish import Wishes
 from bot.ledger import Database, Ledger, on_threads
@@ -47,7 +47,7 @@ class Stores:
     cases: DedupStore
     pages: Outbox
     wishes: Wishes
-    kept_cases: KeptCases
+    kept_cases: CaseStore
     database: Database
     threads: ThreadPoolExecutor
 

@@ -253,6 +253,7 @@ CAUSE = Cause(
         "recent_hours",
     ),
     signature=("cgroups", "host"),
+    beside=("profile",),
     weigh=weigh,
     eased_by=("drop_caches",),
 )

@@ -63,6 +63,11 @@ FLEET: tuple[Member, ...] = (
         "gpu",
     ),
     Member(fleet_leaks.HIDDEN, "the same leak inside a unit that runs: only the containers show it", "gpu"),
+    Member(
+        fleet_leaks.NO_RESETS,
+        "the same leak, and no reset yet: likely, until a profile shows what holds the core",
+        "gpu",
+    ),
     Member(fleet_leaks.STOPPED, "the same leak, stopped days ago; its dying cgroups are still there", "batch"),
     Member(fleet_other_faults.QUIET_ZOMBIES, "70,000 dying cgroups that do no harm: present, not proven", "web"),
     Member(fleet_other_faults.FAST_LEAK, "a leak that grows while you watch, on cgroup v2", "ci"),
@@ -112,7 +117,7 @@ FLEET: tuple[Member, ...] = (
 )
 
 
-# With those above a fleet of forty, in which something is common: the demo's, beside which tests run the few.
+# With those above a fleet of some forty, in which something is common: the demo's, beside which tests run the few.
 PATTERN: tuple[Member, ...] = (
     *(
         Member(state, "a trainer of the older image: the same leak", fleet_pattern.ROLE, image=fleet_pattern.OLDER)

@@ -124,6 +124,18 @@ HIDDEN = gpu_node(
     resets=Resets(queue=9, first=39_000.0, every=7_919.0),
 )
 
+_BEFORE_RESETS = gpu_node(
+    "ray-gpu-1a-0712",
+    0x712,
+    57_300,
+    _AUTO_RESTART_LOOP,
+    replace(ecs_agent.UNIT, loop=_AUTO_RESTART_LOOP, exit_status=5),
+    core=52,
+    resets=Resets(queue=7, first=40_000.0, every=6_113.0),
+)
+# No queue of its card is served by the held core, so that no reset tells what holds it: a profile does.
+NO_RESETS = replace(_BEFORE_RESETS, nics=tuple(replace(nic, resets=None) for nic in _BEFORE_RESETS.nics))
+
 _STOPPED_AFTER = 45.0 + 31_414 * 13.2 + 12.1  # 4.8 days: the end of a run
 _OLD_LOOP = Loop(runs=12.1, rests=1.1, since=45.0, until=_STOPPED_AFTER)
 STOPPED = State(

@@ -149,6 +149,14 @@ class KeptCases(Protocol):
         ...
 
 
+class CaseStore(KeptCases, Protocol):
+    """The same, for who also reads them."""
+
+    async def text(self, incident: str, digest: str) -> str | None:
+        """Return the text of a case, None where it is kept no more."""
+        ...
+
+
 def without_secrets(run: Completed) -> Completed:
     """Return a run as a case keeps it."""
     return replace(run, stdout=redacted_text(run.stdout), stderr=redacted_text(run.stderr))

@@ -57,8 +57,8 @@ class Cause:
     cure it although no unit was stopped before, because nothing runs that would bring it back. `eased_by` are actions
     that help this cause, or keep it from doing more harm, and not each. `takes_allow`: a playbook may list what it lets
     pass. `signature` names those of its probes by which it shows in a single look, without a window; empty where only a
-    whole check can tell. `reboot_lasts`: within that time after a reboot for this cause no second one is offered, for
-    it did not help.
+    whole check can tell. `beside` are readings that it weighs where somebody asked for them; no check does.
+    `reboot_lasts`: within that time after a reboot for this cause no second one is offered, for it did not help.
     """
 
     name: str
@@ -71,4 +71,5 @@ class Cause:
     eased_by: tuple[str, ...] = ()
     takes_allow: bool = False
     signature: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
     reboot_lasts: timedelta | None = None

@@ -61,12 +61,13 @@ class ProfileTaken:
     """The node was profiled from its card, also after the end; it changes nothing of how the incident stands.
 
     Shape: `headline` says what burns, `sampled` how that was seen; `unread` is why something of it was not, empty
-    where all was.
+    where all was. `reading` is what causes weigh of it, as the probe `profile` reads it; empty where that is nothing.
     """
 
     headline: str
     sampled: str
     unread: str = ""
+    reading: str = ""
 
 
 @dataclass(frozen=True, slots=True)

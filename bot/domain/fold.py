@@ -27,6 +27,7 @@ from bot.domain.events import (
     NodePicked,
     PlanProposed,
     PlanWithheld,
+    ProfileTaken,
     QuestionAnswered,
     QuestionAsked,
     Resolved,
@@ -120,6 +121,8 @@ def _told(incident: Incident, entry: Entry, event: Event) -> dict[str, Any]:
             return {"joined": (*incident.joined, alert)}
         case AlertCleared(source=source, id=alert_id):
             return {"cleared": incident.cleared | {f"{source}:{alert_id}"}}
+        case ProfileTaken(reading=reading):
+            return {"profile": reading or incident.profile}
         case NodePicked(node=node):
             return {"node": node, "picked_by": entry.by if entry.by != BOT else ""}
         case Triaged():

@@ -85,7 +85,8 @@ class Incident:
     Shape: `seq` and `head` are the last entry's number and hash. `parked_from` is set once a question is open, until it
     is answered; `ending` is the event that ended it. `withholds` says why its plan would not be offered whatever it is;
     `cleared` are the alerts that are over, each as `SOURCE:ID`. `inherited` are the people who raised its group before
-    its node was added; `picked_by` is who said which node is meant.
+    its node was added; `picked_by` is who said which node is meant. `profile` is what its newest profile showed, for
+    causes to weigh.
     """
 
     id: str
@@ -107,6 +108,7 @@ class Incident:
     picked_by: str = ""
     joined: tuple[Alert, ...] = ()
     cleared: frozenset[str] = frozenset()
+    profile: str = ""
     triage: Triaged | None = None
     withheld: PlanWithheld | None = None
     proposal: PlanProposed | None = None

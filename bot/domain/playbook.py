@@ -67,12 +67,14 @@ class Playbook:
     def digest(self) -> str:
         """SHA-256, in hex, over all that a verdict hangs on: two playbooks that judge alike have the same.
 
-        Shape: titles, reasons and descriptions are no part of it; neither is the program, whose version tells of it.
+        Shape: titles, reasons and descriptions are no part of it, nor is what was read beforehand; neither is the
+        program, whose version tells of it.
         """
         body = {
             "probes": [
                 [probe.name, probe.definition, [[c.name, c.argv, c.alternatives, c.as_root] for c in probe.commands]]
                 for probe in self.probes
+                if not probe.told
             ],
             "must_read": self.must_read,
             "causes": [

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol, TypeVar
 
-from bot.domain.command import Command, Outputs
+from bot.domain.command import Command, Completed, Outputs
 from bot.domain.errors import CannotRead
 
 if TYPE_CHECKING:
@@ -48,7 +48,8 @@ class Probe:
     """A question: commands, and the pure function that turns their outputs into a reading.
 
     Shape: `reading` is the type of what `parse` returns; playbooks' conditions may use its fields. `definition` is what
-    a playbook says of its own probe, as JSON: it tells two with the same commands apart.
+    a playbook says of its own probe, as JSON: it tells two with the same commands apart. `told` are runs that were made
+    beforehand, such as a profile that somebody asked for: they are part of the answer, and no question to the node.
     Raises: `parse` raises CannotRead (and nothing else) when the outputs hold no answer.
     """
 
@@ -58,6 +59,7 @@ class Probe:
     parse: Callable[[Outputs], Any]
     reading: type[Any] = object
     definition: str = ""
+    told: tuple[Completed, ...] = ()
 
     def read(self, outputs: Outputs) -> Any:
         """Return the reading, or Unread with the reason."""

@@ -5,8 +5,15 @@ A capture costs the node more than a check may (perf records it for seconds), so
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from dataclasses import dataclass, replace
 from typing import ClassVar
+
+from bot.domain.command import Completed, Outputs
+from bot.domain.errors import CannotRead
+from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.playbook import Playbook
+from bot.domain.probe import Probe
 
 MEMCG_WALK = "memcg-walk"  # the signature of a walk over all memory cgroups
 
@@ -47,3 +54,41 @@ class ProfileReading:
     def source(self) -> tuple[str, ...]:
         """The stack as perf printed it, innermost first."""
         return (self.function, *self.under[:5])
+
+
+def as_text(reading: ProfileReading) -> str:
+    """Return a reading as the record and cases keep it: one line of JSON."""
+    return json.dumps(plain(reading), sort_keys=True)
+
+
+def parse(outputs: Outputs) -> ProfileReading:
+    """Return the reading that was kept.
+
+    Raises: CannotRead when there is none, or it was changed.
+    """
+    try:
+        return read(ProfileReading, json.loads(outputs.text(PERF)))
+    except (NotOfForm, ValueError, RecursionError) as no:
+        raise CannotRead("what was kept of the profile cannot be read") from no
+
+
+PERF = "perf"
+PROFILE = Probe(
+    name=ProfileReading.probe,
+    title="What perf saw the hottest core do, where somebody asked for a profile",
+    commands=(),
+    parse=parse,
+    reading=ProfileReading,
+)
+
+
+def as_run(text: str) -> Completed:
+    """Return what was kept of a profile as a case's run; `text` is that of `as_text`."""
+    return Completed(PROFILE.name, PERF, 0, text)
+
+
+def profiled(playbook: Playbook, *runs: Completed) -> Playbook:
+    """Return the playbook with what a profile showed among its readings; the same playbook without runs."""
+    own = tuple(run for run in runs if run.probe == PROFILE.name and run.stdout)
+    others = tuple(probe for probe in playbook.probes if probe.name != PROFILE.name)
+    return replace(playbook, probes=(*others, replace(PROFILE, told=own))) if own else playbook

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
 
@@ -35,6 +35,7 @@ FOUNDING = Expected("critical", LEAK, "confirmed", ECS, ("disable_unit", "reboot
 EXPECTED = {
     "ray-gpu-1a-0417": FOUNDING,
     "ray-gpu-1a-0533": FOUNDING,
+    "ray-gpu-1a-0712": replace(FOUNDING, confidence="likely"),
     "batch-1b-0072": Expected("degraded", LEAK, "confirmed", ECS, ("disable_unit",)),
     "quiet-1a-0061": Expected("degraded", LEAK, "possible"),
     "ci-runner-1b-0019": Expected("degraded", LEAK, "confirmed", ("metrics-shipper.service",), ("disable_unit",)),

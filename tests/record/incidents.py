@@ -125,7 +125,9 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     ),
     AlertJoined(Alert("alertmanager", "a1b2", text="NodeSlow")),
     AlertCleared("alertmanager", "a1b2"),
-    ProfileTaken("Core 39 ran kubelet (2114) in f.", "cycles at 49 Hz for 10 s.", "The names are hidden."),
+    ProfileTaken(
+        "Core 39 ran kubelet (2114) in f.", "cycles at 49 Hz for 10 s.", "The names are hidden.", '{"core": 39}'
+    ),
     NodePicked(NODE),
     replace(
         TRIAGED, relapse=Relapse(3, timedelta(days=30), timedelta(days=9), True, True, ("old0000000", "old1111111"))

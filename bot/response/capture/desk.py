@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import tempfile
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import BinaryIO, cast
 
 from bot.domain.capture import CaptureRequest
 from bot.domain.contracts import Log
 from bot.domain.errors import CannotRead, Conflict, LedgerError, NodeBusy, ProfileError, UnknownIncident, ZombieError
 from bot.domain.events import ProfileTaken
+from bot.domain.incident import Incident
 from bot.domain.node import Node
+from bot.domain.probe import Unread
 from bot.domain.safe_text import one_line
+from bot.probes.profile import as_text
 from bot.profile import Profile, Reader, words
+from bot.response.capture.evidence import profile_reading
 from bot.response.capture.profiler import Captured, Profiler
 from bot.response.capture.reading import says
+from bot.response.capture.reweighing import Reweighing
 from bot.response.record import Record
 
 AT_ONCE = 2  # profiles read side by side: each keeps a core of ours busy
@@ -39,6 +44,7 @@ class ProfileDesk:
     profiler: Profiler
     book: Record
     log: Log
+    reweighing: Reweighing | None = None
     _busy: set[str] = field(default_factory=set)
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
@@ -55,9 +61,11 @@ class ProfileDesk:
                 answer = await self._taken(node, request)
         finally:
             self._busy.discard(node.name)
-        if incident:
-            await self._keep(incident, answer.taken, by)
-        return answer
+        if not incident:
+            return answer
+        kept = await self._keep(incident, answer.taken, by)
+        follows = await self.reweighing.consider(kept, answer.taken) if kept and self.reweighing is not None else ""
+        return replace(answer, lines=(follows, *answer.lines)) if follows else answer
 
     async def _taken(self, node: Node, request: CaptureRequest) -> ProfileAnswer:
         with tempfile.TemporaryFile() as beyond_memory:
@@ -69,17 +77,18 @@ class ProfileDesk:
                 raise CannotRead("perf took no sample", "Is the node idle? A longer profile may see more.") from no
             return _answer(captured, profile)
 
-    async def _keep(self, incident_id: str, taken: ProfileTaken, by: str) -> None:
+    async def _keep(self, incident_id: str, taken: ProfileTaken, by: str) -> Incident | None:
         """Append it, after whatever came meanwhile; a profile that cannot be kept is shown all the same."""
         for _ in range(TRIES):
             try:
-                await self.book.tell(await self.book.find(incident_id), taken, by)
+                return await self.book.tell(await self.book.find(incident_id), taken, by)
             except Conflict:
                 continue
             except (LedgerError, UnknownIncident) as error:
                 self.log("profile_not_kept", incident=incident_id, error=one_line(str(error)))
-            return
+                return None
         self.log("profile_not_kept", incident=incident_id, error="the incident changed too often")
+        return None
 
 
 def _answer(captured: Captured, profile: Profile) -> ProfileAnswer:
@@ -87,7 +96,9 @@ def _answer(captured: Captured, profile: Profile) -> ProfileAnswer:
     lines = tuple(line for line in (*said.lines, *captured.remarks, captured.incomplete) if line)
     unread = said.unread or captured.incomplete
     table = words.text(profile, captured.node)
-    return ProfileAnswer(said.headline, table, lines, ProfileTaken(said.headline, said.sampled, unread))
+    reading = profile_reading(profile)
+    weighed = "" if isinstance(reading, Unread) else as_text(reading)
+    return ProfileAnswer(said.headline, table, lines, ProfileTaken(said.headline, said.sampled, unread, weighed))
 
 
 def why_not(node: str, no: ZombieError) -> str:

@@ -19,6 +19,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.probe import Probe
 from bot.domain.verdict import Status, Verdict
+from bot.probes.profile import as_run, profiled
 from bot.response.diagnosis.triage import Triage
 from bot.response.execution.node_access import IDENTITY, NodeAccess, Seen, asking, identity, lacking_of, uptime
 
@@ -57,6 +58,8 @@ class Recheck:
         was, now = incident.proposal.binds.get("playbook", ""), f"{playbook.name} {playbook.version}"
         if was != now:
             raise PlanChanged(f"The playbook is another than when the plan was proposed: {was} → {now}.")
+        # A profile is not taken anew: what it showed is weighed again with what the node says now.
+        playbook = profiled(playbook, as_run(incident.profile))
         steps = incident.proposal.plan.steps
         for triage in self.triages[:-1]:
             yield await self._look(triage, node, deciding(playbook, incident.verdict), steps)

@@ -31,6 +31,7 @@ from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
+from bot.probes.profile import as_run, profiled
 from bot.response.diagnosis.progress import Follower, Underway
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.scheduler import CheckScheduler, not_judged
@@ -147,7 +148,7 @@ class Diagnosis:
             if not incident.seq:
                 with suppress(LedgerError):  # it is read all the same, and opened with its verdict
                     await self._recorder.opened(incident)
-            playbook = self._chosen(incident)
+            playbook = profiled(self._chosen(incident), as_run(incident.profile))
             verdict = await self._verdict(job, playbook)
             if verdict is None:
                 return  # the bot is stopping, and owes it

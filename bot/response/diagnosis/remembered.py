@@ -73,7 +73,7 @@ class _Weighed:
     weighed: Weighing
 
     def __call__(self, snapshot: Snapshot, tuning: Tuning) -> Weighing:
-        is_same = _same(self.cause.probes, self.snapshot, snapshot)
+        is_same = _same((*self.cause.probes, *self.cause.beside), self.snapshot, snapshot)
         return self.weighed if is_same else self.cause.weigh(snapshot, tuning)
 
 

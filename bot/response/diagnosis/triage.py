@@ -28,6 +28,7 @@ from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.core_heat import core_heat
 from bot.response.diagnosis.planning import PLAN_LABELS, Draining, with_plan
 
+BATCHES_KEPT = 8  # playbooks are few; one that was made for a single look is forgotten again
 THINKS_SECONDS = 0.005  # at a stretch; what a person waits for in a chat may have to wait that much longer
 
 
@@ -144,7 +145,9 @@ class Triage:
     def _batch(self, playbook: Playbook) -> Batch:
         """What all nodes are asked by that playbook; made once."""
         kept = self._batches.get(id(playbook))
-        if kept is None:  # it stays in there with its batch, so that no other can come to have its id
+        if kept is None:  # it stays in there with its batch, so that no other can have its id meanwhile
+            if len(self._batches) >= BATCHES_KEPT:
+                del self._batches[next(iter(self._batches))]
             asked = [(probe.name, command) for probe in playbook.probes for command in probe.commands]
             kept = self._batches[id(playbook)] = playbook, Batch.of(asked, self.sampling)
         return kept[1]
@@ -154,7 +157,7 @@ class Triage:
     ) -> tuple[dict[str, Any], tuple[Completed, ...]]:
         batch = self._batch(playbook)
         waiting = Counter(question.probe for question in batch.questions)
-        runs: dict[str, list[Completed]] = {probe.name: [] for probe in playbook.probes}
+        runs: dict[str, list[Completed]] = {probe.name: [*probe.told] for probe in playbook.probes}
         answered: dict[str, Any] = {}
         probes = {probe.name: probe for probe in playbook.probes}
         stream = self.transport.read(node, batch, self.deadline)
@@ -168,7 +171,7 @@ class Triage:
                         async with self.thinking:
                             answered[run.probe] = self._answer(node, probes[run.probe], runs[run.probe], heard)
         except Unreachable:
-            if not any(runs.values()):
+            if not any(len(runs[probe.name]) > len(probe.told) for probe in playbook.probes):
                 raise
             # It did answer, and then the connection broke: what came is read, the rest is unread.
         readings = {

@@ -32,7 +32,7 @@ def test_every_node_has_its_own_labels() -> None:
 
 def test_fleet_has_the_founding_case_in_three_faces_and_a_node_that_never_answers() -> None:
     assert len(FLEET) >= 8
-    assert sum(any(unit.name == "ecs.service" for unit in member.state.units) for member in FLEET) == 8
+    assert sum(any(unit.name == "ecs.service" for unit in member.state.units) for member in FLEET) == 9
     broken = (Fault.SILENT, Fault.OTHER_HOST_KEY)
     assert [member.name for member in FLEET if member.fault in broken] == ["ray-gpu-1c-0290", "web-1b-0044"]
     assert all(member.description for member in FLEET)

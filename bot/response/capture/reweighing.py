@@ -1,0 +1,118 @@
+"""A profile that was taken from a card, weighed with what the node said before: a changed verdict is found anew."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from bot.domain.alert import BOT
+from bot.domain.case import Case, CaseStore, read_case
+from bot.domain.contracts import Ledger, Log
+from bot.domain.errors import CaseError, Conflict, ImpossibleEvent, LedgerError, PlaybookError, UsageError
+from bot.domain.events import AlertReceived, Cancelled, PlanWithheld, ProfileTaken, Triaged
+from bot.domain.incident import Incident, newest
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.domain.verdict import Verdict
+from bot.probes.profile import PROFILE, as_run
+from bot.response.diagnosis.what_if import outcome
+from bot.response.record import Record
+
+Judge: TypeAlias = Callable[[Case, str], Awaitable[Verdict]]  # a case by a playbook's name
+
+
+@dataclass(frozen=True, slots=True)
+class Reweighing:
+    """Says whether a profile changes a verdict, and opens the incident in which the node is read anew with it.
+
+    The kept case tells whether it would, without the node; what is then offered rests on readings of that moment.
+    """
+
+    book: Record
+    ledger: Ledger
+    cases: CaseStore
+    judge: Judge
+    log: Log
+
+    async def consider(self, incident: Incident, taken: ProfileTaken) -> str:
+        """Return what follows from a profile, in a sentence; empty where nothing does.
+
+        Shape: an incident on which somebody has decided, or that its source ended, is left as it is.
+        """
+        try:
+            return await self._considered(incident, taken)
+        except (LedgerError, CaseError, PlaybookError, UsageError) as no:
+            self.log("profile_not_weighed", incident=incident.id, error=one_line(str(no)))
+            return ""
+
+    async def _considered(self, incident: Incident, taken: ProfileTaken) -> str:
+        group = newest(await self.book.together(incident.summary.card))
+        incident = next((member for member in group if member.node == incident.node), incident)
+        if not taken.reading or not _is_undecided(incident):
+            return ""
+        changed = await self._changed(incident, taken.reading)
+        if not changed:
+            return ""
+        name = _named(incident)
+        if incident.state is State.PROPOSED and not await self._withdrawn(incident, changed, name):
+            return ""
+        received = AlertReceived(
+            incident.alert,
+            incident.node,
+            incident.summary.card,
+            incident.playbook,
+            channel=incident.channel,
+            withheld=incident.withholds,
+            storm=incident.storm,
+            askers=incident.askers,
+        )
+        try:
+            await self.ledger.append_all(name, 0, (received, taken), incident.alert.asked_by or BOT)
+        except Conflict:  # another profile of this moment was first
+            return ""
+        return f"It changes the verdict ({changed}): the node is read anew, and the card follows."
+
+    async def _changed(self, incident: Incident, reading: str) -> str:
+        """Return how the profile changes the verdict on what the node said, empty where it does not."""
+        triage = incident.triage
+        text = await self.cases.text(incident.id, triage.case) if triage is not None and triage.case else None
+        if text is None:
+            self.log("profile_not_weighed", incident=incident.id, error="what the node said is not kept")
+            return ""
+        case = read_case(text, f"The case of incident {incident.id}", incident.node)
+        own = tuple(run for run in case.runs if run.probe != PROFILE.name)
+        before = await self.judge(case, incident.playbook)
+        now = await self.judge(replace(case, runs=(*own, as_run(reading))), incident.playbook)
+        if outcome(before) == outcome(now):
+            return ""
+        return f"{_said(before)} → {_said(now)}"
+
+    async def _withdrawn(self, incident: Incident, changed: str, name: str) -> bool:
+        """Withdraw the proposal; False when somebody decided meanwhile."""
+        because = f"A profile changes the verdict: {changed}. The node is read anew, as incident {name}."
+        try:
+            await self.book.tell(incident, Cancelled(because), BOT)
+        except (Conflict, ImpossibleEvent):
+            return False
+        return True
+
+
+def _is_undecided(incident: Incident) -> bool:
+    if incident.undoes or incident.is_over:
+        return False
+    if incident.ended:
+        return isinstance(incident.ending, Triaged | PlanWithheld)
+    return incident.state is State.PROPOSED
+
+
+def _said(verdict: Verdict) -> str:
+    words = (verdict.cause or verdict.status.value, verdict.confidence.value if verdict.confidence is not None else "")
+    offer = "with a plan" if verdict.plan is not None else "no plan"
+    return f"{' '.join(filter(None, words))}, {offer}"
+
+
+def _named(incident: Incident) -> str:
+    """The id of the incident that follows; the same whoever makes it."""
+    return hashlib.sha256(f"profiled\n{incident.id}".encode()).hexdigest()[:12]
