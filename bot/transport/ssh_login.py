@@ -176,7 +176,8 @@ def _failed(hop: Hop, watcher: _Watcher, error: Exception) -> ZombieError:
     if isinstance(error, asyncssh.PermissionDenied | asyncssh.IllegalUserName) or "authentication fail" in reason:
         return LoginRefused(
             f"{hop.where} refused the login as {hop.user}: {reason}.",
-            "Check `user` and `key` in the inventory, and authorized_keys on the node.",
+            "Check `user` and `key` in the inventory, and authorized_keys on the node. If those are right, the account "
+            "may be locked, as `useradd` leaves it: where sshd has `UsePAM no`, run usermod -p '*' NAME on the node.",
         )
     if isinstance(error, asyncssh.ChannelOpenError):  # the jump host's answer about the next hop
         if "refused" in reason.lower():

@@ -1,0 +1,182 @@
+"""docs/tutorial.md as a stranger types it: clone, own node, Slack, PagerDuty, each block as it stands on the page.
+
+The node is a real sshd on loopback; Slack and PagerDuty, which need accounts, are the simulated ones.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import secrets
+import shlex
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.demo.pagerduty.account import Incident
+from bot.demo.slack.people import ALERTS
+from tests.alerts.pagerduty import account
+from tests.conftest import missing
+from tests.e2e.test_slack_check import Bot, cards
+from tests.nodes.accounts import change_accounts
+from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
+from tests.slack.workspace import workspace
+
+pytestmark = [pytest.mark.slow, pytest.mark.real_sshd]
+ROOT = Path(__file__).parents[2]
+PAGE = (ROOT / "docs/tutorial.md").read_text()
+HOST = "node-123.example.com"
+LONG = timedelta(seconds=90)
+BLOCK = re.compile(
+    r"(?:^<!-- (?P<mark>[^\n]+) -->\n)?^```(?P<kind>sh|toml)\n(?P<text>.*?)^```", re.MULTILINE | re.DOTALL
+)
+BLOCKS = [(found["mark"] or "", found["kind"], found["text"]) for found in BLOCK.finditer(PAGE)]
+MARKS = {"clone", "by hand", "on the node", "by your own login", "inventory.toml", "zombie.toml", "serve"}
+VERDICT = ("HEALTHY", "DEGRADED", "CRITICAL", "UNKNOWN")
+
+
+def marked(mark: str) -> str:
+    """The one block of that mark."""
+    (text,) = [text for found, _, text in BLOCKS if found == mark]
+    return text
+
+
+class Stranger:
+    """Somebody at a shell: a folder of theirs, a node with a login, and nothing of ours in the environment."""
+
+    def __init__(self, folder: Path, node: Sshd, login: str) -> None:
+        self.folder, self.node, self.login = folder, node, login
+        self.checkout = folder / "zombie"
+        self.environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "LC_ALL": "C.UTF-8"}
+
+    def here(self, text: str) -> str:
+        """The same words for this node: its address and port, and a login of the test's own."""
+        text = text.replace(f"-p 22 {HOST}", f"-p {self.node.port} {self.node.address}")
+        text = text.replace("port = 22 ", f"port = {self.node.port} ").replace(HOST, self.node.address)
+        return text.replace('user = "zombie"', f'user = "{self.login}"')
+
+    def types(self, text: str, folder: Path | None = None) -> str:
+        """Run a block; every line must end well."""
+        done = subprocess.run(
+            ["sh", "-euc", self.here(text)],
+            cwd=folder or self.checkout,
+            env=self.environment,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == 0, f"{text}\n{done.stdout}\n{done.stderr}"
+        return done.stdout
+
+    async def starts(self, text: str, environment: dict[str, str]) -> Bot:
+        """Start what the last line says, as a shell does, with tokens in place of the page's."""
+        command = shlex.split(text.strip().splitlines()[-1])
+        process = await asyncio.create_subprocess_exec(
+            *command, cwd=self.checkout, env=self.environment | environment, stderr=asyncio.subprocess.PIPE
+        )
+        bot = Bot(process)
+        async with asyncio.timeout(60):
+            while bot.logged("ready") is None:
+                assert process.returncode is None, bot.lines
+                await asyncio.sleep(0.02)
+        return bot
+
+
+@pytest.fixture
+def stranger(tmp_path: Path) -> Iterator[Stranger]:
+    """A clone of what is committed, beside a node on which the page's login was made by the page's own commands."""
+    if SSHD is None or shutil.which("git") is None:
+        missing("sshd or git is not installed (Debian: apt install openssh-server git)")
+    if not IS_ROOT:
+        pytest.skip("the login is made by useradd, which is root's")
+    login = f"zt-{secrets.token_hex(4)}"
+    settings = "AuthorizedKeysFile .ssh/authorized_keys\nStrictModes yes"  # as OpenSSH ships; and UsePAM is no there
+    with Sshd(extra_config=settings) as node:
+        home = node.folder / "home of the login"
+        try:
+            for line in marked("on the node").strip().splitlines():
+                words = [login if word == "zombie" else word for word in shlex.split(line)]
+                words = [word.replace("~zombie", str(home)) for word in words]
+                assert words.pop(0) == "sudo"
+                if words[0] == "useradd":
+                    change_accounts([words[0], "--home-dir", str(home), *words[1:]])
+                elif words[0] == "usermod":
+                    groups = [name for name in words[2].split(",") if f"\n{name}:" in Path("/etc/group").read_text()]
+                    change_accounts([*words[:2], ",".join(groups), *words[3:]])
+                else:
+                    subprocess.run(words, check=True, timeout=30)
+            yield Stranger(tmp_path, node, login)
+        finally:
+            change_accounts(["userdel", "--remove", login])
+
+
+def test_every_block_is_typed_or_says_why_not() -> None:
+    marks = [mark for mark, _, _ in BLOCKS if mark]
+    assert set(marks) == MARKS | {"serve with PagerDuty"}
+    assert len(BLOCKS) - len(marks) == 4, "a new block without a mark is typed by the test below"
+
+
+def test_readme_makes_the_same_login() -> None:
+    readme = (ROOT / "README.md").read_text()
+    for line in [*marked("on the node").splitlines(), *marked("by your own login").splitlines()]:
+        assert line in readme
+
+
+async def test_path_of_a_stranger(stranger: Stranger) -> None:
+    if (Path(sys.prefix) / "requirements.lock").read_bytes() != (ROOT / "requirements.lock").read_bytes():
+        missing("this environment was not made by the launcher from the lock")
+    clone, enter, version = marked("clone").strip().splitlines()
+    stranger.types(clone.replace("REPOSITORY", shlex.quote(str(ROOT))), stranger.folder)
+    assert enter == "cd zombie"
+    (stranger.checkout / ".venv").symlink_to(sys.prefix)  # test_launcher.py sees it being made
+    assert stranger.types(version).startswith("zombie ")
+
+    said = ""
+    for mark, kind, text in BLOCKS:
+        if not mark:
+            said += stranger.types(text)
+        elif mark == "by your own login":
+            _, host, command = shlex.split(text.partition(" < ")[0])
+            assert host == HOST
+            command = command.replace("~zombie", f"~{stranger.login}").replace("sudo ", "")
+            stranger.types(f"sh -c {shlex.quote(command)} <{text.partition(' < ')[2]}")
+        elif kind == "toml":
+            (stranger.checkout / mark).write_text(stranger.here(text).replace("C0123456789", ALERTS.id))
+    assert f"node-123  {stranger.node.address}:{stranger.node.port}" in said
+    assert re.search(rf"^node-123 +(?:{'|'.join(VERDICT)})", said, re.MULTILINE), said
+
+    async with workspace() as slack, account() as pagerduty:
+        tokens = {
+            "SLACK_BOT_TOKEN": slack.bot_token,
+            "SLACK_APP_TOKEN": slack.app_token,
+            "SLACK_API_URL": slack.api_url,
+            "ZOMBIE_LISTEN": "127.0.0.1:0",
+        }
+        assert set(re.findall(r"([A-Z_]+)=", marked("serve"))) <= set(tokens)
+        bot = await stranger.starts(marked("serve"), tokens)
+        await slack.say("alice", "oncall-gpu", "/zombie check node-123")
+
+        def judged() -> bool:
+            return any("node-123" in card.text and any(word in card.text for word in VERDICT) for card in cards(slack))
+
+        await slack.until(judged, LONG, "the verdict's card")
+        assert await bot.end() == 0
+
+        more = {
+            "PAGERDUTY_API_TOKEN": pagerduty.token,
+            "PAGERDUTY_FROM": pagerduty.sender,
+            "PAGERDUTY_API_URL": pagerduty.api_url,
+        }
+        assert set(re.findall(r"([A-Z_]+)=", marked("serve with PagerDuty"))) <= set(more)
+        bot = await stranger.starts(marked("serve with PagerDuty"), tokens | more)
+        page: Incident = pagerduty.account.trigger("a core is pinned", {"node": "node-123"})
+        note = await pagerduty.until(lambda: pagerduty.note_on(page) or None, LONG, "the note")
+        assert "node-123" in note
+        assert await bot.end() == 0
