@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, cast
 
 from bot.app.parts import nonce, ssh_talks
 from bot.domain.capture import CaptureRequest
-from bot.domain.errors import CannotRead, ProfileError, Unreachable, UsageError, ZombieError
+from bot.domain.errors import CannotRead, ProfileError, StoodStill, Unreachable, UsageError, ZombieError
 from bot.domain.node import Node
 from bot.profile import Profile, Reader, Selection
 from bot.response.capture.profiler import Captured, Profiler
@@ -35,17 +35,21 @@ class NodeProfile:
     @property
     def exit_status(self) -> int:
         """0 for a whole profile that names a function, 3 where something is unread, 4 for an unreachable node."""
-        if isinstance(self.why, Unreachable):
+        if self._is_unreachable:
             return EXIT_UNREACHABLE
         if self.captured is None or self.profile is None or self.captured.incomplete:
             return EXIT_UNREAD
         return EXIT_UNREAD if says(self.captured, self.profile).unread else 0
 
+    @property
+    def _is_unreachable(self) -> bool:
+        return isinstance(self.why, Unreachable) and not isinstance(self.why, StoodStill)
+
     def document(self) -> dict[str, Any]:
         """Return it as JSON's own types: `node`, the profile's document, and how it was captured."""
         body: dict[str, Any] = {"node": self.node}
         if self.why is not None:
-            kind = "unreachable" if isinstance(self.why, Unreachable) else "unread"
+            kind = "unreachable" if self._is_unreachable else "unread"
             return body | {"status": kind, "reason": self.why.sentence, "try": self.why.try_next}
         assert self.captured is not None
         assert self.profile is not None

@@ -35,7 +35,8 @@ class Transport(Protocol):
 
         Ends early, without error, when the deadline passes after the node began to answer: what is missing is unread.
 
-        Raises: Unreachable when nobody could talk to the node; MissingFile when a key or known_hosts file is missing.
+        Raises: Unreachable when nobody could talk to the node; StoodStill, also after answers, when this program itself
+        stood still; MissingFile when a key or known_hosts file is missing.
         """
         ...
 

@@ -19,7 +19,8 @@ ZombieError
 │   ├── HostKeyRejected        the host key changed, or is not in known_hosts
 │   ├── LoginRefused           the node does not accept our key or user
 │   ├── ShellStalled           the login is accepted, then nothing answers
-│   └── ConnectionLost         the connection broke, or the node lacks what a batch needs
+│   ├── ConnectionLost         the connection broke, or the node lacks what a batch needs
+│   └── StoodStill             this program itself stood still: nothing is known of the node, and it is unread
 ├── LedgerError                the record cannot be written or read as asked
 │   ├── Conflict               somebody else appended first: read again, decide again
 │   ├── ImpossibleEvent        the event cannot follow what is on record
@@ -180,6 +181,15 @@ class ConnectionLost(Unreachable):
     """The connection broke before the node had answered, or cannot carry a batch."""
 
     kind = "connection-lost"
+
+
+class StoodStill(Unreachable):
+    """This program stood still while it read the node: what is missing is unread, and the node is not to blame.
+
+    It is an `Unreachable`, because whoever acts may take no more from it than from a connection that broke.
+    """
+
+    kind = "standstill"
 
 
 class LedgerError(ZombieError):

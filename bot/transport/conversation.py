@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
 from datetime import timedelta
 
@@ -11,6 +10,7 @@ from bot.domain.batch_shell import LANE_MARK
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionLost, ShellStalled
 from bot.domain.safe_text import decode, one_line
+from bot.transport.patience import Limit, stood_still
 
 CHUNK_BYTES = 64 * 1024
 LINE_LIMIT_BYTES = 8 * 1024  # our own lines are under 4 kB
@@ -31,11 +31,11 @@ def lifetime(seconds_left: float) -> timedelta:
 
 
 class Conversation:
-    """Reads the answers until the batch has ended, or until `ends_at` on the loop's clock. `where` names the node."""
+    """Reads the answers until the batch has ended, or the limit is over. `where` names the node."""
 
-    def __init__(self, batch: Batch, nonce: str, ends_at: float, where: str) -> None:
+    def __init__(self, batch: Batch, nonce: str, limit: Limit, where: str) -> None:
         self.nonce = nonce
-        self._ends_at = ends_at
+        self._limit = limit
         self._where = where
         self._unframer = Unframer(batch, nonce)
         self._allowed = CHATTER_LIMIT_BYTES + 2 * batch.output_limit_bytes
@@ -54,11 +54,11 @@ class Conversation:
         The time-out is around each read, not around the loop: one that spans a yield would interrupt the caller.
 
         Raises: ConnectionLost when the node cannot run a batch, or floods the connection; ShellStalled when no run
-        ended in time.
+        ended in time; StoodStill when this program did not listen for long enough to say so.
         """
         while not self._unframer.finished:
             try:
-                async with asyncio.timeout_at(self._ends_at):
+                async with self._limit.kept(self._where):
                     chunk = await read(CHUNK_BYTES)
             except TimeoutError as error:
                 if self._answered:
@@ -68,6 +68,8 @@ class Conversation:
                     "Its login shell hangs (look at its start-up files), or the node is starved.",
                 ) from error
             if not chunk:
+                if self._limit.stood_mostly:
+                    raise stood_still(self._where)
                 if self._answered:
                     return
                 raise ConnectionLost(

@@ -15,6 +15,7 @@ from bot.domain.command import Completed
 from bot.domain.errors import ConnectionLost
 from bot.domain.node import Node
 from bot.transport.conversation import Conversation, lifetime
+from bot.transport.patience import Heartbeat
 
 LIFELINE_SECONDS = 1.0
 
@@ -24,40 +25,41 @@ class LocalTransport:
 
     def __init__(self, nonce: Callable[[], str]) -> None:
         self._nonce = nonce
+        self._heartbeat = Heartbeat()
 
     async def read(self, node: Node, batch: Batch, deadline: timedelta) -> AsyncGenerator[Completed, None]:
         """Run the batch here; see `contracts.Transport`."""
-        ends_at = asyncio.get_running_loop().time() + deadline.total_seconds()
-        conversation = Conversation(batch, self._nonce(), ends_at, "This machine")
-        script = batch.script(conversation.nonce, lifetime(deadline.total_seconds()))
-        try:
-            shell = await asyncio.create_subprocess_exec(
-                "/bin/sh",
-                "-c",
-                launch_command(script),
-                stdin=asyncio.subprocess.PIPE,
-                stdout=asyncio.subprocess.PIPE,
-                stderr=asyncio.subprocess.DEVNULL,
-                start_new_session=True,  # the batch ends its whole session
-            )
-        except OSError as error:
-            raise ConnectionLost(f"No shell could be started here: {error}.") from error
-        assert shell.stdin is not None
-        assert shell.stdout is not None
-        finished = False
-        try:
-            shell.stdin.write(script.encode())
-            async for completed in conversation.finished_runs(shell.stdout.read):
-                yield completed
-            finished = conversation.finished
-        finally:
-            shell.stdin.close()
-            if not finished:
-                await _session_ended(shell.pid)
-            await shell.wait()
-            # There is no public way to discard the rest of its output.
-            shell._transport.close()  # type: ignore[attr-defined]
-            await asyncio.sleep(0)  # lets the loop close the pipes
+        with self._heartbeat.limit(deadline.total_seconds()) as limit:
+            conversation = Conversation(batch, self._nonce(), limit, "This machine")
+            script = batch.script(conversation.nonce, lifetime(deadline.total_seconds()))
+            try:
+                shell = await asyncio.create_subprocess_exec(
+                    "/bin/sh",
+                    "-c",
+                    launch_command(script),
+                    stdin=asyncio.subprocess.PIPE,
+                    stdout=asyncio.subprocess.PIPE,
+                    stderr=asyncio.subprocess.DEVNULL,
+                    start_new_session=True,  # the batch ends its whole session
+                )
+            except OSError as error:
+                raise ConnectionLost(f"No shell could be started here: {error}.") from error
+            assert shell.stdin is not None
+            assert shell.stdout is not None
+            finished = False
+            try:
+                shell.stdin.write(script.encode())
+                async for completed in conversation.finished_runs(shell.stdout.read):
+                    yield completed
+                finished = conversation.finished
+            finally:
+                shell.stdin.close()
+                if not finished:
+                    await _session_ended(shell.pid)
+                await shell.wait()
+                # There is no public way to discard the rest of its output.
+                shell._transport.close()  # type: ignore[attr-defined]
+                await asyncio.sleep(0)  # lets the loop close the pipes
 
 
 async def _session_ended(session: int) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncGenerator, Callable
 from datetime import timedelta
@@ -11,11 +10,11 @@ import asyncssh
 
 from bot.domain.batch import Batch, launch_command
 from bot.domain.command import Completed
-from bot.domain.errors import ConnectionLost, HostKeyRejected, ShellStalled
+from bot.domain.errors import HostKeyRejected, ShellStalled
 from bot.domain.node import Node
-from bot.domain.safe_text import one_line
 from bot.transport.conversation import Conversation, lifetime
-from bot.transport.ssh_login import Login
+from bot.transport.patience import Heartbeat
+from bot.transport.ssh_login import Login, broken
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_route import route
 
@@ -27,6 +26,7 @@ class SshTransport:
         self._keyring = keyring
         self._nonce = nonce
         self._shown: dict[str, str] = {}
+        self._heartbeat = Heartbeat()
 
     def host_key(self, node: Node) -> str:
         """Return the fingerprint of the host key that the node showed last; empty before any connection."""
@@ -40,35 +40,35 @@ class SshTransport:
         When the deadline passes or the caller stops listening, the connection is aborted at once. The batch then
         ends every process of its session on the node.
         """
-        loop = asyncio.get_running_loop()
-        ends_at = loop.time() + deadline.total_seconds()
         hops = route(node, self._keyring)
         login, finished = Login(), False
-        try:
-            await login.over(hops, ends_at, node.connect_timeout)
-            key = login.connection.get_server_host_key()
-            shown = self._shown[node.name] = key.get_fingerprint() if key is not None else ""
-            if host_key is not None and shown != host_key:  # trusted too, but not the machine that is meant
-                raise HostKeyRejected(
-                    f"{hops[-1].where} shows the host key {shown or 'of nobody'}, and not the approved "
-                    f"{host_key or 'one'}: nothing was sent to it.",
-                    "Do several machines answer at its address, or was that given to another?",
-                )
-            conversation = Conversation(batch, self._nonce(), ends_at, hops[-1].where)
-            script = batch.script(conversation.nonce, lifetime(ends_at - loop.time()))
-            async with asyncio.timeout_at(ends_at):
-                process = await login.connection.create_process(
-                    launch_command(script), encoding=None, stderr=asyncssh.STDOUT, send_eof=False
-                )
-            with contextlib.suppress(OSError):  # it ended already; its last output can still be read
-                process.stdin.write(script.encode())
-            async for completed in conversation.finished_runs(process.stdout.read):
-                yield completed
-            finished = conversation.finished
-        except TimeoutError as error:
-            raise ShellStalled(f"{hops[-1].where} accepted the login and then opened no session in time.") from error
-        except (asyncssh.Error, OSError) as error:
-            reason = one_line(str(getattr(error, "reason", "") or error), 160).rstrip(".")
-            raise ConnectionLost(f"The connection to {hops[-1].where} broke: {reason}.") from error
-        finally:
-            await login.hang_up(gently=finished)
+        with self._heartbeat.limit(deadline.total_seconds()) as limit:
+            try:
+                await login.over(hops, limit, node.connect_timeout)
+                key = login.connection.get_server_host_key()
+                shown = self._shown[node.name] = key.get_fingerprint() if key is not None else ""
+                if host_key is not None and shown != host_key:  # trusted too, but not the machine that is meant
+                    raise HostKeyRejected(
+                        f"{hops[-1].where} shows the host key {shown or 'of nobody'}, and not the approved "
+                        f"{host_key or 'one'}: nothing was sent to it.",
+                        "Do several machines answer at its address, or was that given to another?",
+                    )
+                conversation = Conversation(batch, self._nonce(), limit, hops[-1].where)
+                script = batch.script(conversation.nonce, lifetime(limit.seconds_left))
+                async with limit.kept(hops[-1].where):
+                    process = await login.connection.create_process(
+                        launch_command(script), encoding=None, stderr=asyncssh.STDOUT, send_eof=False
+                    )
+                with contextlib.suppress(OSError):  # it ended already; its last output can still be read
+                    process.stdin.write(script.encode())
+                async for completed in conversation.finished_runs(process.stdout.read):
+                    yield completed
+                finished = conversation.finished
+            except TimeoutError as error:
+                raise ShellStalled(
+                    f"{hops[-1].where} accepted the login and then opened no session in time."
+                ) from error
+            except (asyncssh.Error, OSError) as error:
+                raise broken(hops[-1].where, error, limit) from error
+            finally:
+                await login.hang_up(gently=finished)

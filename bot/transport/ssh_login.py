@@ -13,7 +13,7 @@ from datetime import timedelta
 from typing import Any
 
 import asyncssh
-from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_random
+from tenacity import AsyncRetrying, retry_if_exception, stop_after_attempt, wait_random
 
 from bot.domain.errors import (
     BannerStalled,
@@ -24,10 +24,12 @@ from bot.domain.errors import (
     LoginRefused,
     MissingFile,
     NameUnknown,
+    StoodStill,
     Unreachable,
     ZombieError,
 )
 from bot.domain.safe_text import one_line
+from bot.transport.patience import Limit, stood_still
 from bot.transport.ssh_route import Hop
 from bot.transport.tcp import connected
 
@@ -81,14 +83,18 @@ class Login:
         """The connection to the node itself."""
         return self._through[-1]
 
-    async def over(self, hops: tuple[Hop, ...], ends_at: float, connect_timeout: timedelta) -> None:
+    async def over(self, hops: tuple[Hop, ...], limit: Limit, connect_timeout: timedelta) -> None:
         """Log in to the hops in order.
 
         Raises: Unreachable, with the class of the failed stage; MissingFile when a key cannot be used.
         """
+
+        def may_go(error: BaseException) -> bool:
+            return isinstance(error, _Dropped | StoodStill) and limit.seconds_left > 0
+
         for hop in hops:
             retrying = AsyncRetrying(
-                retry=retry_if_exception_type(_Dropped),
+                retry=retry_if_exception(may_go),
                 stop=stop_after_attempt(ATTEMPTS),
                 wait=wait_random(0.1, 0.6),
                 reraise=True,
@@ -96,7 +102,7 @@ class Login:
             async for attempt in retrying:
                 with attempt:
                     before = self._through[-1] if self._through else None
-                    self._through.append(await _log_in(hop, before, ends_at, connect_timeout))
+                    self._through.append(await _log_in(hop, before, limit, connect_timeout))
 
     async def hang_up(self, gently: bool) -> None:
         """Close every connection; abort them unless `gently`."""
@@ -112,37 +118,48 @@ class Login:
 
 
 async def _log_in(
-    hop: Hop, before: asyncssh.SSHClientConnection | None, ends_at: float, connect_timeout: timedelta
+    hop: Hop, before: asyncssh.SSHClientConnection | None, limit: Limit, connect_timeout: timedelta
 ) -> asyncssh.SSHClientConnection:
-    loop = asyncio.get_running_loop()
     options: dict[str, Any] = dict(hop.options)
     watcher = _Watcher()
     with contextlib.ExitStack() as to_close:
         if before is not None:
             options |= {"tunnel": before, "proxy_command": None}
         elif hop.dialled:
-            tcp_socket = await _dial(hop, min(ends_at, loop.time() + connect_timeout.total_seconds()))
+            with limit.part(connect_timeout.total_seconds()) as stage:
+                tcp_socket = await _dial(hop, stage)
             to_close.callback(tcp_socket.close)
             options |= {"sock": tcp_socket, "tunnel": None}
-        try:
-            async with asyncio.timeout_at(min(ends_at, loop.time() + LOGIN_LIMIT.total_seconds())):
-                connection = await asyncssh.connect(**options, client_factory=lambda: watcher)
-        except TimeoutError as error:
-            raise _stalled(hop, watcher) from error
-        except (asyncssh.Error, OSError, ValueError) as error:
-            raise _failed(hop, watcher, error) from error
+        with limit.part(min(hop.login_limit, LOGIN_LIMIT).total_seconds()) as stage:
+            try:
+                async with stage.kept(hop.where):
+                    connection = await asyncssh.connect(**options, client_factory=lambda: watcher)
+            except TimeoutError as error:
+                raise _stalled(hop, watcher) from error
+            except (asyncssh.Error, OSError, ValueError) as error:
+                failed = _failed(hop, watcher, error)
+                if isinstance(failed, ConnectionLost) and stage.stood_mostly:
+                    raise stood_still(hop.where) from error
+                raise failed from error
         to_close.pop_all()  # the connection closes it now
     return connection
 
 
-async def _dial(hop: Hop, ends_at: float) -> socket.socket:
+async def _dial(hop: Hop, stage: Limit) -> socket.socket:
     try:
-        async with asyncio.timeout_at(ends_at):
+        async with stage.kept(hop.where):
             return await connected(hop.host, hop.port)
     except TimeoutError as error:
         raise ConnectTimedOut(f"{hop.where} did not answer in time.", "Is it up, and is the way to it open?") from error
     except OSError as error:
         raise _unreached(hop, error) from error
+
+
+def broken(where: str, error: Exception, limit: Limit) -> ConnectionLost | StoodStill:
+    """Return the error for a connection that broke after the login; a program that stood still is hung up on."""
+    if limit.stood_mostly:
+        return stood_still(where)
+    return ConnectionLost(f"The connection to {where} broke: {_reason(error)}.")
 
 
 def _unreached(hop: Hop, error: OSError) -> Unreachable:

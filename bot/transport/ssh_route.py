@@ -9,6 +9,7 @@ import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +32,7 @@ class Hop:
     """One SSH server on the way; the last one is the node.
 
     Shape: `where` is its name in messages; `host_key_name` its name in known_hosts; `dialled` is false if the config
-    has a ProxyCommand for it.
+    has a ProxyCommand for it; `login_limit` is its ConnectTimeout.
     """
 
     where: str
@@ -43,6 +44,7 @@ class Hop:
     known_path: Path
     host_key_name: str
     dialled: bool = True
+    login_limit: timedelta = timedelta.max
 
     @property
     def keyscan(self) -> str:
@@ -89,6 +91,7 @@ def _hop(node: Node, keyring: Keyring, host: str, port: int | None, user: str | 
         "kbdint_auth": False,
         "gss_host": None,
         "x509_trusted_certs": None,
+        "connect_timeout": None,  # its own clock would go on while this program stands still
     }
     if port is not None:
         options["port"] = port
@@ -136,6 +139,7 @@ def _hop(node: Node, keyring: Keyring, host: str, port: int | None, user: str | 
         known_path=files[0],
         host_key_name=plain.host_key_alias or plain.host,
         dialled=dialled,
+        login_limit=timedelta(seconds=plain.connect_timeout) if plain.connect_timeout else timedelta.max,
     )
     return hop, jumps
 

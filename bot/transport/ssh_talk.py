@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -10,33 +9,33 @@ from datetime import timedelta
 import asyncssh
 
 from bot.domain.batch import launch_command
-from bot.domain.errors import ConnectionLost, ShellStalled
+from bot.domain.errors import ShellStalled
 from bot.domain.node import Node
-from bot.domain.safe_text import one_line
 from bot.transport.conversation import CHUNK_BYTES
-from bot.transport.ssh_login import Login
+from bot.transport.patience import Heartbeat, Limit
+from bot.transport.ssh_login import Login, broken
 from bot.transport.ssh_options import Keyring
 from bot.transport.ssh_route import route
 
 
 class SshTalk:
-    """One script that runs on a node, until `ends_at` on the loop's clock. `where` names the node."""
+    """One script that runs on a node, until the limit is over. `where` names the node."""
 
-    def __init__(self, process: asyncssh.SSHClientProcess[bytes], ends_at: float, where: str) -> None:
+    def __init__(self, process: asyncssh.SSHClientProcess[bytes], limit: Limit, where: str) -> None:
         self._process = process
-        self._ends_at = ends_at
+        self._limit = limit
         self._where = where
         self.over = False
 
     async def read(self) -> bytes:
         """Return what came; see `Talk.read`."""
         try:
-            async with asyncio.timeout_at(self._ends_at):
+            async with self._limit.kept(self._where):
                 chunk: bytes = await self._process.stdout.read(CHUNK_BYTES)
         except TimeoutError as error:
             raise ShellStalled(f"{self._where} accepted the login and then did not answer in time.") from error
         except (asyncssh.Error, OSError) as error:
-            raise _broken(self._where, error) from error
+            raise broken(self._where, error, self._limit) from error
         self.over = not chunk
         return chunk
 
@@ -51,6 +50,7 @@ class SshTalks:
 
     def __init__(self, keyring: Keyring) -> None:
         self._keyring = keyring
+        self._heartbeat = Heartbeat()
 
     @contextlib.asynccontextmanager
     async def talk(self, node: Node, script: str, deadline: timedelta) -> AsyncIterator[SshTalk]:
@@ -58,31 +58,25 @@ class SshTalks:
 
         A talk that is left before its end is aborted: the script's lifeline then ends every process of its session.
         """
-        loop = asyncio.get_running_loop()
-        ends_at = loop.time() + deadline.total_seconds()
         hops = route(node, self._keyring)
         login, talk = Login(), None
-        try:
-            await login.over(hops, ends_at, node.connect_timeout)
-            talk = SshTalk(await _started(login, script, ends_at, hops[-1].where), ends_at, hops[-1].where)
-            talk.say(script.encode())
-            yield talk
-        finally:
-            await login.hang_up(gently=talk is not None and talk.over)
+        with self._heartbeat.limit(deadline.total_seconds()) as limit:
+            try:
+                await login.over(hops, limit, node.connect_timeout)
+                talk = SshTalk(await _started(login, script, limit, hops[-1].where), limit, hops[-1].where)
+                talk.say(script.encode())
+                yield talk
+            finally:
+                await login.hang_up(gently=talk is not None and talk.over)
 
 
-async def _started(login: Login, script: str, ends_at: float, where: str) -> asyncssh.SSHClientProcess[bytes]:
+async def _started(login: Login, script: str, limit: Limit, where: str) -> asyncssh.SSHClientProcess[bytes]:
     try:
-        async with asyncio.timeout_at(ends_at):
+        async with limit.kept(where):
             return await login.connection.create_process(
                 launch_command(script), encoding=None, stderr=asyncssh.DEVNULL, send_eof=False
             )
     except TimeoutError as error:
         raise ShellStalled(f"{where} accepted the login and then opened no session in time.") from error
     except (asyncssh.Error, OSError) as error:
-        raise _broken(where, error) from error
-
-
-def _broken(where: str, error: Exception) -> ConnectionLost:
-    reason = one_line(str(getattr(error, "reason", "") or error), 160).rstrip(".")
-    return ConnectionLost(f"The connection to {where} broke: {reason}.")
+        raise broken(where, error, limit) from error

@@ -17,7 +17,7 @@ from bot.domain.case import without_secrets as kept_of
 from bot.domain.command import Completed, Outputs
 from bot.domain.conclude import conclude
 from bot.domain.contracts import Clock, Concluded, Listener, ProbeAnswered, ReadingStarted, Transport
-from bot.domain.errors import LedgerError, Unreachable
+from bot.domain.errors import LedgerError, StoodStill, Unreachable
 from bot.domain.json_form import plain, read
 from bot.domain.mute import Mute, MuteRecord, in_force
 from bot.domain.node import GPUS_LABEL, Node
@@ -29,6 +29,7 @@ from bot.response.diagnosis.core_heat import core_heat
 from bot.response.diagnosis.planning import PLAN_LABELS, Draining, with_plan
 
 BATCHES_KEPT = 8  # playbooks are few; one that was made for a single look is forgotten again
+NOT_LISTENED = "this program did not get the processor, and did not hear the answer"
 THINKS_SECONDS = 0.005  # at a stretch; what a person waits for in a chat may have to wait that much longer
 
 
@@ -161,6 +162,7 @@ class Triage:
         answered: dict[str, Any] = {}
         probes = {probe.name: probe for probe in playbook.probes}
         stream = self.transport.read(node, batch, self.deadline)
+        missing = ""
         try:
             async with aclosing(stream) as arriving:
                 async for answer in arriving:
@@ -170,18 +172,22 @@ class Triage:
                     if not waiting[run.probe]:
                         async with self.thinking:
                             answered[run.probe] = self._answer(node, probes[run.probe], runs[run.probe], heard)
+        except StoodStill:
+            missing = NOT_LISTENED
         except Unreachable:
             if not any(len(runs[probe.name]) > len(probe.told) for probe in playbook.probes):
                 raise
             # It did answer, and then the connection broke: what came is read, the rest is unread.
         readings = {
-            probe.name: answered.get(probe.name) or self._answer(node, probe, runs[probe.name], heard)
+            probe.name: answered.get(probe.name) or self._answer(node, probe, runs[probe.name], heard, missing)
             for probe in playbook.probes
         }
         return readings, tuple(run for of_probe in runs.values() for run in of_probe)
 
-    def _answer(self, node: Node, probe: Probe, runs: list[Completed], heard: Listener) -> Any:
+    def _answer(self, node: Node, probe: Probe, runs: list[Completed], heard: Listener, missing: str = "") -> Any:
         reading = probe.read(Outputs(*runs))
+        if missing and isinstance(reading, Unread):
+            reading = Unread(probe.name, missing)
         heard(ProbeAnswered(node.name, probe.name, reading if isinstance(reading, Unread) else None))
         return reading
 

@@ -13,6 +13,7 @@ from bot.domain.command import Command, Completed
 from bot.domain.errors import ConnectionLost, ShellStalled
 from bot.domain.wire import end, frame
 from bot.transport.conversation import CHATTER_LIMIT_BYTES, Conversation, lifetime
+from bot.transport.patience import Heartbeat
 
 NONCE = "0123456789abcdef01234567"
 BATCH = Batch.of([("p", Command(name, ("x",), lane=name)) for name in ("a", "b")], Sampling(1))
@@ -34,8 +35,9 @@ def heard(chunks: list[bytes], then: bytes | None = b"", within: float = 5.0) ->
                 await asyncio.Event().wait()
             return b""
 
-        conversation = Conversation(BATCH, NONCE, asyncio.get_running_loop().time() + within, "node-1")
-        return [run async for run in conversation.finished_runs(read)], conversation
+        with Heartbeat().limit(within) as limit:
+            conversation = Conversation(BATCH, NONCE, limit, "node-1")
+            return [run async for run in conversation.finished_runs(read)], conversation
 
     return asyncio.run(talk())
 

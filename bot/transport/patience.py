@@ -1,0 +1,153 @@
+"""Time limits that a standstill of this very program does not use up.
+
+A program that gets no processor reads no answer, however fast that came; and when it goes on, every limit is over at
+once. A heartbeat of the event loop tells how long it stood still, and every limit lasts that much longer.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
+
+from bot.domain.errors import StoodStill
+
+BEAT_SECONDS = 0.05
+LATE_SECONDS = 0.01  # a beat that comes later than that was held up; timers themselves are late by a millisecond
+
+
+class Limit:
+    """So many seconds for a node to answer, in which this program listens; made by `Heartbeat.limit`.
+
+    The longest standstill never counts: while all is stopped (Ctrl-Z, a paused machine) nobody waits. Of the others,
+    as much as the limit itself does not count. So a limit at most doubles, beside that one, and every run ends.
+    """
+
+    def __init__(self, heartbeat: Heartbeat, began: float, seconds: float, whole: Limit | None) -> None:
+        self._heartbeat = heartbeat
+        self._began = began
+        self._seconds = seconds
+        self._whole = whole  # it ends with that at the latest
+        self._lost = self._longest = 0.0
+
+    @property
+    def ends_at(self) -> float:
+        """When it is over, on the loop's clock, by what is known now."""
+        self._heartbeat.look()
+        own = self._own_end
+        return own if self._whole is None else min(own, self._whole.ends_at)
+
+    @property
+    def seconds_left(self) -> float:
+        """How much of it is left, below zero once it is over."""
+        return self.ends_at - asyncio.get_running_loop().time()
+
+    @property
+    def is_ours(self) -> bool:
+        """Whether this program stood still for so long that the node did not get its time."""
+        if self._whole is not None and self._whole.ends_at < self._own_end:
+            return self._whole.is_ours
+        return self._lost - self._longest > self._seconds
+
+    @property
+    def stood_mostly(self) -> bool:
+        """Whether this program stood still for most of the time since it began: the other side may have given up."""
+        self._heartbeat.look()
+        return self._lost > (asyncio.get_running_loop().time() - self._began) / 2
+
+    def stood_still(self, seconds: float, until: float) -> None:
+        """Take in that nothing went on for so long, until then."""
+        seconds = min(seconds, until - self._began)
+        self._lost += seconds
+        self._longest = max(self._longest, seconds)
+
+    @contextmanager
+    def part(self, seconds: float) -> Iterator[Limit]:
+        """A limit for one stage, which ends with the whole at the latest."""
+        with self._heartbeat.limit(seconds, self) as limit:
+            yield limit
+
+    @asynccontextmanager
+    async def kept(self, where: str) -> AsyncIterator[None]:
+        """Run a block that ends in time; `where` names the node. Like `asyncio.timeout` it must not span a yield.
+
+        Raises: TimeoutError when the node did not answer; StoodStill when that cannot be told.
+        """
+        loop = asyncio.get_running_loop()
+        timeout = asyncio.timeout(None)
+        timer: asyncio.TimerHandle
+
+        def look() -> None:
+            nonlocal timer
+            ends_at = self.ends_at
+            if loop.time() < ends_at:
+                timer = loop.call_at(ends_at, look)
+            else:
+                timeout.reschedule(ends_at)
+
+        try:
+            async with timeout:
+                timer = loop.call_at(self.ends_at, look)
+                try:
+                    yield
+                finally:
+                    timer.cancel()
+        except TimeoutError as error:
+            if timeout.expired() and self.is_ours:
+                raise stood_still(where) from error
+            raise
+
+    @property
+    def _own_end(self) -> float:
+        return self._began + self._seconds + self._longest + min(self._lost - self._longest, self._seconds)
+
+
+class Heartbeat:
+    """Tells limits how long their event loop stood still; it beats only while there is one."""
+
+    def __init__(self) -> None:
+        self._limits: set[Limit] = set()
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._due = 0.0  # when the loop should be heard of next
+
+    @contextmanager
+    def limit(self, seconds: float, whole: Limit | None = None) -> Iterator[Limit]:
+        """A limit of so many seconds from now, for the length of a block."""
+        loop = asyncio.get_running_loop()
+        if self._loop is not loop:
+            self._loop, self._limits = loop, set()
+            self._beat_again(loop)
+        self.look()  # what is behind us is not this limit's
+        limit = Limit(self, loop.time(), seconds, whole)
+        self._limits.add(limit)
+        try:
+            yield limit
+        finally:
+            self._limits.discard(limit)
+
+    def look(self) -> None:
+        """See whether the loop is late just now."""
+        now = asyncio.get_running_loop().time()
+        if (late := now - self._due) > LATE_SECONDS:
+            self._due = now
+            for limit in self._limits:
+                limit.stood_still(late, now)
+
+    def _beat(self, loop: asyncio.AbstractEventLoop) -> None:
+        if not self._limits:
+            self._loop = None
+            return
+        self.look()
+        self._beat_again(loop)
+
+    def _beat_again(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._due = loop.time() + BEAT_SECONDS
+        loop.call_at(self._due, self._beat, loop)
+
+
+def stood_still(where: str) -> StoodStill:
+    """Return the error for a node that may have answered, while this program was not there to hear it."""
+    return StoodStill(
+        f"This program did not get the processor while it read {where}.",
+        "Check again when this machine has less to do, or fewer nodes at once: --parallel.",
+    )
