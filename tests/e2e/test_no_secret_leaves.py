@@ -19,7 +19,7 @@ from bot.domain.node import Node
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Evidence, RuledOut, Verdict
 from bot.probes.processes import ProcessesReading
-from bot.response.diagnosis.triage import without_secrets
+from bot.response.diagnosis.triage import Thinking, without_secrets
 from bot.surfaces.document import document
 from bot.surfaces.text import verdict_text
 from tests.readings.secrets import seeded
@@ -86,6 +86,7 @@ async def test_check_in_a_terminal_prints_none() -> None:
         nodes = (Node("node-1", "127.0.0.1"), Node("node-2", "127.0.0.1"))
         parallel = 2
         playbook = None
+        thinking = Thinking()
 
         def triage(self) -> Talkative:
             return self
@@ -113,7 +114,7 @@ async def test_neither_card_nor_details_nor_record_nor_log_nor_metrics_hold_one(
         wish = f"/zombie check node-1 {CORPUS[1].text}"
         await slack.say("alice", CHANNEL, wish)
         card = await card_saying(slack, "node-1: CRITICAL")
-        await slack.until(lambda: len(slack.thread(card)) > 3, what="the details")
+        await slack.until(lambda: len(slack.thread(card)) > 1, what="the details")
         async with httpx.AsyncClient(trust_env=False) as client:
             metrics = (await client.get(f"{bot.address}/metrics")).text
         (incident,) = [one.id for one in await bot.ledger.incidents()]
