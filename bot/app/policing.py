@@ -58,6 +58,7 @@ def rules_of_acting(settings: Settings, nodes: int = 0) -> Policy:
         approvals=said.approvals,
         approvals_for_several=said.approvals_for_several,
         unnamed_kind=SLACK,
+        wave_expires=settings.waves.expires,
     )
 
 

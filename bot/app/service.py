@@ -28,6 +28,7 @@ from bot.app.policing import note_policy
 from bot.app.reports import ReportMaker
 from bot.app.slack_acting import slack_acting
 from bot.app.stores import Stores
+from bot.app.waves import WaveKeeper, wave_parts
 from bot.domain.engine_contracts import Surface
 from bot.domain.errors import LedgerError
 from bot.engine import Engine, NoticeBoard
@@ -63,6 +64,7 @@ from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.reports import Reports
 from bot.surfaces.slack.storm_board import StormBoard
+from bot.surfaces.slack.voices import SlackVoices
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.web import WebEdge
 
@@ -186,6 +188,16 @@ class Service:
             wishes=books.wishes,
             fleet=fleet,
         )
+        kept = wave_parts(
+            self._acting,
+            known,
+            books.ledger,
+            books.waves,
+            cases=books.kept_cases,
+            voices=SlackVoices(self._slack.people(policy.approver_groups), policy),
+            log=log,
+        )
+        self._waves = WaveKeeper(kept.run, books.waves, books.leases, log, self._timing.clock)
         self._desk = CommandHandler(
             known,
             opener,
@@ -256,6 +268,7 @@ class Service:
         await note_machines(self._known, self._books.ledger, self._journal.log)
         listen(self._slack.app, self._desk, self._deeds.home, self._deeds.clicks)
         self._engine.start()  # what was approved is carried on, whether Slack can be reached or not
+        self._waves.start()
         self._alerts.start()
         if self._pagerduty is not None:
             self._pagerduty.start()
@@ -271,6 +284,7 @@ class Service:
             self._background.drain(self._timing.drain),
             self._diagnosis.drain(self._timing.drain),
             self._storming.drain(0),
+            self._waves.stop(self._timing.drain),
             self._engine.drain(self._timing.drain),
         )
         await self._mcp.stop()

@@ -12,11 +12,13 @@ from bot.app.parts import runner_name
 from bot.domain.alarm_contracts import DedupStore, Inbox
 from bot.domain.case import CaseStore
 from bot.domain.contracts import ActingLedger, Leases, Outbox
+from bot.domain.wave_contracts import WaveLedger
 from bot.domain.wish import Wishes
 from bot.ledger import Database, Ledger, on_threads
 from bot.ledger import KeptCases as BlockingKeptCases
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
+from bot.ledger import Waves as BlockingWaves
 from bot.ledger.dedup_store import DedupStore as BlockingCases
 from bot.ledger.inbox import KNOWN_FOR
 from bot.ledger.inbox import Inbox as BlockingInbox
@@ -47,6 +49,7 @@ class Stores:
     cases: DedupStore
     pages: Outbox
     wishes: Wishes
+    waves: WaveLedger
     kept_cases: CaseStore
     database: Database
     threads: ThreadPoolExecutor
@@ -74,6 +77,7 @@ def books(database_url: str, known_for: timedelta = KNOWN_FOR) -> Iterator[Store
             on_threads(BlockingCases(database), threads),
             on_threads(BlockingOutbox(database, PAGES_LENT_FOR, parts=PARTS, at_once=1), threads),
             on_threads(WishStore(database, leases), threads, {"keep": doors}),
+            on_threads(BlockingWaves(database), threads),
             on_threads(BlockingKeptCases(database), threads),
             database,
             threads,

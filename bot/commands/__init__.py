@@ -34,6 +34,7 @@ from bot.commands import (
     unmute,
     verify,
     watch,
+    wave,
     why,
     worker,
 )
@@ -56,6 +57,7 @@ COMMANDS = (
     incidents,
     report,
     remediate,
+    wave,
     watch,
     undo,
     release,

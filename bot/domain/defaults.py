@@ -6,6 +6,7 @@ from datetime import timedelta
 
 APPROVAL_EXPIRES = timedelta(minutes=15)
 VALIDATION = timedelta(minutes=10)
+WAVE_EXPIRES = timedelta(hours=8)
 REBOOT_DEADLINE = timedelta(minutes=15)
 AT_ONCE = 1  # nodes that are acted on
 APPROVALS = 1

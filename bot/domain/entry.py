@@ -19,6 +19,7 @@ from bot.domain.errors import UnreadableEntry
 from bot.domain.events import AlertReceived, Approved, Endorsed, IncidentEvent, StepStarted
 from bot.domain.house_events import HouseEvent
 from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.wave_events import WaveEvent
 
 NOTHING_BEFORE = "0" * 64  # what a stream's first entry is chained to
 NOTED_DIGITS = (
@@ -144,16 +145,17 @@ def is_stream(text: str) -> bool:
     return _STREAM.match(text) is not None
 
 
-Event: TypeAlias = IncidentEvent | HouseEvent
+Event: TypeAlias = IncidentEvent | HouseEvent | WaveEvent
 Body: TypeAlias = dict[str, Any]
 Lift: TypeAlias = Callable[[Body], Body]
 
 INCIDENT_EVENTS: tuple[type[Any], ...] = get_args(IncidentEvent)
 HOUSE_EVENTS: tuple[type[Any], ...] = get_args(HouseEvent)
+WAVE_EVENTS: tuple[type[Any], ...] = get_args(WaveEvent)
 ANCHORED = frozenset(
-    event.__name__ for event in (AlertReceived, Endorsed, Approved, StepStarted)
+    event.__name__ for event in (AlertReceived, Endorsed, Approved, StepStarted, *WAVE_EVENTS)
 )  # in `house`, at once
-EVENTS: Mapping[str, type[Any]] = {event.__name__: event for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS)}
+EVENTS: Mapping[str, type[Any]] = {event.__name__: event for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS, *WAVE_EVENTS)}
 
 FORMS: Mapping[str, int] = {}  # kinds whose form is no longer 1
 LIFTS: Mapping[tuple[str, int], Lift] = {}  # (kind, form) → a body of that form becomes one of the next

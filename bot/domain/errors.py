@@ -305,6 +305,14 @@ class Braked(Refused):
     """The brake is on."""
 
 
+class PartOfWave(Refused):
+    """The incident is part of a wave, and only the wave approves its plan."""
+
+
+class WaveHeld(Refused):
+    """The wave does not run, or it is not this node's turn."""
+
+
 class QuietHours(Refused):
     """Nothing may begin at this time of day."""
 

@@ -26,7 +26,8 @@ class AlertReceived:
     Shape: incidents of one alert share `group`; `reopens` is the ended incident that came back; `undoes` the one whose
     steps are to be taken back. Of an alarm, `channel` is where its card belongs, `withheld` why no plan will be offered
     whatever the verdict (empty: it may be), and `storm` the storm in whose message it is told in place of a card.
-    `askers` are the people who raised what its group was opened by before this node was added to it.
+    `askers` are the people who raised what its group was opened by before this node was added to it. `wave` is the wave
+    that it is part of; then only the wave approves its plan.
     """
 
     alert: Alert
@@ -39,6 +40,7 @@ class AlertReceived:
     withheld: str = ""
     storm: str = ""
     askers: tuple[str, ...] = ()
+    wave: str = ""
 
 
 @dataclass(frozen=True, slots=True)

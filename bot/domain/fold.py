@@ -111,6 +111,7 @@ def _opened(entry: Entry) -> Incident:
         withholds=event.withheld,
         storm=event.storm,
         inherited=event.askers,
+        wave=event.wave,
     )
 
 

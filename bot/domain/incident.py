@@ -85,8 +85,8 @@ class Incident:
     Shape: `seq` and `head` are the last entry's number and hash. `parked_from` is set once a question is open, until it
     is answered; `ending` is the event that ended it. `withholds` says why its plan would not be offered whatever it is;
     `cleared` are the alerts that are over, each as `SOURCE:ID`. `inherited` are the people who raised its group before
-    its node was added; `picked_by` is who said which node is meant. `profile` is what its newest profile showed, for
-    causes to weigh.
+    its node was added; `picked_by` is who said which node is meant; `wave` is the wave that it is part of. `profile` is
+    what its newest profile showed, for causes to weigh.
     """
 
     id: str
@@ -104,6 +104,7 @@ class Incident:
     channel: str = ""
     withholds: str = ""
     storm: str = ""
+    wave: str = ""
     inherited: tuple[str, ...] = ()
     picked_by: str = ""
     joined: tuple[Alert, ...] = ()

@@ -11,7 +11,7 @@ from typing import Protocol
 
 from bot.domain.alert import person_of
 from bot.domain.claim import Limits
-from bot.domain.defaults import APPROVAL_EXPIRES, APPROVALS, REBOOT_DEADLINE, VALIDATION
+from bot.domain.defaults import APPROVAL_EXPIRES, APPROVALS, REBOOT_DEADLINE, VALIDATION, WAVE_EXPIRES
 
 SAME_AGAIN = timedelta(hours=24)  # a node is not cured by the same plan twice within that time
 _TERMINAL = "terminal:"
@@ -25,6 +25,7 @@ class Policy:
     that nobody asks under one and approves under the other. `kinds` are the kinds of people that we know; whoever is of
     another is a stranger. `units` are the only ones that may be stopped, `start_units` those that may be started.
     `quiet` are spans of the day, UTC, in minutes.
+    `wave_expires` is how long a wave's approval lasts.
     `approvals` is how many people have to say yes, `approvals_for_several` how many where one check or alert is about
     several nodes. `unnamed_kind` is left out where `text` names people: records from before there were kinds have none.
     """
@@ -45,6 +46,7 @@ class Policy:
     approvals: int = APPROVALS
     approvals_for_several: int = APPROVALS
     unnamed_kind: str = ""
+    wave_expires: timedelta = WAVE_EXPIRES
 
     @property
     def names_anybody(self) -> bool:
@@ -129,6 +131,8 @@ class Policy:
         }
         if self.start_units:  # records from before it was there have none
             rules["start_units"] = sorted(self.start_units)
+        if self.wave_expires != WAVE_EXPIRES:
+            rules["wave_expires"] = self.wave_expires.total_seconds()
         return json.dumps(rules, separators=(",", ":"), sort_keys=True)
 
     def _short(self, who: str) -> str:

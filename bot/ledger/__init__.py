@@ -16,6 +16,7 @@ from bot.ledger.ledger import Ledger
 from bot.ledger.outbox import Outbox
 from bot.ledger.pruning import Pruned, Pruner
 from bot.ledger.threads import on_threads
+from bot.ledger.waves import Waves
 
 __all__ = [
     "Audit",
@@ -27,6 +28,7 @@ __all__ = [
     "Outbox",
     "Pruned",
     "Pruner",
+    "Waves",
     "audit",
     "exported",
     "is_there",

@@ -17,13 +17,14 @@ from sqlalchemy import Connection, select
 from bot.domain.entry import Head, NotedHead
 from bot.domain.errors import UnreadableEntry
 from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded, IncidentsPruned, NodeReleased
+from bot.domain.wave import is_wave
 from bot.ledger.append_only import troubled_triggers
 from bot.ledger.audited_stream import NOT_ITS_END, AuditedStream
 from bot.ledger.chain import FIELDS, Broken, Chain
 from bot.ledger.database import Database
 from bot.ledger.mentions import Mention, Mentions
 from bot.ledger.summaries import LINE
-from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS
+from bot.ledger.tables import ATTEMPTS, ENTRIES, HOLDS, WAVES
 
 _ROWS = 500  # read at once
 _OLD_DIGITS = 12  # of a hash that was noted alone, at least
@@ -104,7 +105,7 @@ def audit(database: Database, noted: Sequence[NotedHead] = ()) -> Audit:
                     heads.look(audited.stream, row[1], row[6])
             broken += audited.result()
             entries += audited.chain.entries
-            incidents += 1
+            incidents += not is_wave(audited.stream)
         broken += _without_entries(mentions.left())
     broken += heads.missing(house.chain.head)
     return Audit(entries, incidents, house.chain.head, tuple(broken))
@@ -156,6 +157,8 @@ def _of_tables(connection: Connection) -> Iterator[Mention]:
     """Yield the rows of the tables that follow from the entries."""
     for row in connection.execute(select(*LINE).execution_options(yield_per=_ROWS)):
         yield Mention(row.id, "line", 0, dict(row._mapping))
+    for row in connection.execute(select(WAVES)):
+        yield Mention(row.id, "wave", 0, dict(row._mapping))
     for row in connection.execute(select(HOLDS)):
         yield Mention(row.incident, "hold", 0, [row.node, row.step, row.machine_id])
     for row in connection.execute(select(ATTEMPTS).execution_options(yield_per=_ROWS)):
@@ -176,6 +179,6 @@ def _without_entries(mentions: Iterator[Mention]) -> Iterator[Broken]:
             yield Broken(stream, 0, NOT_ITS_END.format(end.seq))
         elif "anchor" in kinds:
             yield Broken(stream, 0, "was noted in house but has no entries: they were removed")
-        for kind, table in (("hold", "holds"), ("attempt", "attempts")):
+        for kind, table in (("hold", "holds"), ("attempt", "attempts"), ("wave", "waves")):
             if kind in kinds:
                 yield Broken(stream, 0, f"stands in the table {table} but has no entries")

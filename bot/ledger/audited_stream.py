@@ -1,4 +1,4 @@
-"""One incident under audit: its chain, its fold, and whether all that is said of it elsewhere agrees."""
+"""One incident, or one wave, under audit: its chain, its fold, and whether all that is said of it elsewhere agrees."""
 
 from __future__ import annotations
 
@@ -12,10 +12,12 @@ from bot.domain.events import PlanProposed, StepStarted
 from bot.domain.fold import after, fold
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident
+from bot.domain.wave import Wave, after_wave, fold_wave, is_wave
 from bot.ledger.chain import Broken, Chain
 from bot.ledger.machines import MACHINE_ID
 from bot.ledger.mentions import Mention, as_json
 from bot.ledger.summaries import line_of
+from bot.ledger.wave_rows import wave_line
 
 NOT_ITS_END = "does not end as noted in house, with entry {0}: entries were removed, added or rewritten"
 _APART = timedelta(minutes=1)  # an older program noted an attempt some milliseconds before its entry
@@ -39,6 +41,7 @@ class AuditedStream:
         self._anchored: set[int] = set()
         self._first_step: Entry | None = None
         self._incident: Incident | None = None
+        self._wave: Wave | None = None
         self._is_rewritten = False
         self._goes_on = True  # while every entry so far could be read and followed
         self._broken: list[Broken] = []
@@ -78,16 +81,22 @@ class AuditedStream:
                 break
         if self._goes_on and self._incident is not None:
             found += self._of_incident(self._incident)
+        if self._goes_on and self._wave is not None and self._rows.get("wave") != as_json(wave_line(self._wave)):
+            found.append(Broken(self.stream, self._wave.seq, "the table of waves differs from its entries"))
         return tuple(found)
 
     def _fold(self, entry: Entry) -> None:
         try:
+            if is_wave(self.stream):
+                self._wave = fold_wave((entry,)) if self._wave is None else after_wave(self._wave, entry)
+                return
             self._incident = fold((entry,)) if self._incident is None else after(self._incident, entry)
             if self._first_step is None and entry.kind == StepStarted.__name__:
                 self._first_step = entry
         except ImpossibleEvent as no:
             self._goes_on = False
-            self._broken.append(Broken(self.stream, entry.seq, f"is not a valid incident: {no.sentence}"))
+            what = "wave" if is_wave(self.stream) else "incident"
+            self._broken.append(Broken(self.stream, entry.seq, f"is not a valid {what}: {no.sentence}"))
         except UnreadableEntry:
             self._goes_on = False  # intact, but written by a newer program
 

@@ -11,7 +11,18 @@ from bot.domain.action import Plan
 from bot.domain.alert import BOT, is_who
 from bot.domain.claim import Claim, Hold
 from bot.domain.contracts import Clock
-from bot.domain.entry import ANCHORED, HOUSE_EVENTS, Entry, Event, Head, instant_of, instant_text, is_stream, kind_of
+from bot.domain.entry import (
+    ANCHORED,
+    HOUSE_EVENTS,
+    WAVE_EVENTS,
+    Entry,
+    Event,
+    Head,
+    instant_of,
+    instant_text,
+    is_stream,
+    kind_of,
+)
 from bot.domain.errors import Braked, Conflict, ImpossibleEvent, StaleRequest
 from bot.domain.events import IncidentEvent, StepStarted
 from bot.domain.feedback import said_before
@@ -27,6 +38,7 @@ from bot.domain.house_events import (
     WishRefused,
 )
 from bot.domain.incident import Changes, Incident, IncidentSummary
+from bot.domain.wave import is_wave
 from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.folds import MOST_KEPT, Folds
@@ -35,6 +47,7 @@ from bot.ledger.machines import names_of_machines, note_machines
 from bot.ledger.refusals import to_write
 from bot.ledger.summaries import changes, mark_changed, nodes_of, read_summaries, summarise, together
 from bot.ledger.tables import INCIDENTS, head_of, insert_entry, last_policy, pull_of, read_stream, sealed
+from bot.ledger.wave_rows import may_act
 
 
 class Ledger:
@@ -58,7 +71,8 @@ class Ledger:
         StaleRequest when it would release another pull of the brake than the one that is on.
         """
         _check_names(stream, by)
-        if (stream == HOUSE) != isinstance(event, HOUSE_EVENTS) or (stream != HOUSE and expected_seq is None):
+        belongs = (stream == HOUSE) == isinstance(event, HOUSE_EVENTS) and not isinstance(event, WAVE_EVENTS)
+        if not belongs or is_wave(stream) or (stream != HOUSE and expected_seq is None):
             raise ImpossibleEvent(f"{kind_of(event)} does not belong into the stream {stream} so.")
         with self._database.writing() as connection:
             if stream == HOUSE:
@@ -77,7 +91,7 @@ class Ledger:
         Raises: as `append`.
         """
         _check_names(stream, by)
-        if stream == HOUSE or not events:
+        if stream == HOUSE or is_wave(stream) or not events:
             raise ImpossibleEvent(f"{len(events)} events do not belong into the stream {stream} so.")
         with self._database.writing() as connection:
             return self._add_to_incident(connection, stream, expected_seq, events, by)
@@ -85,8 +99,8 @@ class Ledger:
     def begin(self, stream: str, expected_seq: int, event: StepStarted, by: str, claim: Claim) -> Entry:
         """Append the start of a step and take its node, in one transaction with every limit and the brake.
 
-        Raises: Conflict, ImpossibleEvent; Braked, ApprovalExpired, NodeBusy, BudgetSpent or AlreadyTried when it may
-        not begin now.
+        Raises: Conflict, ImpossibleEvent; Braked, WaveHeld, ApprovalExpired, NodeBusy, BudgetSpent or AlreadyTried
+        when it may not begin now.
         """
         with self._database.writing() as connection:
             at = self._now(connection)
@@ -96,6 +110,9 @@ class Ledger:
                     f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on."
                 )
             # Its first attempt counts in the budgets already; one whose node was released has to ask again.
+            incident = self._folds.incident(connection, stream)
+            if incident is not None and incident.wave:  # whoever approved it, and however: the wave is asked here
+                may_act(connection, incident, event.number == 1 and event.attempt == 1, instant_of(at))
             is_new = event.attempt == 1 or not holds.holds_its_node(connection, stream)
             check = holds.may_begin if is_new else holds.may_repeat
             check(connection, stream, claim, instant_of(at))
@@ -237,7 +254,7 @@ class Ledger:
         return tuple(entries)
 
     def _add(self, connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
-        return _append(connection, stream, expected_seq, event, by, self._now(connection))
+        return append_entry(connection, stream, expected_seq, event, by, self._now(connection))
 
     def _now(self, connection: Connection) -> str:
         return instant_text(self._time()) if self._time is not None else self._database.now(connection)
@@ -250,10 +267,16 @@ def _is_present(pulled: Entry | None, pull: int) -> None:
 
 def append_to_house(database: Database, connection: Connection, event: HouseEvent, by: str) -> Entry:
     """Append what concerns more than one incident, in a transaction that changes what the entry tells of."""
-    return _append(connection, HOUSE, None, event, by, database.now(connection))
+    return append_entry(connection, HOUSE, None, event, by, database.now(connection))
 
 
-def _append(connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str, now: str) -> Entry:
+def append_entry(
+    connection: Connection, stream: str, expected_seq: int | None, event: Event, by: str, now: str
+) -> Entry:
+    """Append an event in a transaction that sees to what follows from it.
+
+    Raises: Conflict when the stream has another length.
+    """
     before, last_at = head_of(connection, stream)
     if expected_seq is not None and before.seq != expected_seq:
         raise Conflict(f"{stream} has {before.seq} entries, not {expected_seq}.", "Read it again and decide again.")

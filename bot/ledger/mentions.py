@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.safe_text import one_line
 
-Kind: TypeAlias = Literal["end", "anchor", "pruned", "released", "line", "hold", "attempt"]
+Kind: TypeAlias = Literal["end", "anchor", "pruned", "released", "line", "hold", "attempt", "wave"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +25,7 @@ class Mention:
     """One thing that is said of a stream.
 
     Shape: of an `end`, an `anchor` and a `pruned`, `seq` and `value` are an entry's number and hash; of a `line`, a
-    `hold` or an `attempt`, `value` is a row of that table as JSON.
+    `hold`, an `attempt` or a `wave`, `value` is a row of that table as JSON.
     """
 
     stream: str

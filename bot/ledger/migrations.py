@@ -138,6 +138,11 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
         },
         "CREATE INDEX kept_cases_by_age ON kept_cases (kept_at)",
     ),
+    (
+        """CREATE TABLE waves (
+            id TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL, until TEXT NOT NULL, turns TEXT NOT NULL,
+            ended BOOLEAN NOT NULL)""",
+    ),
 )
 VERSION = len(MIGRATIONS)
 

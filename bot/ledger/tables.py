@@ -180,6 +180,18 @@ WISHES = Table(
     Column("done", Boolean, nullable=False),
 )
 
+# A row a wave, updated with every entry: a step of it begins only where the wave runs and has given its incident the
+# turn. `turns` is a JSON list of those incidents.
+WAVES = Table(
+    "waves",
+    _METADATA,
+    Column("id", Text, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("until", Text, nullable=False),
+    Column("turns", Text, nullable=False),
+    Column("ended", Boolean, nullable=False),
+)
+
 # What the nodes of incidents said: cases, compressed, by their content hash.
 KEPT_CASES = Table(
     "kept_cases",

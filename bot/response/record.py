@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 from bot.domain.action import Action, Facts, Plan, Step
@@ -40,7 +40,7 @@ def unheard(event: str, **fields: object) -> None:
 class Opening:
     """Somebody's wish, as it goes on record. `id` is the source's own name of it: the same twice is one wish.
 
-    Shape: `os_user` is the login behind a name that was claimed in a terminal.
+    Shape: `os_user` is the login behind a name that was claimed in a terminal; `wave` the wave that it is for.
     """
 
     kind: SourceKind
@@ -49,6 +49,7 @@ class Opening:
     text: str
     playbook: str
     os_user: str = ""
+    wave: str = ""
 
     @property
     def group(self) -> str:
@@ -67,12 +68,13 @@ class Opening:
         """That incident as it is before its first entry stands: its number is 0."""
         alert = Alert(self.kind, self.id, self.by, one_line(self.text, 1000), self.os_user)
         state = State.OPENED
-        return Incident(self.incident(node), node, self.group, alert, state, at, at, 0, "", playbook=self.playbook)
+        opened = Incident(self.incident(node), node, self.group, alert, state, at, at, 0, "", playbook=self.playbook)
+        return replace(opened, wave=self.wave)
 
 
 def received(incident: Incident) -> AlertReceived:
     """Return the first entry of an incident that somebody asked for."""
-    return AlertReceived(incident.alert, incident.node, incident.group, incident.playbook)
+    return AlertReceived(incident.alert, incident.node, incident.group, incident.playbook, wave=incident.wave)
 
 
 class Record:

@@ -33,6 +33,11 @@ def now_of(clock: Clock, incident: Incident) -> datetime:
     return max(clock(), incident.updated_at)
 
 
+def decided_within(policy: Policy, incident: Incident) -> timedelta:
+    """Return how long a proposal may wait for a yes; that of a wave waits for its turn within the wave's approval."""
+    return policy.approval_expires + (policy.wave_expires if incident.wave else timedelta(0))
+
+
 def lives_until(policy: Policy, incident: Incident) -> datetime | None:
     """Return until when the next step may begin: so long after the decision, or after the step before it.
 
@@ -41,7 +46,9 @@ def lives_until(policy: Policy, incident: Incident) -> datetime | None:
     since = lives_since(incident)
     if incident.approval is None or since is None:
         return None
-    if incident.proposed_at is not None and incident.approval.at >= incident.proposed_at + policy.approval_expires:
+    if incident.proposed_at is not None and incident.approval.at >= incident.proposed_at + decided_within(
+        policy, incident
+    ):
         return incident.approval.at
     return since + policy.approval_expires
 

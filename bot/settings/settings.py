@@ -22,6 +22,7 @@ from bot.settings.tables import (
     RouteSettings,
     SlackSettings,
     StormSettings,
+    WaveSettings,
 )
 
 T = TypeVar("T")
@@ -40,6 +41,7 @@ class Settings(General):
     policy: PolicySettings = PolicySettings()
     act: ActSettings = ActSettings()
     members: Mapping[str, Any] = field(default_factory=dict)
+    waves: WaveSettings = WaveSettings()
     storm: StormSettings = StormSettings()
     retention: RetentionSettings = RetentionSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
@@ -119,6 +121,7 @@ def _tables(members: Members) -> Members:
     return {
         **before,
         **members,
+        "waves": WaveSettings,
         "storm": StormSettings,
         "retention": RetentionSettings,
         "kubernetes": KubernetesSettings,

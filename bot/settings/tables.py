@@ -166,6 +166,13 @@ class ActSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class WaveSettings:
+    """How long the approval of a wave lasts, from the last yes on."""
+
+    expires: timedelta = option(duration, defaults.WAVE_EXPIRES)
+
+
+@dataclass(frozen=True, slots=True)
 class StormSettings:
     """From how many alerts, within which time, it is a storm."""
 

@@ -56,6 +56,23 @@ from bot.domain.probe import Unread
 from bot.domain.relapse import Relapse
 from bot.domain.transitions import State
 from bot.domain.verdict import Confidence, Evidence, RuledOut, Status, Verdict
+from bot.domain.wave import stages_of
+from bot.domain.wave_events import (
+    ArmLooked,
+    TurnEnded,
+    TurnGiven,
+    TurnOutcome,
+    WaveApproved,
+    WaveDeclined,
+    WaveEnded,
+    WaveEnding,
+    WaveEndorsed,
+    WaveEvent,
+    WaveMember,
+    WaveProposed,
+    WaveResumed,
+    WaveStopped,
+)
 
 NODE = "node-gpu-01"
 ASKER = "slack:T024BE7LD/U012ASKER"
@@ -122,6 +139,7 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
         "It is stale.",
         "storm-1",
         ("terminal:eve",),
+        "wave-7k3m9x2qpv",
     ),
     AlertJoined(Alert("alertmanager", "a1b2", text="NodeSlow")),
     AlertCleared("alertmanager", "a1b2"),
@@ -163,6 +181,32 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     CauseUnmuted("io-stall", "kafka-*", "they are gone", "ann"),
     VerdictMarked("7k3m9x2qpv", "leaked-memory-cgroups", False, NODE, "ef" * 32, "click-1-2", "ann"),
     CauseLookedAt("leaked-memory-cgroups", "the threshold was too low; it is 5,000 now", "ann"),
+)
+
+WAVE_PROPOSED = WaveProposed(
+    ("role=gpu",),
+    ("leaked-memory-cgroups",),
+    tuple(WaveMember(f"node-{number}", f"incident{number}", f"{number:02d}" * 32) for number in range(1, 9)),
+    (WaveMember("node-9", "incident9", "99" * 32),),
+    stages_of(8),
+    timedelta(hours=8),
+    "ab" * 32,
+    "",
+    "node-health",
+    2,
+    "ann",
+    "C012",
+).sealed()
+WAVE_EVENTS: tuple[WaveEvent, ...] = (
+    WAVE_PROPOSED,
+    WaveEndorsed(WAVE_PROPOSED.digest, "it leaks", "bob", 3, ("terminal:dan",)),
+    WaveApproved(WAVE_PROPOSED.digest, "it leaks", "cleo", 2, ("terminal:dan",)),
+    WaveDeclined("not today", "bob"),
+    TurnGiven("incident1", "node-1"),
+    TurnEnded("incident1", "node-1", TurnOutcome.FAILED, "escalated: no proof"),
+    WaveStopped("node-1 is not fixed", "bob"),
+    WaveResumed("a broken disk", "bob"),
+    WaveEnded(WaveEnding.EXPIRED, "too late", ArmLooked(3, 2, 1), ArmLooked(4, 1, 2)),
 )
 
 _TO_PROPOSED: tuple[IncidentEvent, ...] = (OPENING, TRIAGED, PROPOSED)

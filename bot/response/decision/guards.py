@@ -18,6 +18,7 @@ from bot.domain.errors import (
     NotAnApprover,
     NotEnoughApprovers,
     NothingProposed,
+    PartOfWave,
     PlanChanged,
     ProtectedUnit,
     QuietHours,
@@ -31,6 +32,7 @@ from bot.domain.incident import Incident
 from bot.domain.policy import Approval, Policy
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
+from bot.response.timing import decided_within
 
 
 def reason_given(approval: Approval) -> None:
@@ -155,9 +157,19 @@ def is_undecided(incident: Incident) -> PlanProposed:
 
 def is_in_time(policy: Policy, incident: Incident, now: datetime) -> None:
     """Raises: ApprovalExpired."""
-    if incident.proposed_at is not None and now >= incident.proposed_at + policy.approval_expires:
-        minutes = policy.approval_expires.total_seconds() / 60
+    within = decided_within(policy, incident)
+    if incident.proposed_at is not None and now >= incident.proposed_at + within:
+        minutes = within.total_seconds() / 60
         raise ApprovalExpired(f"The plan was proposed more than {minutes:g} minutes ago.", "Check the node again.")
+
+
+def is_its_own(incident: Incident) -> None:
+    """Raises: PartOfWave for an incident that only its wave may approve."""
+    if incident.wave:
+        raise PartOfWave(
+            f"The incident is part of {incident.wave}, which gives each node its turn.",
+            f"Decide on the wave: zombie wave {incident.wave}",
+        )
 
 
 def is_the_same_plan(policy: Policy, proposal: PlanProposed, approval: Approval) -> None:

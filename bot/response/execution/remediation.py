@@ -21,7 +21,7 @@ from bot.response.decision.responder import Diagnose
 from bot.response.execution.step_executor import Outcome, StepExecutor
 from bot.response.execution.validation import next_sample
 from bot.response.record import Record, plan_of, rest_of, stopped
-from bot.response.timing import now_of
+from bot.response.timing import decided_within, now_of
 
 _OUT_OF_BAND = "Look at it out of band: the console, or the cloud's own reboot."
 
@@ -79,7 +79,9 @@ class Remediation:
                 return self._unless_late(incident.updated_at, now, never)
             case State.PROPOSED:
                 since = incident.proposed_at or incident.updated_at
-                return self._unless_late(since, now, Expired("Nobody decided in time."))
+                policy = self.stepping.policy
+                late = since + decided_within(policy, incident) - policy.approval_expires
+                return self._unless_late(late, now, Expired("Nobody decided in time."))
             case State.UNKNOWN:
                 since = incident.asked_at or incident.updated_at
                 asked = incident.question.question if incident.question is not None else ""

@@ -16,7 +16,7 @@ from bot.domain.events import AlertReceived, Triaged
 from bot.domain.json_form import MOST_LINES, MOST_TEXT
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Evidence, Verdict
-from tests.record.incidents import BEGAN_AT, HOUSE_EVENTS, INCIDENT_EVENTS, PLAN, TRIAGED, VERDICT
+from tests.record.incidents import BEGAN_AT, HOUSE_EVENTS, INCIDENT_EVENTS, PLAN, TRIAGED, VERDICT, WAVE_EVENTS
 from tests.unit.surfaces import verdicts
 
 
@@ -25,7 +25,7 @@ def kept(event: Event) -> Event:
     return event_of(kind_of(event), json.loads(written(body_of(event))))
 
 
-@pytest.mark.parametrize("event", [*INCIDENT_EVENTS, *HOUSE_EVENTS], ids=kind_of)
+@pytest.mark.parametrize("event", [*INCIDENT_EVENTS, *HOUSE_EVENTS, *WAVE_EVENTS], ids=kind_of)
 def test_event_is_read_back_as_what_it_was(event: Event) -> None:
     # An example that leaves a field at its default would not show that the field is kept.
     defaults = {field.name for field in fields(event) if getattr(event, field.name) in (field.default, "", ())}

@@ -52,6 +52,7 @@ from tests.record.incidents import (
     VALIDATING,
     VERDICT,
     VERIFIED,
+    WAVE_EVENTS,
     WAYS,
     WITHOUT_NODE,
     entries,
@@ -91,7 +92,7 @@ LEADS_TO = {
     for kind, *cells in map(str.split, GRID.strip().split("\n")[1:])
     for column, cell in zip(COLUMNS, cells, strict=True)
 }
-EXAMPLES: dict[str, Event] = {kind_of(event): event for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS)}
+EXAMPLES: dict[str, Event] = {kind_of(event): event for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS, *WAVE_EVENTS)}
 
 
 def ready_for(state: State, kind: str) -> tuple[IncidentEvent, ...]:
@@ -133,7 +134,7 @@ def test_every_event_and_every_state_have_their_place_in_the_grid() -> None:
     assert set(EXAMPLES) == set(EVENTS)
     assert set(WAYS) == set(State)
     assert {state for state, _ in LEADS_TO} == {state for state in State if not fold(entries(WAYS[state])).ended}
-    assert {kind for _, kind in LEADS_TO} | {kind_of(event) for event in HOUSE_EVENTS} == set(EVENTS)
+    assert {kind for _, kind in LEADS_TO} | {kind_of(event) for event in (*HOUSE_EVENTS, *WAVE_EVENTS)} == set(EVENTS)
 
 
 @pytest.mark.parametrize("kind", sorted(EVENTS))
@@ -156,17 +157,13 @@ def test_answer_leads_back_to_where_the_incident_was_parked() -> None:
 def test_nothing_follows_a_verdict_without_a_plan() -> None:
     ended = (OPENING, Triaged(HEALTHY))
     assert fold(entries(ended)).ended
-    assert {
-        outcome(ended, event) for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS) if kind_of(event) not in AFTER_THE_END
-    } == {"."}
+    assert {outcome(ended, event) for kind, event in EXAMPLES.items() if kind not in AFTER_THE_END} == {"."}
 
 
 def test_nothing_follows_a_plan_that_is_withheld() -> None:
     ended = (OPENING, TRIAGED, PlanWithheld("Acting is off."))
     assert fold(entries(ended)).ended
-    assert {
-        outcome(ended, event) for event in (*INCIDENT_EVENTS, *HOUSE_EVENTS) if kind_of(event) not in AFTER_THE_END
-    } == {"."}
+    assert {outcome(ended, event) for kind, event in EXAMPLES.items() if kind not in AFTER_THE_END} == {"."}
 
 
 @pytest.mark.parametrize("state", [state for state in State if fold(entries(WAYS[state])).ended])

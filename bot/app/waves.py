@@ -1,0 +1,187 @@
+"""Waves, put together for a terminal and for whoever serves."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.app.acting import Acting
+from bot.app.parts import incident_id
+from bot.domain.alert import TERMINAL, SourceKind
+from bot.domain.case import KeptCases
+from bot.domain.contracts import ActingLedger, Again, Leases, Log, NodeDirectory
+from bot.domain.errors import LedgerError, UsageError
+from bot.domain.incident import Incident
+from bot.domain.nearest import did_you_mean
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.domain.policy import Voices
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.domain.verdict import Verdict
+from bot.domain.wave import Wave, WaveState
+from bot.domain.wave_contracts import WaveLedger
+from bot.engine.work import Work
+from bot.inventory import Inventory
+from bot.response.diagnosis.recorder import VerdictRecorder
+from bot.response.diagnosis.triage import without_secrets
+from bot.response.fleet.waves import Waves, WaveWish
+from bot.response.fleet.waves_run import WaveRun
+from bot.response.record import Opening, Record, unheard
+
+AT_ONCE = 20  # nodes that are read for a wave
+LONGEST_PAUSE = timedelta(seconds=5)
+LOOKS_EVERY = 1.0  # seconds, for waves that nobody sees to
+
+
+@dataclass(frozen=True, slots=True)
+class WaveParts:
+    """What waves are made of, over one ledger."""
+
+    desk: Waves
+    run: WaveRun
+    recorder: VerdictRecorder
+    nodes: NodeDirectory
+    acting: Acting
+
+
+def wave_parts(
+    acting: Acting,
+    known: Inventory,
+    ledger: ActingLedger,
+    waves: WaveLedger,
+    *,
+    cases: KeptCases | None = None,
+    voices: Voices | None = None,
+    log: Log = unheard,
+) -> WaveParts:
+    """Put them together; without `voices` nobody can be asked who somebody is now."""
+    stepping, remediation = acting.remediation.stepping, acting.remediation
+    book = Record(ledger, log)
+    desk = Waves(acting.policy, book, ledger, waves, stepping.clock, secrets.SystemRandom(), voices)
+    kinds = acting.policy.kinds | {TERMINAL}
+    run = WaveRun(desk, acting.responder, known, remediation.diagnose, kinds, stepping.runner)
+    return WaveParts(desk, run, VerdictRecorder(ledger, acting.proposer, log, cases), known, acting)
+
+
+def known_causes(playbook: Playbook, causes: Sequence[str]) -> tuple[str, ...]:
+    """Return the causes. Raises: UsageError for one that the playbook does not weigh, or for none."""
+    weighed = sorted(used.cause.name for used in playbook.causes)
+    if not causes:
+        raise UsageError("Which cause is to be cured?", "zombie wave start SELECTOR --cause SLUG")
+    for cause in causes:
+        if cause not in weighed:
+            raise UsageError(f"{playbook.name} weighs no cause “{one_line(cause, 60)}”.", did_you_mean(cause, weighed))
+    return tuple(dict.fromkeys(causes))
+
+
+async def start_wave(
+    parts: WaveParts,
+    wish: WaveWish,
+    nodes: Sequence[Node],
+    playbook: Playbook,
+    heard: Callable[[Verdict], None],
+    kind: SourceKind = TERMINAL,
+) -> Wave:
+    """Check the nodes, open an incident for each that has the cause, and propose the wave.
+
+    Raises: UsageError when no node can be part of it; LedgerError when it cannot be written down.
+    """
+    wave_id = f"wave-{incident_id()}"
+    slots = asyncio.Semaphore(AT_ONCE)
+
+    async def check(node: Node) -> Verdict:
+        async with slots:
+            verdict = without_secrets(await parts.acting.triage.diagnose(node, playbook))
+        heard(verdict)
+        return verdict
+
+    verdicts = [verdict for verdict in await asyncio.gather(*map(check, nodes)) if verdict.cause in wish.causes]
+    text = f"wave {' '.join(wish.selectors)} {' '.join(wish.causes)}"
+    opening = Opening(kind, wave_id, wish.by, text, playbook.name, os_user=wish.os_user, wave=wave_id)
+    now = parts.acting.remediation.stepping.clock()
+    opened = [(opening.unrecorded(verdict.node, now), verdict) for verdict in verdicts]
+    for incident, _ in opened:  # before any plan: how many have to approve may hang on how many there are
+        await parts.recorder.opened(incident)
+
+    async def record(incident: Incident, verdict: Verdict) -> Incident:
+        async with slots:
+            return await parts.recorder.record(incident, verdict, playbook)
+
+    found = await asyncio.gather(*(record(incident, verdict) for incident, verdict in opened))
+    return await parts.desk.propose(wave_id, wish, found, playbook.name)
+
+
+async def run_here(parts: WaveParts, wave_id: str, says: Callable[[Wave, str], None]) -> Wave:
+    """Carry a wave and its incidents on until it ends, or is stopped and nothing of it is under way."""
+    while True:
+        try:
+            again = await parts.run.advance(wave_id)
+            wave = await parts.desk.find(wave_id)
+            waits = [again, *await asyncio.gather(*(_advanced(parts, turn.member.incident) for turn in wave.under_way))]
+        except LedgerError as error:
+            says(await parts.desk.find(wave_id), error.sentence)
+            await asyncio.sleep(1)
+            continue
+        says(wave, next((wait.because for wait in reversed(waits) if wait is not None and wait.because), ""))
+        if wave.ended or (wave.state is WaveState.STOPPED and not wave.under_way):
+            return wave
+        after = [wait.after for wait in waits if wait is not None]
+        await asyncio.sleep(min([LONGEST_PAUSE, *after]).total_seconds() if after else 0.05)
+
+
+async def _advanced(parts: WaveParts, incident_id: str) -> Again | None:
+    incident = await parts.desk.book.find(incident_id)
+    if incident.ended or incident.state in (State.PROPOSED, State.UNKNOWN):
+        return None  # the wave's own next step
+    return await parts.acting.remediation.step(incident)
+
+
+class WaveKeeper:
+    """Carries on every wave that no other live program sees to, for as long as the bot serves."""
+
+    def __init__(self, run: WaveRun, waves: WaveLedger, leases: Leases, log: Log, clock: Callable[[], float]) -> None:
+        self._run = run
+        self._waves = waves
+        self._leases = leases
+        self._log = log
+        self._work = Work(self._carry_on, 4, clock, log, "wave_failed", "wave")
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to look for waves."""
+        self._task = asyncio.create_task(self._look(), name="waves")
+
+    async def stop(self, seconds: float) -> None:
+        """Begin nothing more, and wait for what is being done."""
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.gather(self._task, return_exceptions=True)
+        await self._work.finish(seconds)
+
+    async def _look(self) -> None:
+        unavailable = ""
+        while True:
+            try:
+                for wave in await self._waves.ids(only_open=True):
+                    if not self._work.is_owed(wave):
+                        self._work.want(wave)
+                unavailable = ""
+            except LedgerError as error:
+                if unavailable != error.sentence:
+                    self._log("ledger_unavailable", error=error.sentence)
+                unavailable = error.sentence
+            self._work.begin()
+            await asyncio.sleep(LOOKS_EVERY)
+
+    async def _carry_on(self, wave: str) -> float | None:
+        if not await self._leases.take(wave):  # spares double work, and no more than that
+            return LOOKS_EVERY
+        again = await self._run.advance(wave)
+        if again is None:
+            await self._leases.let_go((wave,))
+            return None
+        return again.after.total_seconds()

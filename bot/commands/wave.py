@@ -1,0 +1,245 @@
+"""`zombie wave`: cure many nodes under one approval, a few at a time."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import sys
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from bot.commands import approvals, options
+from bot.domain.errors import Refused, UsageError
+
+if TYPE_CHECKING:
+    from bot.app.waves import WaveParts
+    from bot.domain.policy import Approval
+    from bot.domain.verdict import Verdict
+    from bot.domain.wave import Wave
+
+_VERBS = ("start", "approve", "run", "stop", "resume")
+_EXAMPLES = """examples:
+  zombie wave start role=gpu --cause leaked-memory-cgroups --control 10%
+  zombie wave approve wave-7k3m9x2qpv --approve-as bob --reason "the canary first"
+  zombie wave run wave-7k3m9x2qpv     carry it on here, where no `zombie serve` runs
+  zombie wave wave-7k3m9x2qpv         how it stands
+  zombie wave stop wave-7k3m9x2qpv --reason "two nodes look odd"
+  zombie wave resume wave-7k3m9x2qpv --approve-as bob --reason "looked at: a broken disk"
+  zombie wave                         all waves
+
+exit status:
+  0  done; of `run`: every node had its turn, and none of them failed
+  1  refused (the refusal's name is on stderr); of `run`: it was stopped, declined or expired, or a node failed
+  2  the command line, or a file it names, is wrong; there is no such wave; no node has that cause with a plan
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "wave",
+        "cure many nodes under one approval: one first, then 5 %, 25 %, the rest",
+        "`start` checks the nodes, and proposes the plan of each that has the cause. A second person approves all of "
+        "it at once. Then one node has its turn; once it is cured, more have. Each is read again before its own step, "
+        "and one that is not as approved is left alone. The wave stops by itself when a node was acted on and is not "
+        "fixed, when three in a row are not as approved, when new alerts rise, and when the brake is pulled.",
+        _EXAMPLES,
+    )
+    parser.add_argument("words", nargs="*", metavar="start|approve|run|stop|resume|ID", help="what to do, and to what")
+    parser.add_argument("--cause", nargs="+", action="extend", default=[], metavar="SLUG", help="the cause to be cured")
+    parser.add_argument(
+        "--control", type=_share, metavar="10%%", help="leave so many alone, drawn at random, to compare"
+    )
+    parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace of pod/… and job/…")
+    parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="one of terminal_approvers")
+    parser.add_argument("--reason", default="", metavar="TEXT", help="the reason, for the record")
+    parser.add_argument("-p", "--playbook", metavar="NAME", help="the playbook (default: node-health)")
+    parser.add_argument("--samples", type=options.window, metavar="N", help="the window of each check, in seconds")
+    parser.add_argument("--json", action="store_true", help="print the wave as JSON")
+    options.add_files(parser)
+    parser.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status.
+
+    Raises: UsageError when it is not said what is to be done with which wave; UnknownIncident when there is no such.
+    """
+    verb, *words = arguments.words or ["list"]
+    if verb not in _VERBS:
+        return _show([verb, *words] if arguments.words else [], arguments)
+    if not words or (verb != "start" and len(words) > 1):
+        raise UsageError("Which nodes?" if verb == "start" else "Which wave?", f"zombie wave {verb} …; see --help")
+    try:
+        return {"start": _start, "approve": _approve, "run": _run, "stop": _stop, "resume": _resume}[verb](
+            words, arguments
+        )
+    except Refused as no:
+        return approvals.say_refused(no)
+
+
+def _share(text: str) -> str:
+    options.sample(text)
+    return text
+
+
+def _show(words: list[str], arguments: argparse.Namespace) -> int:
+    from bot.commands import record
+    from bot.ledger import Waves
+    from bot.surfaces.waves import wave_body, wave_document, wave_headline
+
+    if len(words) > 1:
+        raise UsageError(f"One wave at a time; or one of {', '.join(_VERBS)}.", "zombie wave --help")
+    with record.existing(arguments.environ) as database:
+        waves = Waves(database)
+        if words:
+            wave = waves.find(_whole(waves.ids(), words[0]))
+            assert wave is not None
+            print(wave_document(wave) if arguments.json else _text(wave))
+            return 0
+        found = [wave for name in waves.ids() if (wave := waves.find(name)) is not None]
+    found.sort(key=lambda wave: wave.opened_at, reverse=True)
+    if arguments.json:
+        print(json.dumps({"waves": [wave_body(wave) for wave in found]}, ensure_ascii=False, indent=2))
+    else:
+        print("\n".join(map(wave_headline, found)) or "No waves.")
+    return 0
+
+
+def _start(words: list[str], arguments: argparse.Namespace) -> int:
+    from bot.app.selecting import selected
+    from bot.app.waves import known_causes, start_wave
+    from bot.commands.login import terminal_user
+    from bot.response.fleet.waves import WaveWish
+    from bot.surfaces.waves import proposal_lines, wave_document
+
+    settings = options.settings(arguments)
+    known = options.inventory(arguments, settings)
+    by = terminal_user(arguments.environ)
+    with _parts(arguments, create=True) as parts:
+        playbook = parts.acting.playbooks.get(arguments.playbook or "")
+        causes = known_causes(playbook, arguments.cause)
+        nodes = selected(words, known, settings, arguments.environ, arguments.namespace)
+        wish = WaveWish(tuple(words), causes, by, by.removeprefix("terminal:"), arguments.control or "")
+        wave = asyncio.run(start_wave(parts, wish, nodes, playbook, _heard))
+    if arguments.json:
+        print(wave_document(wave))
+        return 0
+    print("\n".join(proposal_lines(wave)))
+    print(f"Another person approves it: zombie wave approve {wave.id} --approve-as NAME --reason TEXT")
+    return 0
+
+
+def _heard(verdict: Verdict) -> None:
+    from bot.domain.safe_text import one_line
+
+    print(f"{verdict.node}: {verdict.status.value}: {one_line(verdict.summary, 120)}", file=sys.stderr, flush=True)
+
+
+def _approve(words: list[str], arguments: argparse.Namespace) -> int:
+    wave = _told(words[0], arguments, "approve")
+    if wave.approval is not None:
+        print(f"`zombie serve` carries it on where one runs; here: zombie wave run {wave.id}")
+    return 0
+
+
+def _stop(words: list[str], arguments: argparse.Namespace) -> int:
+    _told(words[0], arguments, "stop")
+    return 0
+
+
+def _resume(words: list[str], arguments: argparse.Namespace) -> int:
+    _told(words[0], arguments, "resume")
+    return 0
+
+
+def _told(beginning: str, arguments: argparse.Namespace, verb: str) -> Wave:
+    given = {"--approve-as": arguments.approve_as, "--reason": arguments.reason}
+    lacks = [name for name, said in given.items() if not said]
+    if lacks and verb != "stop":
+        raise UsageError(f"A decision needs {' and '.join(lacks)}.", "zombie wave --help")
+    approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
+    with _parts(arguments) as parts:
+        wave = asyncio.run(_said(parts, beginning, approval, verb, anybody=arguments.approve_as is None))
+    print(_text(wave))
+    return wave
+
+
+async def _said(parts: WaveParts, beginning: str, approval: Approval, verb: str, *, anybody: bool) -> Wave:
+    name = _whole(await parts.desk.waves.ids(), beginning)
+    if verb == "stop":
+        return await parts.desk.stop(name, approval, anybody=anybody)
+    return await (parts.desk.decide if verb == "approve" else parts.desk.resume)(name, approval)
+
+
+def _run(words: list[str], arguments: argparse.Namespace) -> int:
+    from bot.app.waves import run_here
+    from bot.domain.wave import WaveState
+    from bot.domain.wave_events import TurnOutcome
+    from bot.surfaces.waves import wave_headline
+
+    shown = [""]
+
+    def says(wave: Wave, waits: str) -> None:
+        line = wave_headline(wave) + (f"  … {waits}" if waits else "")
+        if line != shown[0]:
+            shown[0] = line
+            print(line, file=sys.stderr, flush=True)
+
+    async def through(parts: WaveParts) -> Wave:
+        try:
+            return await run_here(parts, _whole(await parts.desk.waves.ids(), words[0]), says)
+        finally:
+            await parts.acting.cluster.close()
+
+    with _parts(arguments) as parts:
+        wave = asyncio.run(through(parts))
+    print(_text(wave))
+    return 0 if wave.state is WaveState.COMPLETED and not wave.having(TurnOutcome.FAILED) else 1
+
+
+@contextlib.contextmanager
+def _parts(arguments: argparse.Namespace, create: bool = False) -> Iterator[WaveParts]:
+    from concurrent.futures import ThreadPoolExecutor
+
+    from bot.app.acting import acting
+    from bot.app.waves import wave_parts
+    from bot.commands import record
+    from bot.ledger import Waves, on_threads
+
+    settings = options.settings(arguments)
+    known = options.inventory(arguments, settings)
+    with (
+        (record.opened if create else record.existing)(arguments.environ) as database,
+        record.ledger_of(database) as ledger,
+        record.cases_of(database) as cases,
+        ThreadPoolExecutor(1) as threads,
+    ):
+        parts = acting(settings, known, ledger, arguments.environ, cases=cases)
+        yield wave_parts(parts, known, ledger, on_threads(Waves(database), threads), cases=cases)
+
+
+def _whole(ids: tuple[str, ...], beginning: str) -> str:
+    """Return the id of the one wave whose id begins so, with or without `wave-`.
+
+    Raises: UnknownIncident when there is none; UsageError when several begin so.
+    """
+    from bot.domain.errors import UnknownIncident
+    from bot.domain.safe_text import one_line
+
+    begins = beginning.removeprefix("wave-")
+    found = [name for name in ids if begins and name.removeprefix("wave-").startswith(begins)]
+    if len(found) > 1:
+        raise UsageError(f"{len(found)} waves begin so: {', '.join(found[:5])}", "Write more of it.")
+    if not found:
+        raise UnknownIncident(f"There is no wave {one_line(beginning, 60)!r}.", "zombie wave lists them.")
+    return found[0]
+
+
+def _text(wave: Wave) -> str:
+    from bot.surfaces.waves import wave_lines
+
+    return "\n".join(wave_lines(wave))

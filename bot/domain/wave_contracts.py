@@ -1,0 +1,44 @@
+"""What a wave needs of the ledger, as a contract; `bot/ledger/waves.py` keeps it."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Protocol
+
+from bot.domain.claim import Claim
+from bot.domain.entry import Entry
+from bot.domain.wave import Wave
+from bot.domain.wave_events import WaveEvent
+from bot.domain.wave_rules import NodeAlarm
+
+
+class WaveLedger(Protocol):
+    """The streams of waves. Raises: every verb raises LedgerUnavailable when the database cannot be asked."""
+
+    async def append(self, wave: str, expected_seq: int, event: WaveEvent, by: str) -> Entry:
+        """Append an event; raises Conflict or ImpossibleEvent when it cannot come next."""
+        ...
+
+    async def find(self, wave: str) -> Wave | None:
+        """Return the wave; None where there is none of that id."""
+        ...
+
+    async def read(self, wave: str) -> tuple[Entry, ...]:
+        """Return the wave's entries in order."""
+        ...
+
+    async def ids(self, only_open: bool = False) -> tuple[str, ...]:
+        """Return the ids of the waves."""
+        ...
+
+    async def room(self, incident: str, claim: Claim) -> None:
+        """Raises: Braked, NodeBusy, BudgetSpent or AlreadyTried when a step could not begin now."""
+        ...
+
+    async def alarms(self, since: datetime, people: frozenset[str]) -> tuple[NodeAlarm, ...]:
+        """Return the alerts of sources about nodes since then, but for those of these kinds."""
+        ...
+
+    async def now(self) -> datetime:
+        """Return the ledger's time."""
+        ...

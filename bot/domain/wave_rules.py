@@ -1,0 +1,78 @@
+"""What stops a wave without anybody asking, as pure functions of its record."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot.domain.wave import Turn, Wave
+from bot.domain.wave_events import TurnOutcome
+
+IN_A_ROW = 3  # nodes dropped one after another: the picture on which the approval rests is not true any more
+USUAL = timedelta(hours=24)  # before the wave: how many alerts there are without it
+LEAST_ALARMS, UNLIKELY = 3, 0.001  # a rise is as many at least, and less likely than that by chance
+
+
+@dataclass(frozen=True, slots=True)
+class NodeAlarm:
+    """A source's alert about a node, and when its incident was opened."""
+
+    node: str
+    at: datetime
+
+
+def why_stop(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
+    """Return why a running wave has to stop, or nothing. `alarms` are of the wave's time and of `USUAL` before it."""
+    return _failed(wave) or _dropped(wave) or _risen(wave, alarms, now)
+
+
+def _failed(wave: Wave) -> str:
+    for turn in wave.having(TurnOutcome.FAILED):
+        if turn.member.incident not in wave.excused:
+            return f"{turn.member.node} was acted on and is not fixed: {turn.because}"
+    return ""
+
+
+def _dropped(wave: Wave) -> str:
+    since = wave.looked_since
+    ended = [turn for turn in wave.turns if turn.ended_at is not None and since is not None and turn.ended_at >= since]
+    last = sorted(ended, key=lambda turn: turn.ended_at or turn.given_at)[-IN_A_ROW:]
+    if len(last) < IN_A_ROW or any(turn.outcome is not TurnOutcome.DROPPED for turn in last):
+        return ""
+    return f"{IN_A_ROW} nodes in a row were not as approved, the last one {last[-1].member.node}: {last[-1].because}"
+
+
+def _risen(wave: Wave, alarms: Sequence[NodeAlarm], now: datetime) -> str:
+    began = wave.approval.at if wave.approval is not None else now
+    since = wave.looked_since or now
+    turns = {turn.member.node: turn for turn in wave.turns}
+    new = [alarm for alarm in alarms if alarm.at >= since and not _of_its_turn(alarm, turns.get(alarm.node))]
+    if after := next((alarm.node for alarm in new if alarm.node in turns), ""):
+        return f"{after} has a new alert since it was cured"
+    usual = sum(began - USUAL <= alarm.at < began for alarm in alarms) / USUAL.total_seconds()
+    expected = usual * max(0.0, (now - since).total_seconds())
+    if len(new) >= LEAST_ALARMS and (chance := at_least(len(new), expected)) < UNLIKELY:
+        return f"{len(new)} new alerts came where {expected:.1f} are usual (by chance: {chance:.2g})"
+    return ""
+
+
+def _of_its_turn(alarm: NodeAlarm, turn: Turn | None) -> bool:
+    """True for what the cure itself sets off, such as an alert that the node is down while it reboots."""
+    if turn is None:
+        return False
+    return turn.outcome is TurnOutcome.DROPPED or alarm.at < turn.given_at or alarm.at <= (turn.ended_at or alarm.at)
+
+
+def at_least(count: int, expected: float) -> float:
+    """Return how likely so many or more are where so many are expected, by Poisson's distribution.
+
+    Example:
+    >>> f"{at_least(3, 0.5):.4f}", at_least(0, 2.0), at_least(1, 0.0)
+    ('0.0144', 1.0, 0.0)
+    """
+    if not count or not expected:
+        return 0.0 if count else 1.0
+    fewer = (math.exp(n * math.log(expected) - expected - math.lgamma(n + 1)) for n in range(count))
+    return max(0.0, 1.0 - sum(fewer))

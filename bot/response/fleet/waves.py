@@ -1,0 +1,261 @@
+"""What people do with waves: one is proposed, approved or declined, stopped and resumed; every refusal is on record."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from bot.domain.alert import BOT
+from bot.domain.contracts import ActingLedger, Clock
+from bot.domain.errors import (
+    AlreadyDecided,
+    ApprovalExpired,
+    CannotTell,
+    Conflict,
+    ImpossibleEvent,
+    LedgerError,
+    NotAnApprover,
+    NotEnoughApprovers,
+    PlanChanged,
+    Refused,
+    SelfApproval,
+    StateChanged,
+    UnknownIncident,
+    UsageError,
+)
+from bot.domain.events import Cancelled, PlanWithheld
+from bot.domain.house_events import WishRefused
+from bot.domain.incident import Incident
+from bot.domain.policy import Approval, Policy, Voices
+from bot.domain.safe_text import one_line
+from bot.domain.sample import Chance, Sample
+from bot.domain.transitions import State
+from bot.domain.wave import Wave, WaveState, after_wave, fold_wave, stages_of
+from bot.domain.wave_contracts import WaveLedger
+from bot.domain.wave_events import (
+    WaveApproved,
+    WaveDeclined,
+    WaveEndorsed,
+    WaveEvent,
+    WaveMember,
+    WaveProposed,
+    WaveResumed,
+    WaveStopped,
+)
+from bot.response.decision import guards
+from bot.response.fleet.wave_voices import WaveVoices
+from bot.response.record import Record
+
+_TRIES = 5  # on Conflict: read again, decide again
+MOST_MEMBERS = 2_000
+HELD_BACK = "It was drawn at random as one that the wave leaves alone, to see what happens without the cure."
+
+
+@dataclass(frozen=True, slots=True)
+class WaveWish:
+    """What somebody asks for: which nodes, which causes, and which share is left alone (empty: none)."""
+
+    selectors: tuple[str, ...]
+    causes: tuple[str, ...]
+    by: str
+    os_user: str = ""
+    control: str = ""
+    channel: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Waves:
+    """Takes what people wish of waves. `voices` is None where nobody can be asked who somebody is now."""
+
+    policy: Policy
+    book: Record
+    ledger: ActingLedger
+    waves: WaveLedger
+    clock: Clock
+    chance: Chance
+    voices: Voices | None = None
+
+    async def find(self, wave_id: str) -> Wave:
+        """Return the wave as it stands. Raises: UnknownIncident when there is none of that id."""
+        if (wave := await self.waves.find(wave_id)) is None:
+            raise UnknownIncident(f"There is no wave {one_line(wave_id, 60)!r}.", "zombie wave lists them.")
+        return wave
+
+    async def propose(self, wave_id: str, wish: WaveWish, found: Sequence[Incident], playbook: str) -> Wave:
+        """Put a wave over those of these incidents whose plan is proposed, in an order drawn at random.
+
+        Raises: UsageError when none of them has a plan that is offered, or they are too many.
+        """
+        fit = [incident for incident in found if _fits(incident, wave_id, wish.causes)]
+        if not fit:
+            raise UsageError(f"No node can be cured by a wave. {why_none(found)}", "Look at one: zombie check NODE")
+        if len(fit) > MOST_MEMBERS:
+            raise UsageError(f"{len(fit)} nodes are too many for one wave; {MOST_MEMBERS} is the most.")
+        drawn = [fit[at] for at in self.chance.sample(range(len(fit)), len(fit))]
+        held_back = Sample.of(wish.control).size(len(drawn)) if wish.control else 0
+        if held_back >= len(drawn):
+            raise UsageError(f"{held_back} of {len(drawn)} nodes would be left alone: nothing is left to cure.")
+        controls, members = drawn[:held_back], drawn[held_back:]
+        voices = [incident.proposal.approvals_needed for incident in members if incident.proposal is not None]
+        proposed = WaveProposed(
+            wish.selectors,
+            wish.causes,
+            tuple(map(_member, members)),
+            tuple(map(_member, controls)),
+            stages_of(len(members)),
+            self.policy.wave_expires,
+            self.policy.digest,
+            "",
+            playbook,
+            max([self.policy.approvals_needed(len(members), strange=False), *voices]),
+            wish.os_user,
+            wish.channel,
+        ).sealed()
+        entry = await self.waves.append(wave_id, 0, proposed, wish.by)
+        for incident in controls:
+            await self.call_off(incident, HELD_BACK)
+        return fold_wave((entry,))
+
+    async def decide(self, wave_id: str, approval: Approval) -> Wave:
+        """Approve the whole wave; still `proposed`, with one voice more, where others have to say yes too.
+
+        Raises: Refused, by its name, when it may not run: that is on record, too. UnknownIncident.
+        """
+        people = WaveVoices(self.policy, self.voices)
+
+        async def approved(wave: Wave) -> WaveEvent:
+            guards.reason_given(approval)
+            guards.is_approver(self.policy, approval)
+            people.is_not_the_asker(wave, approval)
+            if wave.state is not WaveState.PROPOSED:
+                raise AlreadyDecided(f"The wave is {wave.state}.")
+            self._is_another_voice(wave, approval)
+            now = max(self.clock(), await self.waves.now())
+            if now >= wave.opened_at + self.policy.approval_expires:
+                minutes = self.policy.approval_expires.total_seconds() / 60
+                raise ApprovalExpired(f"It was proposed more than {minutes:g} minutes ago.", "Start another wave.")
+            self._is_as_proposed(wave, approval)
+            guards.is_released(await self.ledger.braked())
+            guards.is_not_quiet(self.policy, now)
+            return await self._counted(wave, approval, people)
+
+        return await self._told("approve", wave_id, approval, approved)
+
+    async def stop(self, wave_id: str, approval: Approval, *, anybody: bool = False) -> Wave:
+        """Let nothing more of the wave begin; one that was not approved yet is declined.
+
+        Shape: whoever asked and every approver may. `anybody` lets whoever is at the machine.
+        Raises: as `decide`.
+        """
+
+        async def stopped(wave: Wave) -> WaveEvent:
+            if not anybody and not WaveVoices(self.policy).has_asked(wave, approval):
+                guards.is_named(self.policy, approval)
+            reason = one_line(approval.reason.strip(), 500) or "no reason given"
+            if wave.state is WaveState.PROPOSED:
+                return WaveDeclined(reason, approval.os_user)
+            if wave.state is not WaveState.RUNNING:
+                raise AlreadyDecided(f"The wave is {wave.state}.")
+            return WaveStopped(f"{approval.by} stopped it: {reason}", approval.os_user)
+
+        wave = await self._told("stop wave", wave_id, approval, stopped)
+        if wave.ended:
+            await self.close(wave)
+        return wave
+
+    async def resume(self, wave_id: str, approval: Approval) -> Wave:
+        """Let a stopped wave go on, knowing why it stopped; an approver does who did not ask for it.
+
+        Raises: as `decide`; StateChanged when it is not stopped, ApprovalExpired.
+        """
+
+        async def resumed(wave: Wave) -> WaveEvent:
+            guards.reason_given(approval)
+            guards.is_approver(self.policy, approval)
+            WaveVoices(self.policy).is_not_the_asker(wave, approval)
+            if wave.state is not WaveState.STOPPED:
+                raise StateChanged(f"The wave is {wave.state}, and not stopped.")
+            if wave.until is None or await self.waves.now() >= wave.until:
+                raise ApprovalExpired("The time of the wave's approval is over.", "Start another wave.")
+            self._is_as_proposed(wave, approval)
+            guards.is_released(await self.ledger.braked())
+            return WaveResumed(approval.reason.strip(), approval.os_user)
+
+        return await self._told("resume wave", wave_id, approval, resumed)
+
+    async def close(self, wave: Wave) -> None:
+        """End the incidents that had no turn, once none comes any more; none of them could begin anyway."""
+        for member in wave.waiting:
+            incident = await self.book.find(member.incident)
+            if not incident.ended:
+                await self.call_off(incident, f"Wave {wave.id} ended before its turn.")
+
+    async def call_off(self, incident: Incident, because: str) -> None:
+        """End an incident before anything was done; one that went on meanwhile is left as it is."""
+        with contextlib.suppress(Conflict, ImpossibleEvent):
+            await self.book.tell(incident, Cancelled(because), BOT)
+
+    def _is_as_proposed(self, wave: Wave, approval: Approval) -> None:
+        if approval.digest and approval.digest != wave.proposal.digest:
+            raise PlanChanged("The wave on record is not the one you saw.", "Look at it again.")
+        if wave.proposal.policy != self.policy.digest:
+            raise PlanChanged("The policy is another than when the wave was proposed.", "Start another wave.")
+
+    def _is_another_voice(self, wave: Wave, approval: Approval) -> None:
+        mine = self.policy.people_of(approval.by, approval.os_user)
+        if any(mine & self.policy.people_of(voice.by, voice.event.os_user) for voice in wave.endorsements):
+            raise NotEnoughApprovers("You have said yes already.", "Ask another approver.")
+
+    async def _counted(self, wave: Wave, approval: Approval, people: WaveVoices) -> WaveEvent:
+        """The yes as it goes on record: at the last one, those before it are looked at once more."""
+        digest, needed, lapsed = wave.proposal.digest, wave.proposal.approvals_needed, list[str]()
+        if len(wave.endorsements) + 1 >= needed:
+            for voice in wave.endorsements:
+                try:
+                    await people.as_now(voice, digest, wave)
+                except (NotAnApprover, SelfApproval):
+                    lapsed.append(voice.by)
+        needed += len(lapsed)
+        said = WaveApproved if len(wave.endorsements) + 1 >= needed else WaveEndorsed
+        return said(digest, approval.reason.strip(), approval.os_user, needed, tuple(lapsed))
+
+    async def _told(
+        self, wish: str, wave_id: str, approval: Approval, event_of: Callable[[Wave], Awaitable[WaveEvent]]
+    ) -> Wave:
+        async with self._on_record(wish, wave_id, approval):
+            for _ in range(_TRIES):
+                wave = await self.find(wave_id)
+                event = await event_of(wave)
+                with contextlib.suppress(Conflict):
+                    return after_wave(wave, await self.waves.append(wave.id, wave.seq, event, approval.by))
+            raise CannotTell("The wave goes on faster than it can be decided.", "Try again.")
+
+    @contextlib.asynccontextmanager
+    async def _on_record(self, wish: str, wave_id: str, approval: Approval) -> AsyncIterator[None]:
+        try:
+            yield
+        except (Refused, UnknownIncident) as no:
+            name = no.name if isinstance(no, Refused) else UnknownIncident.__name__
+            with contextlib.suppress(LedgerError):
+                await self.ledger.refused(WishRefused(name, no.sentence, wish, one_line(wave_id, 64)), approval.by)
+            raise
+
+
+def why_none(found: Sequence[Incident]) -> str:
+    """Say why none of these incidents can be part of a wave, in the words of the first that says why."""
+    if not found:
+        return "None of them has that cause with a plan."
+    said = next((incident.withheld for incident in found if isinstance(incident.withheld, PlanWithheld)), None)
+    because = said.because if said is not None else str(getattr(found[0].ending, "because", found[0].state))
+    return f"Of {len(found)} none has a plan that is offered: {because}"
+
+
+def _fits(incident: Incident, wave_id: str, causes: tuple[str, ...]) -> bool:
+    cause = incident.verdict.cause if incident.verdict is not None else None
+    return incident.wave == wave_id and incident.state is State.PROPOSED and not incident.ended and cause in causes
+
+
+def _member(incident: Incident) -> WaveMember:
+    assert incident.proposal is not None
+    return WaveMember(incident.node, incident.id, incident.proposal.digest)

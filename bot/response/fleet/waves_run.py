@@ -1,0 +1,260 @@
+"""Carrying a wave on: fold its record, do one thing, append; whoever else does the same meanwhile.
+
+It sends nothing to any node. It gives one incident after another its turn, hands the wave's approval to it through the
+same guards and the same look at the node as any yes, and notes what came of it. Each entry is appended at its own
+number, and the ledger refuses the step of an incident whose wave does not run or has not given it the turn: so any
+number of programs may call `advance`, be killed, and come late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot.domain.alert import BOT
+from bot.domain.claim import Claim
+from bot.domain.contracts import Again, NodeDirectory
+from bot.domain.errors import (
+    AlreadyCured,
+    AlreadyDecided,
+    AlreadyTried,
+    ApprovalExpired,
+    Braked,
+    BudgetSpent,
+    Conflict,
+    ImpossibleEvent,
+    InventoryError,
+    MissingRight,
+    NodeBusy,
+    NotAnApprover,
+    NotEnoughApprovers,
+    NothingProposed,
+    PlanChanged,
+    Refused,
+    SelfApproval,
+    StateChanged,
+    WouldStopProtected,
+)
+from bot.domain.incident import Incident
+from bot.domain.policy import Policy
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.domain.verdict import Status, Verdict
+from bot.domain.wave import Turn, Wave, WaveState
+from bot.domain.wave_events import (
+    ArmLooked,
+    TurnEnded,
+    TurnGiven,
+    TurnOutcome,
+    WaveDeclined,
+    WaveEnded,
+    WaveEnding,
+    WaveEvent,
+    WaveMember,
+    WaveStopped,
+)
+from bot.domain.wave_rules import USUAL, why_stop
+from bot.response.decision.responder import Diagnose, Responder
+from bot.response.fleet.wave_voices import WaveVoices
+from bot.response.fleet.waves import Waves
+
+POLL, RETRY = timedelta(seconds=2), timedelta(seconds=10)
+LOOKED_AT_ONCE = 20  # nodes, for the last look
+MOST_TRIED = 20  # members, in search of one for which there is room
+# What ends an incident, or says that it is decided: what became of it is read from its record.
+_SETTLES = (StateChanged, AlreadyCured, WouldStopProtected, AlreadyTried, ApprovalExpired, AlreadyDecided)
+# What the whole approval rests on is not true any more.
+_STOPS = (NotAnApprover, SelfApproval, NotEnoughApprovers, PlanChanged)
+
+
+@dataclass(frozen=True, slots=True)
+class WaveRun:
+    """Carries waves on. `people` are the kinds of alerts that people ask for; all others are alarms."""
+
+    desk: Waves
+    responder: Responder
+    nodes: NodeDirectory
+    diagnose: Diagnose
+    people: frozenset[str]
+    runner: str = ""
+
+    @property
+    def policy(self) -> Policy:
+        """The policy in force."""
+        return self.desk.policy
+
+    async def advance(self, wave_id: str) -> Again | None:
+        """Do the next thing for a wave; None once it has ended.
+
+        Raises: UnknownIncident when there is none of that id; LedgerError when the record cannot be asked or read.
+        """
+        wave = await self.desk.find(wave_id)
+        if wave.ended:
+            await self.desk.close(wave)
+            return None
+        try:
+            return await self._next(wave, max(wave.updated_at, await self.desk.waves.now()))
+        except (Conflict, ImpossibleEvent):
+            return Again(timedelta(seconds=0.2), "somebody else went on with it")
+
+    async def _next(self, wave: Wave, now: datetime) -> Again | None:
+        if wave.state is WaveState.PROPOSED:
+            left = wave.opened_at + self.policy.approval_expires - now
+            if left > timedelta(0):
+                return Again(min(left, POLL), "it waits for somebody to approve it")
+            await self.desk.close(wave)
+            return await self._tell(wave, WaveDeclined("Nobody decided in time."))
+        for turn in wave.under_way:
+            if (over := _outcome(await self.desk.book.find(turn.member.incident))) is not None:
+                outcome, because = over
+                ended = TurnEnded(turn.member.incident, turn.member.node, outcome, one_line(because, 500))
+                return await self._tell(wave, ended)
+        is_late = wave.until is None or now >= wave.until
+        if wave.state is WaveState.RUNNING and not is_late and (because := await self._why_stop(wave, now)):
+            return await self._tell(wave, WaveStopped(because))
+        for turn in wave.under_way:
+            if (again := await self._hand_over(wave, turn, now, is_late)) is not None:
+                return again
+        if not wave.under_way and (is_late or (wave.state is WaveState.RUNNING and not wave.waiting)):
+            return await self._end(wave, WaveEnding.EXPIRED if wave.waiting else WaveEnding.COMPLETED)
+        if wave.state is WaveState.RUNNING and not is_late:
+            return await self._next_turn(wave)
+        return Again(POLL, f"it is {wave.state}")
+
+    async def _why_stop(self, wave: Wave, now: datetime) -> str:
+        assert wave.approval is not None
+        if (pulled := await self.desk.ledger.braked()) is not None:
+            return f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC."
+        if not self.policy.acting or wave.proposal.policy != self.policy.digest:
+            return "The policy is another than the one under which it was approved."
+        return why_stop(wave, await self.desk.waves.alarms(wave.approval.at - USUAL, self.people), now)
+
+    # --- a turn
+
+    async def _next_turn(self, wave: Wave) -> Again | None:
+        """Give the turn to the next member for which there is room, by the stage and by every budget."""
+        if not wave.room:
+            return Again(POLL, f"the stage of {wave.stage} is under way")
+        if wave.under_way and len(wave.under_way) >= self.policy.limits.most_at_once:
+            return Again(POLL, "as many nodes as may be at once have their turn")
+        because = "no node has room within its budget"
+        for member in wave.waiting[:MOST_TRIED]:
+            try:
+                await self._has_room(wave, member)
+            except Braked as no:
+                return Again(POLL, f"{no.name}: {no.sentence}")
+            except (BudgetSpent, NodeBusy) as no:
+                because = f"{no.name}: {no.sentence}"
+                continue
+            return await self._tell(wave, TurnGiven(member.incident, member.node))
+        return Again(POLL, because)
+
+    async def _has_room(self, wave: Wave, member: WaveMember) -> None:
+        incident = await self.desk.book.find(member.incident)
+        if incident.ended or incident.proposal is None:
+            return  # its turn is over as soon as it has it
+        labels = self._labels(member.node)
+        alike = [self._labels(turn.member.node) for turn in wave.under_way]
+        for label, most in self.policy.limits.per_label.items():
+            if Counter(other.get(label) for other in alike)[labels.get(label)] >= most:
+                raise BudgetSpent(f"{most} nodes {label} = {labels.get(label)} may have their turn at once.")
+        plan = incident.proposal.plan
+        machine_id = incident.proposal.binds.get("machine_id", "")
+        claim = Claim(
+            member.node, plan.remedy, self.runner, self.policy.limits, labels, machine_id=machine_id, cure=plan.cure
+        )
+        with contextlib.suppress(AlreadyTried):  # its decision says so, on its own record
+            await self.desk.waves.room(incident.id, claim)
+
+    def _labels(self, node: str) -> Mapping[str, str]:
+        try:
+            return self.nodes.find(node).labels
+        except InventoryError:
+            return {}
+
+    async def _hand_over(self, wave: Wave, turn: Turn, now: datetime, is_late: bool) -> Again | None:
+        """Hand the wave's approval to an incident that has its turn; None where there is nothing to do for it."""
+        incident = await self.desk.book.find(turn.member.incident)
+        if incident.state is not State.PROPOSED:
+            return None  # the engine carries it on
+        if is_late or now >= turn.given_at + self.policy.approval_expires:
+            because = "The time of the wave's approval is over." if is_late else "It could not begin in its turn."
+            return await self._called_off(incident, because)
+        if wave.state is not WaveState.RUNNING:
+            return None
+        people = WaveVoices(self.policy, self.desk.voices)
+        try:
+            voices = [await people.as_now(voice, turn.member.digest, wave) for voice in wave.voices]
+            await self.responder.decide_in_wave(incident, voices)
+        except _STOPS as no:
+            return await self._tell(wave, WaveStopped(f"{no.name}: {no.sentence}"))
+        except MissingRight as no:
+            return await self._called_off(incident, f"{no.name}: {no.sentence}")
+        except (*_SETTLES, NothingProposed):
+            return Again()
+        except Refused as no:
+            return Again(RETRY, f"{turn.member.node}: {no.name}: {no.sentence}")
+        return Again()
+
+    async def _called_off(self, incident: Incident, because: str) -> Again:
+        await self.desk.call_off(incident, because)
+        return Again()
+
+    # --- the end
+
+    async def _end(self, wave: Wave, how: WaveEnding) -> Again | None:
+        treated = controls = ArmLooked()
+        if wave.proposal.controls:
+            treated = await self._looked(wave, [turn.member for turn in wave.turns])
+            controls = await self._looked(wave, wave.proposal.controls)
+        await self.desk.close(wave)  # before it is on record: whoever dies here leaves it to be done again
+        because = "The time of its approval is over." if how is WaveEnding.EXPIRED else ""
+        return await self._tell(wave, WaveEnded(how, because, treated, controls))
+
+    async def _looked(self, wave: Wave, members: Sequence[WaveMember]) -> ArmLooked:
+        """Look at nodes once more, all in the same way, whatever was done to them."""
+        slots = asyncio.Semaphore(LOOKED_AT_ONCE)
+
+        async def look(member: WaveMember) -> bool | None:
+            async with slots:
+                try:
+                    verdict = await self.diagnose(self.nodes.find(member.node), wave.proposal.playbook)
+                except InventoryError:
+                    return None
+            return _is_well(verdict, wave.proposal.causes)
+
+        seen = await asyncio.gather(*map(look, members))
+        told = [found for found in seen if found is not None]
+        return ArmLooked(len(told), sum(told), len(seen) - len(told))
+
+    async def _tell(self, wave: Wave, event: WaveEvent) -> Again | None:
+        await self.desk.waves.append(wave.id, wave.seq, event, BOT)
+        return Again()
+
+
+def _outcome(incident: Incident) -> tuple[TurnOutcome, str] | None:
+    """Return what came of an incident's turn; None while it goes on.
+
+    Shape: one that waits for a person's answer does not go on. What was done nowhere is neither a cure nor a failure.
+    """
+    if not incident.ended and incident.state is not State.UNKNOWN:
+        return None
+    acted = any(step.started is not None for step in incident.steps)
+    question = incident.question.question if incident.question is not None else ""
+    because = question or str(getattr(incident.ending, "because", "") or getattr(incident.ending, "summary", ""))
+    said = f"{incident.state}: {because}" if because else str(incident.state)
+    if incident.state is State.RESOLVED and acted:
+        return TurnOutcome.CURED, said
+    return (TurnOutcome.FAILED if acted else TurnOutcome.DROPPED), said
+
+
+def _is_well(verdict: Verdict, causes: Sequence[str]) -> bool | None:
+    if verdict.status in (Status.UNKNOWN, Status.UNREACHABLE):
+        return None
+    if verdict.cause in causes:
+        return False
+    return None if any(undecided.cause in causes for undecided in verdict.undecided) else True

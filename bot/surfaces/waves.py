@@ -1,0 +1,123 @@
+"""A wave as people and scripts see it: worded once, for terminal and chat."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from bot.domain.duration import span
+from bot.domain.entry import instant_text
+from bot.domain.safe_text import safe
+from bot.domain.wave import Wave, WaveState
+from bot.domain.wave_effect import Effect
+from bot.domain.wave_events import TurnOutcome, WaveDeclined, WaveEnded
+
+MOST_SHOWN = 12  # of the nodes that are listed by name
+
+
+def wave_headline(wave: Wave) -> str:
+    """Return the wave in one line."""
+    causes = ", ".join(wave.proposal.causes)
+    done = sum(turn.outcome is not None for turn in wave.turns)
+    return safe(f"{wave.id}: {causes}, {len(wave.proposal.members)} nodes, {wave.state}, {done} had their turn")
+
+
+def wave_lines(wave: Wave) -> tuple[str, ...]:
+    """Return what a person has to know of it, the most urgent first."""
+    told, proposal = [wave_headline(wave)], wave.proposal
+    if wave.state is WaveState.PROPOSED:
+        said = f"{len(wave.endorsements)} of {proposal.approvals_needed}"
+        told.append(f"It waits for a yes ({said}), and {wave.asked_by} may not give it.")
+    if wave.stop is not None:
+        told.append(f"Stopped: {wave.stop.because}")
+    told.append(f"Stages: {' → '.join(map(str, proposal.stages))} cured; the present one is {wave.stage}.")
+    for outcome in TurnOutcome:
+        turns = wave.having(outcome)
+        if turns:
+            told.append(f"{outcome}: {len(turns)}: {_names([turn.member.node for turn in turns])}")
+    told += [f"  {turn.member.node}: {turn.because}" for turn in wave.having(TurnOutcome.FAILED)[:MOST_SHOWN]]
+    told += [f"  {turn.member.node}: {turn.because}" for turn in wave.having(TurnOutcome.DROPPED)[-MOST_SHOWN:]]
+    if wave.under_way:
+        told.append(f"under way: {_names([f'{turn.member.node} ({turn.member.incident})' for turn in wave.under_way])}")
+    if wave.waiting:
+        told.append(f"to come: {len(wave.waiting)}: {_names([member.node for member in wave.waiting])}")
+    if proposal.controls:
+        told.append(f"left alone: {len(proposal.controls)}: {_names([member.node for member in proposal.controls])}")
+    if wave.until is not None and not wave.ended:
+        told.append(f"approved by {_names([voice.by for voice in wave.voices])} until {wave.until:%Y-%m-%d %H:%M} UTC")
+    match wave.ending:
+        case WaveDeclined(reason=reason):
+            told.append(f"Declined: {reason}")
+        case WaveEnded() as ended:
+            told.append(_end(wave, ended))
+    return tuple(map(safe, told))
+
+
+def _end(wave: Wave, ended: WaveEnded) -> str:
+    if (effect := Effect.of(ended.treated, ended.controls)) is not None:
+        unread = ended.treated.unread + ended.controls.unread
+        return f"At the end {effect.says}." + (f" {unread} could not be told." if unread else "")
+    cured = len(wave.having(TurnOutcome.CURED))
+    says = f"At the end {cured} of {len(wave.proposal.members)} were cured."
+    return says if wave.proposal.controls else f"{says} Nodes were not held back, so what chance did cannot be told."
+
+
+def wave_document(wave: Wave) -> str:
+    """Return the wave as JSON."""
+    return json.dumps(wave_body(wave), ensure_ascii=False, indent=2)
+
+
+def wave_body(wave: Wave) -> dict[str, Any]:
+    """Return the wave as scripts read it; texts are made safe."""
+    proposal, ended = wave.proposal, wave.ending if isinstance(wave.ending, WaveEnded) else None
+    effect = Effect.of(ended.treated, ended.controls) if ended is not None else None
+    return {
+        "schema": 1,
+        "id": wave.id,
+        "state": wave.state.value,
+        "causes": list(map(safe, proposal.causes)),
+        "selectors": list(map(safe, proposal.selectors)),
+        "asked_by": wave.asked_by,
+        "approved_by": [voice.by for voice in wave.voices],
+        "digest": proposal.digest,
+        "opened_at": instant_text(wave.opened_at),
+        "until": instant_text(wave.until) if wave.until is not None else None,
+        "stages": list(proposal.stages),
+        "stage": wave.stage,
+        "stopped": safe(wave.stop.because) if wave.stop is not None else None,
+        "nodes": [
+            {
+                "node": turn.member.node,
+                "incident": turn.member.incident,
+                "turn": turn.outcome.value if turn.outcome is not None else "under way",
+                "because": safe(turn.because),
+            }
+            for turn in wave.turns
+        ]
+        + [{"node": each.node, "incident": each.incident, "turn": "to come", "because": ""} for each in wave.waiting],
+        "controls": [{"node": each.node, "incident": each.incident} for each in proposal.controls],
+        "effect": {
+            "treated": {"nodes": effect.treated.asked, "well": effect.treated.found},
+            "controls": {"nodes": effect.controls.asked, "well": effect.controls.found},
+            "difference": round(effect.difference, 6),
+            "interval": [round(bound, 6) for bound in effect.interval],
+        }
+        if effect is not None
+        else None,
+    }
+
+
+def proposal_lines(wave: Wave) -> tuple[str, ...]:
+    """Return what whoever approves has to know before."""
+    proposal = wave.proposal
+    return (
+        *wave_lines(wave),
+        f"Each node is read again before its own step. A yes lasts {span(proposal.expires)}.",
+        f"Digest of the whole: {proposal.digest[:16]}",
+    )
+
+
+def _names(names: Sequence[str]) -> str:
+    more = len(names) - MOST_SHOWN
+    return ", ".join(names[:MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")

@@ -1,0 +1,108 @@
+"""`zombie wave` as people run it: the whole program over SSH, on simulated nodes that count what is done to them."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.demo.faults import Fault
+from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
+from bot.demo.machine import changes
+from tests.nodes.acting_fleet import POLICY, Site, site
+
+pytestmark = pytest.mark.slow
+CAUSE = "leaked-memory-cgroups"
+DONE = ["disable ecs.service", "reboot"]
+
+
+async def started(here: Site, *options: str) -> dict[str, Any]:
+    done = await here.zombie("wave", "start", "*", "--cause", CAUSE, "--json", *options, login="alice")
+    assert done.status == 0, done.err
+    told: dict[str, Any] = json.loads(done.out)
+    return told
+
+
+async def told(here: Site, wave: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads((await here.zombie("wave", wave, "--json")).out)
+    return found
+
+
+async def approved(here: Site, wave: str) -> None:
+    done = await here.zombie("wave", "approve", wave, "--approve-as", "bob", "--reason", "the canary first")
+    assert done.status == 0, done.err
+
+
+async def test_real_cure_goes_through_the_stages_and_says_what_it_did_beyond_chance(tmp_path: Path) -> None:
+    async with site(tmp_path, {f"n{number}": (AUTO_RESTART, None) for number in range(5)}) as here:
+        wave = await started(here, "--control", "20%")
+        assert (wave["state"], len(wave["nodes"]), len(wave["controls"])) == ("proposed", 4, 1)
+        assert wave["stages"] == [1, 4]
+        own = await here.zombie("wave", "approve", wave["id"], "--approve-as", "alice", "--reason", "mine")
+        assert (own.status, own.err.split(": ")[1]) == (1, "SelfApproval")
+        alone = await here.remediate(wave["nodes"][0]["incident"], "bob")
+        assert (alone.status, alone.err.split(": ")[1]) == (1, "PartOfWave"), "only the wave gives it the turn"
+
+        await approved(here, wave["id"])
+        done = await here.zombie("wave", "run", wave["id"])
+        assert done.status == 0, done
+
+        over = await told(here, wave["id"])
+        assert over["state"] == "completed"
+        assert {node["turn"] for node in over["nodes"]} == {"cured"}
+        assert [here.machine(node["node"]).done for node in over["nodes"]] == [DONE] * 4
+        (control,) = over["controls"]
+        assert here.machine(control["node"]).done == [], "what is held back is left alone"
+        assert over["effect"]["treated"] == {"nodes": 4, "well": 4}
+        assert over["effect"]["controls"] == {"nodes": 1, "well": 0}
+        assert (await here.told(control["incident"]))["state"] == "cancelled"
+        whole = await here.zombie("audit", "verify")
+        assert (whole.status, whole.out[:5]) == (0, "whole"), whole
+
+
+async def test_useless_cure_stops_at_the_canary_and_goes_on_only_by_an_approver(tmp_path: Path) -> None:
+    nodes = {f"n{number}": (HIDDEN, Fault.ENABLED_AT_BOOT) for number in range(4)}
+    async with site(tmp_path, nodes) as here:
+        wave = await started(here)
+        await approved(here, wave["id"])
+        done = await here.zombie("wave", "run", wave["id"])
+        assert done.status == 1
+        over = await told(here, wave["id"])
+        acted = [name for name in nodes if here.machine(name).done]
+        assert (over["state"], len(acted)) == ("stopped", 1), done
+        assert f"{acted[0]} was acted on and is not fixed" in over["stopped"]
+        for name, refusal in (("alice", "SelfApproval"), ("mallory", "NotAnApprover")):
+            no = await here.zombie("wave", "resume", wave["id"], "--approve-as", name, "--reason", "go on")
+            assert (no.status, no.err.split(": ")[1]) == (1, refusal)
+        again = await here.zombie("wave", "run", wave["id"])
+        assert (again.status, [name for name in nodes if here.machine(name).done]) == (1, acted)
+
+
+async def test_node_that_is_not_as_approved_is_left_alone_and_another_takes_its_place(tmp_path: Path) -> None:
+    async with site(tmp_path, {f"n{number}": (AUTO_RESTART, None) for number in range(3)}) as here:
+        wave = await started(here)
+        await approved(here, wave["id"])
+        canary = wave["nodes"][0]["node"]
+        machine = here.machine(canary)
+        machine.become(changes.rebooted(machine.state, AUTO_RESTART), booted=True)  # by somebody else
+        done = await here.zombie("wave", "run", wave["id"])
+        over = await told(here, wave["id"])
+        turns = {node["node"]: node["turn"] for node in over["nodes"]}
+        assert (over["state"], turns.pop(canary), set(turns.values())) == ("completed", "dropped", {"cured"}), done
+        assert machine.done == []
+
+
+async def test_policy_that_changes_and_a_brake_stop_it_before_anything_is_done(tmp_path: Path) -> None:
+    async with site(tmp_path, {f"n{number}": (AUTO_RESTART, None) for number in range(2)}) as here:
+        wave = await started(here)
+        await approved(here, wave["id"])
+        await here.zombie("brake", "on", "--reason", "a rollout")
+        assert (await here.zombie("wave", "run", wave["id"])).status == 1
+        assert "pulled the brake" in (await told(here, wave["id"]))["stopped"]
+        await here.zombie("brake", "off", "--approve-as", "bob")
+        (here.folder / "zombie.toml").write_text(POLICY.replace('"alice", "bob"', '"alice"'))  # bob may no more
+        no = await here.zombie("wave", "resume", wave["id"], "--approve-as", "bob", "--reason", "over")
+        assert (no.status, no.err.split(": ")[1]) == (1, "NotAnApprover")
+        assert [here.machine(name).done for name in ("n0", "n1")] == [[], []]
