@@ -14,6 +14,9 @@ from tests.e2e.test_demo_page import FOUNDING, ask, demo
 
 pytestmark = pytest.mark.slow
 WIDTH, HEIGHT = PHONE
+STOPPED = "web-1c-0077"
+HEADING = ["Status", "Node", "Cause", "What now"]
+MINUTES = 120_000  # milliseconds, until the slowest has ended
 # Everything in an element that is wider than the screen, or that is wider inside than it shows without scrolling.
 OUTSIDE = """element => [element, ...element.querySelectorAll("*")]
     .filter(each => each.getClientRects().length && !each.closest(".b-table"))
@@ -61,7 +64,7 @@ async def test_card_dialog_and_thread_fit_a_phone(tmp_path: Path, scheme: Litera
         await card.locator("img.b-picture").evaluate("image => image.decode()")
         assert await height(card) <= HEIGHT, "one screen holds all of it"
         await nothing_runs_off(card)
-        await card.locator(".b-header").scroll_into_view_if_needed()
+        await card.evaluate("card => card.scrollIntoView({block: 'start'})")
         await phone.screenshot(f"phone-card-{scheme}")
         seen: Any = await card.evaluate("card => card.getBoundingClientRect().top")
         button = await approve.bounding_box()
@@ -96,4 +99,91 @@ async def test_card_dialog_and_thread_fit_a_phone(tmp_path: Path, scheme: Litera
         await phone.page.get_by_text("cpu-steal").first.wait_for()
         await phone.screenshot(f"phone-thread-{scheme}")
         await nothing_runs_off(phone.page.locator("#thread"))
+        assert phone.complaints == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+async def test_several_nodes_home_and_what_was_cured_fit_a_phone(
+    tmp_path: Path, scheme: Literal["light", "dark"]
+) -> None:
+    if CHROMIUM is None:
+        missing("chromium is not installed (Debian: apt install chromium)")
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    async with (
+        demo(folder) as url,
+        chromium() as browser,
+        window(browser, tmp_path, size=PHONE, scheme=scheme) as phone,
+        window(browser, tmp_path, scheme=scheme) as bob,
+    ):
+        await opened(phone, url)
+        await ask(phone, f"/zombie check {FOUNDING} {STOPPED}")
+        card = phone.page.locator("main article", has_text="2 nodes").first
+        await card.get_by_role("button", name="Approve 2 plans").wait_for(timeout=30_000)
+        assert await height(card) <= HEIGHT, "one screen holds all of it"
+        await nothing_runs_off(card)
+        table = card.locator("table")
+        assert [text.strip() for text in await table.locator("th").all_inner_texts()] == HEADING
+        assert await card.locator(".b-table").evaluate("table => table.scrollWidth <= table.clientWidth")
+        for node in (FOUNDING, STOPPED):
+            assert await table.locator("tr", has_text=node).count() == 1
+            await card.get_by_role("button", name=f"Approve {node}").wait_for()
+        await card.evaluate("card => card.scrollIntoView({block: 'start'})")
+        await phone.screenshot(f"phone-several-{scheme}")
+
+        await bob.page.goto(url)
+        await bob.page.locator(".composer").first.wait_for(state="attached")
+        await bob.page.locator("#rail").get_by_label("act as somebody else").click()
+        await bob.page.get_by_role("option", name="Bob Okafor").click()
+        await bob.until_text(".acting", "Bob Okafor")
+        await bob.page.get_by_role("button", name="Approve 2 plans").first.click()
+        dialog = bob.page.locator("dialog")
+        for node in (FOUNDING, STOPPED):
+            await dialog.get_by_text(node).first.wait_for()
+        await dialog.locator("textarea").fill("both are sick")
+        await dialog.get_by_role("button", name="Approve").click()
+        await card.get_by_text("Resolved", exact=False).first.wait_for(timeout=MINUTES)
+        assert await height(card) <= HEIGHT
+        await nothing_runs_off(card)
+
+        await phone.page.get_by_role("link", name="Back").click()
+        await phone.page.get_by_role("link", name="Zombie home").click()
+        home = phone.page.locator(".home-body")
+        await home.locator(".block").first.wait_for()
+        await nothing_runs_off(home)
+        await phone.screenshot(f"phone-home-{scheme}")
+        assert phone.complaints == []
+
+
+async def test_cured_node_shows_what_changed_on_one_screen(tmp_path: Path) -> None:
+    if CHROMIUM is None:
+        missing("chromium is not installed (Debian: apt install chromium)")
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    async with (
+        demo(folder) as url,
+        chromium() as browser,
+        window(browser, tmp_path, size=PHONE) as phone,
+        window(browser, tmp_path) as bob,
+    ):
+        await opened(phone, url)
+        await ask(phone, f"/zombie check {FOUNDING}")
+        await bob.page.goto(url)
+        await bob.page.locator("#rail").get_by_label("act as somebody else").click()
+        await bob.page.get_by_role("option", name="Bob Okafor").click()
+        await bob.until_text(".acting", "Bob Okafor")
+        await bob.page.get_by_role("button", name="Approve").first.click(timeout=30_000)
+        await bob.page.locator("dialog textarea").fill("the agent leaks")
+        await bob.page.locator("dialog").get_by_role("button", name="Approve").click()
+        card = phone.page.locator("main article", has_text=FOUNDING).first
+        await card.get_by_text("Resolved").first.wait_for(timeout=MINUTES)
+        told = await card.inner_text()
+        for words in ("zombie memory cgroups: 68,4", "→ 0", "network card resets", "the node was rebooted"):
+            assert words in told
+        assert "ecs.service: is starting" in told
+        assert "LoadState" not in told
+        assert await height(card) <= HEIGHT
+        await nothing_runs_off(card)
+        await card.evaluate("card => card.scrollIntoView({block: 'start'})")
+        await phone.screenshot("phone-resolved")
         assert phone.complaints == []

@@ -188,6 +188,21 @@ async def test_button_of_several_covers_those_still_proposed(tmp_path: Path) -> 
         await team.card("3 nodes: 3 critical; 2 approved, 1 cancelled")
 
 
+async def test_button_of_one_among_several_covers_that_one_alone(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path) as team:
+        team.run_plans = False
+        await team.proposed("node-1", "node-2")
+        offer = await team.card("2 nodes: 2 critical; 2 wait for approval")
+        (row,) = [block for block in offer.blocks if "Approve node-2" in str(block)]
+        await slack.click("bob", offer, "approve", block_id=row["block_id"])
+        view = await slack.until(lambda: slack.modal("bob"), what="the dialog")
+        assert "node-2" in str(view.blocks)
+        assert "node-1" not in str(view.blocks)
+        await slack.submit("bob", view, {"reason": "this one first"})
+        card = await team.card("2 nodes: 2 critical; 1 wait for approval, 1 approved")
+        assert "Approve node" not in str(card.blocks), "one is left, and it has the buttons of the card"
+
+
 async def test_plan_that_waits_says_for_what_and_ends_when_nobody_decides(tmp_path: Path) -> None:
     async with workspace() as slack, acting_team(slack, tmp_path) as team:
         offer = await team.proposed("node-1")

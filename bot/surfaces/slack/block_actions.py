@@ -26,7 +26,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
 from bot.response.decision.braking import stale
-from bot.surfaces.slack.blocks import BRAKE, PROFILE, REPORT
+from bot.surfaces.slack.blocks import AMONG, BRAKE, PROFILE, REPORT
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
@@ -110,10 +110,11 @@ class BlockActions:
             raise NothingProposed(UNKNOWN_BUTTON) from no
 
     async def _decision(self, click: Click) -> None:
-        group = await self._context.surface.group(click.value)
+        name, _, single = click.value.partition(AMONG)
+        group = [one for one in await self._context.surface.group(name) if single in ("", one.id)]
         if not group:
             raise NothingProposed(UNKNOWN_BUTTON)
-        await self._is_its_card(click, click.value)
+        await self._is_its_card(click, name)
         plans = [incident for incident in group if incident.state is State.PROPOSED and incident.proposal is not None]
         if not plans:
             for incident in group:

@@ -153,6 +153,10 @@ OPTION = 75
 MOST_ANSWERS = 5
 MOST_REPORTS = 5  # on one card; the others are written by the command
 MOST_OPTIONS = 100
+MOST_ROWS = 4  # nodes with buttons of their own; more are chosen from a menu
+MOST_SINGLE = 20  # nodes in such a menu: a message holds no more; those left over come up once these are decided
+DECIDE = "decide-"  # begins the id of the block with the buttons of one node among several
+AMONG = "/"  # between a card's name and that of one of its incidents
 
 
 PROFILE = "profile"  # the action of the button that samples a node's cores
@@ -176,6 +180,36 @@ def choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
     for choice in undos:
         words = "Undo" if len(undos) == 1 else f"Undo on {one_line(choice.nodes[0], 50)}"
         yield _row([button(words, UNDO, choice.about)])
+
+
+def single_choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
+    """Yield what can be chosen for each node of a card by itself: its own buttons, or menus where there are many."""
+    decisions = [choice for choice in choices if choice.kind in (APPROVE, DECLINE) and len(choice.incidents) > 1]
+    if not decisions:
+        return
+    nodes = decisions[0].nodes
+    if len(nodes) > MOST_ROWS:
+        yield _row([_nodes_menu(choice) for choice in decisions])
+        return
+    for at, node in enumerate(nodes):
+        words = {APPROVE: f"Approve {one_line(node, 60)}", DECLINE: "Decline"}
+        row = _row([button(words[choice.kind], choice.kind, single(choice, at)) for choice in decisions])
+        yield {**row, "block_id": f"{DECIDE}{decisions[0].incidents[at]}"}
+
+
+def single(choice: Choice, at: int) -> str:
+    """Return the value of the choice of one node among several: their card's name, and the node's incident."""
+    return f"{choice.about}{AMONG}{choice.incidents[at]}"
+
+
+def _nodes_menu(choice: Choice) -> Block:
+    named = [(one_line(node, OPTION) or "?", at) for at, node in enumerate(choice.nodes[:MOST_SINGLE])]
+    return {
+        "type": "static_select",
+        "action_id": choice.kind,
+        "placeholder": _plain(f"{choice.kind.capitalize()} one …"),
+        "options": [{"text": _plain(clipped(node, OPTION)), "value": single(choice, at)} for node, at in named],
+    }
 
 
 def report_blocks(ended: Sequence[tuple[str, str]]) -> Iterator[Block]:

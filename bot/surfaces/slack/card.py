@@ -25,6 +25,7 @@ from bot.surfaces.slack.blocks import (
     offer_blocks,
     person,
     report_blocks,
+    single_choice_blocks,
     slack_user,
     step_blocks,
     text,
@@ -49,17 +50,20 @@ from bot.surfaces.slack.message import (
     record_line,
     titled,
 )
+from bot.surfaces.slack.table import table_block
 from bot.surfaces.text import facts
+from bot.surfaces.view.before_after import changes
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.view import GroupView, IncidentView, group_view
-from bot.surfaces.view.words import Sentence, joined, mute_words
+from bot.surfaces.view.words import Sentence, cause_words, joined, mute_words
 
 SAID = 500  # characters of one sentence on the card
 ABOUT = 240  # of what the alerts said, on the card of one node
 EVIDENCE = 3
 EVIDENT = 180  # characters of one piece of evidence; the thread has all of it
-ROWS = 10  # nodes of a table in one block
+HEADING = ("Status", "Node", "Cause", "What now")
 ROW = 200
+MOST_CHANGES = 6
 MOST_LACKING = 6
 MOST_ASKERS = 3
 _STATUS_MARKS = {
@@ -148,7 +152,9 @@ def _state_blocks(view: IncidentView) -> Iterator[Block]:
         yield line(*drawn(joined(view.sentences)))
     if view.decided:
         yield line(*drawn(view.decided))
-    if view.plan is not None and view.decided:
+    if view.resolved is not None and (changed := changes(view.resolved)):
+        yield bullets(changed[:MOST_CHANGES])
+    elif view.plan is not None and view.decided:
         yield from step_blocks(view.plan)
     yield from _evidence(view.seen)
 
@@ -179,22 +185,33 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
 
 
 def _table(group: GroupView) -> Message:
-    """One line a node; what does not fit is counted, and stands in the thread in full."""
+    """A row a node, the worst first; what does not fit is counted, and stands in the thread in full."""
     first: list[Block] = [header(group.headline)]
-    last = [*_decision(group), *_reports(group), *feedback_block(group), *_closing(group)]
+    last = [*_decision(group), *single_choice_blocks(group.choices), *_reports(group), *feedback_block(group)]
+    last += _closing(group)
     room = ALL_BLOCKS - sum(length(block) for block in (*first, *last)) - 500
-    rows, shown = [f"{_mark(view) or '…'} {one_line(group.row(view), ROW)}" for view in group.incidents], 0
-    table: list[Block] = []
-    for at in range(0, len(rows), ROWS):
-        block = preformatted(rows[at : at + ROWS])
-        room -= length(block)
-        if room < 0:
-            table.append(footnote(f"And {len(rows) - shown} more: /zombie status"))
-            break
-        table.append(block)
-        shown += ROWS
+    rows = [_row(group, view) for view in group.incidents]
+    table, shown = table_block(group.headline, HEADING, rows, room)
+    more = [footnote(f"And {len(rows) - shown} more: /zombie status")] if shown < len(rows) else []
     words = joined(((f"{group.headline}.",), group.needs, *_foremost(group)))
-    return Message(_text(group, words), (*first, *table, *last))
+    return Message(_text(group, words), (*first, table, *more, *last))
+
+
+def _row(group: GroupView, view: IncidentView) -> tuple[str, ...]:
+    """How bad, which node, what it is, and what is offered or done."""
+    verdict = view.verdict
+    how = verdict.status.value if verdict is not None and view.state is not State.RESOLVED else ""
+    if verdict is None or view.state is State.OPENED:
+        return (_mark(view) or "…", one_line(view.node, ROW), "", view.diagnosis.removeprefix(f"{view.node}: "))
+    stands = view.short
+    if group.shows_verdicts:
+        stands = f"would help: {view.plan.words}" if view.plan is not None else ""
+    return (
+        f"{_mark(view)} {how}".strip(),
+        one_line(view.node, ROW),
+        cause_words(verdict) or "none",
+        stands or "nothing",
+    )
 
 
 def _foremost(group: GroupView) -> Iterator[Sentence]:

@@ -14,6 +14,7 @@ from bot.surfaces.slack.message import Block, Message, length
 ROWS = 100  # beside the heading; the older kind has them all but one
 CELL = 120
 PAGE = 10
+FEW = 10  # rows of the older kind, which wraps its cells
 _KIND, _PLAIN_KIND = "data_table", "table"
 
 
@@ -27,6 +28,12 @@ def data_table(caption: str, heading: Sequence[str], rows: Sequence[Sequence[str
     while len(told) > 2 and length(block) > room:
         del told[max(2, len(told) * 9 // 10) :]
     return block, len(told) - 1
+
+
+def table_block(caption: str, heading: Sequence[str], rows: Sequence[Sequence[str]], room: int) -> tuple[Block, int]:
+    """Return a table like `data_table`; one of few rows is of the older kind, whose cells a phone wraps."""
+    block, shown = data_table(caption, heading, rows, room)
+    return (_plain(block), shown) if len(rows) <= FEW else (block, shown)
 
 
 def _cell(word: str) -> Mapping[str, str]:

@@ -12,6 +12,7 @@ from bot.domain.events import StepFailed, StepSkipped, StepVerified
 from bot.domain.incident import StepRecord
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Evidence
+from bot.surfaces.view.before_after import unit_words
 
 SAID = 300
 _BINDS = (("address", "address"), ("boot_id", "boot"), ("host_key", "host key"))
@@ -149,8 +150,9 @@ def _done(step: StepView, record: StepRecord) -> StepView:
 def _seen(record: StepRecord) -> tuple[str, ...]:
     """What a look at the node saw, without the name of the step: of a unit, its states."""
     evidence: Sequence[Evidence] = getattr(record.outcome, "proof", ()) or getattr(record.outcome, "seen", ())
-    return tuple(one_line(_states(item) or item.says.rpartition(": ")[2], SAID) for item in evidence[:2])
+    return tuple(one_line(_unit_states(item) or item.says.rpartition(": ")[2], SAID) for item in evidence[:2])
 
 
-def _states(evidence: Evidence) -> str:
-    return ", ".join(line for line in evidence.source if line.partition("=")[0].endswith("State"))
+def _unit_states(evidence: Evidence) -> str:
+    said = dict(line.split("=", 1) for line in evidence.source if line.partition("=")[0].endswith("State"))
+    return unit_words(said.get("ActiveState", ""), said.get("UnitFileState", ""), said.get("LoadState", ""))

@@ -195,13 +195,15 @@ class Choice:
     """One thing that can be chosen.
 
     Shape: `about` is a group's name for approve and decline, an incident's id for the others; `nodes` are those it is
-    for. `options` are the answers of `answer`, and the nodes of `pick_node`.
+    for, and `incidents` theirs, in the same order, where they can be chosen singly. `options` are the answers of
+    `answer`, and the nodes of `pick_node`.
     """
 
     kind: str
     about: str
     nodes: tuple[str, ...] = ()
     options: tuple[str, ...] = ()
+    incidents: tuple[str, ...] = ()
 
     @property
     def words(self) -> str:
@@ -242,8 +244,9 @@ def decisions_on(plans: Sequence[Incident]) -> Iterator[Choice]:
     """Yield approve and decline for the plans of one card that wait for a decision."""
     if plans:
         nodes = tuple(incident.node for incident in plans)
-        yield Choice(APPROVE, group_of(plans[0]), nodes)
-        yield Choice(DECLINE, group_of(plans[0]), nodes)
+        names = tuple(incident.id for incident in plans)
+        yield Choice(APPROVE, group_of(plans[0]), nodes, incidents=names)
+        yield Choice(DECLINE, group_of(plans[0]), nodes, incidents=names)
 
 
 def is_undecided(incident: Incident, checking: Collection[str] = ()) -> bool:

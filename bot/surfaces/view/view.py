@@ -119,7 +119,7 @@ class IncidentView:
 
 @dataclass(frozen=True, slots=True)
 class GroupView:
-    """Incidents that are shown together, on one card or in one note; those that need a person come first.
+    """Incidents that are shown together, on one card or in one note; the worst come first.
 
     Shape: `shows_verdicts`: it shows what was found, since nothing is decided or done yet. `choices` are what a person
     can choose now, `needs` and `approvers` what a decision needs. `about` is what the alerts said, `askers` are those
@@ -213,7 +213,7 @@ def _checks_view(views: Sequence[IncidentView]) -> GroupView:
 
 
 def _acting_view(views: Sequence[IncidentView]) -> GroupView:
-    ordered = sorted(views, key=lambda view: (urgency(view.state), view.node))
+    ordered = sorted(views, key=lambda view: (_gravity(view), urgency(view.state), view.node))
     counts = counted((view.state for view in views), NEEDS_PERSON_FIRST)
     sick = status_counts(view.verdict.status for view in views if view.verdict and view.state is not State.RESOLVED)
     stand = ", ".join(f"{count} {_COUNTED.get(state, state.value)}" for count, state in counts)
@@ -224,6 +224,11 @@ def _acting_view(views: Sequence[IncidentView]) -> GroupView:
 
 def _badness(view: IncidentView) -> tuple[int, int]:
     return badness(view.severity, view.verdict.confidence if view.verdict is not None else None)
+
+
+def _gravity(view: IncidentView) -> tuple[int, int]:
+    """How bad the node is; one that is cured is bad no more."""
+    return badness(Status.HEALTHY) if view.state is State.RESOLVED else _badness(view)
 
 
 def _plan(incident: Incident, verdict: Verdict | None, words: PlanWords) -> PlanView | None:

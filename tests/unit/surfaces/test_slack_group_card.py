@@ -21,6 +21,7 @@ from bot.domain.events import (
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
 from bot.domain.transitions import State
+from bot.domain.verdict import Status
 from bot.surfaces.incidents import entry_line
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.dialog import covered, reason_dialog
@@ -28,7 +29,7 @@ from bot.surfaces.slack.message import without_blocks
 from bot.surfaces.slack.thread import replies
 from bot.surfaces.view.view import IncidentView, incident_view
 from tests.record.incidents import APPROVED, OPENING, PLAN, PROPOSED, TRIAGED, VERDICT, WAYS, entries
-from tests.unit.surfaces.cards import CONTEXT, buttons, shown, told, words
+from tests.unit.surfaces.cards import CONTEXT, actions, shown, told, words
 from tests.unit.surfaces.test_slack_card import marked_up, strings, taken_by_slack
 from tests.unit.surfaces.verdicts import HOSTILE
 
@@ -67,7 +68,29 @@ def test_several_are_a_table_whose_button_covers_those_still_proposed() -> None:
         assert one.node in words(message)
     assert "4 nodes: 4 critical; 2 wait for approval, 1 acting, 1 declined" in message.text
     assert "Approve 2 plans" in words(message)
-    assert buttons(message) == ["approve", "decline"]
+    singly = [f"{OPENING.group}/incident-{number}" for number in (0, 2) for _ in ("approve", "decline")]
+    assert list(actions(list(message.blocks))) == [
+        *zip(["approve", "decline"] * 3, [OPENING.group, OPENING.group, *singly], strict=True)
+    ]
+
+
+def test_table_has_severity_node_cause_and_what_is_offered_the_worst_first() -> None:
+    sick = group(WAYS[State.RESOLVED], WAYS[State.PROPOSED], WAYS[State.PROPOSED])
+    lesser = replace(VERDICT, node="node-01", status=Status.DEGRADED)
+    assert sick[1].triage is not None
+    sick[1] = replace(sick[1], triage=replace(sick[1].triage, verdict=lesser))
+    message = acting_card(sick, CONTEXT)
+    assert message is not None
+    (table,) = [block for block in message.blocks if block["type"] == "table"]
+    rows = [[cell["text"] for cell in row] for row in table["rows"]]
+    offered = "waits for approval: disable ecs.service, then reboot"
+    assert rows == [
+        ["Status", "Node", "Cause", "What now"],
+        ["🔴 critical", "node-02", "leaked-memory-cgroups (confirmed)", offered],
+        ["🟡 degraded", "node-01", "leaked-memory-cgroups (confirmed)", offered],
+        ["✅", "node-00", "leaked-memory-cgroups (confirmed)", "The leak is gone."],
+    ]
+    assert not any("preformatted" in text for text in strings(list(message.blocks)))
 
 
 def test_a_hundred_nodes_are_one_card() -> None:
@@ -75,6 +98,10 @@ def test_a_hundred_nodes_are_one_card() -> None:
     assert message is not None
     taken_by_slack(message)
     assert "100 nodes: 100 critical; 100 wait for approval" in message.text
+    (table,) = [block for block in message.blocks if block["type"] == "data_table"]
+    shown = len(table["rows"]) - 1
+    assert shown >= 20
+    assert f"And {100 - shown} more: /zombie status" in words(message), "what is not shown is counted"
 
 
 def test_group_whose_nodes_are_all_cured_begins_with_resolved() -> None:

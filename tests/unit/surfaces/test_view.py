@@ -107,7 +107,9 @@ def test_choices_are_those_that_a_person_has_now() -> None:
     checking = replace(CONTEXT, checking={proposed.id: "slack:T0/U0BOB00001"})
     assert kinds(group_view([proposed], checking)) == []
     two = [proposed, replace(proposed, id="second", node="node-2")]
-    assert group_view(two, CONTEXT).choices[0] == Choice(APPROVE, OPENING.group, (NODE, "node-2"))
+    assert group_view(two, CONTEXT).choices[0] == Choice(
+        APPROVE, OPENING.group, (NODE, "node-2"), incidents=(proposed.id, "second")
+    )
     assert choice_words(group_view(two, CONTEXT).choices) == "approve 2 plans or decline 2 plans"
     asked = told(*WAYS[State.APPROVED], QUESTION)
     assert group_view([asked], CONTEXT).choices == (Choice(ANSWER, asked.id, (NODE,), ("yes", "no")),)

@@ -1,0 +1,67 @@
+"""What changed on a node that was cured, in the words that people use; the record keeps the node's own words."""
+
+from __future__ import annotations
+
+from bot.domain.events import Compared, Resolved
+from bot.domain.safe_text import one_line
+
+LONGEST = 120
+_VERDICT, _BOOT = "verdict", "boot"
+_NAMES = {
+    "dying memory cgroups": "zombie memory cgroups",
+    "busiest core in the kernel": "kernel time of the busiest core",
+    "network device resets": "network card resets",
+}
+_RUNS = {
+    "active": "runs",
+    "activating": "is starting",
+    "reloading": "runs",
+    "deactivating": "is stopping",
+    "inactive": "stopped",
+    "failed": "failed",
+}
+_STARTS = {
+    "enabled": "starts at boot",
+    "enabled-runtime": "starts at boot",
+    "disabled": "does not start at boot",
+    "masked": "cannot be started",
+    "masked-runtime": "cannot be started",
+    "static": "starts only when something needs it",
+}
+
+
+def changes(resolved: Resolved) -> tuple[tuple[str, str], ...]:
+    """Return what was measured before and after: its name, and `before → after`; the verdict itself is left out.
+
+    Example:
+    >>> changes(Resolved("cured", (Compared("dying memory cgroups", "68,440", "12"), Compared("boot", "3b1c", "77aa"))))
+    (('zombie memory cgroups', '68,440 → 12'), ('boot', 'another one: the node was rebooted'))
+    """
+    return tuple(_change(row) for row in resolved.compared if row.name != _VERDICT)
+
+
+def unit_words(active: str, unit_file: str = "", load: str = "") -> str:
+    """Return the states of a unit as people say them; a state that is not known here stays as systemd names it.
+
+    Example:
+    >>> unit_words("inactive", "disabled"), unit_words("activating", "enabled"), unit_words("maintenance")
+    ('stopped, does not start at boot', 'is starting, starts at boot', 'maintenance')
+    """
+    start = "masked" if load == "masked" else unit_file
+    return ", ".join(part for part in (_RUNS.get(active, active), _STARTS.get(start, start)) if part)
+
+
+def _change(row: Compared) -> tuple[str, str]:
+    name = one_line(row.name, LONGEST)
+    if row.name == _BOOT and row.before != row.after and "not read" not in (row.before, row.after):
+        return name, "another one: the node was rebooted"
+    before, after = (one_line(_said(row.name, value), LONGEST) for value in (row.before, row.after))
+    return _NAMES.get(row.name, name), f"{before} → {after}" if before != after else f"{before}, as before"
+
+
+def _said(name: str, value: str) -> str:
+    """A unit's figure is `inactive (dead), disabled`, as `response/diagnosis/figures.py` words it."""
+    if "." not in name or "(" not in value:
+        return value
+    active, _, rest = value.partition(" (")
+    return unit_words(active, rest.partition("), ")[2])

@@ -1,0 +1,38 @@
+"""What changed on a cured node is said in the words that people use, and nothing unread is said to be cured."""
+
+from __future__ import annotations
+
+from bot.domain.events import Compared, Resolved
+from bot.domain.transitions import State
+from bot.surfaces.view.before_after import changes
+from tests.record.incidents import WAYS
+from tests.unit.surfaces.cards import shown, told, words
+
+ROWS = (
+    Compared("verdict", "critical leaked-memory-cgroups", "healthy"),
+    Compared("dying memory cgroups", "68,440", "12"),
+    Compared("busiest core in the kernel", "99 %", "2 %"),
+    Compared("network device resets", "16", "not read"),
+    Compared("ecs.service", "activating (auto-restart), enabled", "inactive (dead), disabled"),
+    Compared("boot", "3b1c", "77aa"),
+)
+
+
+def test_zombies_core_resets_and_the_unit_are_said_in_plain_words() -> None:
+    assert changes(Resolved("cured", ROWS)) == (
+        ("zombie memory cgroups", "68,440 → 12"),
+        ("kernel time of the busiest core", "99 % → 2 %"),
+        ("network card resets", "16 → not read"),
+        ("ecs.service", "is starting, starts at boot → stopped, does not start at boot"),
+        ("boot", "another one: the node was rebooted"),
+    )
+
+
+def test_same_boot_and_a_boot_that_was_not_read_are_no_reboot() -> None:
+    for after, says in (("3b1c", "3b1c, as before"), ("not read", "3b1c → not read")):
+        assert changes(Resolved("cured", (Compared("boot", "3b1c", after),))) == (("boot", says),)
+
+
+def test_resolved_card_shows_what_changed_itself() -> None:
+    card = shown(told(*WAYS[State.RESOLVED]))
+    assert "memory cgroups:  text 68,700 → 260" in words(card)
