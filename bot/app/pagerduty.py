@@ -179,7 +179,7 @@ def pagerduty_parts(
         fields=said.fields,
         raises=bool(access.routing_key),
         writes=bool(access.token),
-        context=ViewContext(rules_of_acting(settings), PlanWords(ACTIONS)),
+        context=ViewContext(rules_of_acting(settings), PlanWords(ACTIONS), links=settings.links),
     )
     parts = PagerDutyParts(
         client,

@@ -121,7 +121,7 @@ class Service:
             self._storming,
             log,
         )
-        cards = CheckCards(self._poster, storms, PlanWords(ACTIONS))
+        cards = CheckCards(self._poster, storms, PlanWords(ACTIONS), settings.links)
 
         read, self._past = informed(diagnose or self._acting.triage.diagnose, settings, known)
         self._scheduler = CheckScheduler(read, log, settings.parallel, settings.slack.each_at_once)
@@ -187,6 +187,7 @@ class Service:
             pagerduty=self._pagerduty,
             wishes=books.wishes,
             fleet=fleet,
+            links=settings.links,
         )
         kept = wave_parts(
             self._acting,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from bot.actions import ACTIONS
@@ -59,6 +60,7 @@ def slack_acting(
     pagerduty: PagerDutyParts | None = None,
     wishes: Wishes | None = None,
     fleet: FleetCards | None = None,
+    links: Mapping[str, str] | None = None,
 ) -> SlackActing:
     """Put it together; `nodes` is how many the inventory has, `wishes` keep what Slack delivers.
 
@@ -66,7 +68,9 @@ def slack_acting(
     """
     people = slack.people(policy.approver_groups)
     responder = replace(responder, voices=SlackVoices(people, policy))
-    surface = SlackSurface(poster, outbox, ledger, policy, responder.book, notices, ACTIONS)
+    surface = SlackSurface(poster, outbox, ledger, policy, responder.book, notices, ACTIONS, links)
+    if pagerduty is not None:
+        pagerduty.surface.card_of = lambda name: _card_address(slack, surface, name)
     context = SlackContext(
         responder=responder,
         policy=policy,
@@ -86,3 +90,8 @@ def slack_acting(
     return SlackActing(
         surface, InteractionHandler(context, home, background, fleet), CommandReplies(context, pagerduty), home
     )
+
+
+async def _card_address(slack: SlackConnection, surface: SlackSurface, name: str) -> str:
+    place = await surface.place(name)
+    return slack.workspace.permalink(place) if place is not None else ""

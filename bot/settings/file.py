@@ -10,6 +10,7 @@ from typing import Any
 
 from bot.domain.duration import written
 from bot.domain.errors import SettingsError
+from bot.domain.link import fault_of
 from bot.domain.problems import Problems, decode_file
 from bot.domain.setting import Kind, Reader, Setting, keys_of
 from bot.domain.toml_table import TomlTable
@@ -17,7 +18,7 @@ from bot.domain.toml_text import read_toml
 from bot.settings.tables import ActingLogin, RouteSettings
 
 _LIMIT_BYTES = 1024 * 1024
-_SSH, _ACT, _ROUTE = "ssh", "act", "route"
+_SSH, _ACT, _ROUTE, _LINKS = "ssh", "act", "route", "links"
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,6 +33,7 @@ class SettingsFile:
     tables: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     acting_login: Mapping[str, Any] = field(default_factory=dict)
     routes: tuple[Mapping[str, Any], ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
     written: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
@@ -56,7 +58,7 @@ class SettingsFile:
         top = TomlTable(toml, (), problems)
         keyed = {row.key: row for of_table in rows.values() for row in of_table.values() if row.key}
         tables = dict.fromkeys(name for key in keyed if (name := key.rpartition(".")[0]))
-        top.only((*(key for key in keyed if "." not in key), *tables, *keys, _SSH, _ROUTE))
+        top.only((*(key for key in keyed if "." not in key), *tables, *keys, _SSH, _ROUTE, _LINKS))
         found_rows: dict[str, tuple[Any, str]] = {}
         found: dict[str, Mapping[str, Any]] = {}
         for name in ("", *dict.fromkeys((*tables, *keys))):
@@ -76,9 +78,22 @@ class SettingsFile:
             ssh.only((_ACT,))  # how nodes are reached for reading stands in the inventory
             login = _whole(ActingLogin, act) if (act := ssh.table(_ACT)) is not None else {}
         routes = tuple(_whole(RouteSettings, route) for route in top.array(_ROUTE))
+        links = _links(top)
         problems.stop_if_any()
-        in_tables = {name: toml.data[name] for name in (*keys, _SSH, _ROUTE) if name in toml.data}
-        return cls(found_rows, found, login, routes, in_tables)
+        in_tables = {name: toml.data[name] for name in (*keys, _SSH, _ROUTE, _LINKS) if name in toml.data}
+        return cls(found_rows, found, login, routes, links, in_tables)
+
+
+def _links(top: TomlTable) -> Mapping[str, str]:
+    table = top.table(_LINKS)
+    links: dict[str, str] = {}
+    for name in table.names if table is not None else ():
+        assert table is not None
+        if (template := table.text(name)) is not None:
+            if fault := fault_of(template):
+                table.wrong(name, fault)
+            links[name] = template
+    return links
 
 
 def expanded(text: str, folder: Path, home: Path | None) -> Path:

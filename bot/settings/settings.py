@@ -48,6 +48,7 @@ class Settings(General):
     mcp: McpSettings = McpSettings()
     acting_login: ActingLogin = ActingLogin()
     routes: tuple[RouteSettings, ...] = ()
+    links: Mapping[str, str] = field(default_factory=dict)
     given: tuple[Given, ...] = field(default=(), repr=False)
     written: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
@@ -91,6 +92,7 @@ class Settings(General):
             **tables,
             acting_login=login,
             routes=tuple(RouteSettings(**route) for route in file.routes),
+            links=dict(file.links),
             given=tuple(given),
             written=file.written,
         )
@@ -112,6 +114,7 @@ class Settings(General):
             written = self.written.get(name, {})
             yield from ((f"{name}.{key}", written.get(key)) for key in readers)
         yield from ((f"ssh.act.{key}", value) for key, value in self.written.get("ssh", {}).get("act", {}).items())
+        yield from ((f"links.{name}", template) for name, template in self.links.items())
         yield from (("route", route) for route in self.written.get("route", ()))
 
 

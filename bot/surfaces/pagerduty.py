@@ -10,7 +10,7 @@ import asyncio
 import contextlib
 import hashlib
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
@@ -25,6 +25,7 @@ from bot.domain.safe_text import one_line
 from bot.surfaces import PAGES
 from bot.surfaces.pagerduty_note import NOTHING, facts, is_read, mark, not_fixed, note_text, pages_of, without_head
 from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.standing import group_of
 
 PARTS = PAGES.parts  # how the names of its posts begin in the outbox
 RAISED = f"{PARTS}raised"
@@ -74,6 +75,7 @@ class PagerDutySurface:
         self._wake = asyncio.Event()
         self._closed_until: datetime | None = None
         self._failures = 0
+        self.card_of: Callable[[str], Awaitable[str]] | None = None  # where a group's card is, once Slack is there
         self.trouble = ""  # what PagerDuty does not do just now, as a sentence
 
     async def show(self, group: Sequence[Incident]) -> None:
@@ -83,9 +85,10 @@ class PagerDutySurface:
         """
         pages = pages_of(group) if self._writes else {}
         head = (await self._ledger.head(HOUSE)).noted if pages and all(incident.ended for incident in group) else ""
+        card = await self.card_of(group_of(group[0])) if pages and self.card_of is not None else ""
         for page, incidents in pages.items():
             first = min(_of_page(group, incidents, page), key=lambda incident: (incident.opened_at, incident.id)).id
-            text = note_text(incidents, first, head, self._context)
+            text = note_text(incidents, first, head, self._context, card)
             if text and (is_read(incidents) or self._may_progress(page)):
                 known = facts(incidents, self._context)
                 values = {self._fields[name]: fact for name, fact in known.items() if name in self._fields}

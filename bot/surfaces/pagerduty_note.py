@@ -51,15 +51,22 @@ def _without_answered(incidents: tuple[Incident, ...]) -> tuple[Incident, ...]:
     return tuple(incident for incident in incidents if incident.node or not incident.ended) or incidents
 
 
-def note_text(incidents: Sequence[Incident], first: str, head: str = "", context: ViewContext = NOTHING) -> str:
+def note_text(
+    incidents: Sequence[Incident], first: str, head: str = "", context: ViewContext = NOTHING, card: str = ""
+) -> str:
     """Return the note of a page; empty while there is nothing to say.
 
-    Shape: `first` is the incident that marks the note, `head` the record's, which a closing note carries.
+    Shape: `first` is the incident that marks the note, `head` the record's, which a closing note carries; `card` is
+    the address of the card in Slack, where it is known.
     """
     if not any(map(_has_something, incidents)):
         return ""
     group = group_view(incidents, context)
     last = [f"record {head}"] if head and all(view.ended for view in group.incidents) else []
+    last += [f"Card in Slack: {card}"] if card else []
+    links = group.incidents[0].links if len(group.incidents) == 1 else ()
+    last += [f"{one_line(name, 75)}: {address}" for name, address in links if len(address) <= LINE]
+    last.append(f"The whole story: zombie incidents show {first}")
     last.append(mark(first))
     lines = _single(group, group.incidents[0]) if len(group.incidents) == 1 else _several(group)
     return _fitted([redacted_text(line) for line in lines], last)

@@ -36,6 +36,11 @@ def code(words: str, limit: int = LONGEST) -> Block:
     return {**text(words, limit), "style": {"code": True}}
 
 
+def link(words: str, address: str) -> Block:
+    """Words that lead to an address of the settings."""
+    return {"type": "link", "url": address, "text": clipped(one_line(words, 75), 75)}
+
+
 def date(at: datetime, pattern: str = "{time}") -> Block:
     """An instant, which each reader sees in their own local time."""
     return {"type": "date", "timestamp": int(at.timestamp()), "format": pattern, "fallback": utc(at)}

@@ -21,6 +21,7 @@ from bot.surfaces.slack.blocks import (
     choice_blocks,
     drawn,
     line,
+    link,
     marked_up,
     offer_blocks,
     person,
@@ -268,7 +269,12 @@ def _closing(group: GroupView) -> Iterator[Block]:
     if group.about:
         yield footnote(clipped(group.about, ABOUT) if len(group.incidents) == 1 else group.about)
     asked = [person(by) for by in group.askers if slack_user(by)][:MOST_ASKERS]
-    if pieces := [*([text("Asked by "), *asked] if asked else []), *(text(f" · {part}") for part in name)]:
+    links = group.incidents[0].links if len(group.incidents) == 1 else ()
+    if pieces := [
+        *([text("Asked by "), *asked] if asked else []),
+        *(text(f" · {part}") for part in name),
+        *(piece for name, address in links for piece in (text(" · "), link(name, address))),
+    ]:
         yield line(*pieces)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import TypeVar
@@ -40,6 +40,7 @@ class _Board:
     group: tuple[Incident, ...]
     spot: MessageTarget
     words: PlanWords
+    links: Mapping[str, str]
     reading: set[str] = field(default_factory=set)  # ids of incidents
     progress: dict[str, Underway] = field(default_factory=dict)
     live: dict[str, Verdict] = field(default_factory=dict)  # with the snapshot that the record leaves out
@@ -51,7 +52,7 @@ class _Board:
 
     def message(self) -> Message:
         """Return the card as it stands."""
-        context = ViewContext(words=self.words, progress=self.progress, fresh=self.live)
+        context = ViewContext(words=self.words, progress=self.progress, fresh=self.live, links=self.links)
         return incident_card(group_view(self.group, context))
 
     def shows(self, group: tuple[Incident, ...]) -> None:
@@ -63,7 +64,10 @@ class _Board:
 class CheckCards:
     """Keeps the cards of checks: a `Follower` of diagnoses, and a `Surface`."""
 
-    def __init__(self, poster: Poster, storms: StormBoard, words: PlanWords) -> None:
+    def __init__(
+        self, poster: Poster, storms: StormBoard, words: PlanWords, links: Mapping[str, str] | None = None
+    ) -> None:
+        self._links = links or {}
         self._poster = poster
         self._storms = storms
         self._words = words
@@ -91,7 +95,7 @@ class CheckCards:
             board.shows(ours)
             self._poster.show(name, board.spot, board.message)
         elif spot is not None and all(member.triage is not None for member in ours):
-            view = group_view(ours, ViewContext(words=self._words))
+            view = group_view(ours, ViewContext(words=self._words, links=self._links))
             if view.shows_verdicts:  # what is beyond them is shown by `surface.py`
                 await self._poster.adopt(name, spot)
                 await self._owe(name, spot, incident_card(view), once=True)
@@ -110,7 +114,7 @@ class CheckCards:
         board, stands = self._boards.get(name), True
         if board is None:
             stands = await self._poster.adopt(name, spot)
-            board = self._boards.setdefault(name, _Board(tuple(group), spot, self._words))
+            board = self._boards.setdefault(name, _Board(tuple(group), spot, self._words, self._links))
         board.reading |= {member.id for member in reading}
         board.shows(tuple(group))
         if stands:

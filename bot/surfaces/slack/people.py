@@ -16,6 +16,7 @@ from slack_sdk.web.async_client import AsyncWebClient
 
 from bot.domain.contracts import Seconds
 from bot.domain.errors import CannotTell, NotAnApprover
+from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import error_name
 from bot.surfaces.slack.member import SLACK, ids_of
@@ -61,6 +62,11 @@ class Workspace:
     team: str = ""
     enterprise: str = ""
     org_wide: bool = False
+    url: str = ""
+
+    def permalink(self, place: MessageRef) -> str:
+        """Return the address of a message; empty while Slack has not said where the workspace is."""
+        return f"{self.url}archives/{place.channel}/p{place.ts.replace('.', '')}" if self.url else ""
 
     def is_ours(self, team: str, enterprise: str = "") -> bool:
         """True for our own workspace, and for every other workspace of our enterprise."""

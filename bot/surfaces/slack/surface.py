@@ -50,6 +50,7 @@ class SlackSurface:
         book: Record,
         notices: Notices,
         actions: Mapping[str, Action],
+        links: Mapping[str, str] | None = None,
     ) -> None:
         self._poster = poster
         self._outbox = outbox
@@ -58,6 +59,7 @@ class SlackSurface:
         self._book = book
         self._notices = notices
         self._actions = actions
+        self._links = links or {}
         self.words = PlanWords(actions)
         self._shown: OrderedDict[str, str] = OrderedDict()  # the last wording of each card, the last shown last
         self._as_of: dict[str, datetime] = {}
@@ -177,6 +179,7 @@ class SlackSurface:
             self._of(group, self._checking),
             waits,
             frozenset(incident.id for incident in group if incident.ended and undoable(incident, self._actions)),
+            links=self._links,
         )
 
     @staticmethod

@@ -52,7 +52,7 @@ def details(verdict: Verdict, incident: str = "", *, of_several: bool = False) -
 
     Shape: `of_several`: the card is a table of nodes, which has room neither for summaries nor for the heat of cores.
     """
-    title = f"{verdict.node} · incident {incident}" if incident else verdict.node
+    title = f"{verdict.node} · zombie incidents show {incident}" if incident else verdict.node
     return tuple(
         Message(escaped(f"{verdict.node}: details" + (f" ({number})" if number > 1 else "")), page)
         for number, page in enumerate(paged([titled(title), *_details(verdict, of_several)]), 1)

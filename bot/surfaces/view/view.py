@@ -15,6 +15,7 @@ from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces import PEOPLE
 from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.links import links_of
 from bot.surfaces.view.plan_words import SAID, PlanView, PlanWords
 from bot.surfaces.view.standing import (
     Choice,
@@ -65,7 +66,8 @@ class IncidentView:
     Shape: `headline` begins with how it ended or that it was reopened; `diagnosis` is the same without that word.
     `sentences` say how it stands, `decided` who said yes or no; `short` is both in the few words of a row. `plan` is
     what is proposed, or what would help. `waits_for` is why an approved plan does not begin; `seen` is what was read
-    last while the node is watched. `recurs` says that the node had the same cause before.
+    last while the node is watched. `recurs` says that the node had the same cause before. `links` are
+    names and addresses.
     """
 
     id: str
@@ -88,6 +90,7 @@ class IncidentView:
     reopens: str = ""
     question: str = ""
     recurs: str = ""
+    links: tuple[tuple[str, str], ...] = ()
 
     @property
     def severity(self) -> Status | None:
@@ -172,6 +175,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         reopens=incident.reopens,
         question=incident.question.question if incident.question is not None else "",
         recurs=relapse_words(_relapse(incident)),
+        links=links_of(incident, context.links),
     )
 
 

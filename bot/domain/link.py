@@ -1,0 +1,38 @@
+"""Links to what an incident has elsewhere: the templates of `[links]`, such as a dashboard's with `{node}` in it."""
+
+from __future__ import annotations
+
+import re
+
+BLANKS = ("node", "cause", "incident", "page")
+LONGEST = 1000
+_BLANK = re.compile(r"\{([^{}]*)\}")
+# The machine's name is written out: nothing that an alert or a node says decides where a click leads.
+_ADDRESS = re.compile(r"https://[A-Za-z0-9.-]+(?::\d{1,5})?(?:[/?#][\x21\x23-\x3b\x3d\x3f-\x7e]*)?\Z")
+
+
+def fault_of(template: str) -> str:
+    """Return what is wrong with a link's template; empty where nothing is.
+
+    Example:
+    >>> fault_of("https://grafana.example/d/node?var-node={node}"), fault_of("http://grafana.example/")
+    ('', 'should be one https:// address, whose machine is written out')
+    >>> fault_of("https://grafana.example/{host}")
+    'holds {host}; what can be filled in is {node}, {cause}, {incident}, {page}'
+    """
+    if len(template) > LONGEST or _ADDRESS.match(template) is None:
+        return "should be one https:// address, whose machine is written out"
+    unknown = [blank for blank in _BLANK.findall(template) if blank not in BLANKS]
+    if unknown:
+        return f"holds {{{unknown[0]}}}; what can be filled in is {', '.join(f'{{{blank}}}' for blank in BLANKS)}"
+    return ""
+
+
+def blanks_of(template: str) -> tuple[str, ...]:
+    """Return what a template has to be filled in with, in its order.
+
+    Example:
+    >>> blanks_of("https://wiki.example/{cause}?n={node}")
+    ('cause', 'node')
+    """
+    return tuple(_BLANK.findall(template))

@@ -1,0 +1,63 @@
+"""Links of `[links]`: on card and note, and nothing that an alert or a node says decides where they lead."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.domain.errors import SettingsError
+from bot.domain.post import MessageRef
+from bot.domain.transitions import State
+from bot.settings.settings import Settings
+from bot.surfaces.pagerduty_note import LIMIT, note_text
+from bot.surfaces.slack.people import Workspace
+from bot.surfaces.view.links import links_of
+from tests.alerts.pages import of_page
+from tests.record.incidents import WAYS
+from tests.unit.surfaces.cards import CONTEXT, part, shown, told
+
+GRAFANA = "https://grafana.example/d/node?var-node={node}"
+PAGE = "https://acme.pagerduty.com/incidents/{page}"
+
+
+def test_card_has_the_links_of_its_node_and_leaves_out_what_is_not_known() -> None:
+    context = replace(CONTEXT, links={"Grafana": GRAFANA, "PagerDuty": PAGE})
+    asked = shown(told(*WAYS[State.PROPOSED]), context)
+    assert part(asked, "link") == [
+        {"type": "link", "url": "https://grafana.example/d/node?var-node=node-gpu-01", "text": "Grafana"}
+    ]
+    paged = shown(of_page("Q3B15VLMF3ASBD", State.PROPOSED), context)
+    assert part(paged, "link")[1]["url"] == "https://acme.pagerduty.com/incidents/Q3B15VLMF3ASBD"
+
+
+@pytest.mark.parametrize("name", ["a/../b", "x&admin=1", "a b", "<!channel>", "https://evil.example", "{cause}", "ü\n"])
+def test_value_stays_a_value(name: str) -> None:
+    incident = replace(told(*WAYS[State.PROPOSED]), node=name)
+    ((_, address),) = links_of(incident, {"Grafana": GRAFANA})
+    value = address.removeprefix("https://grafana.example/d/node?var-node=")
+    assert value.replace("%", "").replace(".", "").replace("-", "").isalnum()
+
+
+def test_note_has_card_links_and_the_command_that_tells_the_rest_before_its_mark() -> None:
+    incident = of_page("Q1", State.PROPOSED)
+    card = Workspace("T1", url="https://acme.slack.com/").permalink(MessageRef("C1", "1700000000.000100"))
+    text = note_text([incident], incident.id, "", replace(CONTEXT, links={"Grafana": GRAFANA}), card)
+    assert text.splitlines()[-4:] == [
+        "Card in Slack: https://acme.slack.com/archives/C1/p1700000000000100",
+        "Grafana: https://grafana.example/d/node?var-node=node-gpu-01",
+        f"The whole story: zombie incidents show {incident.id}",
+        f"[zombie {incident.id}]",
+    ]
+    assert len(text) <= LIMIT
+
+
+def test_links_are_read_from_the_settings_and_a_wrong_one_is_told_with_its_line(tmp_path: Path) -> None:
+    config = tmp_path / "zombie.toml"
+    config.write_text(f'[links]\ngrafana = "{GRAFANA}"\n')
+    assert Settings.load({"config": config}, {}, tmp_path).links == {"grafana": GRAFANA}
+    for wrong in ("http://plain.example/{node}", "https://{node}.example/", "https://x.example/{host}", "javascript:1"):
+        config.write_text(f'[links]\ngrafana = "{GRAFANA}"\nbad = "{wrong}"\n')
+        with pytest.raises(SettingsError, match=r"zombie\.toml:3: .*bad"):
+            Settings.load({"config": config}, {}, tmp_path)
