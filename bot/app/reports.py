@@ -11,6 +11,7 @@ from datetime import datetime
 from bot.actions import ACTIONS
 from bot.app.cases import why
 from bot.app.check import PROGRAM
+from bot.app.explaining import is_as_shown, proven
 from bot.app.parts import now
 from bot.domain.case import Case, read_case
 from bot.domain.core_heat import CoreHeat
@@ -62,7 +63,9 @@ def account_of(
     incident = fold(entries)
     head, broken = _head(database, incident_id)
     case, no_case = _case(database, incident_id, entries)
-    changes, no_why, again = _why(case, playbooks) if case is not None else ((), no_case, None)
+    changes, no_why, again = (
+        ((), no_case, None) if case is None or incident.verdict is None else _why(case, playbooks, incident.verdict)
+    )
     heat = (incident.verdict.heat if incident.verdict is not None else None) or (again.heat if again else None)
     return Account(
         incident,
@@ -148,8 +151,11 @@ def _picture(heat: CoreHeat, node: str) -> Picture:
     return Picture(core_picture(heat, node), heat.alt_text)
 
 
-def _why(case: Case, playbooks: Playbooks) -> tuple[tuple[str, ...], str, Verdict | None]:
-    """What `zombie why` says of it, while the playbook that judged it is at hand; and the verdict weighed again."""
+def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, ...], str, Verdict | None]:
+    """What `zombie why` says of it, while the playbook that judged it is at hand; and the verdict weighed again.
+
+    Each change was made in a replay, and came out so, before it is told.
+    """
     try:
         playbook = playbooks.get(case.head.playbook)
         if playbook.digest != case.head.playbook_digest:
@@ -157,6 +163,13 @@ def _why(case: Case, playbooks: Playbooks) -> tuple[tuple[str, ...], str, Verdic
         told = why(case, playbook)
     except (PlaybookError, CaseError) as no:
         return (), no.sentence, None
+    if not is_as_shown(told, shown):
+        return (
+            (),
+            "Weighed again without what was muted, it comes out otherwise; so nothing is said of it.",
+            told.verdict,
+        )
     if not told.changes:
         return (), "No single change of a reading would change this verdict.", told.verdict
-    return tuple(sentence(each, told.verdict, WORDS) for each in told.changes[:MOST_CHANGES]), "", told.verdict
+    found = proven(told, playbook, MOST_CHANGES)
+    return tuple(sentence(each, told.verdict, WORDS) for each in found), "", told.verdict

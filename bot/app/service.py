@@ -15,6 +15,7 @@ from bot.actions import ACTIONS
 from bot.app.acting import acting
 from bot.app.alerts import alerts, channel_of, rules_of
 from bot.app.cases import judge
+from bot.app.explaining import Explainer
 from bot.app.fleet import fleet_desk
 from bot.app.journal import Journal
 from bot.app.listings import Renewal
@@ -65,6 +66,7 @@ from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.reports import Reports
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.voices import SlackVoices
+from bot.surfaces.slack.why_replies import WhyReplies
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.web import WebEdge
 
@@ -121,7 +123,9 @@ class Service:
             self._storming,
             log,
         )
-        cards = CheckCards(self._poster, storms, PlanWords(ACTIONS), settings.links)
+        explainer = Explainer(playbooks.library)
+        whys = WhyReplies(explainer.sentences, self._poster, self._background)
+        cards = CheckCards(self._poster, storms, PlanWords(ACTIONS), settings.links, whys)
 
         read, self._past = informed(diagnose or self._acting.triage.diagnose, settings, known)
         self._scheduler = CheckScheduler(read, log, settings.parallel, settings.slack.each_at_once)

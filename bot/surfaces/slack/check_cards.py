@@ -23,6 +23,7 @@ from bot.surfaces.slack.part import MessageTarget, spot_of
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread import details
+from bot.surfaces.slack.why_replies import WhyReplies
 from bot.surfaces.view.context import Underway, ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.view import group_view, is_alarm
@@ -65,12 +66,19 @@ class CheckCards:
     """Keeps the cards of checks: a `Follower` of diagnoses, and a `Surface`."""
 
     def __init__(
-        self, poster: Poster, storms: StormBoard, words: PlanWords, links: Mapping[str, str] | None = None
+        self,
+        poster: Poster,
+        storms: StormBoard,
+        words: PlanWords,
+        links: Mapping[str, str] | None = None,
+        why: WhyReplies | None = None,
     ) -> None:
+        """`why` says in the thread what would have changed a verdict; None: nobody does."""
         self._links = links or {}
         self._poster = poster
         self._storms = storms
         self._words = words
+        self._why = why
         self._boards: dict[str, _Board] = {}
         self._asked_at: OrderedDict[str, MessageTarget] = OrderedDict()
         self._shown: OrderedDict[str, str] = OrderedDict()
@@ -149,6 +157,8 @@ class CheckCards:
         if not (of_many and verdict.status is Status.HEALTHY):
             for number, message in enumerate(details(verdict, incident.id, of_several=len(board.group) > 1), 1):
                 await self._poster.enqueue(name, f"details-{incident.id}-{number}", board.spot, message, under=CARD)
+        if self._why is not None and len(board.group) <= FEW:
+            self._why.begin(name, board.spot, incident, verdict, lambda: name in self._boards)
 
     def ended(self, incident: Incident) -> None:
         """Let go of a card once nothing of it is read any more."""

@@ -1,0 +1,66 @@
+"""Why a verdict was given: what would have changed it, each change proven by a replay before anybody hears of it."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from bot.actions import ACTIONS
+from bot.app.cases import Why, replay, why
+from bot.domain.case import Case
+from bot.domain.errors import ZombieError
+from bot.domain.playbook import Playbook, Playbooks
+from bot.domain.verdict import Verdict
+from bot.response.diagnosis.what_if import WhatIf, outcome
+from bot.surfaces.view.plan_words import PlanWords
+from bot.surfaces.view.what_if_words import sentence
+
+WORDS = PlanWords(ACTIONS)
+MOST_PROVEN = 6  # a thread shows three and counts the others
+
+
+def proven(told: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
+    """Return the first so many changes that come out in a replay as they were found to; any other is left out.
+
+    Raises: CaseError when the case holds settings that cannot be read.
+    """
+    found: list[WhatIf] = []
+    for each in told.changes:
+        if len(found) == most:
+            break
+        if outcome(replay(told.case, playbook, [each.change]).verdict) == outcome(each.verdict):
+            found.append(each)
+    return tuple(found)
+
+
+def is_as_shown(told: Why, shown: Verdict) -> bool:
+    """True when the case, weighed again, gives the verdict that people see; with a muted cause it may not."""
+    again = told.verdict
+    return (again.status, again.cause, again.confidence) == (shown.status, shown.cause, shown.confidence)
+
+
+@dataclass(frozen=True, slots=True)
+class Explainer:
+    """Says why, for whoever serves: one at a time, on a thread of its own, since it takes a tenth of a second."""
+
+    playbooks: Playbooks
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def sentences(self, verdict: Verdict) -> Sequence[str]:
+        """Return a sentence for each proven change, the smallest first; none where the case cannot be weighed again."""
+        case = verdict.snapshot.case if verdict.snapshot is not None else None
+        if case is None:
+            return ()
+        async with self._turn:
+            return await asyncio.to_thread(self._told, case, verdict)
+
+    def _told(self, case: Case, verdict: Verdict) -> Sequence[str]:
+        try:
+            playbook = self.playbooks.get(case.head.playbook)
+            told = why(case, playbook)
+            if playbook.digest != case.head.playbook_digest or not is_as_shown(told, verdict):
+                return ()
+            return [sentence(each, told.verdict, WORDS) for each in proven(told, playbook, MOST_PROVEN)]
+        except ZombieError:  # it was judged, and cannot be judged again: then nothing is said of it
+            return ()

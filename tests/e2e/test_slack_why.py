@@ -1,0 +1,53 @@
+"""Why a verdict was given, in the thread of its card: each sentence comes out so when the kept case is replayed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import re
+import sys
+from pathlib import Path
+
+from bot.demo.fleet import Fleet
+from bot.demo.slack.server import SlackWorkspace
+from tests.e2e.test_slack_check import FOUNDING, ROOT, cards, fleet, serving, slack
+
+__all__ = ["fleet", "slack"]
+
+
+async def zombie(state: Path, *words: str) -> str:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-P", "-m", "bot", *words),
+        env={**os.environ, "PYTHONPATH": str(ROOT), "ZOMBIE_STATE_DIR": str(state)},
+        cwd=state,
+        stdout=asyncio.subprocess.PIPE,
+    )
+    out, _ = await process.communicate()
+    assert process.returncode == 0, words
+    return out.decode()
+
+
+async def test_thread_says_what_would_have_changed_it_and_the_same_stands_in_why_and_report(
+    slack: SlackWorkspace, fleet: Fleet, tmp_path: Path
+) -> None:
+    state = tmp_path / "state"
+    async with serving(slack, fleet, state):
+        await slack.say("alice", "oncall-gpu", f"/zombie check {FOUNDING}")
+        card = await slack.until(
+            lambda: next((m for m in cards(slack) if "CRITICAL" in m.text), None), what="the verdict's card"
+        )
+        said = await slack.until(
+            lambda: next((m for m in slack.thread(card) if "What would have changed" in m.text), None),
+            what="the reply that says why",
+        )
+    incident = re.findall(r"zombie why ([a-z0-9]+)", json.dumps(said.blocks))[-1]
+    assert sum("What would have changed" in m.text for m in slack.thread(card)) == 1
+    told = json.loads(await zombie(state, "why", incident, "--json"))["changes"]
+    (bullets,) = [block for block in said.blocks if block["type"] == "rich_text" and "list" in json.dumps(block)]
+    sentences = re.findall(r'"text": "(If .+?\.)"', json.dumps(bullets, ensure_ascii=False))
+    assert sentences == [change["says"] for change in told[: len(sentences)]]
+    assert len(sentences) == 3
+    page = await zombie(state, "report", incident, "--markdown")
+    plain = " ".join(page.replace("\\", "").split())
+    assert all(sentence.split(" (")[0] in plain for sentence in sentences), page
