@@ -51,7 +51,7 @@ class Inventory:
         for kind in kinds:
             known[kind.title] = kind.load(file)
         file.problems.stop_if_any()
-        return cls(_merged(node for of_kind in known.values() for node in of_kind.nodes), str(path), known)
+        return cls(_merged(of_kind.nodes for of_kind in known.values()), str(path), known)
 
     def take(self, fresh: Inventory, needed: Iterable[str]) -> tuple[str, ...]:
         """Become what was read anew; of the nodes that it has no more, keep those that are `needed`.
@@ -125,18 +125,26 @@ class Inventory:
         return f"It has {self.says}{fitting}; none is near. {amiss}".rstrip()
 
 
-def _merged(nodes: Iterable[Node]) -> dict[str, Node]:
-    """Nodes by name. A machine that two kinds list stands once, by its first name and with the labels of both."""
+def _merged(kinds: Iterable[Sequence[Node]]) -> dict[str, Node]:
+    """Nodes by name. A machine that two kinds list stands once, by its first name and with the labels of both.
+
+    Names of one kind stay apart, also where they lead to one machine: somebody gave each of them.
+    """
     by_name: dict[str, Node] = {}
-    machines: dict[str, str] = {}
-    for node in nodes:
-        machine = node.labels.get(_MACHINE, "")
-        first = machines.setdefault(machine, node.name) if machine else node.name
-        if first in by_name and first != node.name:
-            earlier = by_name[first]
-            by_name[first] = replace(earlier, labels={**node.labels, **earlier.labels})
-        else:
-            by_name.setdefault(node.name, node)
+    machines: dict[str, str] = {}  # those of earlier kinds
+    for nodes in kinds:
+        here: dict[str, str] = {}
+        for node in nodes:
+            machine = node.labels.get(_MACHINE, "")
+            first = machines.get(machine, node.name)
+            if first in by_name and first != node.name:
+                earlier = by_name[first]
+                by_name[first] = replace(earlier, labels={**node.labels, **earlier.labels})
+            else:
+                by_name.setdefault(node.name, node)
+                if machine:
+                    here.setdefault(machine, node.name)
+        machines = {**here, **machines}
     return by_name
 
 

@@ -52,6 +52,11 @@ def test_node_has_what_its_table_says_and_the_shared_settings_for_the_rest(tmp_p
     assert node.labels == {"instance_id": "i-0abc", "private_dns": "ip-10-0-0-7.ec2.internal"}
 
 
+def test_names_that_lead_to_one_machine_stay_apart_where_one_file_lists_them(tmp_path: Path) -> None:
+    text = "".join(f'[nodes.{name}]\nlabels = {{ instance_id = "i-0abc" }}\n' for name in ("node-1", "node-2"))
+    assert load(tmp_path, text).names == ("node-1", "node-2")
+
+
 def test_node_without_address_is_reached_by_its_name(tmp_path: Path) -> None:
     node = load(tmp_path, WHOLE).find("gpu-1.example.org")
     assert (node.address, node.port, node.user) == ("gpu-1.example.org", 2222, "zombie")
