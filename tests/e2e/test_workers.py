@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
+import re
+import shutil
+import subprocess
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from bot import __version__
 from bot.demo.faults import Fault
 from bot.demo.fleet_leaks import AUTO_RESTART, STOPPED
 from bot.demo.fleet_other_faults import BUSY
-from tests.nodes.acting_fleet import POLICY, Site, site
+from tests.nodes.acting_fleet import POLICY, ROOT, Site, site
 from tests.nodes.workers import workshop
 
 pytest.importorskip("distributed")
@@ -57,3 +62,116 @@ async def test_workers_tell_what_one_machine_tells_and_do_nothing_on_any_node(tm
             assert differs[0].out == differs[1].out
             assert [worker.end() for worker in shop.workers] == [0, 0]
         assert [here.machine(name).done for name in NODES] == [[], [], [], []]
+
+
+OTHER_VERSION = "import bot, sys; bot.__version__ = '0.0.9'; from bot.__main__ import main; sys.exit(main())"
+
+
+def part_of(inventory: Path, folder: Path, *names: str) -> str:
+    """Write an inventory of some of the nodes only, and return its path."""
+    head, *tables = inventory.read_text().split("\n[nodes.")
+    kept = [table for table in tables if table.partition("]")[0] in names]
+    path = inventory.parent / f"{folder.name}-{'-'.join(names)}.toml"
+    path.write_text("\n[nodes.".join([head, *kept]))
+    return str(path)
+
+
+async def test_worker_of_another_version_is_named_and_gets_no_work(tmp_path: Path) -> None:
+    async with site(tmp_path, NODES) as here:
+        with workshop(tmp_path, here.environ) as shop:
+            other = shop.worker(program=("-P", "-c", OTHER_VERSION))
+            shop.worker()
+            told, said = await swept(here, "role=gpu", "--cause", LEAK, "--parallel", "1", "--scheduler", shop.url)
+            assert told["complete"]
+            assert f"is not used: it is zombie 0.0.9, and this is zombie {__version__}" in said
+            assert "zombie: read" not in other.said
+
+
+async def test_nodes_go_to_workers_of_their_zone_and_what_nobody_reads_is_named(tmp_path: Path) -> None:
+    async with site(tmp_path, NODES) as here:
+        inventory = here.fleet.inventory
+        a, b = (part_of(inventory, tmp_path, f"gpu-1{zone}-1", f"gpu-1{zone}-2") for zone in "ab")
+        with workshop(tmp_path, here.environ) as shop:
+            of_a = shop.worker("--zone", "us-east-1a", ZOMBIE_INVENTORY=a)
+            of_b = shop.worker("--zone", "us-east-1b", ZOMBIE_INVENTORY=b)
+            told, said = await swept(here, "role=gpu", "--cause", LEAK, "--parallel", "1", "--scheduler", shop.url)
+            assert (told["answered"], told["complete"]) == (3, True)
+            assert "2 workers at" in said
+            assert "in us-east-1a, us-east-1b" in said
+            assert [worker.said.count("read 1 of 1") for worker in (of_a, of_b)] == [2, 2]
+
+            assert of_b.end() == 0
+            shop.worker(ZOMBIE_INVENTORY=a)  # one without a zone is asked for the others, and does not know them
+            told, said = await swept(here, "role=gpu", "--cause", LEAK, "--scheduler", shop.url, status=2)
+            assert (told["answered"], told["complete"]) == (2, False)
+            assert told["causes"][0]["nodes"] == ["gpu-1a-1", "gpu-1a-2"]
+            assert "Not read: gpu-1b-1, gpu-1b-2: the inventory of" in said
+            assert "does not have them. The others were read, and are counted." in " ".join(said.split())
+
+
+async def test_another_playbook_of_the_same_name_is_refused_by_the_worker_s_name(tmp_path: Path) -> None:
+    async with site(tmp_path, NODES) as here:
+        folder = tmp_path / "playbooks"
+        folder.mkdir()
+        text = (ROOT / "playbooks/node-health.yaml").read_text()
+        changed = re.sub(r"^version: (\d+)$", r"version: 9\1", text, flags=re.MULTILINE)
+        assert changed != text
+        (folder / "node-health.yaml").write_text(changed)
+        with workshop(tmp_path, here.environ) as shop:
+            shop.worker("--playbooks", str(folder))
+            told, said = await swept(here, "gpu-1a-1", "--cause", LEAK, "--scheduler", shop.url, status=2)
+            assert (told["answered"], told["complete"]) == (0, False)
+            assert "its playbook node-health is another than the one here" in said
+            shop.worker()
+            told, said = await swept(here, "role=gpu", "--cause", LEAK, "--parallel", "1", "--scheduler", shop.url)
+            assert told["complete"]
+
+
+def certificates(folder: Path, authority: str) -> dict[str, str]:
+    """Make an authority and one certificate, as docs/fleet.md does, and return the options that name them."""
+    ca, own = folder / f"{authority}.pem", folder / f"{authority}-own.pem"
+    ca_key, own_key, request = (path.with_suffix(end) for path, end in ((ca, ".key"), (own, ".key"), (own, ".csr")))
+    new = ["-newkey", "rsa:2048", "-nodes"]
+    for argv in (
+        ["req", "-x509", *new, "-days", "2", "-subj", f"/CN={authority}", "-keyout", ca_key, "-out", ca],
+        ["req", *new, "-subj", "/CN=own", "-keyout", own_key, "-out", request],
+        ["x509", "-req", "-in", request, "-CA", ca, "-CAkey", ca_key, "-CAcreateserial", "-days", "2", "-out", own],
+    ):
+        subprocess.run(["openssl", *map(str, argv)], check=True, capture_output=True, timeout=60)
+    return {"ca": str(ca), "cert": str(own), "key": str(own_key)}
+
+
+def as_options(files: dict[str, str]) -> list[str]:
+    return [word for name, path in files.items() for word in (f"--scheduler-{name}", path)]
+
+
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+async def test_between_machines_everybody_shows_a_certificate_of_one_authority(tmp_path: Path) -> None:
+    async with site(tmp_path, NODES) as here:
+        ours, theirs = (certificates(tmp_path, name) for name in ("ours", "theirs"))
+        tls = ["--protocol", "tls", "--tls-ca-file", ours["ca"], "--tls-cert", ours["cert"], "--tls-key", ours["key"]]
+        with workshop(tmp_path, here.environ, *tls) as shop:
+            assert shop.url.startswith("tls://")
+            worker = shop.worker(*as_options(ours))
+            assert re.search(r"at tls://127\.0\.0\.1:\d+$", worker.said, re.MULTILINE)
+            words = ("role=gpu", "--cause", LEAK, "--scheduler", shop.url)
+            told, _ = await swept(here, *words, *as_options(ours))
+            assert (told["answered"], told["complete"]) == (3, True)
+
+            stranger = shop.starts(*as_options(theirs))
+            refused = await here.zombie("fleet", *words, *as_options(theirs))
+            assert (refused.status, "does not answer" in refused.err) == (2, True), refused.err
+            plain = await here.zombie("fleet", *words[:-1], shop.url.replace("tls://", "tcp://"))
+            assert plain.status == 2
+            assert await asyncio.to_thread(stranger.process.wait, 60) == 2
+            assert "does not take this worker" in stranger.said
+            assert worker.said.count("zombie: read") == 2  # a chunk a zone, and nothing of the stranger's
+
+
+async def test_plain_text_to_another_machine_is_refused_before_anything_is_sent(tmp_path: Path) -> None:
+    async with site(tmp_path, NODES) as here:
+        for words in (("fleet", "*"), ("worker",)):
+            done = await here.zombie(*words, "--scheduler", "tcp://10.255.255.1:8786")
+            assert (done.status, "whoever reaches a scheduler runs code" in done.err) == (2, True), done.err
+        nowhere = await here.zombie("worker")
+        assert (nowhere.status, "No scheduler is named" in nowhere.err) == (2, True)
