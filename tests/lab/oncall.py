@@ -17,7 +17,7 @@ from tests.nodes.acting_fleet import ROOT
 
 CHANNEL = "oncall-gpu"
 LONG, SOON = timedelta(minutes=10), timedelta(seconds=40)
-OFFER = ('"action_id": "approve"', "systemctl reboot")
+OFFER = ('"action_id": "approve"', "then reboot")
 ENDS = ("Resolved", "Escalated", "Cancelled", "Expired", "Declined")
 # Against anything but slack.com nobody acts unless that was written out.
 POLICY = f"""[policy]
