@@ -84,6 +84,12 @@ def test_every_page_is_found_from_the_readme(page: str) -> None:
     assert f"](docs/{page})" in README
 
 
+@pytest.mark.parametrize("page", sorted(path.name for path in PAGES[1:]))
+def test_every_page_is_in_the_menu_of_the_site_and_on_its_front_page(page: str) -> None:
+    assert f": {page}\n" in (ROOT / "mkdocs.yml").read_text()
+    assert page == "index.md" or f"]({page})" in (ROOT / "docs/index.md").read_text()
+
+
 def test_every_setting_is_on_a_page() -> None:
     said = "\n".join(page.read_text() for page in PAGES)
     rows = [setting for of_table in all_rows(settings_of()).values() for setting in of_table.values()]

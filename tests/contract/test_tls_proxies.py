@@ -1,0 +1,196 @@
+"""The TLS proxies of `deploy/` before a server: bytes come through as they were sent, too many do not."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import shutil
+import socket
+import ssl
+import subprocess
+import threading
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+
+from bot.sources import SOURCES
+from bot.surfaces.web import BODY_LIMIT_BYTES
+from tests.conftest import missing
+from tests.waiting import until
+
+ROOT = Path(__file__).parents[2]
+HOST = "zombie.example.com"
+PATHS = ["/pagerduty", "/alertmanager", "/grafana", "/slack/events", "/mcp"]
+OURS = ["/metrics", "/healthz", "/readyz", "/"]
+
+
+@dataclass
+class Behind:
+    """A server in the bot's place, which remembers what came."""
+
+    came: list[tuple[str, dict[str, str], bytes]] = field(default_factory=list)
+    port: int = 0
+
+
+@pytest.fixture
+def behind() -> Iterator[Behind]:
+    kept = Behind()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            kept.came.append((self.path, {name.lower(): value for name, value in self.headers.items()}, body))
+            self.send_response(202)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        do_GET = do_POST  # noqa: N815 - the name that the standard library calls
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    kept.port = server.server_port
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield kept
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def free_port() -> int:
+    with socket.socket() as chooser:
+        chooser.bind(("127.0.0.1", 0))
+        return int(chooser.getsockname()[1])
+
+
+def certificate(folder: Path) -> tuple[Path, Path]:
+    made, key = folder / "cert.pem", folder / "key.pem"
+    command = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "1", "-subj", f"/CN={HOST}"]
+    command += ["-addext", f"subjectAltName=DNS:{HOST}", "-out", str(made), "-keyout", str(key)]
+    subprocess.run(command, capture_output=True, timeout=60, check=True)
+    return made, key
+
+
+def replaced(text: str, *pairs: tuple[str, str]) -> str:
+    """The file with these words for others; each of them must be in it."""
+    for before, after in pairs:
+        assert before in text
+        text = text.replace(before, after)
+    return text
+
+
+def nginx(folder: Path, port: int, behind: int, made: Path, key: Path) -> list[str]:
+    program = shutil.which("nginx") or missing("nginx is not installed (Debian: apt install nginx-light)")
+    server = replaced(
+        (ROOT / "deploy/nginx.conf").read_text(),
+        ("listen 443", f"listen 127.0.0.1:{port}"),
+        ("127.0.0.1:8080", f"127.0.0.1:{behind}"),
+        (f"/etc/letsencrypt/live/{HOST}/fullchain.pem", str(made)),
+        (f"/etc/letsencrypt/live/{HOST}/privkey.pem", str(key)),
+    )
+    folders = "".join(
+        f"{kind}_temp_path {folder}/{kind};\n" for kind in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi")
+    )
+    user = "user root;\n" if folder.owner() == "root" else ""
+    file = folder / "nginx.conf"
+    file.write_text(
+        f"{user}daemon off;\nmaster_process off;\npid {folder}/pid;\nerror_log {folder}/error.log;\nevents {{}}\n"
+        f"http {{\naccess_log off;\n{folders}{server}}}\n"
+    )
+    return [program, "-e", str(folder / "error.log"), "-c", str(file)]
+
+
+def caddy(folder: Path, port: int, behind: int, made: Path, key: Path) -> list[str]:
+    program = shutil.which("caddy") or missing("caddy is not installed (Debian: apt install caddy)")
+    text = replaced(
+        (ROOT / "deploy/Caddyfile").read_text(),
+        (f"{HOST} {{", f"https://{HOST}:{port} {{\n\ttls {made} {key}\n\tbind 127.0.0.1"),
+        ("127.0.0.1:8080", f"127.0.0.1:{behind}"),
+    )
+    file = folder / "Caddyfile"
+    file.write_text("{\n\tadmin off\n\tauto_https disable_redirects\n}\n" + text)
+    return [program, "run", "--adapter", "caddyfile", "--config", str(file)]
+
+
+@pytest.fixture(params=[nginx, caddy], ids=["nginx", "caddy"])
+def proxy(request: pytest.FixtureRequest, behind: Behind, tmp_path: Path) -> Iterator[http.client.HTTPSConnection]:
+    """A connection to the proxy, whose certificate is trusted and whose name is the file's."""
+    made, key = certificate(tmp_path)
+    port = free_port()
+    command = request.param(tmp_path, port, behind.port, made, key)
+    environment = {"HOME": str(tmp_path), "PATH": "/usr/bin:/bin"}
+    with (tmp_path / "log").open("wb") as log:
+        process = subprocess.Popen(command, env=environment, stdout=log, stderr=log)
+
+    def answers() -> bool:
+        assert process.poll() is None, (tmp_path / "log").read_text()
+        with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
+            return True
+        return False
+
+    connection = Reached(port, made)
+    try:
+        until(answers, what="the proxy")
+        yield connection
+    finally:
+        connection.close()
+        process.terminate()
+        process.wait(30)
+
+
+class Reached(http.client.HTTPSConnection):
+    """HTTPS to the name of the file, which leads to this machine."""
+
+    def __init__(self, port: int, trusted: Path) -> None:
+        self._context_here = ssl.create_default_context(cafile=str(trusted))
+        super().__init__(HOST, port, timeout=20, context=self._context_here)
+
+    def connect(self) -> None:
+        """Connect to loopback, and ask for the name."""
+        raw = socket.create_connection(("127.0.0.1", self.port), 20)
+        self.sock = self._context_here.wrap_socket(raw, server_hostname=HOST)
+
+
+def test_each_address_comes_through_byte_for_byte(proxy: http.client.HTTPSConnection, behind: Behind) -> None:
+    body = b'{"a": "\xc3\xa9"}\r\n ' + b"x" * 70_000
+    for path in PATHS:
+        proxy.request("POST", path, body, {"X-PagerDuty-Signature": "v1=ab,v1=cd", "Content-Type": "application/json"})
+        answer = proxy.getresponse()
+        answer.read()
+        assert answer.status == 202
+        came, headers, whole = behind.came[-1]
+        assert (came, whole) == (path, body)
+        assert headers["x-pagerduty-signature"] == "v1=ab,v1=cd"
+
+
+def test_body_above_the_limit_is_refused_before_the_bot_has_it(
+    proxy: http.client.HTTPSConnection, behind: Behind
+) -> None:
+    proxy.request("POST", "/pagerduty", b"x" * BODY_LIMIT_BYTES)
+    answer = proxy.getresponse()
+    answer.read()
+    assert answer.status == 202
+    with contextlib.suppress(BrokenPipeError, ConnectionError):  # it need not read all of it
+        proxy.request("POST", "/pagerduty", b"x" * (BODY_LIMIT_BYTES + 1))
+    answer = proxy.getresponse()
+    assert answer.status in (413, 502)  # Caddy before 2.7 calls it a bad gateway
+    assert len(behind.came) == 1
+
+
+@pytest.mark.parametrize("path", OURS)
+def test_what_is_for_this_machine_alone_is_not_passed_on(
+    proxy: http.client.HTTPSConnection, behind: Behind, path: str
+) -> None:
+    proxy.request("GET", path)
+    answer = proxy.getresponse()
+    answer.read()
+    assert (answer.status, behind.came) == (404, [])
+
+
+def test_every_source_is_passed_on() -> None:
+    assert {f"/{source.name}" for source in SOURCES} <= set(PATHS)
