@@ -31,6 +31,7 @@ from bot.surfaces.report.account import Account, Kept
 from bot.surfaces.report.page import page
 from bot.surfaces.report.parts import Picture
 from bot.surfaces.report.report import whole_report
+from bot.surfaces.view.growth_words import growth_words
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.what_if_words import sentence
 
@@ -79,7 +80,7 @@ def account_of(
         changes,
         no_why,
         {**labels(incident.node), **(case.head.labels if case is not None else {})},
-        pictures=(_picture(heat, incident.node),) if heat is not None else (),
+        pictures=tuple(_pictures(incident, heat)),
         before_reboot=tuple(_kept(database, incident)),
         others=tuple(name for name in ledger.together(incident.summary.card) if name != incident_id),
     )
@@ -145,10 +146,15 @@ def _kept(database: Database, incident: Incident) -> Iterator[Kept]:
         yield from (Kept(run.probe, run.stdout) for run in runs)
 
 
-def _picture(heat: CoreHeat, node: str) -> Picture:
+def _pictures(incident: Incident, heat: CoreHeat | None) -> Iterator[Picture]:
     from bot.profile.core_picture import core_picture  # Pillow is loaded where a picture is drawn
+    from bot.profile.growth_picture import growth_picture
 
-    return Picture(core_picture(heat, node), heat.alt_text)
+    if heat is not None:
+        yield Picture(core_picture(heat, incident.node), heat.alt_text)
+    if incident.triage is not None and (growth := incident.triage.growth) is not None:
+        said = growth_words(growth)
+        yield Picture(growth_picture(growth, incident.node, said), f"{growth.what} over time: {said}")
 
 
 def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, ...], str, Verdict | None]:

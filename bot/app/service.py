@@ -131,7 +131,7 @@ class Service:
         self._scheduler = CheckScheduler(read, log, settings.parallel, settings.slack.each_at_once)
         self._mcp = serving_mcp(settings, known, playbooks, self._scheduler, books.ledger, log)
         book = Record(books.ledger, log)
-        recorder = VerdictRecorder(books.ledger, self._acting.proposer, log, books.kept_cases)
+        recorder = VerdictRecorder(books.ledger, self._acting.proposer, log, books.kept_cases, books.readings)
         self._diagnosis = Diagnosis(
             self._scheduler,
             book,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from bot.causes import _recent
@@ -229,7 +230,7 @@ def _memory_gone(snapshot: Snapshot, dying: int, proven: bool, tuning: Tuning) -
     if kernel_held is None or not total or not dying:
         return None
     # Of what the kernel holds, theirs is what so many can cost on so many CPUs; a file system's caches are not.
-    held = min(kernel_held, round(dying * _kib_each(snapshot, tuning)))
+    held = min(kernel_held, round(dying * kib_each(snapshot, tuning)))
     tenth = total * tuning["memory_gone_percent"] / 100
     # A job may use nearly all memory: little left is theirs only where they hold more than is left.
     if held <= tenth and not (available is not None and available < tenth and held > available):
@@ -245,8 +246,8 @@ def _memory_gone(snapshot: Snapshot, dying: int, proven: bool, tuning: Tuning) -
     )
 
 
-def _kib_each(snapshot: Snapshot, tuning: Tuning) -> float:
-    """What a dying cgroup costs here: it has a part for each CPU. CPUs that were not read count as two."""
+def kib_each(snapshot: Snapshot, tuning: Mapping[str, float]) -> float:
+    """Return what a dying cgroup costs here: it has a part for each CPU. CPUs that were not read count as two."""
     cpu = snapshot.get(CpuReading)
     cpus = len(cpu.seconds[0]) if not isinstance(cpu, Unread) and cpu.seconds else 2
     few, many = tuning["kib_per_cgroup_2_cpus"], tuning["kib_per_cgroup_96_cpus"]

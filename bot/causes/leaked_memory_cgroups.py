@@ -13,18 +13,21 @@ Remedy: disable the leaker; with harm, then reboot (what is dying is freed by no
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from datetime import timedelta
 
 from bot.causes import _churn, _dying_share, _harm, _leaker, _loops
 from bot.causes._figures import count, memory, span
 from bot.causes._harm import Harms
+from bot.causes._harm_ahead import ahead
 from bot.causes._held_cores import held_cores
 from bot.causes._leaker import Blame, Suspect, Suspects
 from bot.causes._starvation import starvation
 from bot.causes._unit_state import keep_from_starting
 from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.growth import Grows, HarmAt
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cgroups import CgroupsReading
@@ -75,6 +78,18 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if blame.leaker is None:
         return _unnamed(said, cgroups.growth, blame, harms, evidence)
     return _named(snapshot, blame.leaker, blame.doubt, said, harms, evidence)
+
+
+def _dying(snapshot: Snapshot) -> float | None:
+    cgroups = snapshot.get(CgroupsReading)
+    if isinstance(cgroups, Unread) or not cgroups.dying_is_known:
+        return None
+    return cgroups.dying if cgroups.dying_later is None else cgroups.dying_later
+
+
+def _harm_ahead(snapshot: Snapshot, tuning: Mapping[str, float]) -> HarmAt | None:
+    cgroups = snapshot.get(CgroupsReading)
+    return None if isinstance(cgroups, Unread) else ahead(snapshot, cgroups, tuning)
 
 
 def _many(snapshot: Snapshot, tuning: Tuning) -> tuple[float, str]:
@@ -254,6 +269,7 @@ CAUSE = Cause(
     ),
     signature=("cgroups", "host"),
     beside=("profile",),
+    grows=Grows("dying memory cgroups", _dying, _harm_ahead),
     weigh=weigh,
     eased_by=("drop_caches",),
 )

@@ -21,7 +21,7 @@ from bot.domain.selector import Selector
 
 if TYPE_CHECKING:
     from bot.app import Check
-    from bot.domain.case import KeptCases
+    from bot.domain.case import KeptCases, Readings
     from bot.domain.contracts import ActingLedger
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
@@ -287,19 +287,23 @@ def _open(
 
     by = terminal_user(arguments.environ)
 
-    async def recorded(ledger: ActingLedger, cases: KeptCases) -> None:
+    async def recorded(ledger: ActingLedger, cases: KeptCases, readings: Readings) -> None:
         settings = options.settings(arguments)
         if arguments.local:
-            await record.open_incidents(ledger, verdicts, playbook, incidents, None, by, cases)
+            await record.open_incidents(ledger, verdicts, playbook, incidents, None, by, cases, readings)
             return
         parts = acting(settings, options.inventory(arguments, settings), ledger, arguments.environ)
         try:
-            await record.open_incidents(ledger, verdicts, playbook, incidents, parts.proposer, by, cases)
+            await record.open_incidents(ledger, verdicts, playbook, incidents, parts.proposer, by, cases, readings)
         finally:
             await parts.cluster.close()
 
-    with record.ledger_of(database) as ledger, record.cases_of(database) as cases:
-        asyncio.run(recorded(ledger, cases))
+    with (
+        record.ledger_of(database) as ledger,
+        record.cases_of(database) as cases,
+        record.readings_of(database) as readings,
+    ):
+        asyncio.run(recorded(ledger, cases, readings))
 
 
 def _print_finish(

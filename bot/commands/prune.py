@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands import record
     from bot.commands.login import terminal_user
     from bot.domain.duration import written
-    from bot.ledger import KeptCases, Pruner
+    from bot.ledger import KeptCases, Pruner, ReadingStore
 
     retention = options.settings(arguments).retention
     done = "would be removed" if arguments.dry_run else "removed"
@@ -51,7 +51,8 @@ def run(arguments: argparse.Namespace) -> int:
             print(f"incidents: {found.incidents} {older} {done}, with {found.entries} entries")
         if retention.readings is not None:
             gone = KeptCases(database).forget(retention.readings, arguments.dry_run)
-            print(f"readings: {gone} older than {written(retention.readings)} {done}")
+            looks = ReadingStore(database).forget(retention.readings, arguments.dry_run)
+            print(f"readings: {gone} cases and {looks} counts older than {written(retention.readings)} {done}")
         found = pruner.deliveries(retention.deliveries, arguments.dry_run)
         print(f"deliveries: {found.deliveries} older than {written(retention.deliveries)} {done}")
     return 0

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bot.domain.errors import CaseError, LedgerError, LedgerUnavailable, SettingsError, UnknownIncident, UsageError
 
 if TYPE_CHECKING:
-    from bot.domain.case import Case, KeptCases
+    from bot.domain.case import Case, KeptCases, Readings
     from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
     from bot.domain.incident import IncidentSummary
@@ -172,11 +172,12 @@ async def open_incidents(
     proposer: Proposer | None,
     by: str,
     cases: KeptCases | None = None,
+    readings: Readings | None = None,
 ) -> None:
     """Open one incident a verdict, all of one group, and note each id under its node as soon as all is on record.
 
     Shape: `by` is the login that asked. Without a `proposer` no plan is put to those who may approve it. `cases`
-    keeps what the nodes said.
+    keeps what the nodes said, `readings` what was counted there.
 
     Raises: LedgerUnavailable when one cannot be written down.
     """
@@ -186,7 +187,7 @@ async def open_incidents(
     from bot.response.diagnosis.recorder import VerdictRecorder
     from bot.response.record import Opening, unheard
 
-    recorder = VerdictRecorder(ledger, proposer, unheard, cases)
+    recorder = VerdictRecorder(ledger, proposer, unheard, cases, readings)
     wish = f"check {' '.join(verdict.node for verdict in verdicts)}"
     opening = Opening(TERMINAL, incident_id(), by, wish, playbook.name, os_user=by.removeprefix(f"{TERMINAL}:"))
     incidents = [opening.unrecorded(verdict.node, now()) for verdict in verdicts]
@@ -216,6 +217,17 @@ def cases_of(database: Database) -> Iterator[KeptCases]:
 
     with ThreadPoolExecutor(1) as threads:
         yield on_threads(KeptCases(database), threads)
+
+
+@contextlib.contextmanager
+def readings_of(database: Database) -> Iterator[Readings]:
+    """What was counted on nodes, as a database keeps it, for one command."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    from bot.ledger import ReadingStore, on_threads
+
+    with ThreadPoolExecutor(1) as threads:
+        yield on_threads(ReadingStore(database), threads)
 
 
 @contextlib.contextmanager

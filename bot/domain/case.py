@@ -18,6 +18,7 @@ from typing import Any, NoReturn, Protocol
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import CaseError, InventoryError
+from bot.domain.growth import Look
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.node import valid_name
 from bot.domain.redaction import redacted, redacted_text
@@ -154,6 +155,18 @@ class CaseStore(KeptCases, Protocol):
 
     async def text(self, incident: str, digest: str) -> str | None:
         """Return the text of a case, None where it is kept no more."""
+        ...
+
+
+class Readings(Protocol):
+    """What was counted on nodes over time. Raises: every verb raises LedgerUnavailable."""
+
+    async def keep(self, node: str, cause: str, look: Look) -> None:
+        """Keep a look, once."""
+        ...
+
+    async def looks(self, node: str, cause: str) -> tuple[Look, ...]:
+        """Return the latest looks, the oldest first."""
         ...
 
 

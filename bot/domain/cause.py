@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import TypeAlias
 
+from bot.domain.growth import Grows
 from bot.domain.probe import Snapshot
 from bot.domain.verdict import Finding, RuledOut, Status, Undecided
 
@@ -59,6 +60,7 @@ class Cause:
     pass. `signature` names those of its probes by which it shows in a single look, without a window; empty where only a
     whole check can tell. `beside` are readings that it weighs where somebody asked for them; no check does.
     `reboot_lasts`: within that time after a reboot for this cause no second one is offered, for it did not help.
+    `grows` is what gathers on the node while it lasts, where there is such a number.
     """
 
     name: str
@@ -73,3 +75,4 @@ class Cause:
     signature: tuple[str, ...] = ()
     beside: tuple[str, ...] = ()
     reboot_lasts: timedelta | None = None
+    grows: Grows | None = None

@@ -15,6 +15,7 @@ from typing import TypeAlias
 
 from bot.domain.action import Plan, bound_digest
 from bot.domain.alert import Alert, SourceKind
+from bot.domain.growth import Growth
 from bot.domain.relapse import Relapse
 from bot.domain.verdict import Evidence, Verdict
 
@@ -85,7 +86,7 @@ class Triaged:
 
     Shape: the verdict is kept whole but for its snapshot; `about` says what thresholds hung on (kernel, uptime).
     `machine_id` is the node's own, `case` the content hash of what it said; each is empty where that is not known.
-    `relapse` is what was known of the same cause before.
+    `relapse` is what was known of the same cause before; `growth` how what it counts has grown on this node.
     """
 
     verdict: Verdict
@@ -96,6 +97,7 @@ class Triaged:
     machine_id: str = ""
     relapse: Relapse | None = None
     case: str = ""
+    growth: Growth | None = None
 
 
 @dataclass(frozen=True, slots=True)

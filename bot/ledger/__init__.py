@@ -15,6 +15,7 @@ from bot.ledger.leases import Leases
 from bot.ledger.ledger import Ledger
 from bot.ledger.outbox import Outbox
 from bot.ledger.pruning import Pruned, Pruner
+from bot.ledger.reading_store import ReadingStore
 from bot.ledger.threads import on_threads
 from bot.ledger.waves import Waves
 
@@ -28,6 +29,7 @@ __all__ = [
     "Outbox",
     "Pruned",
     "Pruner",
+    "ReadingStore",
     "Waves",
     "audit",
     "exported",

@@ -31,6 +31,8 @@ _DELIVERIES = """source TEXT NOT NULL, id TEXT NOT NULL, number {number}, "case"
     done BOOLEAN NOT NULL, PRIMARY KEY (source, id)"""
 _KEPT_CASES = """incident TEXT NOT NULL, digest TEXT NOT NULL, kept_at TEXT NOT NULL, body {bytes} NOT NULL,
     PRIMARY KEY (incident, digest)"""
+_READINGS = """node TEXT NOT NULL, cause TEXT NOT NULL, "at" TEXT NOT NULL, value {double} NOT NULL,
+    boot TEXT NOT NULL, PRIMARY KEY (node, cause, "at")"""
 
 MIGRATIONS: Sequence[Sequence[Change]] = (
     (
@@ -142,6 +144,13 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
         """CREATE TABLE waves (
             id TEXT NOT NULL PRIMARY KEY, state TEXT NOT NULL, until TEXT NOT NULL, turns TEXT NOT NULL,
             ended BOOLEAN NOT NULL)""",
+    ),
+    (
+        {
+            "sqlite": f"CREATE TABLE readings ({_READINGS.format(double='REAL')})",
+            "postgresql": f"CREATE TABLE readings ({_READINGS.format(double='DOUBLE PRECISION')})",
+        },
+        'CREATE INDEX readings_by_age ON readings ("at")',
     ),
 )
 VERSION = len(MIGRATIONS)

@@ -12,6 +12,7 @@ from sqlalchemy import (
     Boolean,
     Column,
     Connection,
+    Float,
     Integer,
     LargeBinary,
     MetaData,
@@ -200,6 +201,17 @@ KEPT_CASES = Table(
     Column("digest", Text, primary_key=True),
     Column("kept_at", Text, nullable=False),
     Column("body", LargeBinary, nullable=False),
+)
+
+# What was counted on nodes, one number a look; `boot` is the boot it was counted in.
+READINGS = Table(
+    "readings",
+    _METADATA,
+    Column("node", Text, primary_key=True),
+    Column("cause", Text, primary_key=True),
+    Column("at", Text, primary_key=True),
+    Column("value", Float, nullable=False),
+    Column("boot", Text, nullable=False),
 )
 
 # Each case of a source and its group of incidents. `over_at` is empty while it fires; `delivery` is the one with which

@@ -31,6 +31,7 @@ from bot.domain.incident import Incident, IncidentSummary
 from bot.domain.safe_text import one_line, safe
 from bot.surfaces.text import headline, verdict_text, wrapped
 from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.growth_words import sparkline
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 from bot.surfaces.view.standing import choice_words
 from bot.surfaces.view.view import group_view
@@ -91,6 +92,8 @@ def incident_text(incident: Incident, entries: Sequence[Entry], width: int = 80,
     if incident.group:
         lines.append(f"  group {safe(incident.group)}")
     lines += wrapped(plain(joined(((f"{view.headline}.",), view.story, group.needs))), width, "  ")
+    if view.growth is not None:
+        lines.append(f"  {sparkline(view.growth)}  {view.growth.what}, up to {view.growth.latest.value:,.0f}")
     if group.choices:
         lines += wrapped(f"A person can {choice_words(group.choices)}: zombie remediate {view.id}", width, "  ")
     lines.append("")

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from bot.domain.alert import BOT
-from bot.domain.case import Judged, KeptCases
+from bot.domain.case import Judged, KeptCases, Readings
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import Conflict, ImpossibleEvent
 from bot.domain.events import Cancelled, IncidentEvent, PlanProposed, PlanWithheld, Triaged
@@ -19,6 +19,7 @@ from bot.domain.incident import Incident
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
+from bot.response.diagnosis.growing import grown
 from bot.response.diagnosis.proposal import ACTING_IS_OFF, Proposer
 from bot.response.diagnosis.relapses import again_withheld, earlier_incidents, relapse_of
 from bot.response.record import machine_id_of, received
@@ -31,13 +32,19 @@ class VerdictRecorder:
     """Writes verdicts down. Without a `proposer` no plan is ever offered."""
 
     def __init__(
-        self, ledger: ActingLedger, proposer: Proposer | None, log: Log, cases: KeptCases | None = None
+        self,
+        ledger: ActingLedger,
+        proposer: Proposer | None,
+        log: Log,
+        cases: KeptCases | None = None,
+        readings: Readings | None = None,
     ) -> None:
-        """`cases` keeps what the nodes said; None: nothing is kept."""
+        """`cases` keeps what the nodes said, `readings` what was counted there; None: nothing is kept."""
         self._ledger = ledger
         self._proposer = proposer
         self._log = log
         self._cases = cases
+        self._readings = readings
 
     async def opened(self, incident: Incident) -> None:
         """Put the incident's first entry on record, unless it is there.
@@ -89,6 +96,9 @@ class VerdictRecorder:
         kept = ""
         if self._cases is not None and snapshot is not None and snapshot.case is not None:
             kept = await self._cases.keep(incident.id, replace(snapshot.case, judged=Judged.of(verdict)))
+        growth = None
+        if self._readings is not None and snapshot is not None:
+            growth = await grown(self._readings, verdict.node, snapshot, playbook, verdict.cause)
         taken_at = snapshot.taken_at if snapshot is not None else None
         whole = replace(verdict, snapshot=None)
         machine_id = machine_id_of(verdict)
@@ -100,6 +110,7 @@ class VerdictRecorder:
             machine_id=machine_id,
             relapse=relapse_of(incident, verdict, past, machine_id),
             case=kept,
+            growth=growth,
         )
 
     async def _offered(self, incident: Incident, verdict: Verdict, playbook: Playbook) -> IncidentEvent | None:

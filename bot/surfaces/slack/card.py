@@ -105,7 +105,7 @@ def _single(group: GroupView, view: IncidentView) -> Message:
     if view.verdict is not None and (not view.ended or view.state is State.TRIAGED):
         summary = view.verdict.summary
         said = (summary, view.verdict.try_next) if view.state is State.TRIAGED else (summary,)
-        said = (*said, view.recurs, *mute_words(view.verdict))
+        said = (*said, view.recurs, view.grows, *mute_words(view.verdict))
         first += [paragraph(clipped(words, SUMMARY)) for words in said if words.strip()]
     heat: list[Block] = []
     if view.verdict is not None and view.verdict.heat is not None and view.state in _SHOWS_HEAT:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from bot.domain.alert import Alert
 from bot.domain.events import Escalated, PlanWithheld, Resolved
+from bot.domain.growth import Growth
 from bot.domain.incident import Incident
 from bot.domain.relapse import Relapse
 from bot.domain.safe_text import one_line
@@ -15,6 +16,7 @@ from bot.domain.verdict import Evidence, Status, Verdict
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces import PEOPLE
 from bot.surfaces.view.context import Underway, ViewContext
+from bot.surfaces.view.growth_words import growth_words
 from bot.surfaces.view.links import links_of
 from bot.surfaces.view.plan_words import SAID, PlanView, PlanWords
 from bot.surfaces.view.standing import (
@@ -66,8 +68,8 @@ class IncidentView:
     Shape: `headline` begins with how it ended or that it was reopened; `diagnosis` is the same without that word.
     `sentences` say how it stands, `decided` who said yes or no; `short` is both in the few words of a row. `plan` is
     what is proposed, or what would help. `waits_for` is why an approved plan does not begin; `seen` is what was read
-    last while the node is watched. `recurs` says that the node had the same cause before. `links` are
-    names and addresses.
+    last while the node is watched. `recurs` says that the node had the same cause before; `growth` is how what the
+    cause counts has grown there. `links` are names and addresses.
     """
 
     id: str
@@ -91,6 +93,7 @@ class IncidentView:
     question: str = ""
     recurs: str = ""
     links: tuple[tuple[str, str], ...] = ()
+    growth: Growth | None = None
 
     @property
     def severity(self) -> Status | None:
@@ -109,15 +112,20 @@ class IncidentView:
         return withheld or self.state not in (State.OPENED, State.TRIAGED)
 
     @property
+    def grows(self) -> str:
+        """How what the cause counts has grown on the node, in words."""
+        return growth_words(self.growth)
+
+    @property
     def story(self) -> Sentence:
         """How it stands, as one text: the sentences, the steps while they are done, the decision."""
         first, last = (self.decided, ()) if self.state in _DECISION_FIRST else ((), self.decided)
-        recurs = (self.recurs,) if self.recurs and self.state in _RECURRENCE_TOLD else ()
+        recurs = tuple((words,) for words in (self.recurs, self.grows) if words and self.state in _RECURRENCE_TOLD)
         steps = self.plan.steps if self.plan is not None and self.state in _STEPS_TOLD else ()
         told = [(step.sentence,) for step in steps]
         if self.withheld is not None and self.withheld.lacking:
             told.append((f"Lacking: {'; '.join(one_line(right, SAID) for right in self.withheld.lacking)}.",))
-        return joined((first, recurs, *self.sentences, *told, last))
+        return joined((first, *recurs, *self.sentences, *told, last))
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +184,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
         question=incident.question.question if incident.question is not None else "",
         recurs=relapse_words(_relapse(incident)),
         links=links_of(incident, context.links),
+        growth=incident.triage.growth if incident.triage is not None else None,
     )
 
 

@@ -82,8 +82,9 @@ def test_what_nodes_said_goes_with_the_incident_and_sooner_where_that_is_asked_f
         with database.writing() as connection:
             older = "UPDATE kept_cases SET kept_at = '2024-01-01T00:00:00.000Z' WHERE incident = 'new'"
             connection.execute(text(older))
-    assert "readings: 1 older than 9d would be removed" in run('[retention]\nreadings = "9d"\n', "--dry-run")[1]
-    assert "readings: 1 older than 9d removed" in run('[retention]\nreadings = "9d"\n')[1]
+    settings, what = '[retention]\nreadings = "9d"\n', "readings: 1 cases and 0 counts older than 9d"
+    assert f"{what} would be removed" in run(settings, "--dry-run")[1]
+    assert f"{what} removed" in run(settings)[1]
     with Database.open(url(kept)) as database:
         assert [KeptCases(database).text(name, cases[name]) is None for name in ("old", "new")] == [False, True]
     run('[retention]\nincidents = "400d"\n')

@@ -1,0 +1,57 @@
+"""How what leaks grows on each node of which there are counts in the record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from fnmatch import fnmatchcase
+
+from bot.causes import CAUSES
+from bot.domain.errors import ImpossibleEvent, UnreadableEntry, UsageError
+from bot.domain.growth import Growth, growth
+from bot.domain.nearest import did_you_mean
+from bot.domain.safe_text import one_line
+from bot.ledger import Database, Ledger, ReadingStore
+
+
+def grown(database: Database, words: Sequence[str]) -> tuple[tuple[str, Growth], ...]:
+    """Return each node that a word names, by name or glob, with its growth: what is nearest to harm comes first.
+
+    Shape: harm is the one that the node's last verdict named, as far as there was one.
+    Raises: UsageError where a word means none; LedgerUnavailable.
+    """
+    store = ReadingStore(database)
+    series = [(node, cause) for node, cause in store.series() if cause in CAUSES]
+    nodes = sorted({node for node, _ in series})
+    for word in words:
+        if not any(fnmatchcase(node, word) for node in nodes):
+            raise UsageError(f"There are no counts of “{one_line(word, 60)}”.", did_you_mean(word, nodes))
+    ledger, found = Ledger(database), list[tuple[str, Growth]]()
+    for node, cause in series:
+        grows = CAUSES[cause].grows
+        if grows is None or (words and not any(fnmatchcase(node, word) for word in words)):
+            continue
+        last = _last(ledger, node, cause)
+        told = growth(cause, grows, store.looks(node, cause), last.harm if last is not None else None)
+        if told is not None:
+            found.append((node, told))
+    return tuple(sorted(found, key=_nearness))
+
+
+def _last(ledger: Ledger, node: str, cause: str) -> Growth | None:
+    """What the node's latest incidents said of its growth."""
+    for summary in ledger.incidents(node=node)[:10]:
+        try:
+            incident = ledger.incident(summary.id)
+        except (ImpossibleEvent, UnreadableEntry):
+            continue
+        told = incident.triage.growth if incident is not None and incident.triage is not None else None
+        if told is not None and told.cause == cause:
+            return told
+    return None
+
+
+def _nearness(pair: tuple[str, Growth]) -> tuple[bool, timedelta, float]:
+    node_growth = pair[1]
+    times = node_growth.harm_in
+    return not node_growth.is_harmful, times[1] if times else timedelta.max, -node_growth.per_hour

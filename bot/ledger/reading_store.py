@@ -1,0 +1,59 @@
+"""What was counted on nodes over time, by what it says of a cause: one number a look, kept until it is pruned."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from sqlalchemy import bindparam, delete, func, insert, select
+
+from bot.domain.entry import instant_of, instant_text
+from bot.domain.growth import Look
+from bot.ledger.database import Database
+from bot.ledger.tables import READINGS
+
+MOST_LOOKS = 5_000  # of one node and cause, the latest: hourly ones of half a year
+
+_KEY = (
+    READINGS.c.node == bindparam("of_node"),
+    READINGS.c.cause == bindparam("of_cause"),
+)
+_IS_THERE = select(READINGS.c.value).where(*_KEY, READINGS.c.at == bindparam("of_at"))
+_LOOKS = select(READINGS).where(*_KEY).order_by(READINGS.c.at.desc()).limit(MOST_LOOKS)
+_NODES = select(READINGS.c.node, READINGS.c.cause).distinct().order_by(READINGS.c.node, READINGS.c.cause)
+_OLD = READINGS.c.at < bindparam("before")
+
+
+class ReadingStore:
+    """Keeps looks and reads them again. Each method is a blocking transaction; all raise LedgerUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def keep(self, node: str, cause: str, look: Look) -> None:
+        """Keep a look, once."""
+        at = instant_text(look.at)
+        row = {"node": node, "cause": cause, "at": at, "value": look.value, "boot": look.boot}
+        with self._database.writing() as connection:
+            if connection.execute(_IS_THERE, {"of_node": node, "of_cause": cause, "of_at": at}).first() is None:
+                connection.execute(insert(READINGS), row)
+
+    def looks(self, node: str, cause: str) -> tuple[Look, ...]:
+        """Return the latest looks, the oldest first."""
+        with self._database.reading() as connection:
+            rows = connection.execute(_LOOKS, {"of_node": node, "of_cause": cause}).all()
+        return tuple(Look(instant_of(row.at), float(row.value), row.boot) for row in reversed(rows))
+
+    def series(self) -> tuple[tuple[str, str], ...]:
+        """Return every node and cause of which there are looks."""
+        with self._database.reading() as connection:
+            return tuple((row.node, row.cause) for row in connection.execute(_NODES))
+
+    def forget(self, kept_for: timedelta, dry_run: bool = False) -> int:
+        """Forget looks that are older than that; return how many."""
+        with self._database.reading() if dry_run else self._database.writing() as connection:
+            before = {"before": instant_text(instant_of(self._database.now(connection)) - kept_for)}
+            if dry_run:
+                return int(
+                    connection.execute(select(func.count()).select_from(READINGS).where(_OLD), before).scalar_one()
+                )
+            return connection.execute(delete(READINGS).where(_OLD), before).rowcount

@@ -1,0 +1,44 @@
+"""What is counted on a node is kept with every check, and says how fast it grows."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+
+from bot.domain.case import Readings
+from bot.domain.growth import Growth, Look, growth
+from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.probe import Snapshot
+from bot.probes.host import HostReading
+
+SOON = timedelta(days=14)  # harm that is farther away is no news on a node that is otherwise well
+
+
+async def grown(
+    readings: Readings, node: str, snapshot: Snapshot, playbook: Playbook, cause: str | None
+) -> Growth | None:
+    """Keep what was counted on a node now, and return how what its verdict's cause counts has grown there.
+
+    Shape: where that says nothing, the growth that comes to harm first, if it does so soon.
+    Raises: LedgerUnavailable.
+    """
+    found: dict[str, Growth] = {}
+    for used in playbook.causes:
+        if (told := await _kept(readings, node, snapshot, used)) is not None:
+            found[used.cause.name] = told
+    if cause in found:
+        return found[cause]
+    near = [(times[1], told) for told in found.values() if (times := told.harm_in) is not None and times[1] < SOON]
+    return min(near, key=lambda pair: pair[0])[1] if near else None
+
+
+async def _kept(readings: Readings, node: str, snapshot: Snapshot, used: WeighedCause) -> Growth | None:
+    grows = used.cause.grows
+    value = grows.read(snapshot) if grows is not None else None
+    if grows is None or value is None:
+        return None
+    host = snapshot.get(HostReading)
+    look = Look(snapshot.taken_at, value, host.boot_id if isinstance(host, HostReading) else "")
+    await readings.keep(node, used.cause.name, look)
+    return growth(
+        used.cause.name, grows, await readings.looks(node, used.cause.name), grows.harm(snapshot, used.tuning)
+    )

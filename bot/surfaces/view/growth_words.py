@@ -1,0 +1,77 @@
+"""How something grows, in words and as a strip of text."""
+
+from __future__ import annotations
+
+from bot.domain.duration import span
+from bot.domain.growth import Growth, Look
+
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def growth_words(growth: Growth | None) -> str:
+    """Return how it grows and when that comes to harm, in one or two sentences; empty where nothing is known.
+
+    Example:
+    >>> from datetime import UTC, datetime
+    >>> at = datetime(2026, 1, 1, tzinfo=UTC)
+    >>> looks = (Look(at, 1000), Look(at + timedelta(days=2), 3400))
+    >>> growth_words(Growth("leaked-memory-cgroups", "dying memory cgroups", looks, 2, 50.0))
+    '1,200 more dying memory cgroups a day over 2 d (2 looks: too few for an interval).'
+    """
+    if growth is None:
+        return ""
+    over = span(growth.latest.at - growth.looks[0].at)
+    if growth.low is None or growth.high is None:
+        few = f"over {over} ({growth.counted} looks: too few for an interval)"
+        return f"{_rate(growth.per_hour)} {growth.what} {_per(growth.per_hour)} {few}."
+    if not growth.grows:
+        low, high = growth.low, growth.high
+        moves = "falls" if high < 0 else "does not grow beyond chance"
+        return (
+            f"The number of {growth.what} {moves} over {over} ({growth.counted} looks, {_range(low, high)} "
+            f"{_per(max(low, high, key=abs))}): never harmful at this rate."
+        )
+    by = _per(growth.per_hour)
+    rate = f"{_rate(growth.per_hour)} {growth.what} {by} ({_range(growth.low, growth.high, growth.per_hour)})"
+    return f"{rate} over {over}, {growth.counted} looks. {harm_words(growth)}".rstrip()
+
+
+def harm_words(growth: Growth) -> str:
+    """Return when it comes to harm; empty where that is not known."""
+    if growth.harm is None:
+        return ""
+    says = f"{growth.harm.says} (from {growth.harm.value:,.0f} on)"
+    if growth.is_harmful:
+        return f"So many do harm already: {says}."
+    if (times := growth.harm_in) is None:
+        return "At this rate that is years away." if growth.grows else ""
+    soonest, likely, latest = map(span, times)
+    return f"In about {likely} ({soonest} to {latest}): {says}."
+
+
+def sparkline(growth: Growth, width: int = 24) -> str:
+    """Return the looks as a strip of bars over time, from zero to the most; a stretch without a look is a blank."""
+    first, last = growth.looks[0].at, growth.latest.at
+    most = max(look.value for look in growth.looks) or 1.0
+    columns: list[Look | None] = [None] * width
+    for look in growth.looks:
+        columns[min(width - 1, int((look.at - first) / (last - first) * (width - 1) + 0.5))] = look
+    return "".join(" " if look is None else _BARS[min(7, int(max(look.value, 0) / most * 7.999))] for look in columns)
+
+
+def _per(per_hour: float) -> str:
+    return "an hour" if abs(per_hour) >= 100 else "a day"
+
+
+def _amount(per_hour: float, like: float) -> str:
+    value = per_hour if abs(like) >= 100 else per_hour * 24
+    return f"{value:,.0f}" if abs(value) >= 10 else f"{value:,.1f}".removesuffix(".0")
+
+
+def _rate(per_hour: float) -> str:
+    return f"{_amount(abs(per_hour), per_hour)} {'more' if per_hour >= 0 else 'fewer'}"
+
+
+def _range(low: float, high: float, like: float | None = None) -> str:
+    like = max(low, high, key=abs) if like is None else like
+    return f"{_amount(low, like)} to {_amount(high, like)}"

@@ -1,0 +1,76 @@
+"""Checks that are on record say how fast a leak grows: on the card, in the report, in a terminal."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.demo.fleet_leaks import AUTO_RESTART
+from bot.domain.fold import fold
+from bot.domain.growth import Look
+from bot.ledger import Database, Ledger, ReadingStore
+from bot.settings import database_url
+from bot.surfaces.slack.card import incident_card
+from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.view import group_view
+from tests.nodes.acting_fleet import Site, site
+
+pytestmark = pytest.mark.slow
+LEAK = "leaked-memory-cgroups"
+NODE = "gpu-1"
+
+
+def database(here: Site) -> Database:
+    return Database.open(database_url(here.environ))
+
+
+async def test_two_checks_have_a_rate_and_more_of_them_a_time_to_harm(tmp_path: Path) -> None:
+    async with site(tmp_path, {NODE: (AUTO_RESTART, None)}) as here:
+        first = (await here.opened(NODE))[NODE]
+        with database(here) as opened:
+            store = ReadingStore(opened)
+            (look,) = store.looks(NODE, LEAK)
+            incident = Ledger(opened).incident(first)
+            assert incident is not None
+            assert incident.triage is not None
+            assert incident.triage.growth is None, "one look grows nowhere"
+            store.keep(NODE, LEAK, Look(look.at - timedelta(hours=10), look.value - 1_000, look.boot))
+        second = (await here.opened(NODE))[NODE]
+        assert "looks: too few for an interval)." in card_of(here, second)
+        with database(here) as opened:
+            store = ReadingStore(opened)
+            for hours in range(1, 9):
+                store.keep(NODE, LEAK, Look(look.at - timedelta(hours=hours), look.value - 100 * hours, look.boot))
+        third = (await here.opened(NODE))[NODE]
+        said = card_of(here, third)
+        assert "more dying memory cgroups an hour (" in said
+
+        shown = await here.zombie("incidents", "show", third)
+        assert "more dying memory cgroups an hour" in " ".join(shown.out.split())
+        assert "█  dying memory cgroups, up to" in shown.out
+        page = await here.zombie("report", third, "--out", str(tmp_path / "report.html"))
+        assert page.status == 0, page.err
+        assert "dying memory cgroups over time" in (tmp_path / "report.html").read_text()
+
+        told = await here.zombie("growth", "gpu-*", "--json")
+        assert told.status == 0, told.err
+        (node,) = json.loads(told.out)["nodes"]
+        assert (node["node"], node["cause"], node["looks"], node["grows"]) == (NODE, LEAK, 12, True)
+        low, high = node["interval"]
+        assert low <= node["per_hour"] <= high
+        assert node["per_hour"] == pytest.approx(100, rel=0.5)
+        assert node["harm_at"] > 0
+        drawn = await here.zombie("growth")
+        assert "█" in drawn.out
+        nobody = await here.zombie("growth", "gpx-1")
+        assert (nobody.status, "gpu-1" in nobody.err) == (2, True)
+
+
+def card_of(here: Site, incident_id: str) -> str:
+    with database(here) as opened:
+        incident = fold(Ledger(opened).read(incident_id))
+    assert datetime.now(UTC) > incident.opened_at
+    return json.dumps(incident_card(group_view((incident,), ViewContext())).blocks, ensure_ascii=False)
