@@ -12,7 +12,8 @@ def growth_words(growth: Growth | None) -> str:
     """Return how it grows and when that comes to harm, in one or two sentences; empty where nothing is known.
 
     Example:
-    >>> from datetime import UTC, datetime
+    >>> from datetime import UTC, datetime, timedelta
+    >>> from bot.domain.growth import Look
     >>> at = datetime(2026, 1, 1, tzinfo=UTC)
     >>> looks = (Look(at, 1000), Look(at + timedelta(days=2), 3400))
     >>> growth_words(Growth("leaked-memory-cgroups", "dying memory cgroups", looks, 2, 50.0))
