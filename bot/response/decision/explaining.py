@@ -90,7 +90,7 @@ class Explaining:
     async def _about_plan(self, incident: Incident, approval: Approval, action: str) -> list[str | Refused]:
         policy, proposal, now = self.policy, incident.proposal, now_of(self.clock, incident)
         assert proposal is not None
-        plan, braked = proposal.plan, await self.ledger.braked()
+        plan, braked, marks = proposal.plan, await self.ledger.braked(), await self.ledger.marks()
         told: list[str | Refused] = []
         if action:
             steps = [step.action for step in plan.steps]
@@ -104,6 +104,7 @@ class Explaining:
             _asked("plan and policy are as proposed", lambda: guards.is_the_same_plan(policy, proposal, approval)),
             _asked("[act] names every unit", lambda: guards.units_are_named(policy, plan, self.actions)),
             _asked("the brake is off", lambda: guards.is_released(braked)),
+            _asked("people mark its cause right often enough", lambda: guards.is_trusted(policy, incident, marks)),
             _asked("these are no quiet hours", lambda: guards.is_not_quiet(policy, now)),
         ]
         machine_id = proposal.binds.get("machine_id", "")

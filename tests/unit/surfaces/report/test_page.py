@@ -122,11 +122,12 @@ def test_policy_forbids_all_but_the_page_s_own_style_and_script() -> None:
 @example(words=HOSTILE[6])
 @example(words=HOSTILE[7])
 def test_no_words_change_the_elements_of_the_page(words: str) -> None:
-    # One letter on each side: an empty text would leave its paragraph out, which is no markup.
-    hostile, plain = drawn(f"a{words}z"), drawn("az")
+    # A letter on each side: an empty text would leave its paragraph out, which is no markup. A word before them: `a:z`
+    # at the beginning of a reason is drawn as a person.
+    hostile, plain = drawn(f"a b{words}z"), drawn("a bz")
     told, harmless = Skeleton(hostile), Skeleton(plain)
     assert (told.elements, told.odd) == (harmless.elements, [])
-    assert one_line(f"a{words}z", 300) in told.words
+    assert one_line(f"a b{words}z", 300) in told.words
     assert not re.search(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]", hostile)
     hostile.encode()  # no half of a pair is left
 
