@@ -7,6 +7,7 @@ import resource
 from collections.abc import Callable
 from typing import TypeAlias
 
+AT_ONCE = 200  # that many nodes take a processor for about as long as a window lasts, so more would only wait
 FILES_A_NODE = 2
 FILES_BESIDE = 64  # the program's own, and what reads an inventory
 MANY = 50

@@ -17,7 +17,7 @@ from bot.app.parts import incident_id, library, now, ssh_transport
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import SettingsError
 from bot.inventory import Inventory
-from bot.response.diagnosis.scheduler import CheckScheduler
+from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler
 from bot.settings import Settings
 from bot.surfaces.mcp.answers import Asker, RecordedAnswers
 from bot.surfaces.mcp.member import MCP, PATH
@@ -91,7 +91,8 @@ def lone_toolbox(
 ) -> Toolbox:
     """Return the tools of a program that does nothing else: it reads nodes by itself."""
     triage = triage_of(settings, ssh_transport(environment), ledger)
-    scheduler = CheckScheduler(triage.diagnose, log, settings.parallel, settings.parallel)
+    at_once = settings.parallel or AT_ONCE
+    scheduler = CheckScheduler(triage.diagnose, log, at_once, at_once)
     playbooks = Playbooks(library(settings.playbooks), settings.playbook)
     return toolbox_of(settings, known, playbooks, scheduler, asker, ledger, log, Snapshots())
 

@@ -40,7 +40,7 @@ from bot.response.capture.reweighing import Reweighing
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.requests import CheckRequests
-from bot.response.diagnosis.scheduler import CheckScheduler, Diagnose
+from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler, Diagnose
 from bot.response.intake.intake import stormy
 from bot.response.lifecycle import Lifecycle
 from bot.response.record import Record
@@ -128,7 +128,7 @@ class Service:
         cards = CheckCards(self._poster, storms, PlanWords(ACTIONS), settings.links, whys)
 
         read, self._past = informed(diagnose or self._acting.triage.diagnose, settings, known)
-        self._scheduler = CheckScheduler(read, log, settings.parallel, settings.slack.each_at_once)
+        self._scheduler = CheckScheduler(read, log, settings.parallel or AT_ONCE, settings.slack.each_at_once)
         self._mcp = serving_mcp(settings, known, playbooks, self._scheduler, books.ledger, log)
         book = Record(books.ledger, log)
         recorder = VerdictRecorder(books.ledger, self._acting.proposer, log, books.kept_cases, books.readings)

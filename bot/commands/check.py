@@ -71,7 +71,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     )
     parser.add_argument("--samples", type=options.window, metavar="N", help="sample for N seconds (default 5)")
     parser.add_argument("--deadline", type=options.seconds, metavar="S", help="give up on a node after S seconds")
-    parser.add_argument("--parallel", type=options.positive, metavar="N", help="check N nodes at once (default 20)")
+    parser.add_argument("--parallel", type=options.positive, metavar="N", help="check N at once (default: up to 200)")
     parser.add_argument("--open", action="store_true", help="open an incident for each node")
     parser.add_argument(
         "--record", type=Path, metavar="DIR", help="write each node's case to DIR; with --json also the verdict"
@@ -208,13 +208,13 @@ def _what(arguments: argparse.Namespace) -> Check:
 
 def _parallel(nodes: Sequence[Node], settings: Settings) -> int:
     """How many are read at once; fewer than was asked for where this process may not open that many connections."""
-    from bot.app.many_nodes import look_less_often, room_for
+    from bot.app.many_nodes import AT_ONCE, look_less_often, room_for
 
-    wanted = min(settings.parallel, len(nodes))
+    wanted = min(settings.parallel or AT_ONCE, len(nodes))
     look_less_often(len(nodes))
-    if (room := room_for(wanted)) < wanted:
+    if (room := room_for(wanted)) < wanted and settings.parallel is not None:
         print(f"zombie: only {room} nodes at once: this process may open no more files (ulimit -n)", file=sys.stderr)
-    return min(room, settings.parallel)
+    return max(1, min(room, wanted))
 
 
 async def _check(

@@ -49,8 +49,12 @@ class General:
         key="check.deadline",
         high=3600,
     )
-    parallel: int = row(
-        Kind.NUMBER, "How many nodes are checked at once.", 20, flag="--parallel", key="check.parallel", high=1000
+    parallel: int | None = row(
+        Kind.NUMBER,
+        "How many nodes are checked at once; the default is up to 200 in a terminal, and 20 while serving.",
+        flag="--parallel",
+        key="check.parallel",
+        high=1000,
     )
     scheduler: str = row(
         Kind.TEXT,

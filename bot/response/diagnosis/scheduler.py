@@ -15,6 +15,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.triage import without_secrets
 
+AT_ONCE = 20  # while serving, where answers to people go before nodes
 Diagnose = Callable[[Node, Playbook, Listener], Awaitable[Verdict]]
 
 
@@ -45,7 +46,7 @@ class CheckScheduler:
     Shape: a reading that several share counts for the first of them who had room for it.
     """
 
-    def __init__(self, diagnose: Diagnose, log: Log, at_once: int = 20, each_at_once: int = 10) -> None:
+    def __init__(self, diagnose: Diagnose, log: Log, at_once: int = AT_ONCE, each_at_once: int = 10) -> None:
         self._diagnose = diagnose
         self._log = log
         self._at_once = at_once

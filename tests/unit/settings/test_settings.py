@@ -36,7 +36,7 @@ def test_without_anything_every_setting_is_its_default(tmp_path: Path) -> None:
     settings = load(tmp_path)
     assert set(origins(settings).values()) == {"default"}
     assert (settings.inventory, settings.playbooks, settings.playbook) == (None, (), "node-health")
-    assert (settings.samples, settings.deadline, settings.parallel) == (5, None, 20)
+    assert (settings.samples, settings.deadline, settings.parallel) == (5, None, None)
 
 
 def test_flag_comes_before_environment_before_file_before_default(tmp_path: Path) -> None:
