@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
@@ -12,6 +12,7 @@ from bot.app.demo import POLICY, demo_tools
 from bot.app.lab import LOGIN, lab, recipe, say
 from bot.demo.fleet import CLUSTER_SETTINGS
 from bot.demo.session import run_demo
+from bot.domain.contracts import Seconds
 from bot.lab.fault import find
 from bot.lab.lab import Lab, LabRequest
 from bot.lab.node import LabNode
@@ -51,7 +52,7 @@ class LabDemoNodes:
         files = ("-i", str(folder / "login_key"), "-o", f"UserKnownHostsFile={folder / 'known_hosts'}")
         return ("ssh", "-F", "none", *files, "-p", str(node.port), f"{LOGIN}@{node.address}")
 
-    async def start(self, seconds: Callable[[], float]) -> None:
+    async def start(self, seconds: Seconds) -> None:
         """Do nothing: they run already."""
 
     async def stop(self) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from bot.app.kubernetes import OWN
-from bot.domain.contracts import ClusterApi, Ledger, Log
+from bot.domain.contracts import Clock, ClusterApi, Ledger, Log
 from bot.domain.duration import span
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.listing import CannotList, Lister, Machine, Place
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 FOLDER = "inventory"  # in the state folder
 
 
-def shelf(environment: Mapping[str, str], now: Callable[[], datetime]) -> Shelf:
+def shelf(environment: Mapping[str, str], now: Clock) -> Shelf:
     """Return what clouds list, kept in the state folder; who asks them is loaded with the first question."""
     from bot.inventory.shelf import Shelf
     from bot.settings import state_folder

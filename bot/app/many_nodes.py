@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import gc
 import resource
-from collections.abc import Callable
-from typing import TypeAlias
+from typing import Protocol
 
 AT_ONCE = 200  # that many nodes take a processor for about as long as a window lasts, so more would only wait
 FILES_A_NODE = 2
@@ -14,20 +13,25 @@ MANY = 50
 ALLOCATIONS_BETWEEN_LOOKS = 20_000  # each look goes through what all nodes under way hold; Python's own number is 700
 
 
-Limit: TypeAlias = tuple[int, int]
+class Limits(Protocol):
+    """The limits of this process, as the module `resource` has them."""
+
+    def getrlimit(self, which: int, /) -> tuple[int, int]:
+        """Return the soft and the hard one."""
+        ...
+
+    def setrlimit(self, which: int, limits: tuple[int, int], /) -> None:
+        """Set both."""
+        ...
 
 
-def room_for(
-    nodes: int,
-    limit: Callable[[int], Limit] = resource.getrlimit,
-    raised: Callable[[int, Limit], None] = resource.setrlimit,
-) -> int:
+def room_for(nodes: int, limits: Limits = resource) -> int:
     """Return how many of so many nodes may be read at once: the limit of open files is raised as far as it goes."""
-    soft, hard = limit(resource.RLIMIT_NOFILE)
+    soft, hard = limits.getrlimit(resource.RLIMIT_NOFILE)
     needed = FILES_A_NODE * nodes + FILES_BESIDE
     if soft != resource.RLIM_INFINITY and soft < needed:
         soft = needed if hard == resource.RLIM_INFINITY else min(needed, hard)
-        raised(resource.RLIMIT_NOFILE, (soft, hard))
+        limits.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
     if soft == resource.RLIM_INFINITY or soft >= needed:
         return nodes
     return max(1, (soft - FILES_BESIDE) // FILES_A_NODE)

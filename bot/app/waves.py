@@ -12,7 +12,7 @@ from bot.app.acting import Acting
 from bot.app.parts import incident_id
 from bot.domain.alert import TERMINAL, SourceKind
 from bot.domain.case import KeptCases
-from bot.domain.contracts import ActingLedger, Again, Leases, Log, NodeDirectory
+from bot.domain.contracts import ActingLedger, Again, Leases, Log, NodeDirectory, Seconds
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.incident import Incident
 from bot.domain.nearest import did_you_mean
@@ -143,7 +143,7 @@ async def _advanced(parts: WaveParts, incident_id: str) -> Again | None:
 class WaveKeeper:
     """Carries on every wave that no other live program sees to, for as long as the bot serves."""
 
-    def __init__(self, run: WaveRun, waves: WaveLedger, leases: Leases, log: Log, clock: Callable[[], float]) -> None:
+    def __init__(self, run: WaveRun, waves: WaveLedger, leases: Leases, log: Log, clock: Seconds) -> None:
         self._run = run
         self._waves = waves
         self._leases = leases

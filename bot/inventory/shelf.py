@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
+from bot.domain.contracts import Clock
 from bot.domain.listing import MOST_MACHINES, CannotList, Lister, Listing, Machine, Place
 from bot.domain.safe_text import one_line
 
@@ -30,7 +31,7 @@ class Shelf:
 
     folder: Path
     listers: Mapping[str, Lister]
-    now: Callable[[], datetime]
+    now: Clock
     patience: timedelta = PATIENCE
 
     def of(self, places: Sequence[Place], fresh_for: timedelta) -> Sequence[Listing]:

@@ -10,14 +10,14 @@ import json
 import math
 import ssl
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import httpx
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception, stop_after_attempt
 
-from bot.domain.contracts import Sleep
+from bot.domain.contracts import Seconds, Sleep
 from bot.domain.errors import PagerDutyRefused, PagerDutyUnavailable, SettingsError
 from bot.domain.safe_text import one_line
 from bot.sources.addresses import is_guarded
@@ -110,7 +110,7 @@ class PagerDutyHttp:
         access: Access,
         patience: Patience,
         sleep: Sleep = asyncio.sleep,
-        clock: Callable[[], float] = time.monotonic,
+        clock: Seconds = time.monotonic,
         transport: httpx.AsyncBaseTransport | None = None,
     ) -> None:
         self._access = access

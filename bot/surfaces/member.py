@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeAlias
 
+from bot.domain.contracts import Clock
 from bot.domain.examined import Examined
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ Look: TypeAlias = Callable[[], Awaitable[Sequence[Examined]]]
 Looks: TypeAlias = Sequence[tuple[str, Look]]  # each under the name that it has if it does not answer
 
 
-def nothing_to_look_at(settings: Any, policy: Policy, now: Callable[[], datetime]) -> Looks:
+def nothing_to_look_at(settings: Any, policy: Policy, now: Clock) -> Looks:
     """A surface that needs nothing from outside."""
     return ()
 
@@ -37,5 +37,5 @@ class SurfaceMember:
     where: str
     has_people: bool = False
     parts: str = ""
-    looks: Callable[[Any, Policy, Callable[[], datetime]], Looks] = nothing_to_look_at
+    looks: Callable[[Any, Policy, Clock], Looks] = nothing_to_look_at
     opened: Callable[[Any], Surface | None] = lambda settings: None

@@ -11,7 +11,10 @@ import pytest
 BOT = Path(__file__).parents[2] / "bot"
 FILES = sorted(BOT.rglob("*.py"))
 SIMULATED = {"demo", "lab"}
-MOST_CALLABLES = 50  # parameters and fields; of a value (an action, a probe, a cause) a function is part of what it is
+MOST_CALLABLES = 50  # parameters and fields, but for those by which a member says what it is
+# What an action, a probe, a cause, a source, a surface or a kind of inventory says of itself is a function by nature.
+MEMBERS = {"domain/action.py", "domain/probe.py", "domain/cause.py", "domain/playbook.py", "sources/source.py"}
+MEMBERS |= {"surfaces/member.py", "inventory/kind.py"}
 NAMES_NOTHING = {"one", "stuff"}
 
 
@@ -34,7 +37,9 @@ def callables(tree: ast.AST) -> Iterator[str]:
 
 
 def test_few_functions_are_handed_from_part_to_part() -> None:
-    product = [path for path in FILES if room(path) not in SIMULATED]
+    product = [
+        path for path in FILES if room(path) not in SIMULATED and path.relative_to(BOT).as_posix() not in MEMBERS
+    ]
     found = [f"{path.relative_to(BOT)}: {name}" for path in product for name in callables(ast.parse(path.read_text()))]
     assert len(found) <= MOST_CALLABLES, "\n".join(found)
 

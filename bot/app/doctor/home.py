@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 
+from bot.domain.contracts import Clock
 from bot.domain.errors import LedgerUnavailable
 from bot.domain.examined import Examined, Mark
 from bot.domain.policy import Policy
@@ -21,7 +21,7 @@ LITTLE, TOO_LITTLE = 1 * GIB, 100 * MIB
 SKEW_SECONDS = 5.0
 
 
-async def record(url: str, now: Callable[[], datetime]) -> tuple[Examined, ...]:
+async def record(url: str, now: Clock) -> tuple[Examined, ...]:
     """Is the database there, with tables that this program knows, and where does the record end?"""
     path = where(url)
     if path is not None and not path.exists():

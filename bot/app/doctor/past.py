@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
+from collections.abc import Sequence
 
 from bot.app.metric_history import past_of
+from bot.domain.contracts import Clock
 from bot.domain.errors import CannotRead
 from bot.domain.examined import Examined, Mark
 from bot.domain.node import Node
 from bot.settings import Settings
 
 
-async def prometheus(settings: Settings, nodes: Sequence[Node], now: Callable[[], datetime]) -> tuple[Examined, ...]:
+async def prometheus(settings: Settings, nodes: Sequence[Node], now: Clock) -> tuple[Examined, ...]:
     """Does Prometheus answer, and know one of the nodes?
 
     Raises: SettingsError when PROMETHEUS_URL is no address.

@@ -111,7 +111,8 @@ class BlockActions:
 
     async def _decision(self, click: Click) -> None:
         name, _, single = click.value.partition(AMONG)
-        group = [one for one in await self._context.surface.group(name) if single in ("", one.id)]
+        group = await self._context.surface.group(name)
+        group = tuple(incident for incident in group if single in ("", incident.id))
         if not group:
             raise NothingProposed(UNKNOWN_BUTTON)
         await self._is_its_card(click, name)

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
+from bot.domain.contracts import Clock
 from bot.domain.errors import SettingsError
 from bot.domain.examined import Examined, Mark
 from bot.surfaces.member import Looks, SurfaceMember
@@ -37,7 +36,7 @@ def _told(examined: Examined) -> Looks:
     return ((examined.name, told),)
 
 
-def _looks(settings: Any, policy: Policy, now: Callable[[], datetime]) -> Looks:
+def _looks(settings: Any, policy: Policy, now: Clock) -> Looks:
     from bot.surfaces.slack.examination import SlackExamination
     from bot.surfaces.slack.member import SlackTokens
 

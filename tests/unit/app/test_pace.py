@@ -50,8 +50,16 @@ async def test_nothing_is_begun_while_answers_wait_to_be_parsed() -> None:
 def test_limit_of_open_files_is_raised_and_bounds_how_many_are_read() -> None:
     limits = [(256, 1000)]
 
+    class OpenFiles:
+        def getrlimit(self, which: int, /) -> tuple[int, int]:
+            assert which == resource.RLIMIT_NOFILE
+            return limits[-1]
+
+        def setrlimit(self, which: int, new: tuple[int, int], /) -> None:
+            limits.append(new)
+
     def room(nodes: int) -> int:
-        return room_for(nodes, lambda _: limits[-1], lambda _, new: limits.append(new))
+        return room_for(nodes, OpenFiles())
 
     assert room(20) == 20
     assert limits == [(256, 1000)]
