@@ -170,6 +170,10 @@ class Ledger(Protocol):
         """Return every entry that says whether a verdict was right, or that a cause was looked at, the oldest first."""
         ...
 
+    async def captures(self) -> tuple[Entry, ...]:
+        """Return every entry of rolling captures, the oldest first."""
+        ...
+
     async def incident(self, stream: str) -> Incident | None:
         """Return the incident that a stream's entries tell of, None where there is no such stream.
 

@@ -148,6 +148,81 @@ class IncidentsPruned:
     before: datetime
 
 
+@dataclass(frozen=True, slots=True)
+class CaptureAsked:
+    """A person asked for a rolling capture of a node. `needs_approval`: nothing begins before another says yes."""
+
+    capture: str
+    node: str
+    hours: int
+    segment_minutes: int
+    around: tuple[str, ...] = ()
+    needs_approval: bool = False
+    os_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureApproved:
+    """Another person said yes to a rolling capture."""
+
+    capture: str
+    os_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureStarting:
+    """The recorder is about to be started, on that machine and in that boot; `uptime` is the node's own, in seconds."""
+
+    capture: str
+    boot_id: str
+    machine_id: str
+    host_key: str
+    uptime: float
+    event: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureBegan:
+    """The recorder runs. `since_usec` is when systemd started it, by the node's CLOCK_MONOTONIC."""
+
+    capture: str
+    since_usec: int
+
+
+@dataclass(frozen=True, slots=True)
+class SymptomCaught:
+    """A symptom came while a capture ran; `sentence` says what the segments around it show, `unread` why they do not.
+
+    Shape: `at` is the wall's time of the symptom, `at_mono` the same by the node's CLOCK_MONOTONIC, in seconds.
+    """
+
+    capture: str
+    symptom: str
+    at: datetime
+    at_mono: float
+    sentence: str
+    unread: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureStopping:
+    """A person has the recorder stopped. Units: CPU seconds that it took for the seconds that it had recorded."""
+
+    capture: str
+    os_user: str = ""
+    spent_seconds: float = 0.0
+    recorded_seconds: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureEnded:
+    """A capture is over, and why; `left` says what may still be on the node, empty where nothing is."""
+
+    capture: str
+    because: str
+    left: str = ""
+
+
 HouseEvent: TypeAlias = (
     IncidentEnded
     | EntryAnchored
@@ -161,4 +236,11 @@ HouseEvent: TypeAlias = (
     | VerdictMarked
     | CauseLookedAt
     | IncidentsPruned
+    | CaptureAsked
+    | CaptureApproved
+    | CaptureStarting
+    | CaptureBegan
+    | SymptomCaught
+    | CaptureStopping
+    | CaptureEnded
 )

@@ -1,4 +1,4 @@
-"""Entries of `house` of a few kinds, kept as far as they were read: mutes, and marks of verdicts.
+"""Entries of `house` of a few kinds, kept as far as they were read: mutes, marks of verdicts, captures.
 
 `house` is long and is never changed, so each question looks only at what came after the one before.
 """
@@ -8,11 +8,33 @@ from __future__ import annotations
 from sqlalchemy import Connection, bindparam, select
 
 from bot.domain.entry import Entry
-from bot.domain.house_events import HOUSE, CauseLookedAt, CauseMuted, CauseUnmuted, VerdictMarked
+from bot.domain.house_events import (
+    HOUSE,
+    CaptureApproved,
+    CaptureAsked,
+    CaptureBegan,
+    CaptureEnded,
+    CaptureStarting,
+    CaptureStopping,
+    CauseLookedAt,
+    CauseMuted,
+    CauseUnmuted,
+    SymptomCaught,
+    VerdictMarked,
+)
 from bot.ledger.tables import ENTRIES, entry_of, head_of
 
 MUTES = (CauseMuted.__name__, CauseUnmuted.__name__)
 MARKS = (VerdictMarked.__name__, CauseLookedAt.__name__)
+CAPTURES = (
+    CaptureAsked.__name__,
+    CaptureApproved.__name__,
+    CaptureStarting.__name__,
+    CaptureBegan.__name__,
+    SymptomCaught.__name__,
+    CaptureStopping.__name__,
+    CaptureEnded.__name__,
+)
 _LATER = (
     select(ENTRIES)
     .where(

@@ -42,7 +42,7 @@ from bot.domain.wave import is_wave
 from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.folds import MOST_KEPT, Folds
-from bot.ledger.house_entries import MARKS, MUTES, HouseEntries
+from bot.ledger.house_entries import CAPTURES, MARKS, MUTES, HouseEntries
 from bot.ledger.machines import names_of_machines, note_machines
 from bot.ledger.refusals import to_write
 from bot.ledger.summaries import changes, mark_changed, nodes_of, read_summaries, summarise, together
@@ -61,6 +61,7 @@ class Ledger:
         self._time = time
         self._folds = Folds(most_kept)
         self._mutes, self._marks = HouseEntries(MUTES), HouseEntries(MARKS)
+        self._captures = HouseEntries(CAPTURES)
 
     def append(self, stream: str, expected_seq: int | None, event: Event, by: str) -> Entry:
         """Append an event as entry `expected_seq + 1` and return the entry.
@@ -186,6 +187,11 @@ class Ledger:
         """Return every entry that says whether a verdict was right, or that a cause was looked at, the oldest first."""
         with self._database.reading() as connection:
             return self._marks.read(connection)
+
+    def captures(self) -> tuple[Entry, ...]:
+        """Return every entry of rolling captures, the oldest first."""
+        with self._database.reading() as connection:
+            return self._captures.read(connection)
 
     def incident(self, stream: str) -> Incident | None:
         """Return the incident that a stream's entries tell of; None if there is no such stream.

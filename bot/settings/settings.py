@@ -15,6 +15,7 @@ from bot.settings.general import General
 from bot.settings.tables import (
     ActingLogin,
     ActSettings,
+    CaptureSettings,
     KubernetesSettings,
     McpSettings,
     PolicySettings,
@@ -42,6 +43,7 @@ class Settings(General):
     act: ActSettings = ActSettings()
     members: Mapping[str, Any] = field(default_factory=dict)
     waves: WaveSettings = WaveSettings()
+    capture: CaptureSettings = CaptureSettings()
     storm: StormSettings = StormSettings()
     retention: RetentionSettings = RetentionSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
@@ -125,6 +127,7 @@ def _tables(members: Members) -> Members:
         **before,
         **members,
         "waves": WaveSettings,
+        "capture": CaptureSettings,
         "storm": StormSettings,
         "retention": RetentionSettings,
         "kubernetes": KubernetesSettings,

@@ -173,6 +173,16 @@ class WaveSettings:
 
 
 @dataclass(frozen=True, slots=True)
+class CaptureSettings:
+    """How much rolling captures may record: nodes at once, hours, times a day by one person; who has to agree."""
+
+    at_once: int = option(count(1), 3)
+    most_hours: int = option(count(1, 24), 24)
+    a_day: int = option(count(1), 6)
+    approval: bool = option(TomlTable.flag, False)
+
+
+@dataclass(frozen=True, slots=True)
 class StormSettings:
     """From how many alerts, within which time, it is a storm."""
 

@@ -40,6 +40,12 @@ from bot.domain.events import (
 from bot.domain.house_events import (
     BrakePulled,
     BrakeReleased,
+    CaptureApproved,
+    CaptureAsked,
+    CaptureBegan,
+    CaptureEnded,
+    CaptureStarting,
+    CaptureStopping,
     CauseLookedAt,
     CauseMuted,
     CauseUnmuted,
@@ -49,6 +55,7 @@ from bot.domain.house_events import (
     IncidentsPruned,
     NodeReleased,
     PolicyChanged,
+    SymptomCaught,
     VerdictMarked,
     WishRefused,
 )
@@ -181,6 +188,13 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     CauseUnmuted("io-stall", "kafka-*", "they are gone", "ann"),
     VerdictMarked("7k3m9x2qpv", "leaked-memory-cgroups", False, NODE, "ef" * 32, "click-1-2", "ann"),
     CauseLookedAt("leaked-memory-cgroups", "the threshold was too low; it is 5,000 now", "ann"),
+    CaptureAsked("c4p7t0re00", "node-7", 12, 2, ("nic-reset",), True, "ann"),
+    CaptureApproved("c4p7t0re00", "bob"),
+    CaptureStarting("c4p7t0re00", "b" * 32, "m" * 32, "SHA256:key", 4321.5, "cycles"),
+    CaptureBegan("c4p7t0re00", 4_322_000_000),
+    SymptomCaught("c4p7t0re00", "nic-reset", BEGAN_AT, 4400.25, "core 39 ran kubelet in f", ""),
+    CaptureStopping("c4p7t0re00", "ann", 12.5, 3600.0),
+    CaptureEnded("c4p7t0re00", "ann stopped it", "its ring"),
 )
 
 WAVE_PROPOSED = WaveProposed(

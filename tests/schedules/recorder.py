@@ -55,6 +55,9 @@ class Recorder:
     async def marks(self) -> tuple[Entry, ...]:
         return await self._do(self.ledger.marks)  # type: ignore[no-any-return]
 
+    async def captures(self) -> tuple[Entry, ...]:
+        return await self._do(self.ledger.captures)  # type: ignore[no-any-return]
+
     async def incident(self, stream: str) -> Incident | None:
         return await self._do(self.ledger.incident, stream)  # type: ignore[no-any-return]
 

@@ -13,6 +13,7 @@ from bot.domain.action import Action
 from bot.domain.capture import SECURE_PATH, capture_rights
 from bot.domain.errors import UsageError
 from bot.domain.probe import Probe
+from bot.domain.rolling import rolling_rights
 from bot.domain.root_command import FOLDERS, SYSTEM_FOLDERS, in_folders, root_ways
 from bot.domain.safe_text import one_line
 from bot.response.execution.cluster import KUBERNETES
@@ -51,7 +52,7 @@ def capture_text(user: str) -> str:
     head = f"# Profiling: what {user} may record as root, exactly as written. Leave it out where nobody profiles.\n"
     path = _MEANINGFUL.sub(_ESCAPED, SECURE_PATH)
     lines = [f"Defaults:{user} secure_path={path}"]
-    for program, *arguments in capture_rights():
+    for program, *arguments in (*capture_rights(), *rolling_rights()):
         words = _MEANINGFUL.sub(_ESCAPED, " ".join(arguments))
         lines.append(f"{user} ALL=(root) NOPASSWD: {TIMEOUT if program == 'timeout' else program} {words}")
     return head + "".join(f"{line}\n" for line in lines)

@@ -1,0 +1,41 @@
+"""Rolling captures for the terminal: put together for one command, with the record that outlives it."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from bot.app.parts import incident_id, nonce, now, ssh_talks, ssh_transport
+from bot.app.policing import rules_of_acting
+from bot.domain.contracts import ActingLedger
+from bot.domain.rolling import Places
+from bot.response.capture.ring_access import RingAccess
+from bot.response.capture.roller import Roller, RollingLimits
+from bot.response.capture.rolling_watch import Keep
+from bot.settings import Settings
+
+
+def roller(settings: Settings, ledger: ActingLedger, environment: Mapping[str, str]) -> Roller:
+    """Return what starts and stops captures, as the settings allow."""
+    access = RingAccess(ssh_transport(environment), ssh_talks(environment), nonce, Places())
+    said = settings.capture
+    limits = RollingLimits(said.at_once, said.most_hours, said.a_day, said.approval)
+    return Roller(access, ledger, rules_of_acting(settings), limits, now, incident_id)
+
+
+@contextmanager
+def kept_in(folder: Path | None) -> Iterator[tuple[Keep, Callable[[], list[Path]]]]:
+    """Keep perf's text as gzip files of a folder; return what takes it, and what says which files there are."""
+    with ExitStack() as opened:
+        files: dict[str, gzip.GzipFile] = {}
+
+        def keep(name: str, text: bytes) -> None:
+            if folder is None:
+                return
+            if name not in files:
+                files[name] = opened.enter_context(gzip.open(folder / name, "wb", compresslevel=1))
+            files[name].write(text)
+
+        yield keep, lambda: [folder / name for name in files] if folder is not None else []

@@ -1,0 +1,200 @@
+"""`zombie capture`: record on a node for hours, and keep what its cores did just before a symptom."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import json
+import sys
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from bot.commands import approvals, options
+from bot.domain.errors import Refused, Unreachable, UsageError
+
+if TYPE_CHECKING:
+    from bot.domain.node import Node
+    from bot.domain.rolling_record import Rolling
+    from bot.response.capture.roller import Roller
+    from bot.response.capture.rolling_watch import RollingNews
+
+_EXAMPLES = """examples:
+  zombie capture start node-123 --for 12h                what the cores did just before a reset or a lockup
+  zombie capture start node-123 --for 6h --around core-held
+                                                         each core that one process held for 2 s in the kernel
+  zombie capture list
+  zombie capture show 7k3m9x2qpv --out segments/         look now; perf's text around what was caught goes there
+  zombie capture stop 7k3m9x2qpv
+
+The recorder is a unit of systemd on the node, niced and bounded. It ends by itself, whatever becomes of this program.
+Its sudoers lines: zombie sudoers --profile
+
+exit status:
+  0  done; who asked, and what came of it, is on record
+  1  refused; the refusal's name is on stderr
+  2  the command line, or a file it names, is wrong; no such capture
+  3  perf, systemd, room or rights are missing on the node, or it is too starved
+  4  the node could not be reached
+"""
+
+
+def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """Add the command to the command line."""
+    parser = options.add_parser(
+        commands,
+        "capture",
+        "record on a node for hours, and keep what its cores did before a symptom",
+        "Let perf record every core of a node into a ring of short segments. When the network card is reset, a core "
+        "locks up, or one process holds a core in the kernel, the segments around that second are read, and what the "
+        "core ran is said in a sentence and kept on record.",
+        _EXAMPLES,
+    )
+    deeds = parser.add_subparsers(dest="deed", required=True, metavar="start|list|show|stop|approve")
+    start = options.add_parser(deeds, "start", "begin to record", "Begin to record on a node.", "")
+    start.add_argument("node", metavar="NODE", help="the node's name")
+    start.add_argument("--for", dest="lasts", default="12h", metavar="TIME", help="1h, 6h, 12h or 24h (default 12h)")
+    start.add_argument("--segment", default="2m", metavar="TIME", help="how long a segment is: 1m or 2m (default 2m)")
+    start.add_argument(
+        "--around",
+        action="append",
+        choices=("nic-reset", "lockup", "core-held"),
+        help="what to look for (default: nic-reset and lockup); more than once for several",
+    )
+    options.add_parser(deeds, "list", "list what was recorded", "List captures, the newest first.", "").add_argument(
+        "--json", action="store_true", help="print the list as JSON"
+    )
+    for name, says in (("show", "look at a capture now"), ("stop", "end it"), ("approve", "say yes to another's")):
+        deed = options.add_parser(deeds, name, says, f"{says.capitalize()}.", "")
+        deed.add_argument("capture", metavar="ID", help="its id, or how it begins")
+        if name == "show":
+            deed.add_argument("--json", action="store_true", help="print it as JSON")
+        if name != "approve":
+            deed.add_argument("--out", type=Path, metavar="DIR", help="keep perf's text around what is caught there")
+        else:
+            deed.add_argument("--approve-as", type=approvals.name, required=True, metavar="NAME", help="who says yes")
+    for deed in deeds.choices.values():
+        options.add_files(deed)
+        deed.set_defaults(run=run)
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Run the command and return its exit status.
+
+    Raises: UsageError for what no right can be given for, and for an unknown capture.
+    """
+    from bot.commands import record
+    from bot.domain.errors import CannotRead
+
+    deeds: dict[str, Callable[[argparse.Namespace, Roller], Coroutine[Any, Any, int]]] = {
+        "start": _start,
+        "list": _list,
+        "show": _show,
+        "stop": _stop,
+        "approve": _approve,
+    }
+    try:
+        with record.opened(arguments.environ) as database, record.ledger_of(database) as ledger:
+            from bot.app.rolling import roller
+
+            return asyncio.run(
+                deeds[arguments.deed](arguments, roller(options.settings(arguments), ledger, arguments.environ))
+            )
+    except Refused as no:
+        return approvals.say_refused(no)
+    except (CannotRead, Unreachable) as no:
+        print(f"zombie: {no.sentence.rstrip('.')}. {no.try_next}".rstrip(), file=sys.stderr)
+        return 4 if isinstance(no, Unreachable) else 3
+
+
+def _node(arguments: argparse.Namespace, name: str) -> Node:
+    inventory = options.inventory(arguments, options.settings(arguments))
+    return inventory.find(name)
+
+
+async def _start(arguments: argparse.Namespace, roller: Roller) -> int:
+    from bot.commands.login import terminal_user
+    from bot.domain.rolling import RollingRequest, hours_of, minutes_of
+
+    try:
+        hours, minutes = hours_of(arguments.lasts), minutes_of(arguments.segment)
+        around = tuple(dict.fromkeys(arguments.around or RollingRequest().around))
+        request = RollingRequest(hours, minutes, around)
+    except ValueError as no:
+        raise UsageError(
+            f"{str(no).capitalize()}.", "A node gives a right for exactly these: zombie sudoers --profile"
+        ) from no
+    by = terminal_user(arguments.environ)
+    rolling = await roller.ask(_node(arguments, arguments.node), request, by, by.removeprefix("terminal:"))
+    if rolling.started is None:
+        print(f"Capture {rolling.id} of {rolling.node} waits for somebody else's yes:")
+        print(f"  zombie capture approve {rolling.id} --approve-as NAME")
+    else:
+        _print_begun(rolling)
+    return 0
+
+
+async def _approve(arguments: argparse.Namespace, roller: Roller) -> int:
+    rolling = await roller.find(arguments.capture)
+    approval = approvals.approval(arguments.environ, arguments.approve_as, "capture")
+    _print_begun(await roller.approve(_node(arguments, rolling.node), rolling, approval))
+    return 0
+
+
+async def _list(arguments: argparse.Namespace, roller: Roller) -> int:
+    from bot.response.capture.rolling_words import document, line
+
+    captures = list(reversed((await roller.all()).values()))
+    if arguments.json:
+        print(json.dumps({"captures": [document(rolling) for rolling in captures]}, ensure_ascii=False, indent=2))
+        return 0
+    for rolling in captures:
+        print(line(rolling))
+    if not captures:
+        print("Nothing was captured. zombie capture start NODE --for 12h begins one.")
+    return 0
+
+
+async def _show(arguments: argparse.Namespace, roller: Roller) -> int:
+    from bot.response.capture.rolling_words import document, lines
+
+    news = await _looked(arguments, roller)
+    if arguments.json:
+        print(json.dumps({"schema": 1, **document(news.rolling, news)}, ensure_ascii=False, indent=2))
+    else:
+        print("\n".join(lines(news)))
+    return 0
+
+
+async def _stop(arguments: argparse.Namespace, roller: Roller) -> int:
+    """Stop it, then look: what came last is read before the ring is removed."""
+    from bot.commands.login import terminal_user
+    from bot.response.capture.rolling_words import lines
+
+    rolling = await roller.find(arguments.capture)
+    if not rolling.is_over:
+        by = terminal_user(arguments.environ)
+        await roller.stop(_node(arguments, rolling.node), rolling, by, by.removeprefix("terminal:"))
+    print("\n".join(lines(await _looked(arguments, roller))))
+    return 0
+
+
+async def _looked(arguments: argparse.Namespace, roller: Roller) -> RollingNews:
+    from bot.app.rolling import kept_in
+    from bot.response.capture.rolling_watch import RollingNews, RollingWatch
+
+    rolling = await roller.find(arguments.capture)
+    if not rolling.is_on_node:
+        return RollingNews(rolling)
+    if arguments.out is not None:
+        arguments.out.mkdir(parents=True, exist_ok=True)
+    with kept_in(arguments.out) as (keep, files):
+        news = await RollingWatch(roller).look(_node(arguments, rolling.node), rolling, keep)
+        for path in files():
+            print(f"kept: {path}", file=sys.stderr)
+    return news
+
+
+def _print_begun(rolling: Rolling) -> None:
+    print(f"Capture {rolling.id} records on {rolling.node} until {rolling.until:%Y-%m-%d %H:%M} UTC.")
+    print(f"  zombie capture show {rolling.id}")

@@ -1,0 +1,183 @@
+"""A rolling capture: a ring of perf's segments on a node, kept by a unit that ends by itself, for hours.
+
+The recorder is a transient *service*: it outlives the session and the bot, as a scope would not. Its deadline stands
+three times: perf's own workload (`sleep`), the `timeout` around it, and the unit's RuntimeMaxSec where systemd has it.
+
+Source: systemd-run(1), systemd.resource-control(5), perf-record(1). sudo compares a command's arguments as one text,
+so that whoever may run a line may also cut it into other words. The words stand in such an order that every other cut
+fails, or writes within the same folder and ends as early: no value before another option takes free text, and the
+folder stands behind the event, which perf does not take with anything after it.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.capture import EVENTS, PERF
+from bot.domain.duration import parse_duration
+from bot.domain.root_command import FOLDERS, in_folders, root_argv
+
+UNIT = "zombie-capture"
+FOLDER = "/var/lib/zombie-capture"  # not in /var/tmp, where anybody could have put a link in its place
+HOURS = (1, 6, 12, 24)
+SEGMENT_MINUTES = (1, 2)
+HERTZ = 49
+SEGMENTS = 12  # in the ring, so that it reaches back 24 minutes with segments of two
+SEGMENT_LIMIT_MB = 128  # a segment that outgrows this ends the recording
+ROOM_KIB = 2 * 1024 * 1024  # free space without which none begins: a full ring takes 1.5 GB, and the node goes on
+ROOT_SECONDS = 10.0
+READ_SECONDS = 60.0
+SYSTEMD_LEAST = 219  # CPUQuota and MemoryLimit for transient units
+SYSTEMD_MODERN = 236  # MemoryMax, RuntimeMaxSec, and --collect, by which a unit that failed is forgotten
+SYMPTOMS = ("nic-reset", "lockup", "core-held")
+_BEFORE_TIMEOUT, _BEFORE_UNIT = 60, 120  # seconds that the second and third deadline come later
+_ID = re.compile(r"[0-9a-z]{6,20}\Z")
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a node has the programs, and where the ring is."""
+
+    perf: str = PERF
+    systemd_run: str = "/usr/bin/systemd-run"
+    systemctl: tuple[str, ...] = tuple(way[0] for way in in_folders(("systemctl",), FOLDERS))
+    folder: str = FOLDER
+
+
+HERE = Places()
+
+
+@dataclass(frozen=True, slots=True)
+class RollingRequest:
+    """How long to record, in segments of so many minutes, and which symptoms are looked for.
+
+    Raises: ValueError, naming what is possible, for what no right can be given for.
+    """
+
+    hours: int = 12
+    segment_minutes: int = 2
+    around: tuple[str, ...] = ("nic-reset", "lockup")
+
+    def __post_init__(self) -> None:
+        if self.hours not in HOURS:
+            raise ValueError(f"a capture runs for {_or(HOURS)} hours, and not {self.hours}")
+        if self.segment_minutes not in SEGMENT_MINUTES:
+            raise ValueError(f"a segment lasts {_or(SEGMENT_MINUTES)} minutes, and not {self.segment_minutes}")
+        for name in self.around:
+            if name not in SYMPTOMS:
+                raise ValueError(f"a capture looks for {', '.join(SYMPTOMS)}, and not {name[:40]}")
+
+    @property
+    def lasts(self) -> timedelta:
+        """For how long it records."""
+        return timedelta(hours=self.hours)
+
+
+def hours_of(text: str) -> int:
+    """Return the hours that a text such as `12h` means.
+
+    Raises: ValueError, naming what is possible.
+
+    Example:
+    >>> hours_of("12h"), hours_of("1d")
+    (12, 24)
+    """
+    try:
+        hours = parse_duration(text) / timedelta(hours=1)
+    except ValueError:
+        hours = 0.0
+    if hours not in HOURS:
+        raise ValueError(f"a capture runs for {_or(HOURS)} hours: write for example 12h")
+    return int(hours)
+
+
+def minutes_of(text: str) -> int:
+    """Return the minutes that a text such as `2m` means.
+
+    Raises: ValueError, naming what is possible.
+    """
+    try:
+        minutes = parse_duration(text) / timedelta(minutes=1)
+    except ValueError:
+        minutes = 0.0
+    if minutes not in SEGMENT_MINUTES:
+        raise ValueError(f"a segment lasts {_or(SEGMENT_MINUTES)} minutes: write for example 2m")
+    return int(minutes)
+
+
+def is_capture_id(text: str) -> bool:
+    """True when `text` can be a capture's id."""
+    return _ID.match(text) is not None
+
+
+def start_argv(
+    request: RollingRequest, event: str, systemd: int, places: Places = HERE, seconds: int = 0
+) -> tuple[str, ...]:
+    """Return what starts the recorder, under a systemd of that version.
+
+    Shape: `seconds` replaces the hours in tests. Each property stands there only where that version has it.
+
+    Example:
+    >>> " ".join(start_argv(RollingRequest(1), "cycles", 219)[:9])
+    '/usr/bin/systemd-run --quiet --nice=19 -p CPUQuota=25% -p MemoryLimit=512M --unit=zombie-capture /usr/bin/timeout'
+    """
+    lasts = seconds or round(request.lasts.total_seconds())
+    unit = [places.systemd_run, "--quiet"]
+    if systemd >= SYSTEMD_MODERN:
+        unit += ["--collect", "--nice=19", "-p", "CPUQuota=25%", "-p", "MemoryMax=512M"]
+        unit += ["-p", f"RuntimeMaxSec={lasts + _BEFORE_UNIT}"]
+    else:
+        unit += ["--nice=19", "-p", "CPUQuota=25%", "-p", "MemoryLimit=512M"]
+    limit = ["/usr/bin/timeout", "-k", "5", str(lasts + _BEFORE_TIMEOUT)]
+    perf = [*(places.perf, "record", "-a", "-g", "-N", "-B", "-k", "mono", "-e"), f"{event}/freq={HERTZ}/"]
+    ring = [f"--output={places.folder}/perf.data", f"--switch-output={request.segment_minutes}m"]
+    ring += [f"--switch-max-files={SEGMENTS}", f"--max-size={SEGMENT_LIMIT_MB}M", "sleep", str(lasts)]
+    return (*unit, f"--unit={UNIT}", *limit, *perf, *ring)
+
+
+def make_folder_argv(places: Places = HERE) -> tuple[str, ...]:
+    """Return what makes the ring's folder: anybody sees which segments are there, and root alone reads them."""
+    return ("/usr/bin/install", "-d", "-m", "0755", places.folder)
+
+
+def remove_argv(places: Places = HERE) -> tuple[str, ...]:
+    """Return what removes the ring."""
+    return ("rm", "-rf", places.folder)
+
+
+def read_argv(places: Places = HERE) -> tuple[str, ...]:
+    """Return what prints the ring as a tar archive; whoever reads takes from it what they want."""
+    return ("tar", "-cC", places.folder, ".")
+
+
+def stop_ways(places: Places = HERE) -> tuple[tuple[str, ...], ...]:
+    """Return what ends the recorder."""
+    return tuple((program, "stop", f"{UNIT}.service") for program in places.systemctl)
+
+
+def forget_ways(places: Places = HERE) -> tuple[tuple[str, ...], ...]:
+    """Return what lets systemd forget a recorder that failed."""
+    return tuple((program, "reset-failed", f"{UNIT}.service") for program in places.systemctl)
+
+
+def rolling_rights(places: Places = HERE) -> tuple[tuple[str, ...], ...]:
+    """Return every argument list that rolling captures run as root, each after `sudo -n`."""
+    starts = [
+        start_argv(RollingRequest(hours, minutes), event, systemd, places)
+        for systemd in (SYSTEMD_LEAST, SYSTEMD_MODERN)
+        for event in EVENTS
+        for hours in HOURS
+        for minutes in SEGMENT_MINUTES
+    ]
+    ways = [*starts, make_folder_argv(places), *stop_ways(places), *forget_ways(places)]
+    ways += in_folders(remove_argv(places))
+    rights = [root_argv(argv, ROOT_SECONDS) for argv in ways]
+    rights += [root_argv(argv, READ_SECONDS) for argv in in_folders(read_argv(places))]
+    return tuple(way[2:] for way in rights)
+
+
+def _or(numbers: tuple[int, ...]) -> str:
+    *others, last = numbers
+    return f"{', '.join(map(str, others))} or {last}"

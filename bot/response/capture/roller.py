@@ -1,0 +1,284 @@
+"""Starts and stops rolling captures: recorded acts with limits, behind the same fence as acting."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import timedelta
+
+from bot.domain.alert import BOT
+from bot.domain.contracts import ActingLedger, Clock
+from bot.domain.errors import (
+    Braked,
+    BudgetSpent,
+    CannotRead,
+    CannotTell,
+    MissingRight,
+    NodeBusy,
+    NotAllowedToAsk,
+    SelfApproval,
+    StateChanged,
+    UsageError,
+)
+from bot.domain.fence import SENT_WITHIN
+from bot.domain.house_events import (
+    HOUSE,
+    CaptureApproved,
+    CaptureAsked,
+    CaptureBegan,
+    CaptureEnded,
+    CaptureStarting,
+    CaptureStopping,
+    HouseEvent,
+)
+from bot.domain.node import Node
+from bot.domain.policy import Approval, Policy
+from bot.domain.rolling import (
+    ROOM_KIB,
+    ROOT_SECONDS,
+    SYSTEMD_LEAST,
+    RollingRequest,
+    forget_ways,
+    make_folder_argv,
+    remove_argv,
+    start_argv,
+    stop_ways,
+)
+from bot.domain.rolling_record import Rolling, RollingState, captures_of
+from bot.domain.root_command import root_argv, root_line
+from bot.domain.safe_text import one_line
+from bot.response.capture.bearing import too_starved
+from bot.response.capture.missing import perf_missing
+from bot.response.capture.ring_access import RingAccess, Whom
+from bot.response.capture.rolling_look import RollingLook
+from bot.response.decision import guards
+
+AT_ONCE = 3
+MOST_HOURS = 24
+A_DAY = 6
+_SETTLES = 15.0  # seconds within which systemd has started what it was told to
+
+
+@dataclass(frozen=True, slots=True)
+class RollingLimits:
+    """How much may be recorded: so many nodes at once, so long, so often a day by one person; and who has to agree."""
+
+    at_once: int = AT_ONCE
+    most_hours: int = MOST_HOURS
+    a_day: int = A_DAY
+    approval: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Roller:
+    """Starts and stops captures. `new_id` makes the id of one; `seconds` replaces its hours in tests."""
+
+    access: RingAccess
+    ledger: ActingLedger
+    policy: Policy
+    limits: RollingLimits
+    now: Clock
+    new_id: Callable[[], str]
+    seconds: int = 0
+
+    async def all(self) -> dict[str, Rolling]:
+        """Return every capture on record, by its id, the oldest first."""
+        return captures_of(await self.ledger.captures())
+
+    async def find(self, capture: str) -> Rolling:
+        """Return the capture whose id begins so. Raises: UsageError when none does, or several do."""
+        found = [rolling for name, rolling in (await self.all()).items() if capture and name.startswith(capture)]
+        if len(found) != 1:
+            several = f"{len(found)} captures begin with" if found else "There is no capture"
+            raise UsageError(f"{several} {one_line(capture, 40)}.", "zombie capture list")
+        return found[0]
+
+    async def ask(self, node: Node, request: RollingRequest, by: str, os_user: str = "") -> Rolling:
+        """Put a wish on record, and start it where nobody else has to agree.
+
+        Raises: Refused, by its name, when it may not be; Unreachable; CannotRead, with how to mend it.
+        """
+        if request.hours > self.limits.most_hours:
+            raise BudgetSpent(f"[capture] most_hours allows {self.limits.most_hours} hours, and not {request.hours}.")
+        await self._is_free(node.name, by, "")
+        asked = CaptureAsked(
+            self.new_id(),
+            node.name,
+            request.hours,
+            request.segment_minutes,
+            request.around,
+            self.limits.approval,
+            os_user,
+        )
+        await self._tell(asked, by)
+        try:
+            await self._is_free(node.name, by, asked.capture)
+            rolling = await self.find(asked.capture)
+            return await self.begin(node, rolling) if rolling.state is RollingState.APPROVED else rolling
+        except BaseException as no:
+            await self._over_if_never_started(asked.capture, no)
+            raise
+
+    async def approve(self, node: Node, rolling: Rolling, approval: Approval) -> Rolling:
+        """Let another person say yes, and start it.
+
+        Raises: NotAnApprover, SelfApproval, StateChanged; and what `begin` raises.
+        """
+        guards.is_named(self.policy, approval)
+        asker = self.policy.people_of(rolling.by, rolling.os_user)
+        if not self.policy.self_approval and asker & self.policy.people_of(approval.by, approval.os_user):
+            raise SelfApproval("Whoever asked for a capture may not approve it.", "Ask somebody else.")
+        if rolling.state is not RollingState.ASKED:
+            raise StateChanged(f"Capture {rolling.id} is {rolling.state.value}: nobody is asked.")
+        if self.now() - rolling.asked_at > self.policy.approval_expires:
+            await self._tell(CaptureEnded(rolling.id, "nobody agreed in time"), BOT)
+            raise StateChanged(f"Capture {rolling.id} was asked for too long ago.", "Ask again.")
+        await self._tell(CaptureApproved(rolling.id, approval.os_user), approval.by)
+        try:
+            return await self.begin(node, await self.find(rolling.id))
+        except BaseException as no:
+            await self._over_if_never_started(rolling.id, no)
+            raise
+
+    async def begin(self, node: Node, rolling: Rolling) -> Rolling:
+        """Look whether the node can bear it, put the intent on record, and start the recorder.
+
+        Raises: Refused; Unreachable; CannotRead, with how to mend it. Then nothing runs there, or the next look says.
+        """
+        whom, look = await self.access.look(node)
+        _can_bear(node, look)
+        starting = CaptureStarting(rolling.id, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.event)
+        await self._tell(starting, BOT)
+        argv = start_argv(rolling.request, look.event, look.systemd, self.access.places, self.seconds)
+        folder = root_argv(make_folder_argv(self.access.places), ROOT_SECONDS)
+        anew = root_line(remove_argv(self.access.places), ROOT_SECONDS)  # what an earlier capture may have left
+        line = f"{anew} && {shlex.join(folder)} && {shlex.join(root_argv(argv, ROOT_SECONDS))}"
+        try:
+            ended = await self.access.run(node, whom, line)
+        except (MissingRight, StateChanged) as no:
+            await self._tell(CaptureEnded(rolling.id, one_line(no.sentence, 200)), BOT)
+            raise
+        if ended.exit_status != 0:
+            said = one_line(ended.stderr, 200) or f"exit status {ended.exit_status}"
+            await self._tell(CaptureEnded(rolling.id, f"it did not start: {said}"), BOT)
+            raise CannotRead(f"the recorder did not start ({said})", "systemctl status zombie-capture says more.")
+        whom, look = await self.access.look(node)
+        if not owns(await self.find(rolling.id), whom, look):
+            left = await self.cleaned(node, whom, look)
+            said = f"the recorder ended at once ({look.result or 'no reason was told'})"
+            await self._tell(CaptureEnded(rolling.id, said, left), BOT)
+            raise CannotRead(said, "Does perf record run there? journalctl -u zombie-capture says more.")
+        await self._tell(CaptureBegan(rolling.id, look.since_usec), BOT)
+        return await self.find(rolling.id)
+
+    async def stop(self, node: Node, rolling: Rolling, by: str, os_user: str = "") -> Rolling:
+        """Stop the recorder. Its ring stays for the next look, which reads what came last, and removes it.
+
+        Raises: Unreachable; CannotTell when another machine answers; MissingRight.
+        """
+        if rolling.is_over:
+            return rolling
+        if rolling.started is None:
+            await self._tell(CaptureEnded(rolling.id, f"{by} called it off"), by)
+            return await self.find(rolling.id)
+        whom, look = await self.access.look(node)
+        same_machine(node, rolling, whom)
+        if not owns(rolling, whom, look):
+            return rolling  # it ended by itself: the next look says why
+        recorded = max(0.0, whom.uptime - look.since_usec / 1e6)
+        await self._tell(CaptureStopping(rolling.id, os_user, look.spent_seconds, recorded), by)
+        ended = await self.access.run(node, whom, _first(stop_ways(self.access.places)))
+        if ended.exit_status != 0:
+            said = one_line(ended.stderr, 160) or f"exit status {ended.exit_status}"
+            raise CannotRead(f"systemd did not stop the recorder ({said})", "It ends by itself at its time.")
+        return await self.find(rolling.id)
+
+    async def cleaned(self, node: Node, whom: Whom, look: RollingLook) -> str:
+        """Remove the ring of a recorder that has ended; return what is left, empty where nothing is.
+
+        While a recorder runs that is not ours, the ring is its own, and left alone.
+        """
+        if look.is_active:
+            return "a recorder that this record does not know of"
+        places = self.access.places
+        forget = _first(forget_ways(places))  # it says no where nothing failed
+        line = f"{root_line(remove_argv(places), ROOT_SECONDS)} && {{ {forget}; true; }}"
+        ended = await self.access.run(node, whom, line)
+        return "" if ended.exit_status == 0 else f"its ring ({one_line(ended.stderr, 160)})"
+
+    async def over(self, rolling: Rolling, because: str, left: str) -> Rolling:
+        """Put the end on record, and return how it stands now."""
+        await self._tell(CaptureEnded(rolling.id, because, left), BOT)
+        return await self.find(rolling.id)
+
+    async def _is_free(self, node: str, by: str, own: str) -> None:
+        """Raises: Braked, NodeBusy, BudgetSpent or NotAllowedToAsk when no capture may begin there; `own` is mine."""
+        if (pulled := await self.ledger.braked()) is not None:
+            raise Braked(f"{pulled.by} pulled the brake at {pulled.at:%H:%M} UTC.", "Nothing begins while it is on.")
+        before: list[Rolling] = []
+        for rolling in (await self.all()).values():
+            if rolling.id == own:
+                break
+            before.append(rolling)
+        alive = [rolling for rolling in before if not rolling.is_over and not rolling.is_overdue(self.now())]
+        if same := [rolling for rolling in alive if rolling.node == node]:
+            raise NodeBusy(f"{node} has capture {same[0].id} already.", f"zombie capture show {same[0].id}")
+        if len(alive) >= self.limits.at_once:
+            raise BudgetSpent(f"{len(alive)} captures run, and [capture] at_once allows no more.")
+        day_ago = self.now() - timedelta(days=1)
+        asked = sum(rolling.by == by and rolling.asked_at > day_ago for rolling in before)
+        if asked >= self.limits.a_day:
+            raise NotAllowedToAsk(f"{by} asked for {asked} captures within a day; [capture] a_day allows no more.")
+
+    async def _over_if_never_started(self, capture: str, no: BaseException) -> None:
+        rolling = await self.find(capture)
+        if rolling.started is None and not rolling.is_over:
+            said = one_line(str(getattr(no, "sentence", "")) or type(no).__name__, 200)
+            await self._tell(CaptureEnded(capture, f"it never began: {said}"), BOT)
+
+    async def _tell(self, event: HouseEvent, by: str) -> None:
+        await self.ledger.append(HOUSE, None, event, by)
+
+
+def owns(rolling: Rolling, whom: Whom, look: RollingLook) -> bool:
+    """True when the unit that runs there is the one that this capture started: by machine, boot and beginning."""
+    started = rolling.started
+    if started is None or not look.is_active or not whom.is_that_of(started):
+        return False
+    if rolling.since_usec:
+        return look.since_usec == rolling.since_usec
+    began = look.since_usec / 1e6  # whether the command arrived was never read
+    return started.uptime - 1 <= began <= started.uptime + SENT_WITHIN.total_seconds() + _SETTLES
+
+
+def same_machine(node: Node, rolling: Rolling, whom: Whom) -> None:
+    """Raises: CannotTell when another machine answers than that which records; nothing is sent to it."""
+    if rolling.started is not None and rolling.started.machine_id != whom.machine_id:
+        raise CannotTell(f"Another machine answers as {node.name} than the one that capture {rolling.id} runs on.")
+
+
+def _first(ways: tuple[tuple[str, ...], ...]) -> str:
+    folders = tuple(way[0].rpartition("/")[0] for way in ways)
+    return root_line((ways[0][0].rpartition("/")[2], *ways[0][1:]), ROOT_SECONDS, folders)
+
+
+def _can_bear(node: Node, look: RollingLook) -> None:
+    """Raises: CannotRead or NodeBusy when no recorder can be started there."""
+    if look.systemd < SYSTEMD_LEAST:
+        runs = f"runs systemd {look.systemd}" if look.systemd else "runs no systemd"
+        raise CannotRead(f"{node.name} {runs}, and a capture needs {SYSTEMD_LEAST}", "zombie profile needs none.")
+    if look.is_active:
+        raise NodeBusy(
+            f"A recorder runs on {node.name} already, which this record does not know of.",
+            "It ends by itself within 24 h; whoever started it can stop it: systemctl stop zombie-capture",
+        )
+    if (missing := perf_missing(look.facts)) is not None:
+        raise missing
+    if not look.keeps_ring:
+        raise CannotRead("its perf keeps no ring (--switch-max-files, Linux 5.1)", "zombie profile needs none.")
+    if look.room_kib is None or look.room_kib < ROOM_KIB:
+        free = "an unknown amount" if look.room_kib is None else f"{look.room_kib / 1024:.0f} MB"
+        raise CannotRead(f"not started: /var/lib has {free} free, and 2 GB are wanted", "Make room there first.")
+    if why := too_starved(look.facts):
+        raise CannotRead(f"not started: {why}", "zombie profile --anyway looks for some seconds all the same.")

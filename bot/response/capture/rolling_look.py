@@ -1,0 +1,220 @@
+"""One look for rolling captures: whose recorder runs on a node, which segments there are, what the kernel said."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+
+from bot.domain.capture import JOURNAL_SECONDS, READS_JOURNAL
+from bot.domain.capture_wire import Facts
+from bot.domain.clock_offset import ClockOffset, clock_offset
+from bot.domain.command import Command, Completed, Outputs
+from bot.domain.rolling import UNIT, Places
+from bot.domain.root_command import in_folders, root_line
+from bot.domain.safe_text import one_line
+
+_SEGMENT = re.compile(r"(perf\.data(?:\.\d{10,20})?) (\d{1,15}) (\d{1,12})\Z")
+_FIELD = re.compile(r"(MESSAGE|__MONOTONIC_TIMESTAMP|_SOURCE_MONOTONIC_TIMESTAMP)=(.*)\Z")
+_RUNS = ("active", "activating", "reloading", "deactivating")
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """One file of the ring: `ended` is the wall's second in which it was closed, None while perf writes it."""
+
+    name: str
+    size_bytes: int
+    ended: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """One line of the kernel. Units: printk's own stamp, in seconds; None where the journal has none."""
+
+    stamp: float | None
+    says: str
+
+
+@dataclass(frozen=True, slots=True)
+class RollingLook:
+    """What the node told; `log_unread` is why nothing is known of the kernel's log, empty where it was read.
+
+    Shape: `systemd` is its version, 0 without one; `since_usec` when the unit's main process began, by CLOCK_MONOTONIC,
+    0 where no unit runs; `keeps_ring` whether its perf can. `wall_minus_mono` is None where it was not told.
+    """
+
+    facts: Facts
+    systemd: int = 0
+    is_active: bool = False
+    since_usec: int = 0
+    result: str = ""
+    spent_seconds: float = 0.0
+    keeps_ring: bool = False
+    segments: tuple[Segment, ...] = ()
+    room_kib: int | None = None
+    has_pmu: bool = False
+    wall_minus_mono: float | None = None
+    kernel_log: ClockOffset | None = None
+    lines: tuple[LogLine, ...] = ()
+    log_unread: str = ""
+
+    @property
+    def event(self) -> str:
+        """What perf should count."""
+        return "cycles" if self.has_pmu else "cpu-clock"
+
+    @property
+    def ring_bytes(self) -> int:
+        """What the ring takes on the disk."""
+        return sum(segment.size_bytes for segment in self.segments)
+
+    def wall(self, mono: float) -> datetime | None:
+        """Return the time of day at which the node's CLOCK_MONOTONIC stood so."""
+        if self.wall_minus_mono is None:
+            return None
+        return datetime.fromtimestamp(0, UTC) + timedelta(seconds=mono + self.wall_minus_mono)
+
+
+def look_commands(places: Places) -> tuple[Command, ...]:
+    """Return what is asked; only the kernel's log may need root, by a line that profiles have."""
+    return (
+        Command("unit", ("sh", "-c", _unit(places)), lane="unit", output_limit_bytes=8192),
+        Command("node", ("sh", "-c", _node(places)), lane="node", output_limit_bytes=32 * 1024),
+        Command(
+            "log",
+            ("sh", "-c", _log()),
+            lane="log",
+            limit=timedelta(seconds=2 * JOURNAL_SECONDS + 2),
+            sudo=in_folders(READS_JOURNAL),
+        ),
+    )
+
+
+def read_look(told: Outputs) -> RollingLook:
+    """Read the answers; what was not told is as if it were not there."""
+    unit, node = _pairs(told.text("unit")), _pairs(told.text("node"))
+    facts = Facts({name: node.get(name, "") for name in ("memory", "stall", "load", "cores", "system", "perf")})
+    systemd = re.match(r"systemd (\d{1,4})", unit.get("version", ""))
+    is_active = unit.get("ActiveState", "") in _RUNS
+    since = unit.get("ExecMainStartTimestampMonotonic", "")
+    found = (_SEGMENT.match(line) for line in told.text("node").splitlines())
+    segments = [Segment(part[1], int(part[2]), int(part[3]) if "." in part[1][5:] else None) for part in found if part]
+    wall, before, after = (_number(node.get("clock", ""), place) for place in range(3))
+    log = told.get("log")
+    pairs, lines = _lines(log.stdout if log is not None else "")
+    return RollingLook(
+        facts=facts,
+        systemd=int(systemd[1]) if systemd else 0,
+        is_active=is_active,
+        since_usec=int(since) if is_active and since.isdecimal() else 0,
+        result=unit.get("Result", ""),
+        spent_seconds=_number(unit.get("spent", "")) or 0.0,
+        keeps_ring=node.get("ring", "0") not in ("", "0"),
+        segments=tuple(sorted(segments, key=lambda segment: (segment.ended is None, segment.ended or 0, segment.name))),
+        room_kib=None if (room := _number(node.get("room", ""))) is None else int(room),
+        has_pmu=node.get("pmu") == "yes",
+        wall_minus_mono=None if wall is None or before is None or after is None else wall - (before + after) / 2,
+        kernel_log=clock_offset(pairs, after),
+        lines=tuple(lines),
+        log_unread="" if lines else _why_unread(log),
+    )
+
+
+def _unit(places: Places) -> str:
+    show = f"$p show -p ActiveState -p MainPID -p ExecMainStartTimestampMonotonic -p Result {UNIT}.service"
+    # The recorder is `timeout`, and perf below it: both count.
+    spent = (
+        '{ pid = $1; sub(/^.*\\) /, ""); if (p > 0 && (pid == p || $2 == p)) s += $12 + $13 + $14 + $15 } '
+        'END { print "spent=" s / t }'
+    )
+    return (
+        f"for p in {' '.join(map(shlex.quote, places.systemctl))}; do [ -x $p ] && break; done; "
+        f'echo "version=$($p --version | head -n 1)"; {show}; m=$($p show -p MainPID {UNIT}.service); '
+        f'cat /proc/[0-9]*/stat | awk -v p="${{m#*=}}" -v t="$(getconf CLK_TCK)" {shlex.quote(spent)}'
+    )
+
+
+def _node(places: Places) -> str:
+    perf, folder = shlex.quote(places.perf), shlex.quote(places.folder)
+    memory = "awk '/^(MemTotal|MemAvailable):/ { print $2 }' /proc/meminfo"
+    stall = "awk -F'[= ]' '/^full/ { print $3 }' /proc/pressure/memory"
+    units = "cpu cpu_core armv8_pmuv3 armv8_pmuv3_0"
+    pmu = f"for u in {units}; do [ -e /sys/bus/event_source/devices/$u ] && echo pmu=yes; done"
+    return "; ".join(
+        (
+            f"echo memory=$({memory})",
+            f"echo stall=$({stall})",
+            'echo "load=$(cat /proc/loadavg)"',
+            "echo cores=$(grep -c ^processor /proc/cpuinfo)",
+            "echo system=$(sed -n s/^ID=//p /etc/os-release | tr -d '\"')",
+            f'[ -x {perf} ] && echo "perf=$(timeout -k 1 5 {perf} version 2>&1 | head -n 1)"',
+            f"[ -x {perf} ] && echo ring=$(timeout -k 1 5 {perf} record -h 2>&1 | grep -c switch-max-files)",
+            pmu,
+            f"echo room=$(df -Pk $(dirname {folder}) | awk 'END {{ print $4 }}')",
+            f'cd {folder} && for f in perf.data*; do [ -f "$f" ] && stat -c "%n %s %Y" "$f"; done',
+            "read -r b _ </proc/uptime; w=$(date +%s.%N); read -r a _ </proc/uptime; echo clock=$w $b $a",
+        )
+    )
+
+
+def _log() -> str:
+    wanted = "^(MESSAGE|__MONOTONIC_TIMESTAMP|_SOURCE_MONOTONIC_TIMESTAMP)="
+    read = f"timeout -k 1 {JOURNAL_SECONDS:g} {shlex.join(READS_JOURNAL)}"
+    return f"{{ {read} || {root_line(READS_JOURNAL, JOURNAL_SECONDS)}; }} | grep -aE {shlex.quote(wanted)}"
+
+
+def _why_unread(log: Completed | None) -> str:
+    """Say why there is no line of the kernel's log: a node says thousands at boot, so none is not silence."""
+    if log is None:
+        return "the answer never came"
+    return log.failure or one_line(log.stderr, 120) or "the journal told no line of the kernel"
+
+
+def _pairs(text: str) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for line in text.splitlines():
+        name, sign, value = line.partition("=")
+        if sign:
+            found.setdefault(name, value.strip())
+    return found
+
+
+def _number(text: str, place: int = 0) -> float | None:
+    try:
+        return float(text.split()[place])
+    except (IndexError, ValueError):
+        return None
+
+
+def _lines(text: str) -> tuple[Sequence[tuple[float, float]], Sequence[LogLine]]:
+    """Read journal entries: `__MONOTONIC_TIMESTAMP` begins each (journal-export format)."""
+    pairs: list[tuple[float, float]] = []
+    lines: list[LogLine] = []
+    entry: dict[str, str] = {}
+
+    def ended() -> None:
+        stamp, mono = (_micros(entry.get(name, "")) for name in (_FIELD_SOURCE, _FIELD_MONO))
+        if stamp is not None and mono is not None:
+            pairs.append((stamp, mono))
+        if says := entry.get("MESSAGE", ""):
+            lines.append(LogLine(stamp, says))
+
+    for line in text.splitlines():
+        if (found := _FIELD.match(line)) is None:
+            continue
+        if found[1] == _FIELD_MONO and entry:
+            ended()
+            entry = {}
+        entry.setdefault(found[1], found[2])
+    ended()
+    return pairs, lines
+
+
+_FIELD_SOURCE, _FIELD_MONO = "_SOURCE_MONOTONIC_TIMESTAMP", "__MONOTONIC_TIMESTAMP"
+
+
+def _micros(text: str) -> float | None:
+    return int(text) / 1e6 if text.isdecimal() and len(text) < 19 else None

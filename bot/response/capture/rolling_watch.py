@@ -1,0 +1,226 @@
+"""Looks at a rolling capture: whether it still runs, what came meanwhile, and what the cores did just before that."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import BinaryIO, cast
+
+from bot.domain.alert import BOT
+from bot.domain.errors import CannotRead, ProfileError
+from bot.domain.house_events import HOUSE, CaptureBegan, SymptomCaught
+from bot.domain.node import Node
+from bot.domain.rolling_record import Rolling
+from bot.domain.safe_text import one_line
+from bot.profile import Reader
+from bot.response.capture.held import HELD_SECONDS, Held, HeldCores
+from bot.response.capture.ring_access import Whom
+from bot.response.capture.roller import Roller, owns, same_machine
+from bot.response.capture.rolling_look import RollingLook, Segment
+from bot.response.capture.symptoms import Symptom, symptoms
+
+BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # of a symptom, which are taken home
+_NEAR_SECONDS = 1.5  # a core that was let go so shortly before is said to have been held until then
+_MOST_HELD = 5  # stretches of one look that go on record
+_SAME_SECONDS = 10.0
+Keep = Callable[[str, bytes], None]  # a name for a file, and the next piece of perf's text
+
+
+@dataclass(frozen=True, slots=True)
+class RollingNews:
+    """What one look at a capture brought: how it stands now, what it costs, and what is not known yet.
+
+    Units: `spent_seconds` of CPU for `recorded_seconds`.
+    """
+
+    rolling: Rolling
+    spent_seconds: float = 0.0
+    recorded_seconds: float = 0.0
+    ring_bytes: int = 0
+    segments: int = 0
+    clock_error: float | None = None
+    waits: tuple[str, ...] = ()
+
+    @property
+    def load_percent(self) -> float | None:
+        """What recording costs, in percent of one core; None before anything is recorded."""
+        return 100 * self.spent_seconds / self.recorded_seconds if self.recorded_seconds > 0 else None
+
+
+def _keep_nothing(name: str, text: bytes) -> None:
+    pass
+
+
+@dataclass(slots=True)
+class RollingWatch:
+    """Looks at captures. What was looked through for held cores is remembered while this lives."""
+
+    roller: Roller
+    _through: dict[str, set[str]] = field(default_factory=dict)
+
+    async def look(self, node: Node, rolling: Rolling, keep: Keep = _keep_nothing, deep: bool = True) -> RollingNews:
+        """Look once: put on record what was caught, and end what has ended on the node.
+
+        Shape: `keep` takes perf's text around each symptom; without `deep` no segment is looked through for held cores,
+        which takes the node some seconds of CPU for each.
+        Raises: Unreachable; CannotRead; CannotTell when another machine answers: nothing is sent to it.
+        """
+        if not rolling.is_on_node or rolling.started is None:
+            return RollingNews(rolling)
+        whom, look = await self.roller.access.look(node)
+        same_machine(node, rolling, whom)
+        if whom.boot_id != rolling.started.boot_id:
+            return await self._over(
+                node, rolling, "the node rebooted, and what was recorded before it is lost", look, whom
+            )
+        ours = owns(rolling, whom, look)
+        if ours and not rolling.since_usec:
+            await self._tell(CaptureBegan(rolling.id, look.since_usec))
+            rolling = await self.roller.find(rolling.id)
+        waits = await self._catch(node, rolling, look, ours, keep)
+        if (ours or not look.is_active) and deep and "core-held" in rolling.request.around:
+            waits += await self._held(node, rolling, look, keep)
+        rolling = await self.roller.find(rolling.id)
+        if not ours:
+            return await self._over(node, rolling, self._why(rolling, look), look, whom, waits)
+        error = look.kernel_log.error if look.kernel_log is not None else None
+        recorded = max(0.0, whom.uptime - rolling.since_usec / 1e6)
+        ring = (look.ring_bytes, len(look.segments))
+        return RollingNews(rolling, look.spent_seconds, recorded, *ring, error, tuple(waits))
+
+    def _why(self, rolling: Rolling, look: RollingLook) -> str:
+        if rolling.stopped_by:
+            return f"{rolling.stopped_by} stopped it"
+        if look.is_active:
+            return "its recorder ended, and one that this record does not know of runs there"
+        if rolling.until is not None and self.roller.now() >= rolling.until:
+            return "its time was over"
+        if look.room_kib is not None and look.room_kib < 64 * 1024:
+            return f"its recorder ended early: {look.room_kib / 1024:.0f} MB are free on its disk"
+        return f"its recorder ended early ({look.result or 'systemd does not say why'})"
+
+    async def _over(
+        self, node: Node, rolling: Rolling, because: str, look: RollingLook, whom: Whom, waits: Sequence[str] = ()
+    ) -> RollingNews:
+        left = await self.roller.cleaned(node, whom, look)
+        rolling = await self.roller.over(rolling, because, left)
+        return RollingNews(rolling, waits=tuple(waits))
+
+    async def _catch(self, node: Node, rolling: Rolling, look: RollingLook, runs: bool, keep: Keep) -> list[str]:
+        """Put new symptoms of the kernel's log on record; return those whose segments are still being written."""
+        waits: list[str] = []
+        if look.log_unread and set(rolling.request.around) - {"core-held"}:
+            waits.append(f"the kernel's log is unread ({look.log_unread}), so resets and lockups are not seen")
+        since = rolling.since_usec / 1e6 if rolling.since_usec else (rolling.started.uptime if rolling.started else 0.0)
+        for symptom in symptoms(look, rolling.request.around, since):
+            if _is_known(rolling, symptom.name, symptom.at_mono):
+                continue
+            at = look.wall(symptom.at_mono)
+            if at is None:
+                waits.append(f"{symptom.words}: the node did not tell its time of day")
+                continue
+            names, is_whole = _around(look, rolling, at.timestamp(), runs)
+            if not is_whole:
+                minutes = rolling.request.segment_minutes
+                waits.append(f"{symptom.words} at {_clock(at)}: its segment is written for up to {minutes} min more")
+                continue
+            sentence, unread = await self._before(node, rolling, symptom, at, names, keep)
+            await self._tell(SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, sentence, unread))
+        return waits
+
+    async def _before(
+        self, node: Node, rolling: Rolling, symptom: Symptom, at: datetime, names: Sequence[str], keep: Keep
+    ) -> tuple[str, str]:
+        """Return what the cores did just before a symptom, in a sentence, and why that is not known."""
+        head = f"{symptom.words} at {_clock(at)} UTC"
+        if not names:
+            return head, "the ring no longer reaches back to it, or recorded nothing then"
+        between = (symptom.at_mono - BEFORE_SECONDS, symptom.at_mono + AFTER_SECONDS)
+        try:
+            held = await self._text(node, rolling, names, between, f"{symptom.name}-{at:%H%M%S}", keep)
+        except CannotRead as no:
+            return head, one_line(no.sentence, 200)
+        before = [stretch for stretch in held if stretch.begins < symptom.at_mono]
+        if not before:
+            return f"{head}; in the {BEFORE_SECONDS:.0f} s before it no process held a core in the kernel", ""
+        return f"{head}; {_said(before[0], symptom.at_mono)}", ""
+
+    async def _held(self, node: Node, rolling: Rolling, look: RollingLook, keep: Keep) -> list[str]:
+        """Look through segments that were closed since, for cores that were held."""
+        through = self._through.setdefault(rolling.id, set())
+        waits: list[str] = []
+        for segment in look.segments:
+            if segment.ended is None or segment.name in through:
+                continue
+            try:
+                held = await self._text(node, rolling, [segment.name], None, segment.name, keep)
+            except CannotRead as no:
+                waits.append(f"{segment.name}: {one_line(no.sentence, 160)}")
+                continue
+            through.add(segment.name)
+            for stretch in [stretch for stretch in held if stretch.seconds >= HELD_SECONDS][:_MOST_HELD]:
+                at = look.wall(stretch.begins)
+                if at is None or _is_known(await self.roller.find(rolling.id), "core-held", stretch.begins):
+                    continue
+                said = f"core held for {stretch.seconds:.1f} s from {_clock(at)} UTC: {stretch.says}"
+                await self._tell(SymptomCaught(rolling.id, "core-held", at, stretch.begins, said))
+        return waits
+
+    async def _text(
+        self,
+        node: Node,
+        rolling: Rolling,
+        names: Sequence[str],
+        between: tuple[float, float] | None,
+        called: str,
+        keep: Keep,
+    ) -> list[Held]:
+        """Take text home and return who held cores, the longest first. Raises: CannotRead when there is none."""
+        found = HeldCores()
+        with tempfile.TemporaryFile() as beyond_memory:
+            reader = Reader(lambda: cast(BinaryIO, beyond_memory), each=found)
+
+            def hand_on(text: bytes) -> None:
+                reader.feed(text)
+                keep(f"{rolling.node}-{called}.perf.txt.gz", text)
+
+            await self.roller.access.text(node, names, between, hand_on)
+            try:
+                reader.finish()
+            except ProfileError as no:
+                raise CannotRead(f"perf's text is none ({one_line(no.sentence, 120)})") from no
+        return found.finish()
+
+    async def _tell(self, event: SymptomCaught | CaptureBegan) -> None:
+        await self.roller.ledger.append(HOUSE, None, event, BOT)
+
+
+def _is_known(rolling: Rolling, name: str, at_mono: float) -> bool:
+    return any(caught.symptom == name and abs(caught.at_mono - at_mono) < _SAME_SECONDS for caught in rolling.caught)
+
+
+def _around(look: RollingLook, rolling: Rolling, at: float, runs: bool) -> tuple[list[str], bool]:
+    """Return the closed segments around a second of the wall's, and whether all of them are closed."""
+    closed: list[tuple[Segment, int]] = [(part, part.ended) for part in look.segments if part.ended is not None]
+    lasts = 60 * rolling.request.segment_minutes + 2  # file times are whole seconds
+    names = [part.name for part, end in closed if end >= at - BEFORE_SECONDS and end - lasts <= at + AFTER_SECONDS]
+    is_whole = not runs or any(end >= at + AFTER_SECONDS for _, end in closed)
+    return names, is_whole
+
+
+def _said(held: Held, at_mono: float) -> str:
+    """Say who held a core before a symptom.
+
+    Example:
+    >>> _said(Held(39, "kubelet", 77, "f", 0.97, 300, 1.0, 7.6), 7.6)
+    'in the 6.6 s before it core 39 ran kubelet (77) in f for 97 % of samples'
+    """
+    if at_mono - held.ends <= _NEAR_SECONDS:
+        return f"in the {at_mono - held.begins:.1f} s before it {held.says}"
+    return f"from {at_mono - held.begins:.1f} s to {at_mono - held.ends:.1f} s before it {held.says}"
+
+
+def _clock(at: datetime) -> str:
+    return f"{at.astimezone(UTC):%H:%M:%S}.{at.microsecond // 1000:03d}"

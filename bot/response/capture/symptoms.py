@@ -1,0 +1,59 @@
+"""Symptoms around which a rolling capture keeps what the cores did: what the kernel's log says of them, and when."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+
+from bot.domain.safe_text import one_line
+from bot.probes.formats.ena_events import ena_event
+from bot.probes.formats.kernel_events import kernel_event
+from bot.probes.formats.kernel_line import KernelEventKind as Kind
+from bot.probes.formats.kernel_line import KernelLine
+from bot.response.capture.rolling_look import RollingLook
+
+_OF: dict[Kind, tuple[str, str]] = {
+    Kind.NIC_RESET: ("nic-reset", "reset"),
+    Kind.NIC_RESET_FAILED: ("nic-reset", "failed reset"),
+    Kind.SOFT_LOCKUP: ("lockup", "soft lockup"),
+    Kind.HARD_LOCKUP: ("lockup", "hard lockup"),
+    Kind.RCU_STALL: ("lockup", "RCU stall"),
+}
+_ONE_AND_THE_SAME_SECONDS = 10.0  # a reset says several lines, and a lockup repeats
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """One symptom: `at_mono` is CLOCK_MONOTONIC in seconds, corrected by how far the kernel log's clock is from it."""
+
+    name: str
+    words: str
+    at_mono: float
+    line: str
+
+
+def symptoms(look: RollingLook, wanted: Collection[str], since_mono: float) -> list[Symptom]:
+    """Return what the kernel said of the wanted symptoms after `since_mono`, the earliest line of each."""
+    found: list[Symptom] = []
+    for symptom in sorted(_all(look), key=lambda symptom: symptom.at_mono):
+        is_same = any(
+            symptom.name == other.name and symptom.at_mono - other.at_mono < _ONE_AND_THE_SAME_SECONDS
+            for other in found
+        )
+        if symptom.name in wanted and symptom.at_mono >= since_mono and not is_same:
+            found.append(symptom)
+    return found
+
+
+def _all(look: RollingLook) -> Iterator[Symptom]:
+    offset = look.kernel_log.seconds if look.kernel_log is not None else 0.0
+    for line in look.lines:
+        if line.stamp is None:
+            continue
+        words = KernelLine(line.says, line.says)
+        event = kernel_event(words)
+        if event is None and (told := ena_event(words, "")) is not None:
+            event = told[0]
+        if event is not None and event.kind in _OF:
+            name, called = _OF[event.kind]
+            yield Symptom(name, called, line.stamp + offset, one_line(line.says, 160))

@@ -1,0 +1,276 @@
+"""A rolling capture over real SSH: it outlives whoever asked, finds what was planted, and leaves nothing behind."""
+
+import asyncio
+import os
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.domain.errors import (
+    BudgetSpent,
+    CannotRead,
+    CannotTell,
+    MissingRight,
+    NodeBusy,
+    NotAnApprover,
+    SelfApproval,
+    Unreachable,
+)
+from bot.domain.node import Node
+from bot.domain.policy import Approval
+from bot.domain.rolling import RollingRequest, start_argv
+from bot.domain.rolling_record import RollingState
+from bot.domain.root_command import root_argv
+from bot.ledger import Database
+from bot.response.capture.ring_access import RingAccess
+from bot.response.capture.roller import RollingLimits
+from bot.response.capture.rolling_watch import RollingWatch
+from bot.response.capture.rolling_words import lines
+from tests.nodes.ring import ANN, FAKE, Patient
+from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
+from tests.nodes.units import make_units
+from tests.waiting import until
+
+pytestmark = [
+    pytest.mark.real_sshd,
+    pytest.mark.skipif(SSHD is None, reason="sshd is not installed (Debian: apt install openssh-server)"),
+    pytest.mark.skipif(not IS_ROOT, reason="only root can give a login of the test's own its sudo rights"),
+]
+
+
+@pytest.fixture
+def patient(tmp_path: Path) -> Iterator[Patient]:
+    with Sshd() as sshd, Database.open(f"sqlite:///{tmp_path}/record.db") as database:
+        patient = Patient(sshd, database)
+        yield patient
+        for pid in patient.recording().split():
+            os.kill(int(pid), 9)
+
+
+def test_a_planted_burst_is_found_by_another_program_and_nothing_stays(patient: Patient) -> None:
+    patient.allow()
+    patient.plant(3.0)
+    capture = patient.start("core-held")
+    assert patient.recording()
+    news = patient.show(capture)
+    assert [caught.symptom for caught in news.rolling.caught] == ["core-held"]
+    sentence = news.rolling.caught[0].sentence
+    assert "core 39 ran kubelet (77) in mem_cgroup_nr_lru_pages for 100 % of samples" in sentence
+    assert sentence.startswith("core held for 3.0 s from ")
+    assert patient.texts["real-perf.data.2026112200000001.perf.txt.gz"].count(b"kubelet") > 100
+    assert news.load_percent is not None
+    assert len(patient.show(capture).rolling.caught) == 1, "it is caught once"
+    news = patient.stop(capture)
+    assert news.rolling.state is RollingState.ENDED
+    assert news.rolling.ended is not None
+    assert news.rolling.ended.because == f"{ANN} stopped it"
+    assert "of one core" in "\n".join(lines(news))
+    assert patient.kinds() == [
+        "CaptureAsked",
+        "CaptureStarting",
+        "CaptureBegan",
+        "SymptomCaught",
+        "CaptureStopping",
+        "CaptureEnded",
+    ]
+    patient.must_be_clean()
+
+
+def test_what_came_last_is_read_when_it_is_stopped(patient: Patient) -> None:
+    patient.allow()
+    patient.become(
+        FAKE.replace(': >"$out"', 'cp @SAMPLES@ "$out"').replace('cp @SAMPLES@ "$out.2026112200000001"', "true")
+    )
+    patient.plant(2.5, core=3)
+    capture = patient.start("core-held")
+    assert patient.show(capture).rolling.caught == ()
+    assert "core 3 ran kubelet" in patient.stop(capture).rolling.caught[0].sentence
+    patient.must_be_clean()
+
+
+def test_one_that_ended_by_itself_is_read_and_cleaned_by_the_next_look(patient: Patient) -> None:
+    patient.allow()
+    patient.plant(3.0)
+    patient.become(FAKE.replace("while :; do sleep 0.1; done", "sleep 3"))
+    capture = patient.start("core-held")
+    until(lambda: not patient.recording(), within=timedelta(seconds=15), what="the end of the recorder")
+    rolling = patient.show(capture).rolling
+    assert rolling.state is RollingState.ENDED
+    assert len(rolling.caught) == 1
+    patient.must_be_clean()
+
+
+def test_a_missing_right_is_said_with_what_gives_it(patient: Patient) -> None:
+    with pytest.raises(MissingRight) as no:
+        patient.start()
+    assert "zombie sudoers --profile" in no.value.try_next
+    assert patient.kinds()[-1] == "CaptureEnded"
+    patient.must_be_clean()
+
+
+@pytest.mark.parametrize(
+    ("perf", "says"),
+    [
+        ("#!/bin/sh\nexit 1\n", "perf is missing"),
+        (FAKE.replace("--switch-max-files <n>", "--switch-output"), "keeps no ring"),
+        (FAKE.replace("cp @SAMPLES@", "echo 'No space left on device' >&2; false"), "ended at once"),
+    ],
+    ids=["no perf", "old perf", "disk full"],
+)
+def test_a_perf_that_cannot_is_said_and_leaves_nothing(patient: Patient, perf: str, says: str) -> None:
+    patient.allow()
+    patient.become(perf)
+    with pytest.raises(CannotRead, match=says):
+        patient.start()
+    patient.must_be_clean()
+
+
+def test_a_systemd_that_is_too_old_is_said(patient: Patient) -> None:
+    patient.allow()
+    make_units(patient.sshd.folder, version=208)
+    with pytest.raises(CannotRead, match="runs systemd 208"):
+        patient.start()
+    patient.must_be_clean()
+
+
+def test_an_older_systemd_gets_only_what_it_knows(patient: Patient) -> None:
+    patient.allow()
+    make_units(patient.sshd.folder, version=219)
+    capture = patient.start()
+    ran = Path("/proc").joinpath(patient.recording().split()[0], "cmdline").read_bytes()
+    assert b"perf" in ran
+    assert patient.stop(capture).rolling.is_over
+    patient.must_be_clean()
+
+
+def test_a_recorder_of_somebody_else_is_left_alone(patient: Patient) -> None:
+    patient.allow()
+    patient.ring.mkdir()
+    argv = root_argv(start_argv(RollingRequest(1, 1), "cpu-clock", 252, patient.places), 10)
+    subprocess.run(argv[2:], check=True, timeout=30)
+    runs = patient.recording()
+    with pytest.raises(NodeBusy, match="does not know of"):
+        patient.start()
+    assert patient.recording() == runs
+    subprocess.run([patient.places.systemctl[0], "stop", "zombie-capture.service"], check=True, timeout=30)
+    shutil.rmtree(patient.ring)
+
+
+def test_a_unit_that_was_started_anew_by_somebody_is_not_ours(patient: Patient) -> None:
+    patient.allow()
+    capture = patient.start()
+    subprocess.run([patient.places.systemctl[0], "stop", "zombie-capture.service"], check=True, timeout=30)
+    argv = root_argv(start_argv(RollingRequest(1, 1), "cpu-clock", 252, patient.places), 10)
+    subprocess.run(argv[2:], check=True, timeout=30)
+    runs = patient.recording()
+    ended = patient.stop(capture).rolling.ended
+    assert ended is not None
+    assert "does not know of" in ended.left
+    assert patient.recording() == runs
+    subprocess.run([patient.places.systemctl[0], "stop", "zombie-capture.service"], check=True, timeout=30)
+    shutil.rmtree(patient.ring)
+
+
+def test_a_program_that_died_while_it_started_one_is_followed_by_the_next(patient: Patient) -> None:
+    patient.allow()
+
+    async def died() -> None:
+        roller = patient.roller()
+        run = roller.access.run
+
+        async def runs_and_dies(*words: Any) -> Any:
+            await run(*words)
+            raise KeyboardInterrupt
+
+        object.__setattr__(roller, "access", Dying(roller.access, runs_and_dies))
+        await roller.ask(patient.node, RollingRequest(1, 1), ANN)
+
+    with pytest.raises(KeyboardInterrupt):
+        asyncio.run(died())
+    assert patient.kinds() == ["CaptureAsked", "CaptureStarting"]
+    rolling = patient.show("capture000").rolling
+    assert rolling.state is RollingState.RUNNING
+    assert rolling.since_usec > 0
+    assert patient.stop("capture000").rolling.is_over
+    patient.must_be_clean()
+
+
+class Dying:
+    """An access that runs a command, and then is no more."""
+
+    def __init__(self, access: RingAccess, run: Any) -> None:
+        self.look, self.places, self.run = access.look, access.places, run
+
+
+def test_a_node_that_cannot_be_reached_leaves_it_on_record_as_it_is(patient: Patient) -> None:
+    patient.allow()
+    capture = patient.start()
+    patient.sshd.stop()
+    with pytest.raises(Unreachable):
+        patient.show(capture)
+    patient.sshd.start()
+    assert patient.show(capture).rolling.state is RollingState.RUNNING
+    patient.before = set(patient.sshd.processes())
+    patient.stop(capture)
+    patient.must_be_clean()
+
+
+def test_limits_are_kept(patient: Patient) -> None:
+    patient.allow()
+    capture = patient.start()
+    with pytest.raises(NodeBusy, match=capture):
+        patient.start()
+    patient.limits = RollingLimits(at_once=1)
+    other = Node("other", "127.0.0.1", 1)
+    with pytest.raises(BudgetSpent, match="at_once"):
+        asyncio.run(patient.roller().ask(other, RollingRequest(), ANN))
+    patient.limits = RollingLimits(most_hours=6)
+    with pytest.raises(BudgetSpent, match="most_hours"):
+        asyncio.run(patient.roller().ask(other, RollingRequest(12), ANN))
+    patient.stop(capture)
+
+
+def test_where_another_has_to_agree_nothing_begins_before(patient: Patient) -> None:
+    patient.allow()
+    patient.limits = RollingLimits(approval=True)
+    capture = patient.start()
+    assert not patient.recording()
+
+    def approve(by: str) -> None:
+        async def approved() -> None:
+            roller = patient.roller()
+            await roller.approve(patient.node, await roller.find(capture), Approval(by, "yes"))
+
+        asyncio.run(approved())
+
+    with pytest.raises(NotAnApprover):
+        approve("terminal:eve")
+    with pytest.raises(SelfApproval):
+        approve(ANN)
+    assert not patient.recording()
+    approve("terminal:bob")
+    assert patient.recording()
+    assert patient.stop(capture).rolling.is_over
+    patient.must_be_clean()
+
+
+def test_another_machine_behind_the_name_gets_no_command(patient: Patient) -> None:
+    patient.allow()
+    capture = patient.start()
+    runs = patient.recording()
+    rolling = asyncio.run(patient.roller().find(capture))
+    assert rolling.started is not None
+    elsewhere = replace(rolling, started=replace(rolling.started, machine_id="f" * 32))
+    with pytest.raises(CannotTell, match="Another machine"):
+        asyncio.run(RollingWatch(patient.roller()).look(patient.node, elsewhere))
+    assert patient.recording() == runs
+    rebooted = replace(rolling, started=replace(rolling.started, boot_id="0" * 32))
+    patient.stop(capture)
+    asyncio.run(RollingWatch(patient.roller()).look(patient.node, rebooted))
+    patient.must_be_clean()

@@ -1,0 +1,67 @@
+"""A rolling capture with the real perf: what the kernel ran comes home by name, and its sudoers line cannot be bent."""
+
+import os
+import shlex
+import shutil
+import subprocess
+from collections.abc import Iterator
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.domain.rolling import Places, RollingRequest, start_argv
+from bot.domain.root_command import root_argv
+from bot.ledger import Database
+from tests.nodes.ring import Patient
+from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
+from tests.waiting import until
+
+REAL_PERF = Path("/usr/bin/perf")
+pytestmark = [
+    pytest.mark.real_sshd,
+    pytest.mark.skipif(SSHD is None, reason="sshd is not installed (Debian: apt install openssh-server)"),
+    pytest.mark.skipif(not IS_ROOT, reason="only root can give a login of the test's own its sudo rights"),
+    pytest.mark.skipif(not REAL_PERF.exists(), reason="perf is not installed (Debian: apt install linux-perf)"),
+]
+
+
+@pytest.fixture
+def patient(tmp_path: Path) -> Iterator[Patient]:
+    with Sshd() as sshd, Database.open(f"sqlite:///{tmp_path}/record.db") as database:
+        patient = Patient(sshd, database)
+        yield patient
+        for pid in patient.recording().split():
+            os.kill(int(pid), 9)
+
+
+def test_what_the_kernel_ran_comes_home_by_name_and_nothing_stays(patient: Patient) -> None:
+    shutil.copy(REAL_PERF, patient.perf)
+    request = RollingRequest(1, 1, ("core-held",))
+    short = [root_argv(start_argv(request, event, 252, patient.places, 8), 10)[2:] for event in ("cycles", "cpu-clock")]
+    patient.allow(*map(shlex.join, short), "timeout -k 1 8 /usr/bin/cat /proc/kallsyms")
+    capture = patient.start("core-held", seconds=8)
+    burner = ["timeout", "-k", "1", "5", "dd", "if=/dev/zero", "of=/dev/null", "bs=64k"]
+    subprocess.run(burner, stderr=subprocess.DEVNULL, timeout=30, check=False)
+    running = patient.show(capture)
+    assert running.load_percent is not None
+    until(lambda: not patient.recording(), within=timedelta(seconds=20), what="the end of the recorder")
+    assert patient.show(capture).rolling.is_over
+    text = b"".join(patient.texts.values())
+    assert b"read_zero" in text or b"vfs_read" in text, text[:2000]
+    patient.must_be_clean()
+
+
+def test_no_other_cut_of_the_line_writes_outside_of_the_ring(tmp_path: Path) -> None:
+    """sudo compares arguments as one text: whoever may run the line may cut it into other words."""
+    ring, cwd = tmp_path / "ring", tmp_path / "cwd"
+    cwd.mkdir()
+    argv = start_argv(RollingRequest(), "cpu-clock", 252, Places(folder=str(ring)), seconds=2)
+    words = list(argv[argv.index(str(REAL_PERF)) :])
+    for start in range(1, len(words)):
+        for end in range(start + 2, len(words) + 1):
+            shutil.rmtree(ring, ignore_errors=True)
+            ring.mkdir()
+            cut = [*words[:start], " ".join(words[start:end]), *words[end:]]
+            subprocess.run(["timeout", "-k", "1", "0.4", *cut], cwd=cwd, capture_output=True, timeout=20, check=False)
+            assert not list(cwd.iterdir()), cut
