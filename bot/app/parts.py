@@ -40,11 +40,11 @@ def incident_id() -> str:
 
 
 def library(extra: Sequence[Path] = ()) -> Library:
-    """Load the house's playbooks and those of further directories.
+    """Load the house's playbooks and those of further directories; `left_out` are files that cannot be used as written.
 
-    Raises: PlaybookError when one cannot be used as written.
+    Raises: PlaybookError when a directory cannot be read.
     """
-    return Library.load([_own_playbooks(), *extra], PROBES, CAUSES, ACTIONS)
+    return Library.load([_own_playbooks(), *extra], PROBES, CAUSES, ACTIONS, lenient=True)
 
 
 def _own_playbooks() -> Path:

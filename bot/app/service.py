@@ -24,7 +24,7 @@ from bot.app.mcp import serving_mcp
 from bot.app.metric_history import informed
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
-from bot.app.parts import inventory, nonce, now, ssh_talks, ssh_transport
+from bot.app.parts import inventory, library, nonce, now, ssh_talks, ssh_transport
 from bot.app.policing import note_policy
 from bot.app.reports import ReportMaker
 from bot.app.slack_acting import slack_acting
@@ -97,6 +97,7 @@ class Service:
         """Put them together, each from those before it; what two need of each other stands between them."""
         log = journal.log
         self._journal, self._known, self._books = journal, known, books
+        self._left_out = library(settings.playbooks).left_out
         self._timing = timing or Timing()
         notices, arrivals = NoticeBoard(), asyncio.Event()
         self._background, self._storming = Background(log), Background(log)
@@ -267,6 +268,8 @@ class Service:
         await self._mcp.start()
         self.address = await self._web.start()
         self._journal.log("listening", address=self.address, nodes=len(self._known.nodes), runner=self._books.runner)
+        for name, fault in self._left_out.items():
+            self._journal.log("playbook_left_out", playbook=name, says=str(fault))
         await note_policy(self._acting.policy, self._books.ledger, self._journal.log)
         await self._renewal.begin()
         self._renewing = asyncio.create_task(self._renewal.run(), name="inventory")

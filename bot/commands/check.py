@@ -181,7 +181,7 @@ def _what(arguments: argparse.Namespace) -> Check:
     from bot.domain.batch import Sampling
 
     settings = options.settings(arguments)
-    playbook = app.library(settings.playbooks).get(settings.playbook)
+    playbook = options.library(settings).get(settings.playbook)
     sampling = Sampling(settings.samples)
     nodes: tuple[Node, ...]
     if arguments.local:

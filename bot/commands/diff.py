@@ -86,7 +86,7 @@ def _what(arguments: argparse.Namespace) -> tuple[FleetRun, tuple[str, ...]]:
         )
     run = facts_run(
         (*sick, *others),
-        app.library(settings.playbooks).get(settings.playbook),
+        options.library(settings).get(settings.playbook),
         app.ssh_transport(arguments.environ),
         settings,
         arguments.parallel,

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from bot.domain.node import Node
     from bot.domain.sample import Sample
     from bot.inventory import Inventory
+    from bot.library import Library
     from bot.settings import Settings
 
 
@@ -184,6 +185,19 @@ def settings(arguments: argparse.Namespace) -> Settings:
     environ = arguments.environ
     home = Path(environ.get("HOME") or Path.home())
     return Settings.load(vars(arguments), environ, Path.cwd(), home, settings_of())
+
+
+def library(settings: Settings) -> Library:
+    """Load the playbooks in force; those that cannot be used are named on stderr and left out.
+
+    Raises: PlaybookError when a folder cannot be read.
+    """
+    from bot import app
+
+    found = app.library(settings.playbooks)
+    for fault in dict.fromkeys(map(str, found.left_out.values())):
+        print(f"zombie: {fault}\n        This playbook is left out.", file=sys.stderr)
+    return found
 
 
 def inventory(arguments: argparse.Namespace, settings: Settings) -> Inventory:

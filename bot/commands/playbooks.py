@@ -33,14 +33,16 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(run=run_check)
     feedback.add_verbs(verbs)
+    fields = verbs.add_parser("fields", help="list what conditions may use of each reading")
+    fields.add_argument("probe", nargs="?", metavar="PROBE", help="of this probe alone")
+    fields.set_defaults(run=run_fields)
     verbs.add_parser("schema", help="print the JSON Schema of playbooks, for editors").set_defaults(run=run_schema)
 
 
 def run_list(arguments: argparse.Namespace) -> int:
     """Print every playbook's name, title and probes."""
-    from bot import app
 
-    for playbook in app.library(options.settings(arguments).playbooks).playbooks:
+    for playbook in options.library(options.settings(arguments)).playbooks:
         print(f"{playbook.name}  {playbook.title}")
         print(f"    probes: {', '.join(probe.name for probe in playbook.probes)}")
         print(f"    causes: {', '.join(used.cause.name for used in playbook.causes)}")
@@ -53,6 +55,24 @@ def run_check(arguments: argparse.Namespace) -> int:
 
     playbook = app.library(options.settings(arguments).playbooks).check_file(arguments.file)
     print(f"{arguments.file}: {playbook.name} is fine: {len(playbook.probes)} probes, {len(playbook.causes)} causes")
+    return 0
+
+
+def run_fields(arguments: argparse.Namespace) -> int:
+    """Print every field of the readings with its kind."""
+    from bot.domain.errors import UsageError
+    from bot.domain.nearest import did_you_mean
+    from bot.domain.safe_text import one_line
+    from bot.library.kinds import fields_of
+    from bot.probes import PROBES
+
+    if arguments.probe is not None and arguments.probe not in PROBES:
+        raise UsageError(
+            f"There is no probe “{one_line(arguments.probe, 60)}”.", did_you_mean(arguments.probe, sorted(PROBES))
+        )
+    for name in sorted(PROBES) if arguments.probe is None else [arguments.probe]:
+        for field, kind in fields_of(PROBES[name].reading).items():  # type: ignore[arg-type]  # a class is hashable
+            print(f"{name}.{field}  {kind.value}")
     return 0
 
 

@@ -73,7 +73,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     changes = [Change.parse(text) for text in arguments.changes]
     settings = options.settings(arguments)
-    library = app.library(settings.playbooks)
+    library = options.library(settings)
     cases = [(path, case_file.load(path)) for path in case_file.files(arguments.cases)]
     verdicts: list[Verdict] = []
     for path, case in cases:

@@ -79,7 +79,7 @@ def _account(arguments: argparse.Namespace) -> Account:
 
     settings = options.settings(arguments)
     incident = record.whole_id(arguments.environ, arguments.id)
-    playbooks = app.library(settings.playbooks)
+    playbooks = options.library(settings)
 
     def labels(node: str) -> Mapping[str, str]:
         """A node's labels by the inventory, where there is one that still has it: a report does not depend on it."""

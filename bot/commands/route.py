@@ -50,12 +50,11 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: UsageError when the file is not an alert, or the settings cannot be used.
     """
-    from bot import app
     from bot.app.alerts import explained, rules_of
     from bot.sources import told_by
 
     settings = options.settings(arguments)
-    rules = rules_of(settings, app.library(settings.playbooks))
+    rules = rules_of(settings, options.library(settings))
     try:
         told = told_by(_raw(arguments.file), arguments.source)
     except MalformedDelivery as no:

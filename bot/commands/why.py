@@ -51,13 +51,12 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: CaseError when the case cannot be read.
     """
-    from bot import app
     from bot.app.cases import why
     from bot.commands import record
 
     settings = options.settings(arguments)
     case = record.named_case(arguments.environ, arguments.case)
-    playbook = app.library(settings.playbooks).get(arguments.playbook or case.head.playbook or settings.playbook)
+    playbook = options.library(settings).get(arguments.playbook or case.head.playbook or settings.playbook)
     told = why(case, playbook)
     print(json.dumps(_document(told), ensure_ascii=False, indent=2) if arguments.json else _text(arguments.case, told))
     return 0

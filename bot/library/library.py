@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -44,13 +45,14 @@ class Library:
     it replaces.
     """
 
-    __slots__ = ("_checker", "_drafts", "_playbooks", "_tables")
+    __slots__ = ("_checker", "_drafts", "_playbooks", "_tables", "left_out")
 
     def __init__(self, drafts: Sequence[_Draft], tables: Tables) -> None:
         self._checker = Checker()
         self._tables = tables
         self._drafts = tuple(drafts)
         self._playbooks: Mapping[str, Playbook] = {}
+        self.left_out: Mapping[str, PlaybookError] = {}
 
     @classmethod
     def load(
@@ -59,13 +61,18 @@ class Library:
         probes: Mapping[str, Probe],
         causes: Mapping[str, Cause],
         actions: Mapping[str, Action],
+        *,
+        lenient: bool = False,
     ) -> Library:
         """Read every playbook (`*.yaml`, `*.yml`) in these folders.
 
-        Raises: PlaybookError, with file and line, when a folder or any file in it cannot be used as written.
+        Shape: with `lenient` files that cannot be used are left out, and `left_out` has why, by the playbook's name
+        (the file's, where it tells none); who asks for it hears that. None of another folder takes its place.
+        Raises: PlaybookError, with file and line, when a folder, or without `lenient` any file in it, cannot be used.
         """
         library = cls((), Tables(probes, causes, actions))
         faults: list[PlaybookError] = []
+        left_out: dict[str, PlaybookError] = {}
         drafts: list[_Draft] = []
         for folder in folders:
             inside: dict[str, _Draft] = {}
@@ -78,10 +85,15 @@ class Library:
                     inside[draft.shape.name] = draft
                 except PlaybookError as fault:
                     faults.append(fault)
+                    left_out[_name_in(path)] = fault
             drafts += inside.values()
-        _raise_all(faults)  # before assembling, so that what extends a broken file is not reported too
-        library._drafts = tuple(drafts)
-        library._playbooks = library._assembled()
+        if not lenient:
+            _raise_all(faults)  # before assembling, so that what extends a broken file is not reported too
+        library._drafts = tuple(draft for draft in drafts if draft.shape.name not in left_out)
+        library._playbooks, later = library._assembled()
+        if not lenient:
+            _raise_all(list(later.values()))
+        library.left_out = {**later, **left_out}
         return library
 
     @property
@@ -99,6 +111,8 @@ class Library:
 
         Raises: UnknownPlaybook, with the nearest names, when there is none.
         """
+        if name in self.left_out:
+            raise self.left_out[name]
         if name not in self._playbooks:
             raise UnknownPlaybook(
                 f"There is no playbook {one_line(name, 60)!r}.", did_you_mean(name, sorted(self._playbooks))
@@ -130,17 +144,17 @@ class Library:
         document = read_document(decode_file(raw, LIMIT_BYTES, problems), problems)
         return _Draft(path, self._checker.check(document, problems), document)
 
-    def _assembled(self) -> Mapping[str, Playbook]:
+    def _assembled(self) -> tuple[Mapping[str, Playbook], Mapping[str, PlaybookError]]:
+        """Return the playbooks, and why others cannot be assembled; the latest of a name is the one that counts."""
         assembler = _Assembler(self._drafts, self._tables)
         playbooks: dict[str, Playbook] = {}
-        faults: list[PlaybookError] = []
+        faults: dict[str, PlaybookError] = {}
         for draft in self._drafts:
             try:
                 playbooks[draft.shape.name] = assembler.of(draft).playbook
             except PlaybookError as fault:
-                faults.append(fault)
-        _raise_all(faults)
-        return playbooks
+                faults[draft.shape.name] = fault
+        return {name: book for name, book in playbooks.items() if name not in faults}, faults
 
 
 class _Assembler:
@@ -185,6 +199,16 @@ class _Assembler:
 def _raise_all(faults: Sequence[PlaybookError]) -> None:
     if faults:
         raise PlaybookError("\n".join(dict.fromkeys(str(fault) for fault in faults)))
+
+
+def _name_in(path: Path) -> str:
+    """Return the name that a file which cannot be used gives its playbook; else the file's own."""
+    try:
+        with path.open("rb") as file:
+            found = re.search(rb"^name:[ \t]*[\"\']?([a-z][a-z0-9-]{0,63})", file.read(LIMIT_BYTES), re.MULTILINE)
+    except OSError:
+        found = None
+    return found[1].decode() if found else path.stem
 
 
 def _files(folder: Path) -> list[Path]:

@@ -1,0 +1,113 @@
+"""docs/playbooks.md is true: its example runs on this machine, its fields and words are those of the program."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from jsonschema import Draft202012Validator
+
+from bot.app.parts import library
+from bot.library.kinds import Kind, fields_of
+from bot.library.kleene import ARITHMETIC, FUNCTIONS
+from bot.library.shapes import ConditionShape, PlaybookShape, ProbeShape
+from bot.probes import PROBES
+
+ROOT = Path(__file__).parents[2]
+GUIDE = (ROOT / "docs/playbooks.md").read_text()
+EXAMPLES = re.findall(r"```yaml\n(.*?)```", GUIDE, re.DOTALL)
+KINDS = {
+    Kind.NUMBER: "number",
+    Kind.TEXT: "text",
+    Kind.TRUTH: "yes or no",
+    Kind.TEXTS: "texts",
+    Kind.NUMBERS: "numbers",
+}
+
+
+def zombie(*arguments: str, folder: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-P", "-m", "bot", *arguments],
+        cwd=folder,
+        env={**os.environ, "PYTHONPATH": str(ROOT), "ZOMBIE_STATE_DIR": str(folder / "state")},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_every_field_is_listed_with_its_kind_and_no_other() -> None:
+    listed = dict(
+        re.findall(r"^\| `(\w+\.\w+)` \| ([a-z ]+) \|", (ROOT / "docs/readings.md").read_text(), re.MULTILINE)
+    )
+    real = {
+        f"{name}.{field}": KINDS[kind]
+        for name, probe in PROBES.items()
+        for field, kind in fields_of(probe.reading).items()  # type: ignore[arg-type]  # a class is hashable
+    }
+    assert len(real) > 100
+    assert listed == real
+
+
+def test_words_of_a_condition_are_those_that_it_has() -> None:
+    part = GUIDE.partition("## Conditions")[2].partition("## Causes")[0]
+    assert set(re.findall(r"`(\w+)\(…", part)) == set(FUNCTIONS)
+    signs = set(re.findall(r"`([^`\w, ]{1,2})`", part))
+    assert {"+", "-", "*", "/", "//", "%", "**", "==", "!=", "<", "<=", ">", ">="} == signs
+    assert len(ARITHMETIC) == 7
+    for kind in (ConditionShape, PlaybookShape, ProbeShape):
+        for key in kind.__dataclass_fields__:
+            assert f"`{key}`" in GUIDE, f"{kind.__name__}.{key}"
+
+
+def test_example_runs_on_this_machine_as_the_guide_types_it(tmp_path: Path) -> None:
+    folder = tmp_path / "my-playbooks"
+    folder.mkdir()
+    (folder / "tmp-space.yaml").write_text(EXAMPLES[0])
+    check, judge = re.search(r"```sh\n(zombie playbooks check.*?)```", GUIDE, re.DOTALL)[1].strip().splitlines()  # type: ignore[index]
+    done = zombie(*check.split()[1:], folder=tmp_path)
+    assert (done.returncode, "tmp-space is fine" in done.stdout) == (0, True), done.stderr
+    done = zombie(*judge.split()[1:], "--samples", "1", "--json", folder=tmp_path)
+    (node,) = json.loads(done.stdout)["nodes"]
+    assert 0 <= node["readings"]["scratch"]["fields"]["used_percent"] <= 100
+    assert node["status"] in ("healthy", "degraded")
+
+    full = EXAMPLES[0].replace("> 95", ">= 0")
+    (folder / "tmp-space.yaml").write_text(full)
+    (node,) = json.loads(zombie(*judge.split()[1:], "--samples", "1", "--json", folder=tmp_path).stdout)["nodes"]
+    assert (node["status"], node["cause"], node["confidence"]) == ("degraded", "scratch-disk-full", "confirmed")
+
+
+@pytest.mark.parametrize("text", EXAMPLES, ids=range(len(EXAMPLES)))
+def test_examples_fit_the_schema_and_the_checker(text: str, tmp_path: Path) -> None:
+    known = library()
+    file = tmp_path / "example.yaml"
+    file.write_text(text)
+    known.check_file(file)
+    assert list(Draft202012Validator(known.json_schema()).iter_errors(yaml.safe_load(text))) == []
+
+
+def test_broken_file_is_left_out_and_named_and_the_others_serve(tmp_path: Path) -> None:
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "good.yaml").write_text(EXAMPLES[0])
+    (folder / "bad.yaml").write_text("name: our-own\ntitle: x\nversion: 1\nprobes: [nope]\n")
+    (folder / "ours.yaml").write_text("name: failed-units\ntitle: [\n")
+    (folder / "above.yaml").write_text("name: above\ntitle: x\nversion: 1\nextends: our-own\n")
+    done = zombie("check", "--local", "--samples", "1", "--playbooks", str(folder), "-p", "tmp-space", folder=tmp_path)
+    assert done.returncode in (0, 1), done.stderr
+    assert re.search(r"bad\.yaml:4: unknown probe (?s:.*)left out", done.stderr)
+    for name, says in (("our-own", "bad.yaml:4"), ("failed-units", "ours.yaml:3"), ("above", "bad.yaml:4")):
+        done = zombie("check", "--local", "--playbooks", str(folder), "-p", name, folder=tmp_path)
+        assert (done.returncode, says in done.stderr) == (2, True), done.stderr
+
+
+def test_fields_of_a_probe_are_printed(tmp_path: Path) -> None:
+    assert "cgroups.dying  a number\n" in zombie("playbooks", "fields", "cgroups", folder=tmp_path).stdout
+    done = zombie("playbooks", "fields", "cgroup", folder=tmp_path)
+    assert (done.returncode, "cgroups" in done.stderr) == (2, True)
