@@ -186,4 +186,6 @@ async def test_cured_node_shows_what_changed_on_one_screen(tmp_path: Path) -> No
         await nothing_runs_off(card)
         await card.evaluate("card => card.scrollIntoView({block: 'start'})")
         await phone.screenshot("phone-resolved")
+        await card.get_by_role("button", name="Verdict wrong").click()
+        await phone.until_text("main", "zombie playbooks keep")
         assert phone.complaints == []
