@@ -27,6 +27,7 @@ from bot.app.pagerduty import serving_pagerduty
 from bot.app.parts import inventory, library, nonce, now, ssh_talks, ssh_transport
 from bot.app.policing import note_policy
 from bot.app.reports import ReportMaker
+from bot.app.rolling import roller
 from bot.app.slack_acting import slack_acting
 from bot.app.stores import Stores
 from bot.app.waves import WaveKeeper, wave_parts
@@ -35,8 +36,10 @@ from bot.domain.errors import LedgerError
 from bot.engine import Engine, NoticeBoard
 from bot.inventory import Inventory
 from bot.response.capture.desk import ProfileDesk
+from bot.response.capture.keeper import RollingKeeper
 from bot.response.capture.profiler import Profiler
 from bot.response.capture.reweighing import Reweighing
+from bot.response.capture.rolling_watch import RollingWatch
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.requests import CheckRequests
@@ -171,7 +174,9 @@ class Service:
         fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, books.wishes)
         weighing = Reweighing(book, books.ledger, books.kept_cases, judge(playbooks), log)
         profiler = Profiler(ssh_talks(environment), nonce)
-        profiles = SlackProfiles(ProfileDesk(profiler, book, log, weighing), self._poster)
+        rolls = roller(settings, books.ledger, environment)
+        self._keeper = RollingKeeper(RollingWatch(rolls), known, log)
+        profiles = SlackProfiles(ProfileDesk(profiler, book, log, weighing), self._poster, rolls)
         self._deeds = slack_acting(
             self._slack,
             self._poster,
@@ -243,6 +248,7 @@ class Service:
         self._stopping = asyncio.Event()
         self._sweeping: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
+        self._keeping: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Start, serve until SIGTERM or Ctrl-C, and end cleanly."""
@@ -275,6 +281,7 @@ class Service:
         self._renewing = asyncio.create_task(self._renewal.run(), name="inventory")
         await note_machines(self._known, self._books.ledger, self._journal.log)
         listen(self._slack.app, self._desk, self._deeds.home, self._deeds.clicks)
+        self._keeping = asyncio.create_task(self._keeper.run(), name="captures")
         self._engine.start()  # what was approved is carried on, whether Slack can be reached or not
         self._waves.start()
         self._alerts.start()
@@ -296,7 +303,7 @@ class Service:
             self._engine.drain(self._timing.drain),
         )
         await self._mcp.stop()
-        for task in (self._sweeping, self._renewing):
+        for task in (self._sweeping, self._renewing, self._keeping):
             if task is not None:
                 task.cancel()
         await self._poster.drain(self._timing.post_drain)

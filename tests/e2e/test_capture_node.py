@@ -1,7 +1,6 @@
 """A rolling capture over real SSH: it outlives whoever asked, finds what was planted, and leaves nothing behind."""
 
 import asyncio
-import os
 import shutil
 import subprocess
 from collections.abc import Iterator
@@ -27,13 +26,12 @@ from bot.domain.policy import Approval
 from bot.domain.rolling import RollingRequest, start_argv
 from bot.domain.rolling_record import RollingState
 from bot.domain.root_command import root_argv
-from bot.ledger import Database
 from bot.response.capture.ring_access import RingAccess
 from bot.response.capture.roller import RollingLimits
 from bot.response.capture.rolling_watch import RollingWatch
 from bot.response.capture.rolling_words import lines
-from tests.nodes.ring import ANN, FAKE, Patient
-from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
+from tests.nodes.ring import ANN, FAKE, Patient, a_patient
+from tests.nodes.sshd import IS_ROOT, SSHD
 from tests.nodes.units import make_units
 from tests.waiting import until
 
@@ -46,11 +44,8 @@ pytestmark = [
 
 @pytest.fixture
 def patient(tmp_path: Path) -> Iterator[Patient]:
-    with Sshd() as sshd, Database.open(f"sqlite:///{tmp_path}/record.db") as database:
-        patient = Patient(sshd, database)
-        yield patient
-        for pid in patient.recording().split():
-            os.kill(int(pid), 9)
+    with a_patient(tmp_path) as found:
+        yield found
 
 
 def test_a_planted_burst_is_found_by_another_program_and_nothing_stays(patient: Patient) -> None:

@@ -1,6 +1,5 @@
 """A rolling capture with the real perf: what the kernel ran comes home by name, and its sudoers line cannot be bent."""
 
-import os
 import shlex
 import shutil
 import subprocess
@@ -12,9 +11,8 @@ import pytest
 
 from bot.domain.rolling import Places, RollingRequest, start_argv
 from bot.domain.root_command import root_argv
-from bot.ledger import Database
-from tests.nodes.ring import Patient
-from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
+from tests.nodes.ring import Patient, a_patient
+from tests.nodes.sshd import IS_ROOT, SSHD
 from tests.waiting import until
 
 REAL_PERF = Path("/usr/bin/perf")
@@ -28,11 +26,8 @@ pytestmark = [
 
 @pytest.fixture
 def patient(tmp_path: Path) -> Iterator[Patient]:
-    with Sshd() as sshd, Database.open(f"sqlite:///{tmp_path}/record.db") as database:
-        patient = Patient(sshd, database)
-        yield patient
-        for pid in patient.recording().split():
-            os.kill(int(pid), 9)
+    with a_patient(tmp_path) as found:
+        yield found
 
 
 def test_what_the_kernel_ran_comes_home_by_name_and_nothing_stays(patient: Patient) -> None:

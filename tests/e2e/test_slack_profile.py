@@ -87,3 +87,22 @@ async def test_other_lengths_and_unknown_nodes_are_answered_in_private(
         await slack.say("alice", "oncall-gpu", "/zombie profile ray-gpu-1a-0418")
         await slack.until(lambda: told_alice(slack, FOUNDING), what="the nearest name")
         assert not [m for m in slack.messages("oncall-gpu", "bob") if "sampled" in m.text]
+
+
+async def test_a_capture_of_other_hours_is_refused_in_private_and_one_that_cannot_run_is_said(
+    slack: SlackWorkspace,  # noqa: F811
+    fleet: Fleet,  # noqa: F811
+    tmp_path: Path,
+) -> None:
+    async with serving(slack, fleet, tmp_path / "state"):
+        await slack.say("alice", "oncall-gpu", f"/zombie capture {FOUNDING} 7h")
+        await slack.until(lambda: told_alice(slack, "1h, 6h, 12h, 24h"), what="the hours that there are")
+        await slack.say("alice", "oncall-gpu", f"/zombie capture {FOUNDING} 12h")
+        await slack.until(
+            lambda: next((m for m in cards(slack) if f"{FOUNDING} is not recorded" in m.text), None),
+            timeout=LONG,
+            what="why there is none",
+        )
+        listed = json.loads(await zombie(tmp_path / "state", "capture", "list", "--json"))["captures"]
+        assert [(found["node"], found["state"]) for found in listed] == [(FOUNDING, "ended")]
+        assert listed[0]["by"].startswith("slack:")

@@ -1,10 +1,14 @@
 """A real node on which rolling captures run: an sshd, units of the test's own, a perf, and a record."""
 
 import asyncio
+import os
 import shlex
 import subprocess
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 from typing import Any
 
 from bot.domain.node import Node
@@ -88,12 +92,12 @@ class Patient:
         return asyncio.run(looked())
 
     def stop(self, capture: str) -> RollingNews:
-        async def stopped() -> None:
-            roller = self.roller()
-            await roller.stop(self.node, await roller.find(capture), ANN)
-
-        asyncio.run(stopped())
+        asyncio.run(self.stopped(capture))
         return self.show(capture)
+
+    async def stopped(self, capture: str) -> None:
+        roller = self.roller()
+        await roller.stop(self.node, await roller.find(capture), ANN)
 
     def keep(self, name: str, text: bytes) -> None:
         self.texts[name] = self.texts.get(name, b"") + text
@@ -136,3 +140,15 @@ class Asynchronous:
             return getattr(self._ledger, name)(*words)
 
         return verb
+
+
+@contextmanager
+def a_patient(folder: Path) -> Iterator[Patient]:
+    """One of its own, of which nothing is left afterwards."""
+    with Sshd() as sshd, Database.open(f"sqlite:///{folder}/record.db") as database:
+        patient = Patient(sshd, database)
+        try:
+            yield patient
+        finally:
+            for pid in patient.recording().split():
+                os.kill(int(pid), 9)

@@ -13,6 +13,7 @@ from bot.domain.capture import SECONDS, CaptureRequest
 from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
 from bot.domain.redaction import redacted_text
+from bot.domain.rolling import HOURS, RollingRequest, hours_of
 from bot.domain.safe_text import one_line
 from bot.domain.selector import Kind, Selector
 from bot.response.fleet.ask import FleetAsk
@@ -34,12 +35,13 @@ USAGE = {
     "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
     "pagerduty": "Say `/zombie pagerduty on` to have a disabled webhook subscription switched on again.",
 }
-VERBS = ("check", "fleet", "profile", *SUBCOMMANDS, "help")
+VERBS = ("check", "fleet", "profile", "capture", *SUBCOMMANDS, "help")
 
 HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
 `/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and among whom
 `/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60
+`/zombie capture NODE 12h` — record it for 1, 6, 12 or 24 h, and keep what its cores ran before a reset or a lockup
 A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`
 `/zombie status` — what is open, what is being done, and whether the brake is on
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
@@ -109,10 +111,10 @@ class CheckRequest:
 
 @dataclass(frozen=True, slots=True)
 class ProfileRequest:
-    """A request to profile one node."""
+    """A request to profile one node, for seconds or for hours."""
 
     node: Node
-    capture: CaptureRequest
+    capture: CaptureRequest | RollingRequest
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +152,8 @@ def parse(text: str, known: Known) -> CheckRequest | FleetAsk | ProfileRequest |
         return HelpRequest()
     if verb == "profile":
         return _profile(words[1:], known)
+    if verb == "capture":
+        return _capture(words[1:], known)
     if verb in SUBCOMMANDS:
         asked = subcommand_of(verb, words[1:])
         return HelpRequest(asked) if isinstance(asked, str) else asked
@@ -179,6 +183,19 @@ def _profile(words: list[str], known: Known) -> ProfileRequest | CheckRequest | 
     except ValueError:
         return HelpRequest(f"A profile lasts {', '.join(map(str, SECONDS))} seconds, and nothing else.")
     return ProfileRequest(known.find(words[0]), capture)
+
+
+def _capture(words: list[str], known: Known) -> ProfileRequest | CheckRequest | HelpRequest:
+    """Understand what follows `capture`; an unknown node is answered as one of a check is."""
+    if not 1 <= len(words) <= 2:
+        return HelpRequest("Say which node, and if you like for how long: `/zombie capture NODE 12h`.")
+    if not known.knows(words[0]):
+        return CheckRequest((), (_not_known(words[0], known),), 1)
+    try:
+        hours = hours_of(words[1] if len(words) == 2 else "12h")
+    except ValueError:
+        return HelpRequest(f"A capture runs for {', '.join(f'{hours}h' for hours in HOURS)}, and nothing else.")
+    return ProfileRequest(known.find(words[0]), RollingRequest(hours))
 
 
 def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:

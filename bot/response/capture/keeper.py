@@ -1,0 +1,59 @@
+"""Looks at every rolling capture once a minute while the bot serves, whoever asked for it and on whichever machine."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from bot.domain.contracts import Log, NodeDirectory, Sleep
+from bot.domain.errors import ZombieError
+from bot.domain.rolling_record import Rolling
+from bot.domain.safe_text import one_line
+from bot.response.capture.rolling_watch import RollingWatch
+
+EVERY_SECONDS = 60.0
+_LOOKS_FOR = 900.0  # a look that reads many segments through is left after that, and goes on with the next
+
+
+@dataclass(slots=True)
+class RollingKeeper:
+    """Keeps looking. What it finds goes on record; what it cannot read is a line of the log, once for each cause."""
+
+    watch: RollingWatch
+    known: NodeDirectory
+    log: Log
+    sleep: Sleep = asyncio.sleep
+    _said: dict[str, str] = field(default_factory=dict)
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            await self.sleep(EVERY_SECONDS)
+            await self.once()
+
+    async def once(self) -> None:
+        """Look at each capture that may be on a node, one after another."""
+        try:
+            captures = await self.watch.roller.all()
+        except ZombieError as error:
+            self.log("captures_unread", error=one_line(str(error)))
+            return
+        for rolling in captures.values():
+            if rolling.is_on_node:
+                await self._look(rolling)
+
+    async def _look(self, rolling: Rolling) -> None:
+        try:
+            async with asyncio.timeout(_LOOKS_FOR):
+                news = await self.watch.look(self.known.find(rolling.node), rolling)
+        except (ZombieError, TimeoutError) as error:
+            said = one_line(str(error)) or type(error).__name__
+            if self._said.get(rolling.id) != said:
+                self.log("capture_unread", capture=rolling.id, node=rolling.node, error=said)
+            self._said[rolling.id] = said
+            return
+        self._said.pop(rolling.id, None)
+        for caught in news.rolling.caught[len(rolling.caught) :]:
+            self.log("capture_caught", capture=rolling.id, node=rolling.node, says=one_line(caught.sentence, 400))
+        if news.rolling.ended is not None:
+            self.log("capture_ended", capture=rolling.id, node=rolling.node, because=news.rolling.ended.because)

@@ -1,0 +1,102 @@
+"""What a rolling capture catches: symptoms of the log laid over the samples; and a bot that looks by itself."""
+
+import asyncio
+import re
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.domain.clock_offset import ClockOffset
+from bot.domain.node import Node
+from bot.domain.rolling import RollingRequest
+from bot.response.capture.keeper import RollingKeeper
+from bot.response.capture.ring_access import RingAccess
+from bot.response.capture.rolling_look import LogLine
+from bot.response.capture.rolling_watch import RollingNews, RollingWatch
+from tests.nodes.ring import ANN, Patient, a_patient
+from tests.nodes.sshd import IS_ROOT, SSHD
+
+pytestmark = [
+    pytest.mark.real_sshd,
+    pytest.mark.skipif(SSHD is None, reason="sshd is not installed (Debian: apt install openssh-server)"),
+    pytest.mark.skipif(not IS_ROOT, reason="only root can give a login of the test's own its sudo rights"),
+]
+
+
+@pytest.fixture
+def patient(tmp_path: Path) -> Iterator[Patient]:
+    with a_patient(tmp_path) as found:
+        yield found
+
+
+def test_a_reset_is_laid_over_the_samples_by_the_measured_clocks(patient: Patient) -> None:
+    patient.allow()
+    patient.plant(6.6)
+    capture = patient.start()
+    drift = 2.0
+    reset = LogLine(time.monotonic() - drift, "ena 0000:00:05.0 eth0: Trigger reset is on")
+
+    async def looked() -> RollingNews:
+        roller = patient.roller()
+        object.__setattr__(roller, "access", Telling(roller.access, reset, drift))
+        return await RollingWatch(roller).look(patient.node, await roller.find(capture))
+
+    waiting = asyncio.run(looked())
+    assert waiting.rolling.caught == ()
+    assert "its segment is written" in waiting.waits[0]
+    asyncio.run(patient.stopped(capture))
+    caught = asyncio.run(looked()).rolling.caught
+    assert [found.symptom for found in caught] == ["nic-reset"]
+    assert re.fullmatch(
+        r"reset at \d\d:\d\d:\d\d\.\d{3} UTC; in the \d\.\d s before it core 39 ran kubelet \(77\) in "
+        r"mem_cgroup_nr_lru_pages for 100 % of samples",
+        caught[0].sentence,
+    ), caught[0]
+    patient.must_be_clean()
+
+
+class Telling:
+    """An access whose node's kernel log says one more line, and drifted so far."""
+
+    def __init__(self, access: RingAccess, line: LogLine, drift: float) -> None:
+        self.access, self.line, self.drift = access, line, drift
+        self.run, self.text, self.places = access.run, access.text, access.places
+
+    async def look(self, node: Node) -> Any:
+        whom, look = await self.access.look(node)
+        offset = ClockOffset(self.drift, 0.004, 12)
+        return whom, replace(look, lines=(self.line,), log_unread="", kernel_log=offset)
+
+
+async def test_a_serving_bot_looks_by_itself_and_says_what_it_found(patient: Patient) -> None:
+    patient.allow()
+    patient.plant(3.0)
+    capture = (await patient.roller().ask(patient.node, RollingRequest(1, 1, ("core-held",)), ANN)).id
+    said: list[str] = []
+    keeper = RollingKeeper(
+        RollingWatch(patient.roller()), Directory(patient.node), lambda event, **_: said.append(event)
+    )
+    await keeper.once()
+    assert said == ["capture_caught"]
+    patient.sshd.stop()
+    await keeper.once()
+    await keeper.once()
+    assert said == ["capture_caught", "capture_unread"], "the same is said once"
+    patient.sshd.start()
+    await patient.stopped(capture)
+    await keeper.once()
+    assert said[-1] == "capture_ended"
+
+
+class Directory:
+    """The one node."""
+
+    def __init__(self, node: Node) -> None:
+        self.node = node
+
+    def find(self, name: str, /) -> Node:
+        return self.node
