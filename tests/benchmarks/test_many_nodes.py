@@ -90,6 +90,7 @@ def test_thousand_nodes_with_black_holes_among_them(
     assert [node["node"] for node in nodes[:100]] == [f"other-{number}" for number in range(100)]
     assert statuses(nodes[:100]) == {"unreachable": 100}
     assert len(nodes) == 1000
+    assert statuses(nodes[100:]) == {"healthy": 900}
     slowest = max(node["took_seconds"] for node in nodes[:100])
     assert slowest <= 2 * 20, "the deadline of one, which a standstill of the bot may double"
     assert figures["bot_cpu_ms_a_node"] <= MOST_CPU_MS

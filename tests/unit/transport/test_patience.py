@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from bot.domain.errors import StoodStill
-from bot.transport.patience import BEAT_SECONDS, Heartbeat, Limit
+from bot.transport.patience import BEAT_SECONDS, Heartbeat, Limit, waited_seconds
 
 SLACK_SECONDS = 0.6  # what a busy machine may add
 
@@ -110,3 +110,17 @@ def test_heartbeat_serves_one_event_loop_after_another_and_ends_with_its_limits(
 
     assert asyncio.run(run()) == set()
     assert asyncio.run(run()) == set()
+
+
+async def test_wait_for_a_processor_counts_also_where_no_beat_is_late() -> None:
+    began = time.monotonic()
+    starved = Heartbeat(lambda: 0.9 * (time.monotonic() - began))
+    with starved.limit(0.6) as limit, pytest.raises(StoodStill):
+        async with limit.kept("node-1"):
+            await silence()
+    assert time.monotonic() - began >= 1.15
+
+
+def test_kernel_tells_how_long_a_thread_waited_for_a_processor() -> None:
+    before = waited_seconds()
+    assert 0 <= before <= waited_seconds() < 10**6
