@@ -184,7 +184,12 @@ class Fleet:
 
     async def start(self, seconds: Callable[[], float]) -> None:
         """Start every node and write the files. `seconds` is the nodes' clock."""
-        login = asyncssh.generate_private_key("ssh-ed25519", "demo")
+        # A key that is there already is taken: so fleets of several processes have one login.
+        login = (
+            asyncssh.read_private_key(self.key)
+            if self.key.is_file()
+            else asyncssh.generate_private_key("ssh-ed25519", "demo")
+        )
         began_at, zero = self._clock(), seconds()
 
         def elapsed() -> float:

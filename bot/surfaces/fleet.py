@@ -122,7 +122,8 @@ def _lines(report: FleetReport, width: int) -> Iterator[str]:
             yield from wrapped(f"by {label}: {told}", width, "      ", first="    ")
         if count.undecided:
             yield from wrapped(f"cannot be told of {_named(count.undecided)}", width, "      ", first="    ")
-    if clear := [count for count in report.causes if not count.nodes and not count.undecided]:
+    clear = [count for count in report.causes if not count.nodes and not count.undecided]
+    if clear and report.answered:  # of nobody nothing can be said
         yield ""
         yield from wrapped("Not found: " + ", ".join(count.cause for count in clear), width, "    ", first="  ")
     if unsure := [count for count in report.causes if not count.nodes and count.undecided]:

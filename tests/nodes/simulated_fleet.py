@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import resource
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -74,9 +75,11 @@ class FleetProcess:
 
 
 @contextmanager
-def fleet_of(count: int) -> Iterator[FleetProcess]:
-    """Run that many alike, healthy nodes for the length of a block."""
+def fleet_of(count: int, key: Path | None = None) -> Iterator[FleetProcess]:
+    """Run that many alike, healthy nodes for the length of a block; `key` is a login key that they are to take."""
     with tempfile.TemporaryDirectory(prefix="zombie-fleet-") as folder:
+        if key is not None:
+            shutil.copy(key, Path(folder) / "demo_key")
         fleet = FleetProcess(count, Path(folder))
         try:
             yield fleet

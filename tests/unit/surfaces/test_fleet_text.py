@@ -1,0 +1,21 @@
+"""What a sweep says in a terminal."""
+
+from bot.domain.node import Node
+from bot.response.fleet.answer import Came, NodeAnswer
+from bot.response.fleet.report import report
+from bot.response.fleet.sweep import Judged
+from bot.surfaces.fleet import fleet_text
+
+LEAK = "leaked-memory-cgroups"
+
+
+def text(*answers: NodeAnswer) -> str:
+    nodes = [Node("n1", "10.0.0.1"), Node("n2", "10.0.0.2")]
+    return fleet_text(report(nodes, answers, {LEAK: Judged.SIGNATURE}, selected=2, seconds=1.0), 100)
+
+
+def test_nothing_counts_as_not_found_where_nobody_answered() -> None:
+    gone = NodeAnswer("n2", Came.UNREACHABLE, "unreachable", unreachable_class="refused")
+    assert f"Not found: {LEAK}" in text(NodeAnswer("n1", Came.ANSWERED, "healthy"), gone)
+    assert "Not found" not in text(gone)
+    assert "Not found" not in text()
