@@ -67,6 +67,12 @@ async def test_workers_tell_what_one_machine_tells_and_do_nothing_on_any_node(tm
 OTHER_VERSION = "import bot, sys; bot.__version__ = '0.0.9'; from bot.__main__ import main; sys.exit(main())"
 
 
+LATE = (
+    "import bot.app.parts as parts, sys, datetime as d; now = parts.now; "
+    "parts.now = lambda: now() + d.timedelta(hours=1); from bot.__main__ import main; sys.exit(main())"
+)
+
+
 def part_of(inventory: Path, folder: Path, *names: str) -> str:
     """Write an inventory of some of the nodes only, and return its path."""
     head, *tables = inventory.read_text().split("\n[nodes.")
@@ -85,6 +91,34 @@ async def test_worker_of_another_version_is_named_and_gets_no_work(tmp_path: Pat
             assert told["complete"]
             assert f"is not used: it is zombie 0.0.9, and this is zombie {__version__}" in said
             assert "zombie: read" not in other.said
+
+
+async def test_clocks_apart_are_remarked_and_change_nothing(tmp_path: Path) -> None:
+    async with site(tmp_path, NODES) as here:
+        with workshop(tmp_path, here.environ) as shop:
+            shop.worker(program=("-P", "-c", LATE))
+            told, said = await swept(here, "role=gpu", "--cause", LEAK, "--scheduler", shop.url)
+            assert re.search(r"The clock of \S+ and the one here are 36\d\d s apart", said)
+            assert (told["answered"], told["complete"], told["seconds"] < 600) == (3, True, True)
+
+
+async def test_chunk_that_is_given_up_with_its_workers_is_named(tmp_path: Path) -> None:
+    """Dask gives a chunk up after four workers; here it is told to after one."""
+    async with site(tmp_path, {**NODES, "gpu-1b-3": (BUSY, Fault.SILENT)}) as here:
+        environ = {**here.environ, "DASK_DISTRIBUTED__SCHEDULER__ALLOWED_FAILURES": "0"}
+        with workshop(tmp_path, environ) as shop:
+            worker = shop.worker("--parallel", "50")
+            words = ("gpu-1a-1", "gpu-1b-3", "--cause", LEAK, "--json", "--scheduler", shop.url)
+            asked = await here.start("fleet", *words)
+            assert asked.stderr is not None
+            async with asyncio.timeout(120):
+                while "gpu-1a-1  DEGRADED" not in (line := (await asked.stderr.readline()).decode()):
+                    assert line
+                worker.process.kill()
+                out, err = await asked.communicate()
+            told = json.loads(out)
+            assert (asked.returncode, told["answered"], told["complete"]) == (2, 1, False), err
+            assert "Not read: gpu-1b-3: the workers that read them died, one after the other." in err.decode()
 
 
 async def test_nodes_go_to_workers_of_their_zone_and_what_nobody_reads_is_named(tmp_path: Path) -> None:
