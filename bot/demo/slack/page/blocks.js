@@ -5,15 +5,16 @@ import { makeElement } from "./elements.js";
 import { plainText, textObject } from "./mrkdwn.js";
 import { richText } from "./richtext.js";
 
+const actions = (block, context) =>
+  el("div", { class: "b-actions" }, ...block.elements.map((each) => makeElement(each, within(context, block))));
+
 const MAKERS = {
   section,
   header: (block) => el("h3", { class: "b-header" }, plainText(block.text.text)),
   divider: () => el("hr", {}),
   context,
-  actions: (block, context) =>
-    el("div", { class: "b-actions" }, ...block.elements.map((each) => makeElement(each, within(context, block)))),
-  context_actions: (block, context) =>
-    el("div", { class: "b-actions quiet" }, ...block.elements.map((each) => makeElement(each, within(context, block)))),
+  actions,
+  context_actions: actions,
   image: (block) => imageBlock(block),
   input,
   rich_text: richText,
