@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from bot.demo.faults import Fault
+from bot.demo.fleet import FLEET
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.machine import changes
+from bot.demo.machine.state import Line
+from bot.ledger import Database, Waves
 from tests.nodes.acting_fleet import POLICY, Site, site
+from tests.slack.replicas import replicas, until
 
 pytestmark = pytest.mark.slow
 CAUSE = "leaked-memory-cgroups"
 DONE = ["disable ecs.service", "reboot"]
+_WORKS = next(member.state for member in FLEET if member.name.startswith("train-gpu"))
+_LOG = "watchdog: BUG: soft lockup - CPU#7 stuck for 22s! [java:4242]"
+_LOCKED_UP = Line(_WORKS.uptime - 300.0, _LOG, 0, every=200.0)
+STUCK = replace(_WORKS, log=(*_WORKS.log, _LOCKED_UP))  # its plan is the reboot alone
 
 
 async def started(here: Site, *options: str) -> dict[str, Any]:
@@ -106,3 +115,23 @@ async def test_policy_that_changes_and_a_brake_stop_it_before_anything_is_done(t
         no = await here.zombie("wave", "resume", wave["id"], "--approve-as", "bob", "--reason", "over")
         assert (no.status, no.err.split(": ")[1]) == (1, "NotAnApprover")
         assert [here.machine(name).done for name in ("n0", "n1")] == [[], []]
+
+
+async def test_bot_that_serves_carries_a_wave_on_and_another_goes_on_where_it_was_killed(tmp_path: Path) -> None:
+    nodes = {f"n{number}": (STUCK, None) for number in range(3)}
+    async with replicas(tmp_path, f"sqlite:///{tmp_path / 'zombie.db'}", nodes) as bots:
+        here, first = bots.here, await bots.joins()
+        done = await here.zombie("wave", "start", "*", "--cause", "lockup", "--json", login="alice")
+        assert done.status == 0, done.err
+        wave = json.loads(done.out)["id"]
+        await approved(here, wave)
+        await until(lambda: any(here.machine(name).reboots for name in nodes), "the canary's reboot", 90)
+        await bots.joins()
+        await first.kill()
+        with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+            await until(lambda: (found := Waves(database).find(wave)) is not None and found.ended, "the end", 200)
+        over = await told(here, wave)
+        assert (over["state"], {node["turn"] for node in over["nodes"]}) == ("completed", {"cured"}), over
+        assert [here.machine(name).reboots for name in nodes] == [1, 1, 1]
+        whole = await here.zombie("audit", "verify")
+        assert (whole.status, whole.out[:5]) == (0, "whole"), whole

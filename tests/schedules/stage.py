@@ -93,14 +93,14 @@ class Stage:
             return Verdict(node.name, Status.UNREACHABLE, None, None, "refused")
         return self.verdict(node.name)
 
-    def propose(self, incident: str, name: str) -> None:
+    def propose(self, incident: str, name: str, wave: str = "") -> None:
         """Put an incident on record, up to its proposal."""
         node, verdict = self.nodes[name], self.verdict(name)
         assert verdict.plan is not None
         seen = Seen(node.boot_id, node.machine_id.lower(), KEY)
         alert = Alert("terminal", "group", "terminal:asker")
         self.ledger.append(
-            incident, 0, AlertReceived(alert, name, f"group-{incident}", PLAYBOOK.name), "terminal:asker"
+            incident, 0, AlertReceived(alert, name, f"group-{incident}", PLAYBOOK.name, wave=wave), "terminal:asker"
         )
         self.ledger.append(incident, 1, Triaged(verdict, PLAYBOOK.name, 1), BOT)
         bound = binds(verdict, self.find(name), seen, PLAYBOOK, self.policy)

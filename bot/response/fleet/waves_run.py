@@ -11,9 +11,11 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from functools import partial
+from typing import TypeAlias
 
 from bot.domain.alert import BOT
 from bot.domain.claim import Claim
@@ -62,6 +64,7 @@ from bot.response.decision.responder import Diagnose, Responder
 from bot.response.fleet.wave_voices import WaveVoices
 from bot.response.fleet.waves import Waves
 
+Look: TypeAlias = Callable[[], Awaitable["bool | None"]]
 POLL, RETRY = timedelta(seconds=2), timedelta(seconds=10)
 LOOKED_AT_ONCE = 20  # nodes, for the last look
 MOST_TRIED = 20  # members, in search of one for which there is room
@@ -71,9 +74,23 @@ _SETTLES = (StateChanged, AlreadyCured, WouldStopProtected, AlreadyTried, Approv
 _STOPS = (NotAnApprover, SelfApproval, NotEnoughApprovers, PlanChanged)
 
 
+async def some_at_once(looks: Sequence[Look]) -> list[bool | None]:
+    """Look at all of these nodes, some of them at a time."""
+    slots = asyncio.Semaphore(LOOKED_AT_ONCE)
+
+    async def alone(look: Look) -> bool | None:
+        async with slots:
+            return await look()
+
+    return list(await asyncio.gather(*map(alone, looks)))
+
+
 @dataclass(frozen=True, slots=True)
 class WaveRun:
-    """Carries waves on. `people` are the kinds of alerts that people ask for; all others are alarms."""
+    """Carries waves on.
+
+    Shape: `people` are the kinds of alerts that people ask for; all others are alarms. `all_of` runs the last looks.
+    """
 
     desk: Waves
     responder: Responder
@@ -81,6 +98,7 @@ class WaveRun:
     diagnose: Diagnose
     people: frozenset[str]
     runner: str = ""
+    all_of: Callable[[Sequence[Look]], Awaitable[list[bool | None]]] = some_at_once
 
     @property
     def policy(self) -> Policy:
@@ -217,17 +235,15 @@ class WaveRun:
 
     async def _looked(self, wave: Wave, members: Sequence[WaveMember]) -> ArmLooked:
         """Look at nodes once more, all in the same way, whatever was done to them."""
-        slots = asyncio.Semaphore(LOOKED_AT_ONCE)
 
         async def look(member: WaveMember) -> bool | None:
-            async with slots:
-                try:
-                    verdict = await self.diagnose(self.nodes.find(member.node), wave.proposal.playbook)
-                except InventoryError:
-                    return None
+            try:
+                verdict = await self.diagnose(self.nodes.find(member.node), wave.proposal.playbook)
+            except InventoryError:
+                return None
             return _is_well(verdict, wave.proposal.causes)
 
-        seen = await asyncio.gather(*map(look, members))
+        seen = await self.all_of([partial(look, member) for member in members])
         told = [found for found in seen if found is not None]
         return ArmLooked(len(told), sum(told), len(seen) - len(told))
 

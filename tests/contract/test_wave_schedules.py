@@ -1,0 +1,66 @@
+"""Whatever dies, is stopped, leaves or becomes another: a wave acts on a node once, in its turn, and while it may.
+
+Set ZOMBIE_WAVES to draw more than the usual number.
+"""
+
+import os
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from bot.domain.wave import WaveState
+from bot.ledger import audit
+from tests.schedules.drawn import APART, database_in_memory
+from tests.schedules.waves import is_stopped, played_wave
+
+WAVES = int(os.environ.get("ZOMBIE_WAVES", "40"))
+PARTS = 2
+pytestmark = pytest.mark.slow
+
+
+@pytest.mark.parametrize("part", range(PARTS))
+def test_whatever_happens_no_node_is_acted_on_twice_or_out_of_turn(part: int) -> None:
+    ends: Counter[str] = Counter()
+    with database_in_memory() as database:
+        for seed in range(part * APART, part * APART + WAVES // PARTS):
+            over = played_wave(database, seed)
+            assert not (faults := list(over.faults())), faults
+            ends[over.wave.state] += 1
+        assert audit(database).broken == ()
+        with database.reading() as connection:
+            assert connection.exec_driver_sql("SELECT count(*) FROM holds").scalar_one() == 0
+    assert len(ends) > 1, ends
+
+
+@pytest.mark.parametrize(
+    ("where", "hole", "found"),
+    [
+        ("bot.ledger.ledger.may_act", lambda *_: None, "began while the wave did not run"),
+        ("bot.domain.wave.Wave.room", property(lambda _: 9), "had their turn at once"),
+    ],
+    ids=["the wave is not asked", "no stages"],
+)
+def test_hole_that_is_put_back_is_found(monkeypatch: pytest.MonkeyPatch, where: str, hole: Any, found: str) -> None:
+    monkeypatch.setattr(where, hole)
+    with database_in_memory() as database:
+        faults = (fault for seed in range(60) for fault in played_wave(database, seed).faults())
+        assert any(found in fault for fault in faults)
+
+
+def test_useless_cure_is_stopped_in_95_of_100_seeds_and_a_real_one_completes() -> None:
+    """Useless: of ten nodes three get well anyhow, each by chance. The real one has clocks that go right."""
+    useless = ("cured",) * 3 + ("enabled-again",) * 4 + ("swallowed",) * 3
+    number = max(20, WAVES // 4)
+    with database_in_memory() as database:
+        found = [
+            played_wave(database, 9 * APART + seed, 10, useless, meddled=False, programs=2) for seed in range(number)
+        ]
+        assert sum(map(is_stopped, found)) >= 0.95 * number, Counter(over.wave.state for over in found)
+        assert sum(over.acted for over in found) < 0.25 * 10 * number, "most of them had been acted on by then"
+        real = [
+            played_wave(database, 8 * APART + seed, 6, ("cured",), meddled=False, programs=2, deadly=0.0)
+            for seed in range(number // 4)
+        ]
+        assert {over.wave.state for over in real} == {WaveState.COMPLETED}
+        assert not [fault for over in (*found, *real) for fault in over.faults()]

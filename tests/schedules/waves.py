@@ -1,0 +1,322 @@
+"""Waves in a scheduled world: programs that die, people who stop, leave and resume, nodes that become others."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from functools import partial
+from typing import Any
+
+from bot.domain.alert import BOT
+from bot.domain.claim import Limits
+from bot.domain.errors import LedgerUnavailable, NotAnApprover, Refused
+from bot.domain.events import Approved, Cancelled, StepStarted
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
+from bot.domain.incident import Incident
+from bot.domain.policy import Approval
+from bot.domain.transitions import State
+from bot.domain.wave import Wave, WaveState, stages_of
+from bot.domain.wave_events import TurnOutcome, WaveMember, WaveProposed
+from bot.ledger import Database, Ledger
+from bot.ledger import Waves as BlockingWaves
+from bot.response.fleet.waves import HELD_BACK, Waves
+from bot.response.fleet.waves_run import Look, WaveRun
+from tests.schedules.stage import POLICY, SETTLED, Stage
+from tests.schedules.world import World
+
+EXPIRES = timedelta(minutes=20)
+FORGIVEN = timedelta(minutes=5)  # a yes that was looked at may be told so much later: its program may stand still
+PEOPLE = frozenset(("terminal", "slack"))
+MEDDLED = ("cured", "cured", "cured", "cured", "swallowed", "enabled-again", "gone", "other-key", "other-machine")
+
+
+class WaveRecorder:
+    """The ledger's waves, whose verbs may fail before or after they are through."""
+
+    def __init__(self, world: World, waves: BlockingWaves, fails: float) -> None:
+        self.world, self.waves, self.fails = world, waves, fails
+
+    def __getattr__(self, name: str) -> Any:
+        verb = getattr(self.waves, name)
+
+        async def awaited(*args: Any, **named: Any) -> Any:
+            await self.world.boundary()
+            if self.world.chance(self.fails):
+                raise LedgerUnavailable("The database is locked.")
+            done = verb(*args, **named)
+            if name == "append":
+                await self.world.boundary()
+                if self.world.chance(self.fails):
+                    raise LedgerUnavailable("The connection to the database broke.")
+            return done
+
+        return awaited
+
+
+@dataclass
+class Rights:
+    """Who may approve, as a chat says it: some may no more from a time on."""
+
+    world: World
+    gone: dict[str, datetime] = field(default_factory=dict)
+
+    async def again(self, by: str) -> Approval:
+        await self.world.boundary()
+        if self.world.now >= self.gone.get(by, self.world.now + timedelta(days=1)):
+            raise NotAnApprover(f"{by} has left.")
+        return Approval(by, "")
+
+
+async def one_by_one(looks: Sequence[Look]) -> list[bool | None]:
+    return [await look() for look in looks]
+
+
+@dataclass
+class PlayedWave:
+    """A wave that is over, and everything that must hold of it."""
+
+    seed: int
+    stage: Stage
+    wave: Wave
+    incidents: dict[str, Incident]
+    house: tuple[tuple[str, dict[str, Any]], ...]  # kind and body, in the order in which everything happened
+    approved_at: dict[str, datetime]
+    rights: Rights
+
+    @property
+    def acted(self) -> int:
+        return sum(any(step.started is not None for step in each.steps) for each in self.incidents.values())
+
+    def faults(self) -> Iterator[str]:
+        for fault in (*self._on_nodes(), *self._in_incidents(), *self._in_order()):
+            yield f"seed {self.seed}: {fault} ({self.wave.state}: {self.wave.stop})"
+
+    def _on_nodes(self) -> Iterator[str]:
+        for stranger in self.stage.wire.strangers:
+            if stranger.asked + stranger.stopped:
+                yield "another machine was acted on"
+        controls = {member.node for member in self.wave.proposal.controls}
+        for name, node in self.stage.nodes.items():
+            if sum(node.reboots.values()) > 1 or node.stopped > 1 or node.overtaken:
+                yield f"{name} was acted on twice"
+            if node.done_as_stranger or node.done_late:
+                yield f"{name} was acted on as another machine, or late"
+            if name in controls and (node.asked or node.stopped):
+                yield f"{name} was to be left alone"
+
+    def _in_incidents(self) -> Iterator[str]:
+        if not self.wave.ended:
+            yield "the wave has no end"
+        turns = {turn.member.incident: turn for turn in self.wave.turns}
+        for name, incident in self.incidents.items():
+            began = any(step.started is not None for step in incident.steps)
+            if incident.state not in SETTLED:
+                yield f"{name} has no end, and is {incident.state}"
+            if began and name not in turns:
+                yield f"{name} was acted on without a turn"
+            if name in turns and turns[name].outcome is TurnOutcome.CURED and incident.state != "resolved":
+                yield f"{name} is called cured and is {incident.state}"
+            for voice in self.wave.voices:
+                if name in self.approved_at and voice.by in self.rights.gone:
+                    late = self.approved_at[name] - self.rights.gone[voice.by]
+                    if late > FORGIVEN:
+                        yield f"{name} was approved {late} after {voice.by} had lost the right"
+
+    def _in_order(self) -> Iterator[str]:
+        """Play the record of the house once more, by rules written down apart from the program's."""
+        runs, braked, turns, cured = False, False, set[str](), 0
+        ended = {turn.member.incident: turn.outcome for turn in self.wave.turns}
+        stages, order = stages_of(len(self.wave.proposal.members)), list[str]()
+        for kind, body in self.house:
+            if kind in ("BrakePulled", "BrakeReleased"):
+                braked = kind == "BrakePulled"
+            if kind != "EntryAnchored":
+                continue
+            what, stream = body["kind"], body["incident"]
+            if what in ("WaveApproved", "WaveResumed"):
+                runs = True
+            elif what in ("WaveStopped", "WaveEnded", "WaveDeclined"):
+                runs = False
+            elif what in ("TurnGiven", "TurnEnded"):
+                order.append(what)
+                turn = self.wave_turn(body["seq"])
+                if what == "TurnGiven":
+                    turns.add(turn)
+                    if len(turns) + cured > next((size for size in stages if cured < size), stages[-1]):
+                        yield f"{len(turns)} had their turn at once where {cured} were cured"
+                else:
+                    turns.discard(turn)
+                    cured += ended[turn] is TurnOutcome.CURED
+            elif what == StepStarted.__name__ and stream in self.incidents:
+                if braked:
+                    yield f"a step of {stream} began while the brake was on"
+                if not runs:
+                    yield f"a step of {stream} began while the wave did not run"
+                if stream not in turns:
+                    yield f"a step of {stream} began without its turn"
+
+    def wave_turn(self, seq: int) -> str:
+        return self.turn_of[seq]
+
+    turn_of: dict[int, str] = field(default_factory=dict)
+
+
+@dataclass
+class Play:
+    """What a wave's schedule is made of; `played_wave` puts it on the stage."""
+
+    database: Database
+    seed: int
+    world: World
+    stage: Stage
+    waves: BlockingWaves
+    rights: Rights
+    wave: str
+    incidents: list[str]
+
+    @property
+    def desk(self) -> Waves:
+        recorder: Any = WaveRecorder(self.world, self.waves, 0.01)
+        chance = self.world.random
+        policy = self.stage.policy
+        return Waves(policy, self.stage.book, self.stage.recorder, recorder, self.world.clock, chance, self.rights)
+
+    def run_by(self, name: str) -> None:
+        """Let a program carry the wave and its incidents to their end, through every death."""
+
+        async def run() -> None:
+            remediation, ledger = self.stage.remediation(), self.stage.ledger
+            runs = WaveRun(self.desk, self.stage.responder(), self.stage, self.stage.diagnose, PEOPLE, name, one_by_one)
+            while True:
+                try:
+                    again = await runs.advance(self.wave)
+                    found = [ledger.incident(incident) for incident in self.incidents]
+                    left = [incident for incident in found if incident is not None and not incident.ended]
+                    for incident in left:
+                        if incident.state is not State.PROPOSED:
+                            await remediation.advance(incident.id)
+                    if again is None and not left:
+                        return
+                except LedgerUnavailable:
+                    await self.world.sleep(1)
+                    continue
+                pause = again.after.total_seconds() if again is not None else 5
+                stands = self.waves.find(self.wave)
+                idle = stands is not None and stands.state is WaveState.STOPPED and not stands.under_way
+                await self.world.sleep(20.0 if idle else min(10.0, max(0.05, pause)))
+
+        self.world.start(name, run)
+
+    def says(self, name: str, verb: str, after: float, times: int = 1) -> None:
+        """Have a person say something of the wave after a while; what is refused is refused."""
+
+        async def say() -> None:
+            for _ in range(times):
+                await self.world.sleep(after)
+                for _ in range(4):
+                    try:
+                        await getattr(self.desk, verb)(self.wave, Approval(f"terminal:{name}", f"{verb} it"))
+                    except Refused as no:
+                        self.stage.refusals[no.name] += 1
+                    except LedgerUnavailable:
+                        await self.world.sleep(1)
+                        continue
+                    break
+
+        self.world.start(f"{name} says {verb}", say)
+
+    def meddle(self) -> None:
+        """Have things happen that a wave must survive."""
+        world, nodes = self.world, list(self.stage.nodes.values())
+        chance, soon = world.chance, partial(world.random.uniform, 5, 240)
+        if chance(0.3):  # the brake, and its release
+            at = soon()
+            self.at(at, lambda: self.stage.ledger.append(HOUSE, None, BrakePulled("odd"), "terminal:ann"))
+            self.at(at + 40, lambda: self.stage.ledger.append(HOUSE, None, BrakeReleased("over"), "terminal:ann"))
+        if chance(0.3):
+            self.says("ann", "stop", soon())
+        if chance(0.2):
+            self.rights.gone["terminal:bob"] = world.now + timedelta(seconds=soon())
+        if chance(0.3):  # another machine under the name
+            self.at(soon(), partial(setattr, world.random.choice(nodes), "copied_id", "f" * 32))
+        if chance(0.3):
+            self.at(soon(), partial(world.random.choice(nodes).reboot, by_us=False))
+        if chance(0.7):
+            self.says("bob", "resume", world.random.uniform(60, 120), times=4)
+
+    def at(self, seconds: float, happen: Any) -> None:
+        self.world.due.append((self.world.now + timedelta(seconds=seconds), happen))
+
+
+def played_wave(
+    database: Database,
+    seed: int,
+    members: int = 0,
+    endings: Sequence[str] = MEDDLED,
+    *,
+    meddled: bool = True,
+    programs: int = 0,
+    deadly: float = 0.02,
+) -> PlayedWave:
+    """Play one wave: its members and those left alone, one to three programs, and whatever happens meanwhile."""
+    world = World(seed, deadly)
+    ledger, waves = Ledger(database, lambda: world.now), BlockingWaves(database, lambda: world.now)
+    before = ledger.head(HOUSE).seq
+    number = members or world.random.choice((2, 3, 4, 6))
+    controls = world.random.choice((0, 1, 2))
+    names = [f"w{seed}n{at}" for at in range(number + controls)]
+    policy = replace(POLICY, wave_expires=EXPIRES, limits=Limits(at_once=world.random.choice((1, 1, 2))))
+    stage = Stage.set(
+        world,
+        ledger,
+        {name: world.random.choice(list(endings)) for name in names},
+        policy,
+        0.01,
+        0.02 if meddled and world.chance(0.3) else 0.0,
+    )
+    wave, incidents = f"wave-s{seed:06}", [f"i{name}" for name in names]
+    drawn = list[WaveMember]()
+    for incident, name in zip(incidents, names, strict=True):
+        stage.propose(incident, name, wave)
+        found = ledger.incident(incident)
+        assert found is not None
+        assert found.proposal is not None
+        drawn.append(WaveMember(name, incident, found.proposal.digest))
+    world.random.shuffle(drawn)
+    left_alone, cured = tuple(drawn[:controls]), tuple(drawn[controls:])
+    proposed = WaveProposed(
+        ("*",), ("leaked-memory-cgroups",), cured, left_alone, stages_of(number), EXPIRES, policy.digest, ""
+    )
+    waves.append(wave, 0, proposed.sealed(), "terminal:asker")
+    for member in left_alone:
+        ledger.append(member.incident, 3, Cancelled(HELD_BACK), BOT)
+    rights = Rights(world)
+    play = Play(database, seed, world, stage, waves, rights, wave, incidents)
+    play.says("asker", "decide", 1)  # who asked may not
+    play.says("bob", "decide", 2)
+    for each in range(programs or world.random.choice((1, 2, 3))):
+        play.run_by(f"p{each}")
+    if meddled:
+        play.meddle()
+    world.run(400_000)
+    return _over(play, before)
+
+
+def _over(play: Play, before: int) -> PlayedWave:
+    ledger = play.stage.ledger
+    found = {name: incident for name in play.incidents if (incident := ledger.incident(name)) is not None}
+    approved = {name: entry.at for name in found for entry in ledger.read(name) if entry.kind == Approved.__name__}
+    asked = f"SELECT kind, body FROM entries WHERE stream = 'house' AND seq > {before} ORDER BY seq"
+    with play.database.reading() as connection:
+        house = tuple((row.kind, json.loads(row.body)) for row in connection.exec_driver_sql(asked))
+    wave = play.waves.find(play.wave)
+    assert wave is not None
+    turns = {entry.seq: str(entry.body.get("incident", "")) for entry in play.waves.read(play.wave)}
+    return PlayedWave(play.seed, play.stage, wave, found, house, approved, play.rights, turns)
+
+
+def is_stopped(played: PlayedWave) -> bool:
+    """True where the wave stopped by itself and nobody resumed it: it expired with members to come, or a failure."""
+    return played.wave.state is WaveState.EXPIRED and played.wave.stop is not None

@@ -1,0 +1,163 @@
+"""A wave's fold and rules: no turn too early, no wave that changes under its approval, and what stops it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+
+import pytest
+
+from bot.domain.entry import Entry, Event, body_of, kind_of
+from bot.domain.errors import ImpossibleEvent
+from bot.domain.wave import Wave, WaveState, fold_wave, stages_of
+from bot.domain.wave_effect import Effect
+from bot.domain.wave_events import (
+    ArmLooked,
+    TurnEnded,
+    TurnGiven,
+    TurnOutcome,
+    WaveApproved,
+    WaveDeclined,
+    WaveEnded,
+    WaveEnding,
+    WaveEndorsed,
+    WaveMember,
+    WaveProposed,
+    WaveResumed,
+    WaveStopped,
+)
+from bot.domain.wave_rules import NodeAlarm, why_stop
+
+AT = datetime(2026, 11, 22, 9, 0, tzinfo=UTC)
+MEMBERS = tuple(WaveMember(f"n{number}", f"i{number}", "ab" * 32) for number in range(40))
+CONTROL = WaveMember("c0", "ic0", "cd" * 32)
+PROPOSED = WaveProposed(
+    ("role=gpu",), ("leak",), MEMBERS, (CONTROL,), stages_of(40), timedelta(hours=8), "ef" * 32, ""
+).sealed()
+YES = WaveApproved(PROPOSED.digest, "go")
+ASKER, BOB, BOT = "terminal:ann", "terminal:bob", "bot"
+
+
+def entries(*events: tuple[Event, str], minutes: int = 1) -> list[Entry]:
+    return [
+        Entry(
+            "wave-7k3m", seq, AT + timedelta(minutes=minutes * seq), by, kind_of(event), body_of(event), f"{seq:064d}"
+        )
+        for seq, (event, by) in enumerate(events, 1)
+    ]
+
+
+def told(*events: tuple[Event, str], minutes: int = 1) -> Wave:
+    return fold_wave(entries((PROPOSED, ASKER), *events, minutes=minutes))
+
+
+def turn(number: int, outcome: TurnOutcome | None = TurnOutcome.CURED) -> list[tuple[Event, str]]:
+    given: list[tuple[Event, str]] = [(TurnGiven(f"i{number}", f"n{number}"), BOT)]
+    return given + ([(TurnEnded(f"i{number}", f"n{number}", outcome, "so"), BOT)] if outcome is not None else [])
+
+
+def turns(numbers: Iterable[int], outcome: TurnOutcome | None = TurnOutcome.CURED) -> list[tuple[Event, str]]:
+    return [each for number in numbers for each in turn(number, outcome)]
+
+
+def test_canary_goes_alone_and_each_stage_waits_until_as_many_are_cured() -> None:
+    assert PROPOSED.stages == (1, 2, 10, 40)
+    assert told((YES, BOB)).room == 1
+    assert told((YES, BOB), *turn(0, None)).room == 0
+    assert told((YES, BOB), *turn(0)).room == 1
+    assert told((YES, BOB), *turns(range(2))).room == 8
+    assert told((YES, BOB), *turns(range(10))).room == 30
+    with pytest.raises(ImpossibleEvent, match="room for 1"):
+        told((YES, BOB), *turn(0, None), *turn(1, None))
+
+
+def test_dropped_node_proves_nothing_and_another_takes_its_place() -> None:
+    wave = told((YES, BOB), *turns(range(3), TurnOutcome.DROPPED))
+    assert (wave.stage, wave.room, wave.having(TurnOutcome.CURED)) == (1, 1, ())
+
+
+def test_failed_node_keeps_its_place_until_somebody_resumes_knowing_of_it() -> None:
+    failed = ((YES, BOB), *turn(0, TurnOutcome.FAILED), (WaveStopped("it failed"), BOT))
+    assert told(*failed).room == 0
+    resumed = told(*failed, (WaveResumed("a broken disk"), BOB))
+    assert (resumed.state, resumed.room, why_stop(resumed, (), AT)) == (WaveState.RUNNING, 1, "")
+
+
+@pytest.mark.parametrize(
+    ("events", "why"),
+    [
+        ([(TurnGiven("i0", "n0"), BOT)], "does not run"),
+        ([(YES, BOT)], "only a person"),
+        ([(replace(YES, digest="00" * 32), BOB)], "another plan"),
+        ([(YES, BOB), (YES, BOB)], "decided before"),
+        ([(YES, BOB), (WaveDeclined("no"), BOB)], "stop it instead"),
+        ([(YES, BOB), (TurnGiven("ic0", "c0"), BOT)], "no turn to come"),
+        ([(YES, BOB), (TurnGiven("i0", "n1"), BOT)], "no turn to come"),
+        ([(YES, BOB), *turn(0), *turn(0)], "no turn to come"),
+        ([(YES, BOB), (TurnEnded("i0", "n0", TurnOutcome.CURED), BOT)], "not that node's turn"),
+        ([(YES, BOB), (WaveStopped("x"), BOB), *turn(0)], "does not run"),
+        ([(YES, BOB), (WaveStopped("x"), BOB), (WaveResumed("x"), BOT)], "only a person"),
+        ([(YES, BOB), (WaveEnded(WaveEnding.COMPLETED), BOT)], "not every member"),
+        ([(YES, BOB), *turn(0, None), (WaveEnded(WaveEnding.EXPIRED), BOT)], "a node has its turn"),
+        ([(WaveDeclined("no"), BOB), (YES, BOB)], "it has ended"),
+        ([(WaveEndorsed(PROPOSED.digest, "go"), BOB)], "the last that was needed"),
+    ],
+)
+def test_what_may_not_be_cannot_go_on_record(events: list[tuple[Event, str]], why: str) -> None:
+    with pytest.raises(ImpossibleEvent, match=why):
+        told(*events)
+
+
+def test_nothing_has_its_turn_once_the_time_of_the_approval_is_over() -> None:
+    assert told((YES, BOB), *turn(0), minutes=100).room == 1
+    with pytest.raises(ImpossibleEvent, match="time of its approval"):
+        told((YES, BOB), *turn(0), minutes=481)
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        replace(PROPOSED, members=MEMBERS[:-1], stages=stages_of(39)),
+        replace(PROPOSED, members=MEMBERS[::-1]),
+        replace(PROPOSED, controls=()),
+        replace(PROPOSED, stages=(40,)),
+        replace(PROPOSED, expires=timedelta(hours=80)),
+        replace(PROPOSED, members=(*MEMBERS[:-1], MEMBERS[0])).sealed(),
+        replace(PROPOSED, members=(replace(MEMBERS[0], digest="00" * 32), *MEMBERS[1:])),
+        replace(PROPOSED, policy="00" * 32),
+    ],
+)
+def test_proposal_that_was_changed_or_names_a_node_twice_is_none(changed: WaveProposed) -> None:
+    with pytest.raises(ImpossibleEvent):
+        fold_wave(entries((changed, ASKER)))
+
+
+def test_first_that_is_not_fixed_and_three_dropped_in_a_row_stop_it() -> None:
+    assert "n0 was acted on and is not fixed" in why_stop(told((YES, BOB), *turn(0, TurnOutcome.FAILED)), (), AT)
+    assert not why_stop(told((YES, BOB), *turns(range(2), TurnOutcome.DROPPED)), (), AT)
+    assert "3 nodes in a row" in why_stop(told((YES, BOB), *turns(range(3), TurnOutcome.DROPPED)), (), AT)
+
+
+def test_alert_on_a_cured_node_and_a_rise_stop_it_and_what_a_reboot_sets_off_does_not() -> None:
+    wave = told((YES, BOB), *turn(0))  # approved at 9:02, turn from 9:03 to 9:04
+    now = AT + timedelta(minutes=30)
+    assert not why_stop(wave, [NodeAlarm("n0", AT + timedelta(minutes=3, seconds=30))], now)
+    assert "n0 has a new alert" in why_stop(wave, [NodeAlarm("n0", AT + timedelta(minutes=5))], now)
+    others = [NodeAlarm(f"x{number}", AT + timedelta(minutes=10)) for number in range(4)]
+    assert "4 new alerts came where 0.0 are usual" in why_stop(wave, others, now)
+    usual = [NodeAlarm("x", AT - timedelta(minutes=10 * number)) for number in range(1, 144)]
+    assert not why_stop(wave, [*usual, *others], now), "there are six an hour without the wave, too"
+
+
+def test_effect_is_told_only_where_chance_is_left_out() -> None:
+    useless = Effect.of(ArmLooked(20, 6), ArmLooked(10, 3))
+    assert useless is not None
+    assert not useless.is_told
+    assert useless.says.endswith("that may be chance")
+    real = Effect.of(ArmLooked(20, 20), ArmLooked(5, 0))
+    assert real is not None
+    assert real.is_told
+    low, high = real.interval
+    assert 0 < low < real.difference <= high == 1.0
+    assert Effect.of(ArmLooked(20, 20), ArmLooked()) is None
