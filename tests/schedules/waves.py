@@ -1,4 +1,7 @@
-"""Waves in a scheduled world: programs that die, people who stop, leave and resume, nodes that become others."""
+"""Waves in a scheduled world: programs that die, people who stop, leave and resume, nodes that become others.
+
+Longer than 300 lines: the world of a wave, and the rules that it is held to, are read together.
+"""
 
 from __future__ import annotations
 
