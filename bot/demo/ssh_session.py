@@ -14,6 +14,7 @@ from bot.demo.capture_answers import CaptureAnswers, read_capture
 from bot.demo.faults import FLOOD_BYTES, Fault, Faulty
 from bot.demo.machine.command import Answer, CommandRunner
 from bot.demo.machine.machine import Machine
+from bot.demo.segment_answers import read_segments, send_segments
 from bot.domain.batch_shell import LANE_MARK
 
 Channel: TypeAlias = asyncssh.SSHServerChannel[bytes]
@@ -128,8 +129,13 @@ class ExecSession(asyncssh.SSHServerSession[bytes]):
         self._end(0)
 
     async def _captured(self, script: str) -> bool:
-        """Answer a capture; False where the script is none."""
+        """Answer a capture, or who reads one's segments; False where the script is neither."""
         machine = self._machine.machine
+        with contextlib.suppress(ValueError):
+            segments = read_segments(script)
+            if isinstance(machine, Machine):
+                await send_segments(segments, machine, self._send_frames)
+                return True
         try:
             asked = read_capture(script)
         except ValueError:

@@ -12,6 +12,7 @@ from bot.demo.machine import kernel_log, mpstat, network, nic_counters, proc_fil
 from bot.demo.machine.command import Answer, CommandContext, Tool
 from bot.demo.machine.files import Files
 from bot.demo.machine.fragments import FRAGMENTS
+from bot.demo.machine.recorder import Recorder
 from bot.demo.machine.state import Moment, State
 from bot.domain.fence import BOOT_ID, MACHINE_ID, UPTIME, fenced, said
 
@@ -26,6 +27,7 @@ class Machine:
     def __init__(self, state: State, began_at: datetime, elapsed: Callable[[], float]) -> None:
         self.began_at = began_at
         self.elapsed = elapsed
+        self.recorder = Recorder()
         self._booted = 0.0  # the value of `elapsed` when the state's uptime held
         self.become(state)
 
@@ -33,6 +35,7 @@ class Machine:
         """Change to another state. With `booted` the uptime starts again."""
         if booted:
             self._booted = self.elapsed()
+            self.recorder.forget()
         self.state = state
         self._files = Files(
             {**proc_files.files(state), **network.files(state), **processes.files(state), **state.files}
@@ -73,6 +76,8 @@ class Machine:
             if (why := fence.bars(files)) is not None:
                 return Answer.error(said(why), why.value)
             return await self.run(("sh", "-c", line))
+        if argv[0] == "sh" and (told := self.recorder.answer(argv[-1], self.state, self.now())) is not None:
+            return told
         if (boot := _ONE_BOOT.fullmatch(argv[-1])) is not None or _PLAIN.fullmatch(argv[-1]):
             if boot is not None and boot.group(1) != (self._files.read(BOOT_ID, self.now()) or "").strip():
                 return Answer(status=1)
