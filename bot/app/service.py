@@ -30,6 +30,7 @@ from bot.app.reports import ReportMaker
 from bot.app.rolling import roller
 from bot.app.slack_acting import slack_acting
 from bot.app.stores import Stores
+from bot.app.sweeps import Sweeps, scheduled
 from bot.app.waves import WaveKeeper, wave_parts
 from bot.domain.engine_contracts import Surface
 from bot.domain.errors import LedgerError
@@ -44,6 +45,7 @@ from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.requests import CheckRequests
 from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler, Diagnose
+from bot.response.fleet.scheduled import Digest, ScheduledSweep
 from bot.response.intake.intake import stormy
 from bot.response.lifecycle import Lifecycle
 from bot.response.record import Record
@@ -63,11 +65,13 @@ from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SLACK, SlackTokens
+from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.pictures import Pictures
-from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.reports import Reports
 from bot.surfaces.slack.storm_board import StormBoard
+from bot.surfaces.slack.sweep_card import digest_card
 from bot.surfaces.slack.voices import SlackVoices
 from bot.surfaces.slack.why_replies import WhyReplies
 from bot.surfaces.view.plan_words import PlanWords
@@ -171,6 +175,9 @@ class Service:
             CheckRequests(books.ledger, books.leases, self._diagnosis, now, log), cards, playbooks.get().name
         )
         desk = fleet_desk(settings, known, playbooks, ssh_transport(environment), environment, books.ledger)
+        self._sweeps = Sweeps(
+            scheduled(settings.sweeps), desk, books.wishes, books.readings, books.sweeps, self._tell, now, log
+        )
         fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, books.wishes)
         weighing = Reweighing(book, books.ledger, books.kept_cases, judge(playbooks), log)
         profiler = Profiler(ssh_talks(environment), nonce)
@@ -249,6 +256,7 @@ class Service:
         self._sweeping: asyncio.Task[None] | None = None
         self._renewing: asyncio.Task[None] | None = None
         self._keeping: asyncio.Task[None] | None = None
+        self._scheduled: asyncio.Task[None] | None = None
 
     async def run(self) -> None:
         """Start, serve until SIGTERM or Ctrl-C, and end cleanly."""
@@ -303,7 +311,7 @@ class Service:
             self._engine.drain(self._timing.drain),
         )
         await self._mcp.stop()
-        for task in (self._sweeping, self._renewing, self._keeping):
+        for task in (self._sweeping, self._renewing, self._keeping, self._scheduled):
             if task is not None:
                 task.cancel()
         await self._poster.drain(self._timing.post_drain)
@@ -333,6 +341,7 @@ class Service:
         self._not_yet = ""
         self._journal.log("ready", by="socket" if self._slack.by_socket else "http")
         self._sweeping = asyncio.create_task(self._sweep(), name="sweep")
+        self._scheduled = asyncio.create_task(self._sweeps.run(), name="scheduled sweeps")
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, None]) -> bool:
         doing, stopped = asyncio.create_task(work), asyncio.create_task(self._stopping.wait())
@@ -347,6 +356,11 @@ class Service:
             await asyncio.gather(doing, stopped, return_exceptions=True)
 
     # --- while it runs
+
+    async def _tell(self, key: str, sweep: ScheduledSweep, found: Digest) -> None:
+        """Post the digest of a scheduled sweep, once."""
+        await self._poster.enqueue(key, CARD, MessageTarget(sweep.channel), digest_card(sweep, found))
+        self._poster.finished(key)
 
     async def _sweep(self) -> None:
         """Post what the outbox still holds, and carry on the decisions that nobody is at."""

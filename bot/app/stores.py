@@ -10,11 +10,11 @@ from datetime import timedelta
 
 from bot.app.parts import runner_name
 from bot.domain.alarm_contracts import DedupStore, Inbox
-from bot.domain.case import CaseStore, Readings
+from bot.domain.case import CaseStore, Readings, ToldStore
 from bot.domain.contracts import ActingLedger, Leases, Outbox
 from bot.domain.wave_contracts import WaveLedger
 from bot.domain.wish import Wishes
-from bot.ledger import Database, Ledger, ReadingStore, on_threads
+from bot.ledger import Database, Ledger, ReadingStore, SweepStore, on_threads
 from bot.ledger import KeptCases as BlockingKeptCases
 from bot.ledger import Leases as BlockingLeases
 from bot.ledger import Outbox as BlockingOutbox
@@ -52,6 +52,7 @@ class Stores:
     waves: WaveLedger
     kept_cases: CaseStore
     readings: Readings
+    sweeps: ToldStore
     database: Database
     threads: ThreadPoolExecutor
 
@@ -81,6 +82,7 @@ def books(database_url: str, known_for: timedelta = KNOWN_FOR) -> Iterator[Store
             on_threads(BlockingWaves(database), threads),
             on_threads(BlockingKeptCases(database), threads),
             on_threads(ReadingStore(database), threads),
+            on_threads(SweepStore(database), threads),
             database,
             threads,
         )

@@ -170,6 +170,18 @@ class Readings(Protocol):
         ...
 
 
+class ToldStore(Protocol):
+    """What was told last of each sweep. Raises: LedgerUnavailable."""
+
+    async def told(self, name: str) -> str:
+        """Return it; empty where nothing was."""
+        ...
+
+    async def tell(self, name: str, told: str) -> None:
+        """Keep it."""
+        ...
+
+
 def without_secrets(run: Completed) -> Completed:
     """Return a run as a case keeps it."""
     return replace(run, stdout=redacted_text(run.stdout), stderr=redacted_text(run.stderr))

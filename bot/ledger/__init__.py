@@ -16,6 +16,7 @@ from bot.ledger.ledger import Ledger
 from bot.ledger.outbox import Outbox
 from bot.ledger.pruning import Pruned, Pruner
 from bot.ledger.reading_store import ReadingStore
+from bot.ledger.sweep_store import SweepStore
 from bot.ledger.threads import on_threads
 from bot.ledger.waves import Waves
 
@@ -30,6 +31,7 @@ __all__ = [
     "Pruned",
     "Pruner",
     "ReadingStore",
+    "SweepStore",
     "Waves",
     "audit",
     "exported",

@@ -152,6 +152,7 @@ MIGRATIONS: Sequence[Sequence[Change]] = (
         },
         'CREATE INDEX readings_by_age ON readings ("at")',
     ),
+    ("CREATE TABLE sweeps (name TEXT NOT NULL PRIMARY KEY, told TEXT NOT NULL)",),
 )
 VERSION = len(MIGRATIONS)
 

@@ -214,6 +214,14 @@ READINGS = Table(
     Column("boot", Text, nullable=False),
 )
 
+# What was told last of each scheduled sweep.
+SWEEPS = Table(
+    "sweeps",
+    _METADATA,
+    Column("name", Text, primary_key=True),
+    Column("told", Text, nullable=False),
+)
+
 # Each case of a source and its group of incidents. `over_at` is empty while it fires; `delivery` is the one with which
 # it last began.
 CASES = Table(

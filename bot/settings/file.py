@@ -15,10 +15,10 @@ from bot.domain.problems import Problems, decode_file
 from bot.domain.setting import Kind, Reader, Setting, keys_of
 from bot.domain.toml_table import TomlTable
 from bot.domain.toml_text import read_toml
-from bot.settings.tables import ActingLogin, RouteSettings
+from bot.settings.tables import ActingLogin, RouteSettings, SweepSettings
 
 _LIMIT_BYTES = 1024 * 1024
-_SSH, _ACT, _ROUTE, _LINKS = "ssh", "act", "route", "links"
+_SSH, _ACT, _ROUTE, _LINKS, _SWEEP = "ssh", "act", "route", "links", "sweep"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +35,7 @@ class SettingsFile:
     routes: tuple[Mapping[str, Any], ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     written: Mapping[str, Any] = field(default_factory=dict)
+    sweeps: tuple[Mapping[str, Any], ...] = ()
 
     @classmethod
     def read(
@@ -58,7 +59,7 @@ class SettingsFile:
         top = TomlTable(toml, (), problems)
         keyed = {row.key: row for of_table in rows.values() for row in of_table.values() if row.key}
         tables = dict.fromkeys(name for key in keyed if (name := key.rpartition(".")[0]))
-        top.only((*(key for key in keyed if "." not in key), *tables, *keys, _SSH, _ROUTE, _LINKS))
+        top.only((*(key for key in keyed if "." not in key), *tables, *keys, _SSH, _ROUTE, _LINKS, _SWEEP))
         found_rows: dict[str, tuple[Any, str]] = {}
         found: dict[str, Mapping[str, Any]] = {}
         for name in ("", *dict.fromkeys((*tables, *keys))):
@@ -79,9 +80,17 @@ class SettingsFile:
             login = _whole(ActingLogin, act) if (act := ssh.table(_ACT)) is not None else {}
         routes = tuple(_whole(RouteSettings, route) for route in top.array(_ROUTE))
         links = _links(top)
+        sweeps = tuple(_sweep(sweep) for sweep in top.array(_SWEEP))
         problems.stop_if_any()
-        in_tables = {name: toml.data[name] for name in (*keys, _SSH, _ROUTE, _LINKS) if name in toml.data}
-        return cls(found_rows, found, login, routes, links, in_tables)
+        in_tables = {name: toml.data[name] for name in (*keys, _SSH, _ROUTE, _LINKS, _SWEEP) if name in toml.data}
+        return cls(found_rows, found, login, routes, links, in_tables, sweeps)
+
+
+def _sweep(table: TomlTable) -> Mapping[str, Any]:
+    for key in ("select", "channel"):
+        if key not in table:
+            table.wrong(key, "is missing: a sweep needs select and channel")
+    return _whole(SweepSettings, table)
 
 
 def _links(top: TomlTable) -> Mapping[str, str]:

@@ -23,6 +23,7 @@ from bot.settings.tables import (
     RouteSettings,
     SlackSettings,
     StormSettings,
+    SweepSettings,
     WaveSettings,
 )
 
@@ -50,6 +51,7 @@ class Settings(General):
     mcp: McpSettings = McpSettings()
     acting_login: ActingLogin = ActingLogin()
     routes: tuple[RouteSettings, ...] = ()
+    sweeps: tuple[SweepSettings, ...] = ()
     links: Mapping[str, str] = field(default_factory=dict)
     given: tuple[Given, ...] = field(default=(), repr=False)
     written: Mapping[str, Any] = field(default_factory=dict, repr=False)
@@ -94,6 +96,7 @@ class Settings(General):
             **tables,
             acting_login=login,
             routes=tuple(RouteSettings(**route) for route in file.routes),
+            sweeps=tuple(SweepSettings(**sweep) for sweep in file.sweeps),
             links=dict(file.links),
             given=tuple(given),
             written=file.written,

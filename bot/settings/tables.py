@@ -1,4 +1,7 @@
-"""The tables of zombie.toml that are the house's own, each with its keys and their defaults."""
+"""The tables of zombie.toml that are the house's own, each with its keys and their defaults.
+
+Longer than 300 lines: whoever looks for a table finds all of them in one place.
+"""
 
 from __future__ import annotations
 
@@ -284,6 +287,31 @@ class ActingLogin:
 
     user: str = option(TomlTable.text, "")
     key: Path | None = option(lambda table, name: Path(found) if (found := table.text(name)) else None, None)
+
+
+def _text_or_texts(table: TomlTable, name: str) -> tuple[str, ...] | None:
+    if table.is_text(name):
+        return (text,) if (text := table.text(name)) is not None else None
+    return table.texts(name)
+
+
+def _sweep_every(table: TomlTable, name: str) -> timedelta | None:
+    every = table.duration(name)
+    if every is not None and not timedelta(minutes=1) <= every <= timedelta(days=31):
+        table.wrong(name, 'should be from "1m" to "31d"')
+        return None
+    return every
+
+
+@dataclass(frozen=True, slots=True)
+class SweepSettings:
+    """One [[sweep]]: which nodes are looked over how often, for which causes, and where news of it goes."""
+
+    every: timedelta = option(_sweep_every, timedelta(hours=6))
+    select: tuple[str, ...] = option(_text_or_texts, ())
+    cause: tuple[str, ...] = option(_text_or_texts, ())
+    channel: str = option(TomlTable.text, "")
+    quiet: tuple[tuple[int, int], ...] = option(_day_spans, ())
 
 
 @dataclass(frozen=True, slots=True)

@@ -25,7 +25,18 @@ from tests.record.incidents import ASKER, OPENING, VERDICT, VERIFIED
 VERSION_1 = Path(__file__).with_name("ledger-v1.sql")  # as the first version wrote it; it never changes
 
 TABLES = {"zombie_schema", "entries", "incidents", "posts", "holds", "attempts", "runners", "leases"}
-TABLES |= {"deliveries", "cases", "turns", "wishes", "kept_cases", "machines", "refusals", "waves", "readings"}
+TABLES |= {
+    "deliveries",
+    "cases",
+    "turns",
+    "wishes",
+    "kept_cases",
+    "machines",
+    "refusals",
+    "waves",
+    "readings",
+    "sweeps",
+}
 
 
 def shaped(database: Database) -> tuple[set[str], int]:

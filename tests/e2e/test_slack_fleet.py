@@ -155,3 +155,19 @@ async def test_stranger_may_not_ask_and_a_forged_button_reads_nothing(tmp_path: 
         )
         assert len(ours(slack)) == 1
         assert await bot.end() == 0
+
+
+async def test_a_sweep_by_the_clock_tells_its_channel_what_is_new_and_nothing_twice(tmp_path: Path) -> None:
+    async with workspace() as slack:
+        channel = "C0ONCALL01"
+        sweep = f'[[sweep]]\nevery = "31d"\nselect = "role=gpu"\ncause = "{LEAK}"\nchannel = "{channel}"\n'
+        async with site(tmp_path, FLEET, POLICY + sweep) as here:
+            bot = await serving(slack, here)
+            told = await said(slack, "Sweep of role=gpu: 3 new.")
+            assert f"new: {LEAK}" in json.dumps(told.blocks)
+            assert await bot.end() == 0
+            again = await serving(slack, here)
+            await slack.say("alice", "oncall-gpu", f"/zombie fleet role=gpu --cause {LEAK}")
+            await said(slack, f"3 of 8 nodes have {LEAK}", block="data_table")
+            assert sum("Sweep of" in message.text for message in everywhere(slack)) == 1
+            assert await again.end() == 0

@@ -6,6 +6,8 @@ import enum
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from bot.domain.growth import HarmAt
+
 
 class Came(enum.StrEnum):
     """What came of asking one node."""
@@ -27,12 +29,23 @@ class Found:
 
 
 @dataclass(frozen=True, slots=True)
+class Counted:
+    """What was counted of something that may grow, in which boot, and from how many on it does harm there."""
+
+    cause: str
+    value: float
+    boot: str = ""
+    harm: HarmAt | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NodeAnswer:
     """One node's part of a sweep.
 
     Shape: `status` is the verdict's. `unreachable_class` is the class of `check` ("refused", …), `because` the
     sentence of whatever is not known. `undecided` maps a cause to why it cannot be told. `traits` say what machine and
-    system it is. `facts` are what cohorts are compared by, where that was asked for.
+    system it is. `facts` are what cohorts are compared by, where that was asked for. `counted` is what
+    may grow there.
     """
 
     node: str
@@ -47,6 +60,7 @@ class NodeAnswer:
     machine_id: str = ""
     traits: Mapping[str, str] = field(default_factory=dict)
     facts: Mapping[str, str] = field(default_factory=dict)
+    counted: tuple[Counted, ...] = ()
     seconds: float = 0.0
 
     @property

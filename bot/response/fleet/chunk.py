@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -15,7 +15,7 @@ from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Finding, Status, Undecided, Verdict
 from bot.probes.host import HostReading
 from bot.response.diagnosis.triage import Triage
-from bot.response.fleet.answer import Came, Found, NodeAnswer
+from bot.response.fleet.answer import Came, Counted, Found, NodeAnswer
 from bot.response.fleet.facts import facts_of
 from bot.response.fleet.sweep import Sweep
 
@@ -112,8 +112,16 @@ class ChunkReader:
             machine_id=host.machine_id.lower() if isinstance(host, HostReading) else "",
             traits=_traits(snapshot, host if isinstance(host, HostReading) else None),
             facts=facts_of(snapshot) if self.wants_facts else {},
+            counted=tuple(_counted(self.sweep, snapshot, host.boot_id if isinstance(host, HostReading) else "")),
             seconds=seconds,
         )
+
+
+def _counted(sweep: Sweep, snapshot: Snapshot, boot: str) -> Iterator[Counted]:
+    for used in sweep.playbook.causes:
+        grows = used.cause.grows
+        if grows is not None and used.cause.name in sweep.judged and (value := grows.read(snapshot)) is not None:
+            yield Counted(used.cause.name, value, boot, grows.harm(snapshot, used.tuning))
 
 
 def _traits(snapshot: Snapshot, host: HostReading | None) -> Mapping[str, str]:

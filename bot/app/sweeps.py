@@ -1,0 +1,124 @@
+"""Scheduled sweeps while the bot serves: each is run by one program at a time, and told where there is news."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from datetime import datetime
+
+from bot.causes import CAUSES
+from bot.domain.case import Readings, ToldStore
+from bot.domain.contracts import Clock, Log
+from bot.domain.errors import LedgerError, UsageError
+from bot.domain.growth import Growth, Look, growth
+from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.wish import Wishes
+from bot.response.fleet.answer import NodeAnswer
+from bot.response.fleet.ask import FleetAsk
+from bot.response.fleet.desk import FleetDesk
+from bot.response.fleet.scheduled import Digest, ScheduledSweep, SweepTold, digest
+from bot.settings.tables import SweepSettings
+
+LOOKS_EVERY = 10.0  # seconds between two looks at what is due
+Tells = Callable[[str, ScheduledSweep, Digest], Awaitable[None]]
+
+
+def scheduled(settings: Sequence[SweepSettings]) -> tuple[ScheduledSweep, ...]:
+    """Return the sweeps that the settings name. Raises: UsageError where one selects nothing that can be meant."""
+    found = []
+    for said in settings:
+        ask = FleetAsk.typed([*said.select, *(word for cause in said.cause for word in ("--cause", cause))])
+        name = hashlib.sha256(json.dumps([ask.text, said.channel]).encode()).hexdigest()[:16]
+        found.append(ScheduledSweep(name, said.every, ask, said.channel, said.quiet))
+    return tuple(found)
+
+
+class Sweeps:
+    """Runs what is due.
+
+    Shape: a sweep's slot is a wish, which one live program at a time can take; what a dead one had begun, another does.
+    `tells` brings a digest to its channel.
+    """
+
+    def __init__(
+        self,
+        sweeps: Sequence[ScheduledSweep],
+        desk: FleetDesk,
+        wishes: Wishes,
+        readings: Readings,
+        store: ToldStore,
+        tells: Tells,
+        now: Clock,
+        log: Log,
+    ) -> None:
+        self._sweeps = sweeps
+        self._desk = desk
+        self._wishes = wishes
+        self._readings = readings
+        self._store = store
+        self._tells = tells
+        self._now = now
+        self._log = log
+
+    async def run(self) -> None:
+        """Look at what is due, for ever; returns at once where no sweep is named."""
+        while self._sweeps:
+            await self.due()
+            await asyncio.sleep(LOOKS_EVERY)
+
+    async def due(self) -> None:
+        """Run each sweep whose time has come, and which nobody else runs or ran."""
+        for sweep in self._sweeps:
+            key = f"sweep-{sweep.name}-{sweep.slot(self._now())}"
+            try:
+                if await self._wishes.keep(key):
+                    await self._swept(sweep, key)
+                    await self._wishes.done(key)
+            except LedgerError as no:
+                self._log("ledger_unavailable", error=str(no))
+
+    async def _swept(self, sweep: ScheduledSweep, key: str) -> None:
+        try:
+            run = await self._desk.prepared(sweep.ask)
+            await self._desk.run(run, lambda answer: None)
+        except UsageError as no:
+            self._log("sweep_failed", sweep=sweep.ask.says, error=str(no))
+            return
+        found = digest(_of(await self._store.told(sweep.name)), run.report, await self._growths(run.answers))
+        is_told = found.is_news and (found.is_urgent or not sweep.is_quiet(self._now()))
+        self._log(
+            "swept",
+            sweep=sweep.ask.says,
+            asked=found.report.asked,
+            answered=found.report.answered,
+            new=sum(map(len, found.new.values())),
+            nearer=len(found.nearer),
+            told=is_told,
+        )
+        if is_told:
+            await self._tells(key, sweep, found)
+        if is_told or not found.is_news:  # in quiet hours news stays news
+            await self._store.tell(sweep.name, json.dumps(plain(found.told)))
+
+    async def _growths(self, answers: Sequence[NodeAnswer]) -> Mapping[tuple[str, str], Growth]:
+        found: dict[tuple[str, str], Growth] = {}
+        at: datetime = self._now()
+        for answer in answers:
+            for counted in answer.counted:
+                cause = CAUSES.get(counted.cause)
+                if cause is None or cause.grows is None:
+                    continue
+                await self._readings.keep(answer.node, counted.cause, Look(at, counted.value, counted.boot))
+                looks = await self._readings.looks(answer.node, counted.cause)
+                if (told := growth(counted.cause, cause.grows, looks, counted.harm)) is not None:
+                    found[answer.node, counted.cause] = told
+        return found
+
+
+def _of(text: str) -> SweepTold:
+    try:
+        return read(SweepTold, json.loads(text)) if text else SweepTold()
+    except (ValueError, NotOfForm, RecursionError):
+        return SweepTold()

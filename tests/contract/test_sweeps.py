@@ -1,0 +1,137 @@
+"""Scheduled sweeps of several programs at one database: each slot is swept once, and taken over from the dead."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
+from bot.app.sweeps import Sweeps, scheduled
+from bot.domain.errors import UsageError
+from bot.domain.growth import HarmAt
+from bot.domain.node import Node
+from bot.ledger import Database, Leases, ReadingStore, SweepStore, on_threads
+from bot.ledger.wishes import WishStore
+from bot.response.fleet.answer import Came, Counted, Found, NodeAnswer
+from bot.response.fleet.report import report
+from bot.response.fleet.sweep import Judged
+from bot.settings.tables import SweepSettings
+
+LEAK = "leaked-memory-cgroups"
+AT_NIGHT = datetime(2026, 11, 21, 22, tzinfo=UTC)
+EVERY = timedelta(hours=1)
+SAID = SweepSettings(every=EVERY, select=("role=gpu",), cause=(LEAK,), channel="C1", quiet=((22 * 60, 6 * 60),))
+
+
+class Desk:
+    """Stands in for the reading of nodes: one node, with so many dying cgroups."""
+
+    def __init__(self) -> None:
+        self.dying, self.runs = 2_000.0, 0
+        self.fails = False
+
+    async def prepared(self, ask: Any) -> Any:
+        if self.fails:
+            raise UsageError("No node fits.")
+        found = (Found(LEAK, "degraded", "possible", "many"),)
+        counted = (Counted(LEAK, self.dying, "boot", HarmAt(28_571, "a core is held")),)
+        answers = [NodeAnswer("gpu-1", Came.ANSWERED, "degraded", found=found, counted=counted)]
+        told = report([Node("gpu-1", "x")], answers, {LEAK: Judged.SIGNATURE}, selected=1, seconds=0.1)
+        return SimpleNamespace(answers=answers, report=told)
+
+    async def run(self, run: Any, heard: Any) -> None:
+        self.runs += 1
+
+
+class Replica:
+    """One program at the database, with a clock that all share."""
+
+    def __init__(self, database: Database, threads: ThreadPoolExecutor, name: str, desk: Desk, clock: list[datetime]):
+        leases = Leases(database, name)
+        self.leases = leases
+        self.told: list[Any] = []
+        self.lines: list[str] = []
+
+        async def tells(key: str, sweep: Any, found: Any) -> None:
+            self.told.append(found)
+
+        self.sweeps = Sweeps(
+            scheduled((SAID,)),
+            cast(Any, desk),
+            on_threads(WishStore(database, leases), threads),
+            on_threads(ReadingStore(database), threads),
+            on_threads(SweepStore(database), threads),
+            tells,
+            lambda: clock[0],
+            lambda event, **more: self.lines.append(event),
+        )
+
+
+async def test_each_slot_is_swept_once_news_waits_for_the_morning_and_urgent_harm_does_not(database_url: str) -> None:
+    clock, desk = [AT_NIGHT], Desk()
+    with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
+        ours, other = (Replica(database, threads, name, desk, clock) for name in ("a", "b"))
+        for replica in (ours, other):
+            replica.leases.beat()
+        for replica in (ours, other, ours, other):
+            await replica.sweeps.due()
+        assert desk.runs == 1, "one slot, one sweep"
+        assert ours.told == other.told == [], "it is night, and nothing is urgent"
+        for _ in range(4):
+            clock[0] += EVERY
+            desk.dying += 3_000
+            await other.sweeps.due()
+            await ours.sweeps.due()
+        assert desk.runs == 5
+        (urgent,) = other.told
+        assert urgent.is_urgent
+        assert urgent.new == {LEAK: ("gpu-1",)}
+        clock[0] += EVERY
+        desk.dying += 3_000
+        await ours.sweeps.due()
+        assert ours.told == [], "what the other told is told, and harm is not at half the time"
+        assert len(ReadingStore(database).looks("gpu-1", LEAK)) == 6
+
+
+async def test_a_sweep_that_a_dead_program_had_begun_is_taken_over(database_url: str) -> None:
+    clock, desk = [AT_NIGHT.replace(hour=12)], Desk()
+    with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
+        dead, heir = (Replica(database, threads, name, desk, clock) for name in ("dead", "heir"))
+        dead.leases.beat()
+        (sweep,) = scheduled((SAID,))
+        assert WishStore(database, dead.leases).keep(f"sweep-{sweep.name}-{sweep.slot(clock[0])}")
+        await heir.sweeps.due()
+        assert desk.runs == 0
+        dead.leases.leave()
+        await heir.sweeps.due()
+        assert desk.runs == 1
+        assert len(heir.told) == 1
+
+
+async def test_a_sweep_that_means_no_node_is_logged_and_not_tried_again_in_its_slot(database_url: str) -> None:
+    clock, desk = [AT_NIGHT], Desk()
+    desk.fails = True
+    with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
+        ours = Replica(database, threads, "a", desk, clock)
+        await ours.sweeps.due()
+        await ours.sweeps.due()
+        assert ours.lines == ["sweep_failed"]
+
+
+async def test_what_was_kept_and_cannot_be_read_is_as_nothing_told(database_url: str) -> None:
+    clock, desk = [AT_NIGHT.replace(hour=12)], Desk()
+    with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
+        ours = Replica(database, threads, "a", desk, clock)
+        (sweep,) = scheduled((SAID,))
+        SweepStore(database).tell(sweep.name, json.dumps({"nodes": 7}))
+        await ours.sweeps.due()
+        assert len(ours.told) == 1
+
+
+def test_a_selector_that_means_nothing_keeps_the_bot_from_starting() -> None:
+    with pytest.raises(UsageError):
+        scheduled((SweepSettings(every=EVERY, select=(), channel="C1"),))
