@@ -176,7 +176,14 @@ class Service:
         )
         desk = fleet_desk(settings, known, playbooks, ssh_transport(environment), environment, books.ledger)
         self._sweeps = Sweeps(
-            scheduled(settings.sweeps), desk, books.wishes, books.readings, books.sweeps, self._tell, now, log
+            scheduled(settings.sweeps, playbooks.get()),
+            desk,
+            books.wishes,
+            books.readings,
+            books.sweeps,
+            self._tell,
+            now,
+            log,
         )
         fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, books.wishes)
         weighing = Reweighing(book, books.ledger, books.kept_cases, judge(playbooks), log)

@@ -14,22 +14,28 @@ from bot.domain.contracts import Clock, Log
 from bot.domain.errors import LedgerError, UsageError
 from bot.domain.growth import Growth, Look, growth
 from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.playbook import Playbook
 from bot.domain.wish import Wishes
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.ask import FleetAsk
 from bot.response.fleet.desk import FleetDesk
 from bot.response.fleet.scheduled import Digest, ScheduledSweep, SweepTold, digest
+from bot.response.fleet.sweep import Sweep
 from bot.settings.tables import SweepSettings
 
 LOOKS_EVERY = 10.0  # seconds between two looks at what is due
 Tells = Callable[[str, ScheduledSweep, Digest], Awaitable[None]]
 
 
-def scheduled(settings: Sequence[SweepSettings]) -> tuple[ScheduledSweep, ...]:
-    """Return the sweeps that the settings name. Raises: UsageError where one selects nothing that can be meant."""
+def scheduled(settings: Sequence[SweepSettings], playbook: Playbook) -> tuple[ScheduledSweep, ...]:
+    """Return the sweeps that the settings name.
+
+    Raises: UsageError where a selector cannot mean anything, or the playbook does not weigh a cause.
+    """
     found = []
     for said in settings:
         ask = FleetAsk.typed([*said.select, *(word for cause in said.cause for word in ("--cause", cause))])
+        Sweep.of(playbook, ask.causes)
         name = hashlib.sha256(json.dumps([ask.text, said.channel]).encode()).hexdigest()[:16]
         found.append(ScheduledSweep(name, said.every, ask, said.channel, said.quiet))
     return tuple(found)

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 
+from bot.app.parts import library
 from bot.app.sweeps import Sweeps, scheduled
 from bot.domain.errors import UsageError
 from bot.domain.growth import HarmAt
@@ -21,6 +22,7 @@ from bot.response.fleet.report import report
 from bot.response.fleet.sweep import Judged
 from bot.settings.tables import SweepSettings
 
+PLAYBOOK = library().get("node-health")
 LEAK = "leaked-memory-cgroups"
 AT_NIGHT = datetime(2026, 11, 21, 22, tzinfo=UTC)
 EVERY = timedelta(hours=1)
@@ -60,7 +62,7 @@ class Replica:
             self.told.append(found)
 
         self.sweeps = Sweeps(
-            scheduled((SAID,)),
+            scheduled((SAID,), PLAYBOOK),
             cast(Any, desk),
             on_threads(WishStore(database, leases), threads),
             on_threads(ReadingStore(database), threads),
@@ -102,7 +104,7 @@ async def test_a_sweep_that_a_dead_program_had_begun_is_taken_over(database_url:
     with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
         dead, heir = (Replica(database, threads, name, desk, clock) for name in ("dead", "heir"))
         dead.leases.beat()
-        (sweep,) = scheduled((SAID,))
+        (sweep,) = scheduled((SAID,), PLAYBOOK)
         assert WishStore(database, dead.leases).keep(f"sweep-{sweep.name}-{sweep.slot(clock[0])}")
         await heir.sweeps.due()
         assert desk.runs == 0
@@ -126,7 +128,7 @@ async def test_what_was_kept_and_cannot_be_read_is_as_nothing_told(database_url:
     clock, desk = [AT_NIGHT.replace(hour=12)], Desk()
     with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
         ours = Replica(database, threads, "a", desk, clock)
-        (sweep,) = scheduled((SAID,))
+        (sweep,) = scheduled((SAID,), PLAYBOOK)
         SweepStore(database).tell(sweep.name, json.dumps({"nodes": 7}))
         await ours.sweeps.due()
         assert len(ours.told) == 1
@@ -134,4 +136,6 @@ async def test_what_was_kept_and_cannot_be_read_is_as_nothing_told(database_url:
 
 def test_a_selector_that_means_nothing_keeps_the_bot_from_starting() -> None:
     with pytest.raises(UsageError):
-        scheduled((SweepSettings(every=EVERY, select=(), channel="C1"),))
+        scheduled((SweepSettings(every=EVERY, select=(), channel="C1"),), PLAYBOOK)
+    with pytest.raises(UsageError, match="weighs no cause"):
+        scheduled((SweepSettings(every=EVERY, select=("a",), cause=("leak",), channel="C1"),), PLAYBOOK)
