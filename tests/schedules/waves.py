@@ -121,6 +121,9 @@ class PlayedWave:
                 yield f"{name} was acted on without a turn"
             if name in turns and turns[name].outcome is TurnOutcome.CURED and incident.state != "resolved":
                 yield f"{name} is called cured and is {incident.state}"
+            said = {decision.by for decision in (*incident.endorsements, incident.approval) if decision is not None}
+            if name in self.approved_at and said != {voice.by for voice in self.wave.voices}:
+                yield f"{name} was approved by others than the wave"
             for voice in self.wave.voices:
                 if name in self.approved_at and voice.by in self.rights.gone:
                     late = self.approved_at[name] - self.rights.gone[voice.by]
@@ -270,7 +273,9 @@ def played_wave(
     number = members or world.random.choice((2, 3, 4, 6))
     controls = world.random.choice((0, 1, 2))
     names = [f"w{seed}n{at}" for at in range(number + controls)]
+    voices = world.random.choice((1, 1, 2))
     policy = replace(POLICY, wave_expires=EXPIRES, limits=Limits(at_once=world.random.choice((1, 1, 2))))
+    policy = replace(policy, approvals=voices, approvers=policy.approvers | {"terminal:cleo"})
     stage = Stage.set(
         world,
         ledger,
@@ -290,7 +295,7 @@ def played_wave(
     world.random.shuffle(drawn)
     left_alone, cured = tuple(drawn[:controls]), tuple(drawn[controls:])
     proposed = WaveProposed(
-        ("*",), ("leaked-memory-cgroups",), cured, left_alone, stages_of(number), EXPIRES, policy.digest, ""
+        ("*",), ("leaked-memory-cgroups",), cured, left_alone, stages_of(number), EXPIRES, policy.digest, "", "", voices
     )
     waves.append(wave, 0, proposed.sealed(), "terminal:asker")
     for member in left_alone:
@@ -299,6 +304,8 @@ def played_wave(
     play = Play(database, seed, world, stage, waves, rights, wave, incidents)
     play.says("asker", "decide", 1)  # who asked may not
     play.says("bob", "decide", 2)
+    if voices == 2:
+        play.says("cleo", "decide", 3)
     for each in range(programs or world.random.choice((1, 2, 3))):
         play.run_by(f"p{each}")
     if meddled:
