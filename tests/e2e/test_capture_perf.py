@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from bot.domain.rolling import Places, RollingRequest, start_argv
+from bot.domain.rolling import Places, RollingRequest, make_folder_argv, read_argv, remove_argv, start_argv
 from bot.domain.root_command import root_argv
 from tests.nodes.ring import Patient, a_patient
 from tests.nodes.sshd import IS_ROOT, SSHD
@@ -60,3 +60,20 @@ def test_no_other_cut_of_the_line_writes_outside_of_the_ring(tmp_path: Path) -> 
             cut = [*words[:start], " ".join(words[start:end]), *words[end:]]
             subprocess.run(["timeout", "-k", "1", "0.4", *cut], cwd=cwd, capture_output=True, timeout=20, check=False)
             assert not list(cwd.iterdir()), cut
+
+
+def test_no_other_cut_of_the_lines_for_its_folder_touches_another(tmp_path: Path) -> None:
+    ring, cwd = tmp_path / "ring", tmp_path / "cwd"
+    cwd.mkdir()
+    (cwd / "mine").write_text("mine")
+    places = Places(folder=str(ring))
+    lines = (make_folder_argv(places), ("/usr/bin/tar", *read_argv(places)[1:]), ("/bin/rm", *remove_argv(places)[1:]))
+    for argv in lines:
+        for start in range(1, len(argv)):
+            for end in range(start + 2, len(argv) + 1):
+                ring.mkdir(exist_ok=True)
+                cut = [*argv[:start], " ".join(argv[start:end]), *argv[end:]]
+                ran = subprocess.run(cut, cwd=cwd, capture_output=True, timeout=20, check=False)
+                assert [path.name for path in cwd.iterdir()] == ["mine"], cut
+                assert b"mine" not in ran.stdout, cut
+                assert {path.name for path in tmp_path.iterdir()} <= {"ring", "cwd"}, cut
