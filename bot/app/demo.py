@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import AsyncIterator, Sequence
 from contextlib import ExitStack, asynccontextmanager
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 
@@ -19,7 +20,7 @@ from bot.app.stores import books
 from bot.app.watching import shown_progress, terminal_width
 from bot.demo.fleet import CLUSTER_SETTINGS
 from bot.demo.session import DemoTools, run_demo
-from bot.demo.slack.people import ALERTS, GROUPS
+from bot.demo.slack.people import ALERTS, GROUPS, USERS
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.batch import Sampling
 from bot.domain.verdict import Verdict
@@ -46,13 +47,31 @@ reboot_deadline = "30s"
 {CLUSTER_SETTINGS}"""
 
 
-def demo(samples: int, command: str) -> int:
-    """Run the demo in the terminal and return the exit status; `command` is how the program is called."""
-    return run_demo(demo_tools(samples, command))
+@dataclass(frozen=True, slots=True)
+class Ports:
+    """Where the two pages are on loopback; 0 is any free port."""
+
+    slack: int = 0
+    pagerduty: int = 0
+
+
+ANY = Ports()
+
+
+def demo(samples: int, command: str, ports: Ports = ANY) -> int:
+    """Run the demo in the terminal and return the exit status; `command` is how the program is called.
+
+    Raises: UsageError when a port is taken.
+    """
+    return run_demo(demo_tools(samples, command, ports=ports))
 
 
 def demo_tools(
-    samples: int, command: str, beyond_window: timedelta = DEADLINE_BEYOND_WINDOW, policy: str = POLICY
+    samples: int,
+    command: str,
+    beyond_window: timedelta = DEADLINE_BEYOND_WINDOW,
+    policy: str = POLICY,
+    ports: Ports = ANY,
 ) -> DemoTools:
     """Return what the demo uses. `beyond_window` is the time that a node has after the sampling window."""
     colour = sys.stdout.isatty() and not os.environ.get("NO_COLOR")
@@ -83,13 +102,19 @@ def demo_tools(
         write=lambda text: print(text, end="", flush=True),
         read_line=input,
         command=command,
-        extras=lambda nodes: _slack_and_pagerduty(nodes, policy),
+        extras=lambda nodes: _slack_and_pagerduty(nodes, policy, ports),
         keeps_running=not sys.stdin.isatty(),
     )
 
 
+def _who_approves() -> str:
+    """Say who may say yes, and to what."""
+    names = " and ".join(person.name.capitalize() for person in USERS if person.id in GROUPS[0].members)
+    return f"{names} may approve, each what the other asked for: the picture at the left bottom changes who you are."
+
+
 @asynccontextmanager
-async def _slack_and_pagerduty(nodes: Path, policy: str) -> AsyncIterator[str]:
+async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncIterator[str]:
     """Run the bot with a simulated Slack and PagerDuty, and yield what to do there."""
     folder = nodes.parent
     known = inventory(nodes, os.environ)
@@ -97,8 +122,8 @@ async def _slack_and_pagerduty(nodes: Path, policy: str) -> AsyncIterator[str]:
         log = stack.enter_context((folder / "bot.log").open("w", encoding="utf-8"))
         kept = stack.enter_context(books(f"sqlite:///{folder / 'demo.db'}"))
         async with (
-            SlackWorkspace.start(clock=now, random_bytes=os.urandom) as slack,
-            demo_pagerduty(known.nodes) as (pagerduty, subscription),
+            SlackWorkspace.start(clock=now, random_bytes=os.urandom, port=ports.slack) as slack,
+            demo_pagerduty(known.nodes, ports.pagerduty) as (pagerduty, subscription),
         ):
             environment = {
                 "HOME": str(folder),
@@ -124,6 +149,7 @@ async def _slack_and_pagerduty(nodes: Path, policy: str) -> AsyncIterator[str]:
                 yield (
                     f"\nA Slack workspace with the bot in it, in your browser:\n  {slack.page_url}\n"
                     f"There, in #oncall-gpu, type:\n  /zombie check {known.names[0]}\n"
+                    f"{_who_approves()}\n"
                     "A simulated PagerDuty: fire an alert there, then look at its note, and at #alerts in Slack:\n"
                     f"  {pagerduty.page_url}\n\n"
                 )

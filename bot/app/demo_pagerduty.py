@@ -17,9 +17,9 @@ NOWHERE = "http://127.0.0.1:9/"  # until the bot has an address
 
 
 @asynccontextmanager
-async def demo_pagerduty(nodes: Sequence[Node]) -> AsyncIterator[tuple[PagerDuty, Subscription]]:
+async def demo_pagerduty(nodes: Sequence[Node], port: int = 0) -> AsyncIterator[tuple[PagerDuty, Subscription]]:
     """Run a PagerDuty for the length of a block, with a subscription that is to be given the bot's address."""
-    async with PagerDuty.start(clock=now, random_bytes=os.urandom) as pagerduty:
+    async with PagerDuty.start(clock=now, random_bytes=os.urandom, port=port) as pagerduty:
         pagerduty.page.suggestions = suggestions(nodes)
         yield pagerduty, pagerduty.deliver_to(NOWHERE, os.urandom(20).hex())
 

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import errno
 import signal
 
 from bot.commands import options
+from bot.domain.errors import UsageError
 
 
 def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
@@ -16,10 +18,21 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "try everything with simulated nodes, Slack and PagerDuty",
         "Start a fleet of simulated nodes behind real SSH on loopback, with a simulated Slack and PagerDuty in the "
         "browser. Check the nodes, then offer a prompt. Needs no account, no root and no network.",
-        "examples:\n  zombie demo\n  zombie demo --lab        real virtual machines instead (see zombie lab)",
+        "examples:\n  zombie demo\n  zombie demo --slack-port 8091 --pagerduty-port 8092   fixed ports, for a tunnel\n"
+        "  zombie demo --lab        real virtual machines instead (see zombie lab)",
     )
     parser.add_argument(
         "--samples", type=options.window, default=5, metavar="N", help="sample for N seconds (default 5)"
+    )
+    parser.add_argument(
+        "--slack-port", type=port, default=0, metavar="PORT", help="where Slack's page is (default: a free port)"
+    )
+    parser.add_argument(
+        "--pagerduty-port",
+        type=port,
+        default=0,
+        metavar="PORT",
+        help="where PagerDuty's page is (default: a free port)",
     )
     parser.add_argument(
         "--lab",
@@ -30,13 +43,26 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.set_defaults(run=run)
 
 
+def port(text: str) -> int:
+    """Parse the number of a port."""
+    number = int(text)
+    if not 1 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{text} is no port: 1 to 65535")
+    return number
+
+
 def run(arguments: argparse.Namespace) -> int:
     """Run the command and return its exit status. An interrupt cleans up."""
     command = options.called(arguments.environ)
     if not arguments.lab:
-        from bot.app.demo import demo
+        from bot.app.demo import Ports, demo
 
-        return demo(arguments.samples, command)
+        try:
+            return demo(arguments.samples, command, Ports(arguments.slack_port, arguments.pagerduty_port))
+        except OSError as no:
+            if no.errno != errno.EADDRINUSE:
+                raise
+            raise UsageError("A port of the demo is taken.", "Name others, or none: then free ones are used.") from no
     from bot.app.lab_demo import demo_on_lab
 
     for number in (signal.SIGTERM, signal.SIGHUP):  # the same as Ctrl-C

@@ -25,10 +25,10 @@ def is_empty(folder: Path) -> bool:
 
 
 @asynccontextmanager
-async def demo(folder: Path, samples: int = 2) -> AsyncIterator[str]:
+async def demo(folder: Path, samples: int = 2, *more: str) -> AsyncIterator[str]:
     """The program as a process; yields the page's address. It must end by Ctrl-C, and leave nothing behind."""
     process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-P", "-m", "bot", "demo", "--samples", str(samples)),
+        *(sys.executable, "-P", "-m", "bot", "demo", "--samples", str(samples), *more),
         env={**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(folder)},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
