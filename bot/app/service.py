@@ -21,7 +21,7 @@ from bot.app.journal import Journal
 from bot.app.listings import Renewal
 from bot.app.machines import note_machines
 from bot.app.mcp import serving_mcp
-from bot.app.metric_history import informed
+from bot.app.metric_history import informed, told_before
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
 from bot.app.parts import inventory, library, nonce, now, ssh_talks, ssh_transport
@@ -139,7 +139,9 @@ class Service:
         self._scheduler = CheckScheduler(read, log, settings.parallel or AT_ONCE, settings.slack.each_at_once)
         self._mcp = serving_mcp(settings, known, playbooks, self._scheduler, books.ledger, log)
         book = Record(books.ledger, log)
-        recorder = VerdictRecorder(books.ledger, self._acting.proposer, log, books.kept_cases, books.readings)
+        recorder = VerdictRecorder(
+            books.ledger, self._acting.proposer, log, books.kept_cases, books.readings, told_before(self._past, known)
+        )
         self._diagnosis = Diagnosis(
             self._scheduler,
             book,

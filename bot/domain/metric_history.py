@@ -5,10 +5,22 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Protocol
 
+from bot.domain.growth import Look
 from bot.domain.node import Node
 from bot.domain.verdict import Evidence
 
 PAST = "prometheus"  # the name under which it stands among what was read, and what was not
+
+
+class CountedBefore(Protocol):
+    """Whoever kept what a cause counts on nodes, before the record did."""
+
+    async def counted(self, node: str, cause: str, until: datetime) -> tuple[Look, ...]:
+        """Return what was counted on a node in the weeks before, the oldest first; none where nothing is known.
+
+        Raises: CannotRead when that cannot be told now.
+        """
+        ...
 
 
 class Past(Protocol):

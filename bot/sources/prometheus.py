@@ -12,7 +12,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,17 +20,19 @@ import httpx
 from tenacity import AsyncRetrying, RetryError, retry_if_exception_type, stop_after_attempt, wait_fixed
 
 from bot.domain.errors import CannotRead
+from bot.domain.growth import Look
 from bot.domain.metric_history import PAST
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
 from bot.sources.addresses import is_loopback
-from bot.sources.prometheus_questions import QUESTIONS, Series, told
+from bot.sources.prometheus_questions import COUNTED, QUESTIONS, Series, told
 
 LIMIT_SECONDS = 5.0  # for all questions together: as long as a node is watched, so that nobody waits for it
 ANSWER_LIMIT_BYTES = 1024 * 1024
 AT_ONCE = 16  # questions of all nodes; Prometheus works on 20 at a time, and we are not alone
 SPAN, STEP = timedelta(minutes=15), timedelta(seconds=30)
+WEEKS, HOURLY = timedelta(days=14), timedelta(hours=1)
 _LABELS = ("instance_id", "private_dns", "hostname", "kubernetes_node")
 _MOST_POINTS = 10_000
 _PRINTABLE = re.compile(r"[!-~]{1,253}")
@@ -96,12 +98,32 @@ class PrometheusPast:
                 raise failure
         raise CannotRead(f"Prometheus has no series of {node.name} by its label instance")
 
-    async def _ask(self, query: str, until: datetime) -> tuple[Series, ...]:
+    async def counted(self, node: Node, cause: str, until: datetime) -> tuple[Look, ...]:
+        """Return what the cause counts, as it was in the weeks before; none where no series tells of it.
+
+        Raises: CannotRead when Prometheus does not answer.
+        """
+        question = COUNTED.get(cause)
+        names = [name for name in _names(node) if self._named[name] <= 1]
+        if question is None or not names:
+            return ()
+        try:
+            async with asyncio.timeout(self._limit):
+                found = await self._ask(question.query(_instance(names)), until, WEEKS, HOURLY)
+        except TimeoutError as no:
+            raise CannotRead(f"Prometheus did not answer within {self._limit:g} s") from no
+        if len(found) != 1:  # of several it is not known which is the node's
+            return ()
+        return tuple(Look(datetime.fromtimestamp(at, UTC), max(value, 0.0)) for at, value in found[0].points if at > 0)
+
+    async def _ask(
+        self, query: str, until: datetime, span: timedelta = SPAN, step: timedelta = STEP
+    ) -> tuple[Series, ...]:
         parameters = {
             "query": query,
-            "start": f"{(until - SPAN).timestamp():.3f}",
+            "start": f"{(until - span).timestamp():.3f}",
             "end": f"{until.timestamp():.3f}",
-            "step": f"{STEP.total_seconds():g}",
+            "step": f"{step.total_seconds():g}",
             "timeout": f"{self._limit:g}s",
         }
         again = AsyncRetrying(

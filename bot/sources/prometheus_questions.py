@@ -51,6 +51,8 @@ QUOTA = Question(
     f" / sum by ({_CONTAINER}) (rate(container_cpu_cfs_periods_total{{{{node}}}}[5m])))",
 )
 QUESTIONS = (CORE, DROPS, CGROUPS, QUOTA)
+# By cause, what tells of the number that it counts: memory cgroups beyond those of pids, of which none are dying.
+COUNTED = {"leaked-memory-cgroups": CGROUPS}
 
 
 def told(answers: Mapping[Question, Sequence[Series]], until: datetime, probe: str) -> tuple[Evidence, ...]:

@@ -254,3 +254,16 @@ async def test_node_that_answers_sooner_waits_for_the_past_and_one_that_fails_le
     await asyncio.sleep(0)
     assert [task for task in asyncio.all_tasks() if task.get_name().startswith("past of")] == []
     await past.close()
+
+
+async def test_what_a_cause_counts_is_read_hour_by_hour(prometheus: Prometheus) -> None:
+    prometheus.holds("node_cgroups_cgroups", lambda at: 68_440 - at / 3600, instance="node-1:9100")
+    past = PrometheusPast(prometheus.url, NODES)
+    try:
+        looks = await past.counted(NODE, "leaked-memory-cgroups", UNTIL)
+        assert len(looks) > 300
+        assert looks[-1].value - looks[0].value == pytest.approx(14 * 24, rel=0.01)
+        assert await past.counted(NODE, "disk-full", UNTIL) == ()
+        assert await past.counted(Node("elsewhere", "192.0.2.1"), "leaked-memory-cgroups", UNTIL) == ()
+    finally:
+        await past.close()

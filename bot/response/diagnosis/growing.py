@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+from dataclasses import replace
 from datetime import timedelta
 
 from bot.domain.case import Readings
+from bot.domain.errors import CannotRead
 from bot.domain.growth import Growth, Look, growth
+from bot.domain.metric_history import CountedBefore
 from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
@@ -14,16 +18,22 @@ SOON = timedelta(days=14)  # harm that is farther away is no news on a node that
 
 
 async def grown(
-    readings: Readings, node: str, snapshot: Snapshot, playbook: Playbook, cause: str | None
+    readings: Readings,
+    node: str,
+    snapshot: Snapshot,
+    playbook: Playbook,
+    cause: str | None,
+    before: CountedBefore | None = None,
 ) -> Growth | None:
     """Keep what was counted on a node now, and return how what its verdict's cause counts has grown there.
 
-    Shape: where that says nothing, the growth that comes to harm first, if it does so soon.
+    Shape: where that says nothing, the growth that comes to harm first, if it does so soon. `before` knows what was
+    counted in this boot before the record began.
     Raises: LedgerUnavailable.
     """
     found: dict[str, Growth] = {}
     for used in playbook.causes:
-        if (told := await _kept(readings, node, snapshot, used)) is not None:
+        if (told := await _kept(readings, node, snapshot, used, before)) is not None:
             found[used.cause.name] = told
     if cause in found:
         return found[cause]
@@ -31,14 +41,22 @@ async def grown(
     return min(near, key=lambda pair: pair[0])[1] if near else None
 
 
-async def _kept(readings: Readings, node: str, snapshot: Snapshot, used: WeighedCause) -> Growth | None:
+async def _kept(
+    readings: Readings, node: str, snapshot: Snapshot, used: WeighedCause, before: CountedBefore | None
+) -> Growth | None:
     grows = used.cause.grows
     value = grows.read(snapshot) if grows is not None else None
     if grows is None or value is None:
         return None
     host = snapshot.get(HostReading)
-    look = Look(snapshot.taken_at, value, host.boot_id if isinstance(host, HostReading) else "")
-    await readings.keep(node, used.cause.name, look)
-    return growth(
-        used.cause.name, grows, await readings.looks(node, used.cause.name), grows.harm(snapshot, used.tuning)
-    )
+    cause, boot = used.cause.name, host.boot_id if isinstance(host, HostReading) else ""
+    await readings.keep(node, cause, Look(snapshot.taken_at, value, boot))
+    looks = await readings.looks(node, cause)
+    if before is not None and isinstance(host, HostReading):
+        with contextlib.suppress(CannotRead):  # the verdict says already that the past was not read
+            told = await before.counted(node, cause, snapshot.taken_at)
+            boot_at = snapshot.taken_at - host.uptime
+            ours = min((look.at for look in looks if look.boot == boot), default=snapshot.taken_at)
+            earlier = (replace(look, boot=boot) for look in told if boot_at < look.at < ours)
+            looks = (*looks, *earlier)
+    return growth(cause, grows, looks, grows.harm(snapshot, used.tuning))

@@ -16,6 +16,7 @@ from bot.domain.errors import Conflict, ImpossibleEvent
 from bot.domain.events import Cancelled, IncidentEvent, PlanProposed, PlanWithheld, Triaged
 from bot.domain.fold import after
 from bot.domain.incident import Incident
+from bot.domain.metric_history import CountedBefore
 from bot.domain.playbook import Playbook
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
@@ -38,13 +39,18 @@ class VerdictRecorder:
         log: Log,
         cases: KeptCases | None = None,
         readings: Readings | None = None,
+        before: CountedBefore | None = None,
     ) -> None:
-        """`cases` keeps what the nodes said, `readings` what was counted there; None: nothing is kept."""
+        """`cases` keeps what the nodes said, `readings` what was counted there; None: nothing is kept.
+
+        `before` knows what was counted before the record began.
+        """
         self._ledger = ledger
         self._proposer = proposer
         self._log = log
         self._cases = cases
         self._readings = readings
+        self._before = before
 
     async def opened(self, incident: Incident) -> None:
         """Put the incident's first entry on record, unless it is there.
@@ -98,7 +104,7 @@ class VerdictRecorder:
             kept = await self._cases.keep(incident.id, replace(snapshot.case, judged=Judged.of(verdict)))
         growth = None
         if self._readings is not None and snapshot is not None:
-            growth = await grown(self._readings, verdict.node, snapshot, playbook, verdict.cause)
+            growth = await grown(self._readings, verdict.node, snapshot, playbook, verdict.cause, self._before)
         taken_at = snapshot.taken_at if snapshot is not None else None
         whole = replace(verdict, snapshot=None)
         machine_id = machine_id_of(verdict)
