@@ -76,6 +76,8 @@ class ClusterApi(Protocol):
 
 Clock: TypeAlias = Callable[[], datetime]
 Sleep: TypeAlias = Callable[[float], Awaitable[None]]
+Fresh: TypeAlias = Callable[[], str]  # a name or a secret that nobody has had before
+TakesBytes: TypeAlias = Callable[[bytes], None]  # whoever is handed a stream piece by piece
 Seconds: TypeAlias = Callable[[], float]  # a clock that only goes forward, such as time.monotonic
 
 

@@ -6,12 +6,13 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from datetime import timedelta
 from pathlib import Path
 
 from bot.domain.batch import Batch, launch_command
 from bot.domain.command import Completed
+from bot.domain.contracts import Fresh
 from bot.domain.errors import ConnectionLost
 from bot.domain.node import Node
 from bot.transport.conversation import Conversation, lifetime
@@ -23,7 +24,7 @@ LIFELINE_SECONDS = 1.0
 class LocalTransport:
     """Runs batches on this machine. `nonce` makes a new secret for each batch's frames."""
 
-    def __init__(self, nonce: Callable[[], str]) -> None:
+    def __init__(self, nonce: Fresh) -> None:
         self._nonce = nonce
         self._heartbeat = Heartbeat()
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from datetime import timedelta
 
 import asyncssh
 
 from bot.domain.batch import Batch, launch_command
 from bot.domain.command import Completed
+from bot.domain.contracts import Fresh
 from bot.domain.errors import HostKeyRejected, ShellStalled
 from bot.domain.node import Node
 from bot.transport.conversation import Conversation, lifetime
@@ -22,7 +23,7 @@ from bot.transport.ssh_route import route
 class SshTransport:
     """Runs batches over SSH. `nonce` makes a new secret for each batch's frames."""
 
-    def __init__(self, keyring: Keyring, nonce: Callable[[], str]) -> None:
+    def __init__(self, keyring: Keyring, nonce: Fresh) -> None:
         self._keyring = keyring
         self._nonce = nonce
         self._shown: dict[str, str] = {}

@@ -37,6 +37,7 @@ from bot.domain.events import (
     Triaged,
     ValidationStarted,
 )
+from bot.domain.growth import Growth, Look
 from bot.domain.house_events import (
     BrakePulled,
     BrakeReleased,
@@ -119,7 +120,14 @@ PROPOSED = PlanProposed.of(
     ("ray/worker-0: Ray cluster train-7 (worker)",),
 )
 TRIAGED = Triaged(
-    VERDICT, "node-health", 3, BEGAN_AT - timedelta(seconds=6), "kernel 5.15 · up 11 d", "m1", case="cd" * 32
+    VERDICT,
+    "node-health",
+    3,
+    BEGAN_AT - timedelta(seconds=6),
+    "kernel 5.15 · up 11 d",
+    "m1",
+    case="cd" * 32,
+    growth=Growth("leaked-memory-cgroups", "dying memory cgroups", (Look(BEGAN_AT, 68_440.0, BOOT),), 1, 214.0),
 )
 
 OPENING = AlertReceived(ALERT, NODE, "g7k3m9x2qp", "node-health")
@@ -192,7 +200,7 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     CaptureApproved("c4p7t0re00", "bob"),
     CaptureStarting("c4p7t0re00", "b" * 32, "m" * 32, "SHA256:key", 4321.5, "cycles"),
     CaptureBegan("c4p7t0re00", 4_322_000_000),
-    SymptomCaught("c4p7t0re00", "nic-reset", BEGAN_AT, 4400.25, "core 39 ran kubelet in f", ""),
+    SymptomCaught("c4p7t0re00", "nic-reset", BEGAN_AT, 4400.25, "core 39 ran kubelet in f", "its names are hidden"),
     CaptureStopping("c4p7t0re00", "ann", 12.5, 3600.0),
     CaptureEnded("c4p7t0re00", "ann stopped it", "its ring"),
 )

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.domain.capture import PERF, CaptureRequest
 from bot.domain.capture_shell import TEXT_SECONDS_MORE, capture_script
 from bot.domain.capture_wire import CaptureEnd, CaptureWire, Facts
+from bot.domain.contracts import Fresh, TakesBytes
 from bot.domain.errors import CannotRead, ConnectionLost, Unreachable
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
@@ -47,12 +47,10 @@ class Profiler:
     """Profiles nodes. `nonce` makes a new secret for each; `perf` is where the nodes have it."""
 
     transport: TalkingTransport
-    nonce: Callable[[], str]
+    nonce: Fresh
     perf: str = PERF
 
-    async def profile(
-        self, node: Node, request: CaptureRequest, hand_on: Callable[[bytes], None], anyway: bool = False
-    ) -> Captured:
+    async def profile(self, node: Node, request: CaptureRequest, hand_on: TakesBytes, anyway: bool = False) -> Captured:
         """Capture once; `hand_on` takes perf's text in pieces. With `anyway` a starved node is profiled, too.
 
         Raises: Unreachable when nobody could talk to the node; CannotRead, with how to get it, when there is no
@@ -97,7 +95,7 @@ def _decided(facts: Facts, anyway: bool) -> tuple[str, str]:
     return "cycles" if facts.text("pmu") == "yes" else "cpu-clock", folder_for_symbols(facts)
 
 
-async def _recorded(talk: Talk, wire: CaptureWire, hand_on: Callable[[bytes], None]) -> tuple[int, Unreachable | None]:
+async def _recorded(talk: Talk, wire: CaptureWire, hand_on: TakesBytes) -> tuple[int, Unreachable | None]:
     """Hand on all text; return how many bytes it was, and what broke the connection."""
     taken = 0
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import aclosing
 from dataclasses import dataclass, replace
 from datetime import timedelta
@@ -11,7 +11,7 @@ from datetime import timedelta
 from bot.domain.batch import Batch, Sampling
 from bot.domain.capture_wire import CaptureEnd, CaptureWire
 from bot.domain.command import Command, Completed, Outputs
-from bot.domain.contracts import ActingTransport
+from bot.domain.contracts import ActingTransport, Fresh, TakesBytes
 from bot.domain.errors import CannotRead, ConnectionLost, MissingRight, StateChanged
 from bot.domain.fence import SENT_WITHIN, Fence, barred
 from bot.domain.house_events import CaptureStarting
@@ -56,7 +56,7 @@ class RingAccess:
 
     transport: ActingTransport
     talks: TalkingTransport
-    nonce: Callable[[], str]
+    nonce: Fresh
     places: Places = HERE
 
     async def look(self, node: Node) -> tuple[Whom, RollingLook]:
@@ -96,7 +96,7 @@ class RingAccess:
         node: Node,
         names: Sequence[str],
         between: tuple[float, float] | None,
-        hand_on: Callable[[bytes], None],
+        hand_on: TakesBytes,
     ) -> CaptureEnd:
         """Hand on perf's text of these segments; `between` are seconds of the node's CLOCK_MONOTONIC.
 

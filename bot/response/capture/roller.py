@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.domain.alert import BOT
-from bot.domain.contracts import ActingLedger, Clock
+from bot.domain.contracts import ActingLedger, Clock, Fresh
 from bot.domain.errors import (
     Braked,
     BudgetSpent,
@@ -79,7 +78,7 @@ class Roller:
     policy: Policy
     limits: RollingLimits
     now: Clock
-    new_id: Callable[[], str]
+    new_id: Fresh
     seconds: int = 0
 
     async def all(self) -> dict[str, Rolling]:
