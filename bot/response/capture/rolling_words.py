@@ -40,7 +40,7 @@ def lines(news: RollingNews) -> list[str]:
     for caught in rolling.caught:
         unread = f"; not read: {one_line(caught.unread, 200)}" if caught.unread else ""
         found.append(f"* {one_line(caught.sentence, 400)}{unread}.")
-    found += [f"Not yet: {one_line(waits, 200)}." for waits in news.waits]
+    found += [f"{'Not read' if rolling.is_over else 'Not yet'}: {one_line(waits, 200)}." for waits in news.waits]
     if not rolling.caught and not news.waits and rolling.started is not None:
         found.append("Nothing was caught." if rolling.is_over else "Nothing was caught so far.")
     return found
