@@ -210,6 +210,7 @@ class Service:
             askers=asking,
             picker=self._alerts,
             profiles=profiles,
+            opener=opener,
             pagerduty=self._pagerduty,
             wishes=books.wishes,
             fleet=fleet,

@@ -16,6 +16,7 @@ from bot.response.diagnosis.progress import Readings
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
+from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.context import NodePicker, SlackContext
@@ -57,6 +58,7 @@ def slack_acting(
     askers: Askers | None = None,
     picker: NodePicker | None = None,
     profiles: SlackProfiles | None = None,
+    opener: CheckOpener | None = None,
     pagerduty: PagerDutyParts | None = None,
     wishes: Wishes | None = None,
     fleet: FleetCards | None = None,
@@ -84,6 +86,7 @@ def slack_acting(
         askers=askers or Askers(slack, people, timing.clock),
         picker=picker,
         profiles=profiles,
+        opener=opener,
         wishes=wishes,
     )
     home = HomeDesk(context, background, outbox, nodes, readings, deliveries, pagerduty)

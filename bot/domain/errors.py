@@ -90,7 +90,11 @@ class InventoryError(UsageError):
 
 
 class UnknownNode(InventoryError):
-    """The inventory has no node of that name."""
+    """The inventory has no node of that name; `near` are those that may have been meant, the nearest first."""
+
+    def __init__(self, sentence: str, try_next: str = "", near: tuple[str, ...] = ()) -> None:
+        super().__init__(sentence, try_next)
+        self.near = near
 
 
 class PlaybookError(UsageError):

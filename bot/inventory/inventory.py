@@ -107,14 +107,15 @@ class Inventory:
         valid_name(name)
         node = self.by_name.get(name) or self._fitting(name)
         if node is None:
-            raise UnknownNode(f"{one_line(name, 80)!r} is not in the inventory {self.origin}.", self._try_instead(name))
+            near = nearest(name, self.by_name)
+            sentence = f"{one_line(name, 80)!r} is not in the inventory {self.origin}."
+            raise UnknownNode(sentence, self._try_instead(name, near), near)
         return node
 
     def _fitting(self, name: str) -> Node | None:
         return next((node for known in self.known.values() if (node := known.fitting(name)) is not None), None)
 
-    def _try_instead(self, name: str) -> str:
-        near = nearest(name, self.by_name)
+    def _try_instead(self, name: str, near: tuple[str, ...]) -> str:
         if near:
             return f"Did you mean {' or '.join(near)}?"
         patterns = [pattern for known in self.known.values() for pattern in known.patterns][:5]

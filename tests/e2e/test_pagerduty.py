@@ -56,14 +56,14 @@ class Stage:
                 one.url = f"{bot.address}/pagerduty"
             yield bot
 
-    async def note_saying(self, page: Incident, *words: str) -> str:
+    async def note_saying(self, page: Incident, *words: str, within: timedelta = timedelta(seconds=10)) -> str:
         """Wait until the one note of a page says this, and return it."""
 
         def note() -> str | None:
             found = self.pagerduty.note_on(page)
             return found if all(word in found for word in words) else None
 
-        found = await self.pagerduty.until(note, what=f"a note saying {words}")
+        found = await self.pagerduty.until(note, timeout=within, what=f"a note saying {words}")
         assert found is not None
         return found
 
@@ -107,7 +107,8 @@ async def test_own_note_comes_back_and_starts_nothing(stage: Stage) -> None:
 async def test_fifty_nodes_are_one_card_and_one_note(stage: Stage) -> None:
     async with stage.serving():
         page = stage.pagerduty.account.trigger("a rack is slow", {"hosts": [f"node-{n}" for n in range(1, 51)]})
-        note = await stage.note_saying(page, "50 nodes: 50 critical")
+        # 3.9 s where nothing else runs: fifty incidents are opened, read and decided, and the machine may be busy.
+        note = await stage.note_saying(page, "50 nodes: 50 critical", within=timedelta(seconds=60))
         await card_saying(stage.slack, "50 nodes: 50 critical", ALERTS.id)
         assert len(cards(stage.slack, ALERTS.id)) == 1
         assert len(note) < 2000

@@ -1,13 +1,12 @@
 """Clicks on the buttons and menus of cards and the App Home: each opens the dialog that asks for a reason.
 
-A click decides nothing. Its payload is not trusted: https://docs.slack.dev/reference/interaction-payloads
+A click decides nothing, and what it brings is not trusted.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from typing import Any
 
 from bot.domain.capture import CaptureRequest
@@ -26,7 +25,8 @@ from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.decision import guards
 from bot.response.decision.braking import stale
-from bot.surfaces.slack.blocks import AMONG, BRAKE, PROFILE, REPORT
+from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, PROFILE, REPORT
+from bot.surfaces.slack.click import Click
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
@@ -34,39 +34,15 @@ from bot.surfaces.slack.feedback import FEEDBACK, said_of, thanks
 from bot.surfaces.slack.fleet_card import OF_FLEET, WHO_ELSE
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.people import Person, mapping
+from bot.surfaces.slack.requests import MOST_NODES
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
 from bot.surfaces.view.view import IncidentView, incident_view
 
 DIGEST = 32  # digits by which a dialog names the plan that it shows
 RECORDED_SECONDS = 5.0
 TRIGGER_SECONDS = 3.0  # by then Slack opens no dialog for a click any more
+_NUMBERED = (ANSWER, CHECK_MEANT)  # of these a row has several buttons, each with a number of its own
 UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
-
-
-@dataclass(frozen=True, slots=True)
-class Click:
-    """A button that was clicked, or a menu's entry that was chosen.
-
-    Shape: `key` is Slack's own id of this click: two deliveries with one key are one click. `value` is the button's
-    value, or the chosen entry. `channel` and `ts` are the message's, both empty in the App Home.
-    """
-
-    key: str
-    person: Person
-    action: str
-    value: str
-    block: str
-    trigger: str
-    channel: str = ""
-    ts: str = ""
-    thread_ts: str = ""
-    in_home: bool = False
-
-    @property
-    def thread(self) -> str:
-        """The thread in which the person is answered; empty where the message is in the channel itself."""
-        return self.thread_ts if self.thread_ts != self.ts else ""
 
 
 class BlockActions:
@@ -86,6 +62,8 @@ class BlockActions:
             REPORT: self._report,
             **({WHO_ELSE: self._who_else} if fleet is not None else {}),
             PROFILE: self._profile,
+            CHECK_AGAIN: self._check_again,
+            CHECK_MEANT: self._check_meant,
         }
 
     async def handle(self, click: Click) -> None:
@@ -98,7 +76,8 @@ class BlockActions:
             if click.action.startswith(FEEDBACK):
                 await self._feedback(click)
                 return
-            handler = self._handlers.get(ANSWER if click.action.startswith(f"{ANSWER}-") else click.action)
+            several = next((kind for kind in _NUMBERED if click.action.startswith(f"{kind}-")), click.action)
+            handler = self._handlers.get(several)
             if handler is None:
                 raise NothingProposed(UNKNOWN_BUTTON)
             await handler(click)
@@ -249,6 +228,29 @@ class BlockActions:
         target = MessageTarget(click.channel, click.thread_ts or click.ts)
         await profiles.ask(node, CaptureRequest(), target, click.key, click.person.by, incident.id)
 
+    async def _check_again(self, click: Click) -> None:
+        """Check every node of a card anew, on a card of its own: what stood here stays, and so does its plan."""
+        incident = await self._find(click.value)
+        name = incident.summary.card
+        await self._is_its_card(click, name)
+        nodes = dict.fromkeys(member.node for member in await self._context.surface.group(name) if member.node)
+        await self._check(click, tuple(nodes))
+
+    async def _check_meant(self, click: Click) -> None:
+        """Check the node that somebody meant who mistyped its name, as if they had typed it right."""
+        await self._check(click, (click.value,))
+
+    async def _check(self, click: Click, nodes: Sequence[str]) -> None:
+        if self._context.opener is None or not nodes:
+            raise NothingProposed(UNKNOWN_BUTTON)
+        if len(nodes) > MOST_NODES:
+            raise NothingProposed(f"{len(nodes)} nodes at once are too many; {MOST_NODES} is the most.")
+        await self._context.askers.admit(click.person)  # before any name is looked up: who may not ask learns none
+        names = [self._context.responder.nodes.find(name).name for name in nodes]
+        self._context.askers.count(click.person)
+        spot = MessageTarget(click.channel, click.thread)
+        await self._context.opener.begin(click.key, spot, click.person.by, f"check {' '.join(names)}", names)
+
     async def _is_its_card(self, click: Click, group: str) -> None:
         """Do nothing for a click on the card itself. Raises: NothingProposed for a click on a copy of it."""
         if click.in_home:
@@ -274,24 +276,3 @@ class BlockActions:
         view: dict[str, Any] = reason_dialog(kind, self._context.slack.signer.sign(intent), shown, words, objection)
         if error := await self._context.slack.open_dialog(click.trigger, view):
             raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")
-
-
-def click_of(body: Mapping[str, Any]) -> Click:
-    """Return the click that a payload describes; a field that is missing is empty."""
-    actions = body.get("actions")
-    action = mapping(actions[0] if isinstance(actions, list) and actions else None)
-    container, channel = mapping(body.get("container")), mapping(body.get("channel"))
-    message = mapping(body.get("message"))
-    chosen = mapping(action.get("selected_option"))
-    return Click(
-        key=f"click-{action.get('action_ts', '')}-{body.get('trigger_id', '')}",
-        person=Person.of(body),
-        action=str(action.get("action_id", "")),
-        value=str(chosen.get("value") if chosen else action.get("value", "")),
-        block=str(action.get("block_id", "")),
-        trigger=str(body.get("trigger_id", "")),
-        channel=str(channel.get("id") or container.get("channel_id") or ""),
-        ts=str(container.get("message_ts") or message.get("ts") or ""),
-        thread_ts=str(container.get("thread_ts") or message.get("thread_ts") or ""),
-        in_home=container.get("type") == "view",
-    )

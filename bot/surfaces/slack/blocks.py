@@ -165,10 +165,11 @@ AMONG = "/"  # between a card's name and that of one of its incidents
 
 
 PROFILE = "profile"  # the action of the button that samples a node's cores
+CHECK_AGAIN, CHECK_MEANT = "check_again", "check_meant"
 
 
 def choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
-    """Yield what can be chosen on a card: Approve and Decline in one row, each question and each Undo in its own."""
+    """Yield what can be decided on a card: Approve and Decline in one row, each question in its own."""
     if decisions := [choice for choice in choices if choice.kind in (APPROVE, DECLINE)]:
         yield _row([_decision(choice) for choice in decisions])
     for choice in choices:
@@ -181,10 +182,27 @@ def choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
                     for number, option in enumerate(choice.options[:MOST_ANSWERS])
                 ]
             )
+
+
+def undo_buttons(choices: Sequence[Choice]) -> list[Block]:
+    """Return a button for each incident whose steps can be taken back."""
     undos = [choice for choice in choices if choice.kind == UNDO]
-    for choice in undos:
-        words = "Undo" if len(undos) == 1 else f"Undo on {one_line(choice.nodes[0], 50)}"
-        yield _row([button(words, UNDO, choice.about)])
+    named = ["Undo" if len(undos) == 1 else f"Undo on {one_line(choice.nodes[0], 50)}" for choice in undos]
+    return [button(words, UNDO, choice.about) for words, choice in zip(named, undos, strict=True)]
+
+
+def again_button(incident: str, nodes: int = 1) -> Block:
+    """Return the button that has every node of an incident's card checked anew."""
+    return button("Check again" if nodes == 1 else f"Check {nodes} again", CHECK_AGAIN, incident)
+
+
+def meant_blocks(near: Sequence[str]) -> Iterator[Block]:
+    """Yield a button for each node that somebody may have meant."""
+    if near:
+        numbered = enumerate(near[:MOST_ANSWERS])
+        yield _row(
+            [button(f"Check {one_line(node, 60)}", "", node, action_id=f"{CHECK_MEANT}-{at}") for at, node in numbered]
+        )
 
 
 def single_choice_blocks(choices: Sequence[Choice]) -> Iterator[Block]:
@@ -217,10 +235,9 @@ def _nodes_menu(choice: Choice) -> Block:
     }
 
 
-def report_blocks(ended: Sequence[tuple[str, str]]) -> Iterator[Block]:
-    """Yield a button for the report of each of several incidents that have ended: its id and its node."""
-    for incident, node in ended[:MOST_REPORTS]:
-        yield _row([button(f"Report on {one_line(node, 50)}", REPORT, incident)])
+def report_buttons(ended: Sequence[tuple[str, str]]) -> list[Block]:
+    """Return a button for the report of each of several incidents that have ended: its id and its node."""
+    return [button(f"Report on {one_line(node, 50)}", REPORT, incident) for incident, node in ended[:MOST_REPORTS]]
 
 
 def button(words: str, action: str, value: str, style: str = "", action_id: str = "") -> Block:

@@ -16,6 +16,7 @@ from bot.surfaces.slack.blocks import (
     PROFILE,
     REPORT,
     SUMMARY,
+    again_button,
     bold,
     button,
     choice_blocks,
@@ -25,11 +26,12 @@ from bot.surfaces.slack.blocks import (
     marked_up,
     offer_blocks,
     person,
-    report_blocks,
+    report_buttons,
     single_choice_blocks,
     slack_user,
     step_blocks,
     text,
+    undo_buttons,
 )
 from bot.surfaces.slack.feedback import feedback_block
 from bot.surfaces.slack.fleet_card import WHO_ELSE
@@ -55,6 +57,7 @@ from bot.surfaces.slack.table import table_block
 from bot.surfaces.text import facts
 from bot.surfaces.view.before_after import changes
 from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.standing import APPROVE
 from bot.surfaces.view.view import GroupView, IncidentView, group_view
 from bot.surfaces.view.words import Sentence, cause_words, joined, mute_words
 
@@ -166,11 +169,11 @@ def _evidence(evidence: Sequence[Evidence]) -> Iterator[Block]:
 
 
 def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
-    """What else can be asked of one node, in one row; it decides nothing."""
+    """What else can be asked of one node, in one row; none of it acts."""
     if not view.id:
         return
     offered = view.state is State.TRIAGED or (view.state is State.PROPOSED and bool(group.choices))
-    row: list[Block] = []
+    row = undo_buttons(group.choices)
     if offered and view.verdict is not None and view.verdict.cause is not None:
         row.append(button("Who else?", WHO_ELSE, view.id))
     found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
@@ -178,6 +181,8 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
         row.append(button("Profile", PROFILE, view.id))
     if view.ended and view.state is not State.TRIAGED:
         row.append(button("Report", REPORT, view.id))
+    if view.node and (offered or view.ended):
+        row.append(again_button(view.id))
     if row:
         yield {"type": "actions", "elements": row}
 
@@ -188,7 +193,7 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
 def _table(group: GroupView) -> Message:
     """A row a node, the worst first; what does not fit is counted, and stands in the thread in full."""
     first: list[Block] = [header(group.headline)]
-    last = [*_decision(group), *single_choice_blocks(group.choices), *_reports(group), *feedback_block(group)]
+    last = [*_decision(group), *single_choice_blocks(group.choices), *_further_of_many(group), *feedback_block(group)]
     last += _closing(group)
     room = ALL_BLOCKS - sum(length(block) for block in (*first, *last)) - 500
     rows = [_row(group, view) for view in group.incidents]
@@ -245,9 +250,19 @@ def _decision(group: GroupView) -> Iterator[Block]:
     yield from choice_blocks(group.choices)
 
 
-def _reports(group: GroupView) -> Iterator[Block]:
-    if all(view.ended for view in group.incidents):
-        yield from report_blocks([(view.id, view.node) for view in group.incidents if view.state is not State.TRIAGED])
+def _further_of_many(group: GroupView) -> Iterator[Block]:
+    """What else can be asked of the nodes of a table: what was done taken back, reports, and all of them read anew."""
+    rows = {str(undo["value"]): [undo] for undo in undo_buttons(group.choices)}
+    ended = all(view.ended for view in group.incidents)
+    acted = [(view.id, view.node) for view in group.incidents if ended and view.state is not State.TRIAGED]
+    for report in report_buttons(acted):
+        rows.setdefault(str(report["value"]), []).append(report)
+    yield from ({"type": "actions", "elements": row} for row in rows.values())
+    known = [view for view in group.incidents if view.id and view.node]
+    closed = all(view.ended or view.state is State.TRIAGED for view in group.incidents)
+    if known and (closed or any(choice.kind == APPROVE for choice in group.choices)):
+        again = again_button(known[0].id, len({view.node for view in known}))
+        yield {"type": "actions", "elements": [again]}
 
 
 def _closing(group: GroupView) -> Iterator[Block]:

@@ -12,6 +12,7 @@ from bot.domain.wish import Wishes
 from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.blocks import meant_blocks
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
@@ -110,7 +111,7 @@ class CommandHandler:
                 await self._profiles.ask(asked.node, asked.capture, target, request.key, request.by)
         elif await self._may_ask(request, asked.nodes):
             if asked.unknown:
-                quoted = self._ephemeral.quote(request, unknown_words(asked))
+                quoted = self._ephemeral.quote(request, unknown_words(asked), meant_blocks(asked.near))
                 self._background.begin(quoted, f"answer to {request.key}")
             if asked.nodes:
                 await self._check(request, asked)

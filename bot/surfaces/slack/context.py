@@ -30,6 +30,7 @@ from bot.domain.wish import Wishes
 from bot.response.decision.marking import Marking
 from bot.response.decision.responder import Responder
 from bot.surfaces.slack.askers import Askers
+from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral, refusal_words
 from bot.surfaces.slack.people import People, Person
@@ -62,7 +63,7 @@ class SlackContext:
     """The parts of the bot that decisions made in Slack use.
 
     Shape: `picker` is None where no alert ever asks which node it means, `profiles` where nodes are not profiled,
-    `wishes` where nothing is kept of deliveries.
+    `opener` where no check is begun from here, `wishes` where nothing is kept of deliveries.
     """
 
     responder: Responder
@@ -77,6 +78,7 @@ class SlackContext:
     askers: Askers
     picker: NodePicker | None = None
     profiles: SlackProfiles | None = None
+    opener: CheckOpener | None = None
     wishes: Wishes | None = None
 
     @property

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections.abc import Iterable
+from dataclasses import replace
 
 from bot.domain.contracts import Log
 from bot.domain.errors import ZombieError
@@ -11,7 +13,7 @@ from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import safe
 from bot.surfaces.slack.blocks import slack_user
 from bot.surfaces.slack.calls import Calls, Delivered, Outcome, RetryLater, Timing
-from bot.surfaces.slack.message import SECTION, TEXT, Message, clipped, escaped, paragraph
+from bot.surfaces.slack.message import SECTION, TEXT, Block, Message, clipped, escaped, paragraph
 from bot.surfaces.slack.people import People
 from bot.surfaces.slack.requests import CommandRequest
 
@@ -39,9 +41,13 @@ class Ephemeral:
         """
         await self._say(request, Message(clipped(text, TEXT)))
 
-    async def quote(self, request: CommandRequest, words: str) -> None:
-        """Answer a request with words that quote what a person typed, in which no markup counts; else as `say`."""
-        await self._say(request, _as_it_is(words))
+    async def quote(self, request: CommandRequest, words: str, below: Iterable[Block] = ()) -> None:
+        """Answer a request with words that quote what a person typed, in which no markup counts; else as `say`.
+
+        Shape: `below` are blocks that follow the words, such as buttons.
+        """
+        message = _as_it_is(words)
+        await self._say(request, replace(message, blocks=(*message.blocks, *below)))
 
     async def _say(self, request: CommandRequest, message: Message) -> None:
         for attempt in range(TRIES):

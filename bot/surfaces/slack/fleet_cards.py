@@ -30,7 +30,7 @@ from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.poster import CARD, Poster
 
 if TYPE_CHECKING:
-    from bot.surfaces.slack.block_actions import Click
+    from bot.surfaces.slack.click import Click
 
 PREFIX = "fleet-"
 SECONDS_A_CHECK = 8.0  # of one node, with its window

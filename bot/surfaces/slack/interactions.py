@@ -14,7 +14,8 @@ from collections.abc import Mapping
 from bot.domain.errors import CannotTell, LedgerError
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.background import Background
-from bot.surfaces.slack.block_actions import BlockActions, Click
+from bot.surfaces.slack.block_actions import BlockActions
+from bot.surfaces.slack.click import Click
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import REASON
 from bot.surfaces.slack.ephemeral import refusal_words

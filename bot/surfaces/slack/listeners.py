@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from slack_bolt.async_app import AsyncApp
 
-from bot.surfaces.slack.block_actions import click_of
+from bot.surfaces.slack.click import click_of
 from bot.surfaces.slack.interactions import InteractionHandler
 from bot.surfaces.slack.requests import CommandRequest
 from bot.surfaces.slack.view_submissions import AppHome, submission_of

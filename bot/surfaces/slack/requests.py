@@ -102,11 +102,16 @@ class Subcommand:
 
 @dataclass(frozen=True, slots=True)
 class CheckRequest:
-    """A request to check nodes; `missing` counts the unknown names, `unknown` explains the first of them."""
+    """A request to check nodes.
+
+    Shape: `missing` counts the unknown names, `unknown` explains the first of them; `near` are nodes that may have been
+    meant by them.
+    """
 
     nodes: tuple[Node, ...]
     unknown: tuple[str, ...] = ()
     missing: int = 0
+    near: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +173,9 @@ def parse(text: str, known: Known) -> CheckRequest | FleetAsk | ProfileRequest |
         return HelpRequest(f"{len(names)} nodes at once are too many; {MOST_NODES} is the most.")
     missing = [name for name in names if not known.knows(name)]
     nodes = tuple(known.find(name) for name in names if known.knows(name))
-    return CheckRequest(nodes, tuple(_not_known(name, known) for name in missing[:MOST_UNKNOWN]), len(missing))
+    told = [_not_known(name, known) for name in missing[:MOST_UNKNOWN]]
+    offered = dict.fromkeys(node for _, others in told for node in others if node not in names)
+    return CheckRequest(nodes, tuple(sentence for sentence, _ in told), len(missing), tuple(offered))
 
 
 def _profile(words: list[str], known: Known) -> ProfileRequest | CheckRequest | HelpRequest:
@@ -176,7 +183,7 @@ def _profile(words: list[str], known: Known) -> ProfileRequest | CheckRequest | 
     if not 1 <= len(words) <= 2:
         return HelpRequest("Say which node, and if you like for how long: `/zombie profile NODE 10`.")
     if not known.knows(words[0]):
-        return CheckRequest((), (_not_known(words[0], known),), 1)
+        return CheckRequest((), (_not_known(words[0], known)[0],), 1)
     seconds = words[1].removesuffix("s") if len(words) == 2 else "10"
     try:
         capture = CaptureRequest(seconds=int(seconds) if seconds.isdecimal() and len(seconds) < 6 else 0)
@@ -190,7 +197,7 @@ def _capture(words: list[str], known: Known) -> ProfileRequest | CheckRequest | 
     if not 1 <= len(words) <= 2:
         return HelpRequest("Say which node, and if you like for how long: `/zombie capture NODE 12h`.")
     if not known.knows(words[0]):
-        return CheckRequest((), (_not_known(words[0], known),), 1)
+        return CheckRequest((), (_not_known(words[0], known)[0],), 1)
     try:
         hours = hours_of(words[1] if len(words) == 2 else "12h")
     except ValueError:
@@ -230,14 +237,15 @@ def is_user_id(person: str) -> bool:
     return _USER_ID.match(person) is not None
 
 
-def _not_known(name: str, known: Known) -> str:
+def _not_known(name: str, known: Known) -> tuple[str, tuple[str, ...]]:
+    """Return what is said of a name that no node has, and the nodes that may have been meant."""
     try:
         known.find(name)
     except UnknownNode as error:  # the inventory's own sentence says where its file is, which need not be told here
-        return f"“{one_line(name, 80)}” is not in the inventory. {error.try_next}"
+        return f"“{one_line(name, 80)}” is not in the inventory. {error.try_next}", error.near
     except InventoryError as error:
-        return str(error)
-    return f"“{one_line(name, 80)}” was added to the inventory just now: ask again."
+        return str(error), ()
+    return f"“{one_line(name, 80)}” was added to the inventory just now: ask again.", ()
 
 
 def help_words(asked: HelpRequest) -> str:

@@ -64,13 +64,13 @@ def test_proposed_says_how_bad_what_it_is_what_a_yes_does_and_who_may_say_it() -
     (date,) = part(message, "date")
     assert date["timestamp"] == int((incident.proposed_at + timedelta(minutes=15)).timestamp())
     assert "everything that runs on the node ends" in words(message)
-    assert buttons(message) == ["approve", "decline", "who-else"]
+    assert buttons(message) == ["approve", "decline", "who-else", "check_again"]
 
 
 def test_value_of_a_button_says_nothing_of_node_or_command() -> None:
     incident = told(*WAYS[State.PROPOSED])
     for action, value in actions(list(shown(incident).blocks)):
-        assert value == (incident.id if action in ("who-else", PROFILE) else OPENING.group)
+        assert value == (incident.id if action in ("who-else", "check_again", PROFILE) else OPENING.group)
 
 
 def test_first_words_on_a_locked_phone() -> None:
@@ -146,7 +146,7 @@ def test_ends_say_how_and_carry_the_head_of_the_record(ending: IncidentEvent, sa
     assert says in message.text
     assert "leaked-memory-cgroups" in message.text
     assert "record ab12cd34ef56" in words(message)
-    assert buttons(message) == ["report", "feedback"], "nothing is left to decide"
+    assert buttons(message) == ["report", "check_again", "feedback"], "nothing is left to decide"
 
 
 @pytest.mark.parametrize("ending", [Cancelled("{} called it off: <rollout>"), Escalated("{} gave it up: <rollout>")])
@@ -168,7 +168,10 @@ def test_resolved_begins_so_and_has_its_table_in_the_thread() -> None:
     incident = told(*WAYS[State.RESOLVED])
     message = shown(incident, replace(CONTEXT, undoable=frozenset((incident.id,))))
     assert message.text.startswith("Resolved: node-gpu-01")
-    assert list(actions(list(message.blocks))) == [("undo", incident.id), ("report", incident.id), ("feedback", "")]
+    asked = [(action, incident.id) for action in ("undo", "report", "check_again")]
+    assert list(actions(list(message.blocks))) == [*asked, ("feedback", "")]
+    rows = [block for block in message.blocks if block["type"] == "actions"]
+    assert len(rows) == 1, "on a phone a row of its own for each button is a screen"
     (reply,) = replies(incident)
     taken_by_slack(reply.message)
     assert not reply.message.broadcast
@@ -193,7 +196,7 @@ def test_withheld_shows_the_missing_line_and_nothing_to_decide() -> None:
     assert f"Lacking: {line}." in message.text
     assert VERDICT.summary in words(message), "the verdict stands as it stood"
     assert "68,700 memory cgroups" in words(message)
-    assert buttons(message) == ["who-else", "feedback"]
+    assert buttons(message) == ["who-else", "check_again", "feedback"]
 
 
 def test_what_the_check_said_stands_where_nothing_is_offered_or_not_all_is_read() -> None:

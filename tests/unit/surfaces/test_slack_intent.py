@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from bot.surfaces.slack.block_actions import click_of
+from bot.surfaces.slack.click import click_of
 from bot.surfaces.slack.dialog import LONGEST, Intent, MetadataSigner
 from bot.surfaces.slack.people import Workspace
 from bot.surfaces.slack.requests import Subcommand, subcommand_of
