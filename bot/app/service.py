@@ -373,10 +373,11 @@ class Service:
         self._poster.finished(key)
 
     async def _sweep(self) -> None:
-        """Post what the outbox still holds, and carry on the decisions that nobody is at."""
+        """Post what the outbox still holds, carry on the decisions that nobody is at, and remind of those that wait."""
         while True:
             try:
                 await self._deeds.clicks.carry_on()
+                await self._deeds.surface.nudge(now(), self._engine.mine)
                 if posts := await self._poster.sweep():
                     self._journal.log("taken_up", posts=posts)
             except LedgerError as error:

@@ -13,6 +13,7 @@ from bot.domain.policy import Policy
 from bot.domain.wish import Wishes
 from bot.response.decision.responder import Responder
 from bot.response.diagnosis.progress import Readings
+from bot.response.execution.usual import UsualTimes
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
@@ -70,7 +71,18 @@ def slack_acting(
     """
     people = slack.people(policy.approver_groups)
     responder = replace(responder, voices=SlackVoices(people, policy))
-    surface = SlackSurface(poster, outbox, ledger, policy, responder.book, notices, ACTIONS, links)
+    usual = UsualTimes(ledger, responder.nodes, log)
+    surface = SlackSurface(
+        poster,
+        outbox,
+        ledger,
+        policy,
+        responder.book,
+        notices,
+        ACTIONS,
+        links,
+        usual,
+    )
     if pagerduty is not None:
         pagerduty.surface.card_of = lambda name: _card_address(slack, surface, name)
     context = SlackContext(

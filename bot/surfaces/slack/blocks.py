@@ -148,7 +148,8 @@ def step_blocks(plan: PlanView) -> Iterator[Block]:
 def _step(step: StepView) -> list[Block]:
     pieces = [bold(step.words, 200), text(f" — {step.outcome}", SAID * 2)]
     if step.since is not None:
-        return [*pieces, text(", since "), date(step.since, "{time_secs}")]
+        usually = [text(f"; {step.usually}")] if step.usually else []
+        return [*pieces, text(", since "), date(step.since, "{time_secs}"), *usually]
     return [*pieces, *(piece for seen in step.seen for piece in (text(". "), code(seen)))]
 
 

@@ -36,6 +36,7 @@ from bot.surfaces.slack.blocks import (
 from bot.surfaces.slack.feedback import feedback_block
 from bot.surfaces.slack.fleet_card import WHO_ELSE
 from bot.surfaces.slack.heat_block import strip_block
+from bot.surfaces.slack.links_block import links_of_many
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
     TEXT,
@@ -279,6 +280,7 @@ def _closing(group: GroupView) -> Iterator[Block]:
         name += [f"reopens {view.reopens}"] if view.reopens else []
     else:
         name = [f"{len(group.incidents)} incidents"] if all(view.id for view in group.incidents) else []
+    yield from links_of_many(group)
     if group.head:
         yield record_line(group.head)
     if group.about:

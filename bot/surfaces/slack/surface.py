@@ -7,7 +7,7 @@ import contextlib
 import hashlib
 import json
 from collections import OrderedDict
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime
 
 from bot.domain.action import Action
@@ -20,10 +20,12 @@ from bot.domain.incident import Incident, newest
 from bot.domain.policy import Policy
 from bot.domain.post import MessageRef
 from bot.domain.transitions import State
+from bot.response.execution.usual import UsualTimes
 from bot.response.record import Record, undoable
 from bot.surfaces.slack.calls import FIRST
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.nudges import NudgeTimes, nudges
 from bot.surfaces.slack.part import MessageTarget, spot_of
 from bot.surfaces.slack.poster import CARD, Poster
 from bot.surfaces.slack.thread import replies, voices
@@ -38,7 +40,8 @@ PROGRESS = (State.ACTING, State.VERIFYING)
 class SlackSurface:
     """Shows groups of incidents in Slack: a `Surface`.
 
-    Shape: `notices` says why an approved plan does not begin yet, `actions` whether what was done can be taken back.
+    Shape: `notices` says why an approved plan does not begin yet, `actions` whether what was done can be taken back;
+    `usual` says how long a reboot takes.
     """
 
     def __init__(
@@ -51,6 +54,7 @@ class SlackSurface:
         notices: Notices,
         actions: Mapping[str, Action],
         links: Mapping[str, str] | None = None,
+        usual: UsualTimes | None = None,
     ) -> None:
         self._poster = poster
         self._outbox = outbox
@@ -60,12 +64,14 @@ class SlackSurface:
         self._notices = notices
         self._actions = actions
         self._links = links or {}
+        self._usual = usual
         self.words = PlanWords(actions)
         self._shown: OrderedDict[str, str] = OrderedDict()  # the last wording of each card, the last shown last
         self._as_of: dict[str, datetime] = {}
         self._heads: dict[str, str] = {}
         self._heard: dict[str, set[str]] = {}  # of each card, the replies to a yes that were asked for
         self._checking: dict[str, str] = {}
+        self._nudges = NudgeTimes(policy)
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def show(self, group: Sequence[Incident]) -> None:
@@ -77,6 +83,7 @@ class SlackSurface:
             return
         group = newest(group)
         name = group_of(group[0])
+        self._nudges.heard(name, group)
         as_of = max(incident.updated_at for incident in group)
         async with self._alone(name):
             if as_of < self._as_of.get(name, as_of):
@@ -126,6 +133,24 @@ class SlackSurface:
         if sent is None:
             return f"The report is written by: zombie report {incident.id}"
         return "The report comes into this card's thread." if sent else "The report is in this card's thread."
+
+    async def nudge(self, now: datetime, mine: Collection[str]) -> None:
+        """Remind, in the threads of these cards, of what waits for a decision since half of its time.
+
+        Raises: LedgerError when the record cannot be asked.
+        """
+        for name in self._nudges.due(now, mine):
+            group = await self.group(name)
+            spot = await self._spot(group) if group else None
+            for nudge in nudges(group, self._policy):
+                if spot is None or nudge.at > now:
+                    continue
+                if await self._outbox.place(name, nudge.part) is None:
+                    await self._poster.adopt(name, spot)
+                    await self._poster.enqueue(name, nudge.part, spot, nudge.message(self._policy), under=CARD)
+                    self._poster.finished(name)
+                self._nudges.said(name, nudge.part)
+            self._nudges.heard(name, group)
 
     async def group(self, name: str) -> tuple[Incident, ...]:
         """Return the incidents of a card as they stand; none where there is no such card.
@@ -180,6 +205,7 @@ class SlackSurface:
             waits,
             frozenset(incident.id for incident in group if incident.ended and undoable(incident, self._actions)),
             links=self._links,
+            usual=await self._usual.under_way(group, self._actions) if self._usual is not None else {},
         )
 
     @staticmethod

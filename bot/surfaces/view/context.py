@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from bot.domain.incident import Incident
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
+from bot.response.execution.usual import UsualTime
 from bot.surfaces.view.plan_words import PlanWords
 
 
@@ -35,9 +36,9 @@ class ViewContext:
 
     Shape: without a `policy` nothing is said of who may approve, and until when. `head` is the record's, as
     `SEQ:HASH`, for cards that close. By incident: `checking` is who said yes while the node is read again,
-    `waits_for` why an approved plan does not begin yet; `undoable` are those whose steps can be taken back. By node:
-    `progress` is how far its reading has come, `fresh` the verdict that is not on record yet. `links`
-    are the templates of `[links]` by name.
+    `waits_for` why an approved plan does not begin yet; `undoable` are those whose steps can be taken back; `usual` is
+    how long the step that is under way takes as a rule. By node: `progress` is how far its reading has come, `fresh`
+    the verdict that is not on record yet. `links` are the templates of `[links]` by name.
     """
 
     policy: Policy | None = None
@@ -49,6 +50,7 @@ class ViewContext:
     progress: Mapping[str, Underway] = field(default_factory=dict)
     fresh: Mapping[str, Verdict] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
+    usual: Mapping[str, UsualTime] = field(default_factory=dict)
 
     def decides_until(self, incident: Incident) -> datetime | None:
         """Return until when the incident's plan can be decided."""

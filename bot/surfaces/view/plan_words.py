@@ -12,6 +12,7 @@ from bot.domain.events import StepFailed, StepSkipped, StepVerified
 from bot.domain.incident import StepRecord
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Evidence
+from bot.response.execution.usual import UsualTime
 from bot.surfaces.view.before_after import unit_words
 
 SAID = 300
@@ -23,7 +24,8 @@ class StepView:
     """One step: what it does, what that means for the node, and what became of it.
 
     Shape: `since` is set while it runs; `seen` is what proved it, or what was seen instead. `also` is what else it does
-    on the node, which is part of what is approved: never shortened.
+    on the node, which is part of what is approved: never shortened. `usually` says, while it runs, how long it
+    takes as a rule.
     """
 
     number: int
@@ -34,11 +36,13 @@ class StepView:
     since: datetime | None = None
     seen: tuple[str, ...] = ()
     also: str = ""
+    usually: str = ""
 
     @property
     def sentence(self) -> str:
         """What became of it, as one sentence."""
-        return f"Step {self.number}, {self.words}: {self.outcome}."
+        usually = f"; {self.usually}" if self.usually else ""
+        return f"Step {self.number}, {self.words}: {self.outcome}{usually}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,6 +130,28 @@ class PlanWords:
 
 
 BY_NAME = PlanWords()
+
+
+def with_usual(plan: PlanView, usual: UsualTime | None) -> PlanView:
+    """Return the plan whose step under way says how long it takes as a rule; as it is where nobody knows."""
+    if usual is None:
+        return plan
+    steps = (replace(step, usually=usual_words(usual)) if step.since is not None else step for step in plan.steps)
+    return replace(plan, steps=tuple(steps))
+
+
+def usual_words(usual: UsualTime) -> str:
+    """Return how long a step takes as a rule, and what that rests on.
+
+    Example:
+    >>> from datetime import timedelta
+    >>> usual_words(UsualTime(timedelta(seconds=60), timedelta(seconds=180), 5, "g5.48xlarge"))
+    'usually 60–180 s on g5.48xlarge nodes (5 times before)'
+    """
+    low, high = round(usual.shortest.total_seconds()), round(usual.longest.total_seconds())
+    seconds = f"{low}–{high} s" if low < high else f"{low} s"
+    where = f"{usual.kind} nodes" if usual.kind else "nodes here"
+    return f"usually {seconds} on {where} ({usual.times} times before)"
 
 
 def _bound_to(binds: Mapping[str, str]) -> str:

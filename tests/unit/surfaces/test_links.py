@@ -12,11 +12,14 @@ from bot.domain.post import MessageRef
 from bot.domain.transitions import State
 from bot.settings.settings import Settings
 from bot.surfaces.pagerduty_note import LIMIT, note_text
+from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.people import Workspace
 from bot.surfaces.view.links import links_of
 from tests.alerts.pages import of_page
 from tests.record.incidents import WAYS
 from tests.unit.surfaces.cards import CONTEXT, part, shown, told
+from tests.unit.surfaces.test_slack_card import taken_by_slack
+from tests.unit.surfaces.test_slack_group_card import group
 
 GRAFANA = "https://grafana.example/d/node?var-node={node}"
 PAGE = "https://acme.pagerduty.com/incidents/{page}"
@@ -30,6 +33,20 @@ def test_card_has_the_links_of_its_node_and_leaves_out_what_is_not_known() -> No
     ]
     paged = shown(of_page("Q3B15VLMF3ASBD", State.PROPOSED), context)
     assert part(paged, "link")[1]["url"] == "https://acme.pagerduty.com/incidents/Q3B15VLMF3ASBD"
+
+
+def test_card_of_several_nodes_has_shared_links_once_and_those_of_the_worst() -> None:
+    several = group(*[WAYS[State.PROPOSED]] * 6)
+    links = {"Grafana": GRAFANA, "Runbook": "https://wiki.example/on-call", "PagerDuty": PAGE}
+    message = acting_card(several, replace(CONTEXT, links=links))
+    assert message is not None
+    taken_by_slack(message)
+    found = [(link["text"], link["url"]) for link in part(message, "link")]
+    assert found[0] == ("Runbook", "https://wiki.example/on-call")
+    assert found[1:] == [("Grafana", GRAFANA.replace("{node}", incident.node)) for incident in several[:4]]
+    without = acting_card(several, CONTEXT)
+    assert without is not None
+    assert part(without, "link") == []
 
 
 @pytest.mark.parametrize("name", ["a/../b", "x&admin=1", "a b", "<!channel>", "https://evil.example", "{cause}", "ü\n"])

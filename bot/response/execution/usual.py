@@ -1,0 +1,112 @@
+"""How long a step usually takes: what earlier steps of the same kind took, as the record has them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from bot.domain.action import Action
+from bot.domain.contracts import Ledger, Log, NodeDirectory
+from bot.domain.errors import ImpossibleEvent, InventoryError, UnreadableEntry
+from bot.domain.events import StepVerified
+from bot.domain.incident import Incident, IncidentSummary
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+
+KIND = "instance_type"  # the label by which nodes are of one kind
+FEWEST = 3  # of fewer it is not said what is usual
+WITHIN = timedelta(days=180)
+_REMEMBERED = 2000  # steps under way
+_MOST = 40  # incidents that are folded for one answer: the newest of the node's kind
+_FEW = 10  # of fewer the shortest and the longest are said, of more the middle eight of ten
+
+
+@dataclass(frozen=True, slots=True)
+class UsualTime:
+    """From how long to how long a step took, in `times` earlier cases; `kind` is theirs, empty for nodes of any."""
+
+    shortest: timedelta
+    longest: timedelta
+    times: int
+    kind: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class UsualTimes:
+    """Says what is usual. `nodes` know the label of each node."""
+
+    ledger: Ledger
+    nodes: NodeDirectory
+    log: Log
+    _known: dict[tuple[str, int], UsualTime | None] = field(default_factory=dict)  # by incident and step
+
+    async def under_way(self, group: Sequence[Incident], actions: Mapping[str, Action]) -> dict[str, UsualTime]:
+        """Return how long the reboots that are under way usually take, by incident; the record is asked once for each.
+
+        Raises: LedgerError when the ledger cannot be asked.
+        """
+        found: dict[str, UsualTime] = {}
+        for incident in group:
+            step = incident.step_under_way
+            if step is None or incident.proposal is None:
+                continue
+            action = actions.get(incident.proposal.plan.steps[step.number - 1].action)
+            if action is None or not action.reboots:
+                continue
+            key = (incident.id, step.number)
+            if key not in self._known:
+                self._known[key] = await self.of(incident, action.name, step.started_at)
+                while len(self._known) > _REMEMBERED:
+                    del self._known[next(iter(self._known))]
+            if (usual := self._known[key]) is not None:
+                found[incident.id] = usual
+        return found
+
+    async def of(self, incident: Incident, action: str, now: datetime) -> UsualTime | None:
+        """Return how long an action usually takes on nodes like the incident's, or on any where too few are known.
+
+        Shape: only steps with a proof count; None where fewer than `FEWEST` are on record.
+        Raises: LedgerError when the ledger cannot be asked.
+        """
+        kind = self._kind(incident.node)
+        ended = [
+            summary
+            for summary in await self.ledger.incidents()
+            if summary.state is State.RESOLVED and summary.id != incident.id and now - summary.updated_at <= WITHIN
+        ]
+        ended.sort(key=lambda summary: (summary.updated_at, summary.id), reverse=True)
+        if kind:
+            alike = await self._times((summary for summary in ended if self._kind(summary.node) == kind), action)
+            if len(alike) >= FEWEST:
+                return _usual(alike, kind)
+        anywhere = await self._times(ended, action)
+        return _usual(anywhere, "") if len(anywhere) >= FEWEST else None
+
+    def _kind(self, node: str) -> str:
+        try:
+            return one_line(self.nodes.find(node).labels.get(KIND, ""), 60)
+        except InventoryError:  # it may be gone by now
+            return ""
+
+    async def _times(self, summaries: Iterable[IncidentSummary], action: str) -> list[timedelta]:
+        found: list[timedelta] = []
+        for number, summary in enumerate(summaries):
+            if number >= _MOST:
+                break
+            try:
+                earlier = await self.ledger.incident(summary.id)
+            except (ImpossibleEvent, UnreadableEntry) as no:
+                self.log("record_unreadable", incident=summary.id, error=one_line(str(no)))
+                continue
+            steps = earlier.proposal.plan.steps if earlier is not None and earlier.proposal is not None else ()
+            for record, step in zip(earlier.steps if earlier is not None else (), steps, strict=False):
+                if step.action == action and isinstance(record.outcome, StepVerified):
+                    found.append(record.outcome.took)
+        return found
+
+
+def _usual(times: Sequence[timedelta], kind: str) -> UsualTime:
+    ordered = sorted(times)
+    aside = len(ordered) // 10 if len(ordered) >= _FEW else 0
+    return UsualTime(ordered[aside], ordered[-1 - aside], len(ordered), kind)

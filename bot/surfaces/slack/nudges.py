@@ -1,0 +1,100 @@
+"""A reminder in the thread of a card: half of the time to decide is over, and nobody has decided.
+
+It comes once for the plans that were proposed together, whoever runs the bot by then, and calls nobody but the people
+whom the policy names: no group, and no channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot.domain.incident import Incident
+from bot.domain.policy import Policy
+from bot.domain.safe_text import one_line
+from bot.domain.transitions import State
+from bot.surfaces.slack.blocks import drawn, line, marked_up, slack_user
+from bot.surfaces.slack.message import TEXT, Message, clipped
+from bot.surfaces.view.words import Instant, Person, Piece, Sentence
+
+MOST_NAMED = 5
+
+
+@dataclass(frozen=True, slots=True)
+class Nudge:
+    """One reminder: the part under which it is kept, when it is due, what still waits, and until when."""
+
+    part: str
+    at: datetime
+    until: datetime
+    waiting: tuple[Incident, ...]
+
+    def message(self, policy: Policy) -> Message:
+        """Return what is said in the thread."""
+        nodes = ", ".join(one_line(incident.node, 80) for incident in self.waiting[:MOST_NAMED])
+        more = f" and {len(self.waiting) - MOST_NAMED} more" if len(self.waiting) > MOST_NAMED else ""
+        verb = "wait" if len(self.waiting) > 1 else "waits"
+        pieces: list[Piece] = [f"Half of the time is over, and {nodes}{more} still {verb} for a decision, until "]
+        pieces += [Instant(self.until), ". After that nothing is done, and it has to be checked again."]
+        for number, by in enumerate(_called(self.waiting, policy)):
+            pieces += [", " if number else " Who may approve: ", Person(by)]
+        said: Sentence = tuple(pieces)
+        return Message(clipped(marked_up(said), TEXT), (line(*drawn(said)),))
+
+
+class NudgeTimes:
+    """Remembers when which card is to be looked at; made anew from what is shown after a restart."""
+
+    def __init__(self, policy: Policy) -> None:
+        self._policy = policy
+        self._due: dict[str, datetime] = {}
+        self._said: dict[str, set[str]] = {}
+
+    def heard(self, name: str, group: Sequence[Incident]) -> None:
+        """Take note of how a card stands."""
+        found = list(nudges(group, self._policy))
+        times = [nudge.at for nudge in found if nudge.part not in self._said.get(name, ())]
+        self._due.pop(name, None)
+        if times:
+            self._due[name] = min(times)
+        elif not found:
+            self._said.pop(name, None)
+
+    def due(self, now: datetime, mine: Collection[str]) -> list[str]:
+        """Return the cards among these for which it is time."""
+        return [name for name, at in self._due.items() if at <= now and name in mine]
+
+    def said(self, name: str, part: str) -> None:
+        """Note that a reminder is sent, or was by an earlier run."""
+        self._said.setdefault(name, set()).add(part)
+
+
+def nudges(group: Sequence[Incident], policy: Policy) -> Iterator[Nudge]:
+    """Yield the reminders of a card whose plans still wait, due or not; those of a wave wait for their turn instead.
+
+    Shape: what was proposed within half of the time of each other is one reminder, so that many nodes are not many.
+    """
+    half: timedelta = policy.approval_expires / 2
+    proposed = [
+        (since, incident) for incident in group if (since := incident.proposed_at) is not None and not incident.wave
+    ]
+    together: list[list[tuple[datetime, Incident]]] = []
+    for since, incident in sorted(proposed, key=lambda each: (each[0], each[1].id)):
+        if together and since - together[-1][0][0] < half:
+            together[-1].append((since, incident))
+        else:
+            together.append([(since, incident)])
+    for batch in together:
+        if waiting := [(since, incident) for since, incident in batch if incident.state is State.PROPOSED]:
+            first = waiting[0][0]
+            still = tuple(incident for _, incident in waiting)
+            yield Nudge(f"nudge-{batch[0][1].id}", first + half, first + policy.approval_expires, still)
+
+
+def _called(waiting: Sequence[Incident], policy: Policy) -> list[str]:
+    """The people in Slack whom the policy names, and who could say yes to all of it."""
+    spoken = {said.by for incident in waiting for said in incident.endorsements}
+    asked = {asker for incident in waiting for asker in incident.askers} if not policy.self_approval else set()
+    away = {slack_user(by) for by in (*spoken, *asked)}
+    return [by for by in sorted(policy.approvers) if slack_user(by) and slack_user(by) not in away][:MOST_NAMED]
