@@ -101,7 +101,7 @@ async def test_click_that_is_not_what_it_says_opens_nothing(slack: SlackWorkspac
     payload = await clicked(slack, team, **copy.deepcopy(changes))
     await slack.dispatcher.interaction(payload)
     told = await team.told("bob", name, payload["channel"]["id"])
-    assert told.text == f"{name}: {sentence}"
+    assert told.text == f"{sentence} ({name})"
     assert slack.modal("bob") is None
     await team.decided_nothing()
     assert [refusal for _, refusal in await team.refusals()] == [name]
@@ -144,7 +144,7 @@ async def test_dialog_that_was_changed_is_refused(
         "response_urls": [],
     }
     delivered: Delivered = await slack.dispatcher.interaction(change_it(copy.deepcopy(payload)))
-    says = "PlanChanged: What this dialog carried was changed on the way, so nothing was decided. Click again."
+    says = "What this dialog carried was changed on the way, so nothing was decided. Click again. (PlanChanged)"
     assert delivered.answer == {"response_action": "errors", "errors": {"reason": says}}
     await team.decided_nothing()
     assert [refusal for _, refusal in await team.refusals()] == ["PlanChanged"]
@@ -153,6 +153,6 @@ async def test_dialog_that_was_changed_is_refused(
 async def test_reason_of_blanks_is_refused_in_the_dialog(slack: SlackWorkspace, team: ActingTeam) -> None:
     view = await team.dialog("bob", await team.proposed("node-1"))
     sent = await slack.submit("bob", view, {"reason": "   \n "})
-    assert sent.errors == {"reason": "ReasonMissing: A decision needs a reason: it goes on record."}
+    assert sent.errors == {"reason": "A decision needs a reason: it goes on record. (ReasonMissing)"}
     assert slack.modal("bob") is not None
     await team.decided_nothing()

@@ -71,7 +71,7 @@ async def test_cancel_is_for_whoever_asked_and_approvers(slack: SlackWorkspace, 
     await slack.say("alice", "oncall-gpu", f"/zombie cancel {incident}")
     await team.told("alice", "AlreadyDecided")
     await slack.say("alice", "oncall-gpu", "/zombie cancel nosuchone")
-    assert "UnknownIncident: There is no incident 'nosuchone'." in (await team.told("alice", "UnknownIncident")).text
+    assert "There is no incident 'nosuchone'. (UnknownIncident)" in (await team.told("alice", "UnknownIncident")).text
     await team.idle()
     assert await team.refusals() == [
         (CAROL.id, "NotAnApprover"), (ALICE, "AlreadyDecided"), (ALICE, "UnknownIncident")
@@ -95,7 +95,7 @@ async def test_policy_says_why_and_why_not(slack: SlackWorkspace, team: ActingTe
     await slack.say("carol", "oncall-gpu", "/zombie policy @alice approve node-1")
     assert "SelfApproval" in (await team.told("carol", "no, SelfApproval")).text
     await slack.say("carol", "oncall-gpu", "/zombie policy @gina approve node-1")
-    assert (await team.told("carol", "No: NotAnApprover: gina is a guest")).only_for == CAROL.id
+    assert (await team.told("carol", "No: gina is a guest")).only_for == CAROL.id
     await slack.say("carol", "oncall-gpu", "/zombie policy nobody-knows-me reboot node-1")
     await team.told("carol", "I cannot tell who “nobody-knows-me” is.")
     await slack.say("carol", "oncall-gpu", f"/zombie policy {BOB} reboot node-77")
@@ -114,7 +114,7 @@ async def test_person_of_another_workspace_orders_nothing(slack: SlackWorkspace,
     slack.state.add_user(replace(CAROL, is_stranger=True))
     for text in (f"cancel {await only(team)}", "brake on"):
         await slack.say("carol", "oncall-gpu", f"/zombie {text}")
-    await team.told("carol", "NotAnApprover: carol is from another organisation")
+    await team.told("carol", "carol is from another organisation")
     await team.idle()
     assert await team.ledger.braked() is None
     assert [name for _, name in await team.refusals()] == ["NotAnApprover", "NotAnApprover"]
@@ -137,7 +137,9 @@ async def test_home_shows_my_pending_approvals_and_they_can_be_decided_there(
     await team.proposed("node-1")
     assert "Nothing waits for your decision." in json.dumps((await home(slack, "alice", "Waiting for you")).blocks)
     carols = await home(slack, "carol", "Waiting")
-    assert "You cannot decide anything here. NotAnApprover" in json.dumps(carols.blocks)
+    said = json.dumps(carols.blocks)
+    assert "You cannot decide anything here. " in said
+    assert "(NotAnApprover)" in said
     view = await home(slack, "bob", "disable ecs.service, then reboot")
     await slack.click_in_view("bob", view, "approve")
     dialog = await slack.until(lambda: slack.modal("bob"), what="the dialog")
