@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+
 from bot.domain.duration import span
 from bot.domain.growth import Growth, Look
 
@@ -54,9 +56,10 @@ def sparkline(growth: Growth, width: int = 24) -> str:
     """Return the looks as a strip of bars over time, from zero to the most; a stretch without a look is a blank."""
     first, last = growth.looks[0].at, growth.latest.at
     most = max(look.value for look in growth.looks) or 1.0
+    stretch = (last - first) or timedelta(seconds=1)  # a single look has no stretch of time
     columns: list[Look | None] = [None] * width
     for look in growth.looks:
-        columns[min(width - 1, int((look.at - first) / (last - first) * (width - 1) + 0.5))] = look
+        columns[min(width - 1, int((look.at - first) / stretch * (width - 1) + 0.5))] = look
     return "".join(" " if look is None else _BARS[min(7, int(max(look.value, 0) / most * 7.999))] for look in columns)
 
 
