@@ -7,7 +7,7 @@ from tests.schedules.mutations import MUTATIONS, Mutation
 from tests.schedules.schedule import played
 
 # The first schedules that `test_fault_schedules.py` draws: there they find nothing.
-SEEDS = [part * APART + number for part in range(2) for number in range(200)]
+SEEDS = [part * APART + number for number in range(200) for part in range(2)]
 
 
 @pytest.mark.slow

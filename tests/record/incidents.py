@@ -120,15 +120,9 @@ PROPOSED = PlanProposed.of(
     ("ray/worker-0: Ray cluster train-7 (worker)",),
 )
 TRIAGED = Triaged(
-    VERDICT,
-    "node-health",
-    3,
-    BEGAN_AT - timedelta(seconds=6),
-    "kernel 5.15 · up 11 d",
-    "m1",
-    case="cd" * 32,
-    growth=Growth("leaked-memory-cgroups", "dying memory cgroups", (Look(BEGAN_AT, 68_440.0, BOOT),), 1, 214.0),
+    VERDICT, "node-health", 3, BEGAN_AT - timedelta(seconds=6), "kernel 5.15 · up 11 d", "m1", case="cd" * 32
 )
+GROWTH = Growth("leaked-memory-cgroups", "dying memory cgroups", (Look(BEGAN_AT, 68_440.0, BOOT),), 1, 214.0)
 
 OPENING = AlertReceived(ALERT, NODE, "g7k3m9x2qp", "node-health")
 WITHOUT_NODE = AlertReceived(Alert("pagerduty", "Q1", text="a node is slow"), "")
@@ -163,7 +157,9 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     ),
     NodePicked(NODE),
     replace(
-        TRIAGED, relapse=Relapse(3, timedelta(days=30), timedelta(days=9), True, True, ("old0000000", "old1111111"))
+        TRIAGED,
+        relapse=Relapse(3, timedelta(days=30), timedelta(days=9), True, True, ("old0000000", "old1111111")),
+        growth=GROWTH,
     ),
     PlanWithheld("Acting is off.", ("zombie ALL=(root) NOPASSWD: /usr/bin/systemctl reboot",)),
     PROPOSED,
