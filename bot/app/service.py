@@ -29,6 +29,7 @@ from bot.app.policing import note_policy
 from bot.app.reports import ReportMaker
 from bot.app.rolling import roller
 from bot.app.slack_acting import slack_acting
+from bot.app.slack_waves import slack_waves
 from bot.app.stores import Stores
 from bot.app.sweeps import Sweeps, scheduled
 from bot.app.waves import WaveKeeper, wave_parts
@@ -187,7 +188,12 @@ class Service:
             now,
             log,
         )
-        fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, books.wishes)
+        voices = SlackVoices(self._slack.people(policy.approver_groups), policy)
+        kept = wave_parts(
+            self._acting, known, books.ledger, books.waves, cases=books.kept_cases, voices=voices, log=log
+        )
+        waves = slack_waves(kept, self._poster, self._background, self._storming, log, books.wishes)
+        fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, books.wishes, waves)
         weighing = Reweighing(book, books.ledger, books.kept_cases, judge(playbooks), log)
         profiler = Profiler(ssh_talks(environment), nonce)
         rolls = roller(settings, books.ledger, environment)
@@ -215,15 +221,6 @@ class Service:
             wishes=books.wishes,
             fleet=fleet,
             links=settings.links,
-        )
-        kept = wave_parts(
-            self._acting,
-            known,
-            books.ledger,
-            books.waves,
-            cases=books.kept_cases,
-            voices=SlackVoices(self._slack.people(policy.approver_groups), policy),
-            log=log,
         )
         self._waves = WaveKeeper(kept.run, books.waves, books.leases, log, self._timing.clock)
         self._desk = CommandHandler(

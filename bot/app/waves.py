@@ -85,12 +85,14 @@ async def start_wave(
     playbook: Playbook,
     heard: Callable[[Verdict], None],
     kind: SourceKind = TERMINAL,
+    wave_id: str = "",
 ) -> Wave:
     """Check the nodes, open an incident for each that has the cause, and propose the wave.
 
+    Shape: `wave_id` is its id where that is known before; another one is drawn where it is empty.
     Raises: UsageError when no node can be part of it; LedgerError when it cannot be written down.
     """
-    wave_id = f"wave-{incident_id()}"
+    wave_id = wave_id or f"wave-{incident_id()}"
     slots = asyncio.Semaphore(AT_ONCE)
 
     async def check(node: Node) -> Verdict:

@@ -1,6 +1,7 @@
 """What somebody asks of a fleet in a chat, as a value, and as the short text that a button carries.
 
-A button's text is not trusted: it is read as if the person had typed it, and it can only have nodes read.
+A button's text is not trusted: it is read as if the person had typed it. It can only have nodes read, and a cure
+proposed, which somebody else approves.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ _DASHES = str.maketrans({"—": "--", "–": "--"})  # what keyboards make of tw
 class FleetAsk:
     """Which nodes, which causes, how many of them, and how.
 
-    Shape: `kind` is "fleet", "check" (an incident each) or "diff" (those with the first cause, beside the others).
+    Shape: `kind` is "fleet", "check" (an incident each), "diff" (those with the first cause, beside the others) or
+    "wave" (a cure for those with the cause, proposed).
     """
 
     words: tuple[str, ...]
@@ -104,6 +106,6 @@ class FleetAsk:
             valid_namespace(self.namespace)
         if self.sample:
             Sample.of(self.sample)
-        if self.kind not in ("fleet", "check", "diff"):
+        if self.kind not in ("fleet", "check", "diff", "wave"):
             raise UsageError("That button asks for nothing that the bot knows.")
         return self

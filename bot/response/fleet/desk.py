@@ -35,6 +35,11 @@ class FleetDesk:
     window: timedelta
     slots: asyncio.Semaphore
 
+    @property
+    def cured(self) -> frozenset[str]:
+        """The causes that a remedy is offered for."""
+        return frozenset(used.cause.name for used in self.playbooks.get("").causes if used.remedy)
+
     async def prepared(self, ask: FleetAsk) -> FleetRun:
         """Return the run that an ask stands for; nothing is read yet.
 

@@ -35,6 +35,7 @@ from bot.surfaces.slack.fleet_card import OF_FLEET, WHO_ELSE
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.requests import MOST_NODES
+from bot.surfaces.slack.wave_decisions import WaveDecisions
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
 from bot.surfaces.view.view import IncidentView, incident_view
 
@@ -48,10 +49,13 @@ UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
 class BlockActions:
     """Handles clicks: opens the dialog, or says why there is none."""
 
-    def __init__(self, context: SlackContext, fleet: FleetCards | None = None) -> None:
-        """`fleet` takes clicks on the cards of sweeps; None where there are none."""
+    def __init__(
+        self, context: SlackContext, fleet: FleetCards | None = None, waves: WaveDecisions | None = None
+    ) -> None:
+        """`fleet` takes clicks on the cards of sweeps, `waves` those on waves; None where there are none."""
         self._context = context
         self._fleet = fleet
+        self._waves = waves
         self._handlers = {
             APPROVE: self._decision,
             DECLINE: self._decision,
@@ -75,6 +79,9 @@ class BlockActions:
                 return
             if click.action.startswith(FEEDBACK):
                 await self._feedback(click)
+                return
+            if self._waves is not None and self._waves.is_about(click.action, click.value):
+                await self._waves.ask(click)
                 return
             several = next((kind for kind in _NUMBERED if click.action.startswith(f"{kind}-")), click.action)
             handler = self._handlers.get(several)

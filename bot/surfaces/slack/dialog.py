@@ -30,6 +30,8 @@ _TITLES = {
     "brake on": ("Pull the brake", "Pull it"),
     "brake off": ("Release the brake", "Release it"),
     "answer": ("Answer", "Answer"),
+    "wave-stop": ("Stop the wave", "Stop it"),
+    "wave-resume": ("Resume the wave", "Resume it"),
 }
 _PLACEHOLDERS = {
     "approve": "Why this may be done now",

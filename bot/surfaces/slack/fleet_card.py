@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 
 from bot.domain.duration import span
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status
 from bot.response.fleet.answer import Came, NodeAnswer
-from bot.response.fleet.ask import FleetAsk
+from bot.response.fleet.ask import MOST_WORDS, FleetAsk
 from bot.response.fleet.difference import Comparison
 from bot.response.fleet.report import FleetReport
 from bot.surfaces.difference import strength, values
@@ -30,7 +30,7 @@ from bot.surfaces.slack.message import (
 )
 from bot.surfaces.slack.table import data_table
 
-GO, STOP, CHECK, DIFF = "fleet-go", "fleet-stop", "fleet-check", "fleet-diff"
+GO, STOP, CHECK, DIFF, PLAN = "fleet-go", "fleet-stop", "fleet-check", "fleet-diff", "fleet-plan"
 WHO_ELSE = "who-else"
 OF_FLEET = "fleet-"
 SAID = 500
@@ -41,14 +41,18 @@ CAUSES = 6
 ROOM_BESIDE = 3_500  # of a message's characters, for all that is not the table
 _ORDER = {Status.CRITICAL: 0, Status.DEGRADED: 1, Status.UNKNOWN: 2, Status.UNREACHABLE: 3, Status.HEALTHY: 4}
 _COLUMNS = ("az", "role")
+_WHAT = {
+    "check": "checked, each with an incident of its own",
+    "wave": "checked, and a wave proposed for those that have it",
+}
 
 
 def many_card(ask: FleetAsk, nodes: int, seconds: float, name: str, by: str) -> Message:
     """Ask whether so many nodes are to be read: how many, and how long it takes. `name` is the card's own."""
-    what = "checked, each with an incident of its own" if ask.kind == "check" else "asked"
+    what = _WHAT.get(ask.kind, "asked")
     words = f"{nodes:,} nodes would be {what}; that takes about {_span(seconds)}."
     buttons = [button(f"Yes, all {nodes:,}", GO, ask.text, "primary")] if ask.text else []
-    if ask.kind != "check" and not ask.sample:
+    if ask.kind == "fleet" and not ask.sample:
         drawn = FleetAsk(ask.words, ask.causes, "20", ask.full, ask.namespace, ask.kind)
         buttons.append(button("A sample of 20", GO, drawn.text, action_id=f"{GO}-sample"))
     blocks: tuple[Block, ...] = (
@@ -73,8 +77,8 @@ def running_card(ask: FleetAsk, report: FleetReport, name: str, by: str) -> Mess
     return Message(clipped(escaped(words), TEXT), blocks)
 
 
-def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "") -> Message:
-    """Show what a sweep came to; `ended` says why it is not whole, where it is not."""
+def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "", cured: Collection[str] = ()) -> Message:
+    """Show what a sweep came to; `ended` says why it is not whole, `cured` are the causes that have a remedy."""
     found = [count for count in report.causes if count.nodes]
     title = _title(ask, report)
     said = [f"{headline(report)}. {ended}".strip()]
@@ -84,7 +88,7 @@ def report_card(ask: FleetAsk, report: FleetReport, by: str, ended: str = "") ->
         groups = list(among(report, found[0].cause))[:GROUPS]
         if groups:
             first.append(bullets([(f"by {label}", clipped(told, SAID)) for label, told in groups]))
-    last: list[Block] = [*_choices(ask, report), *_notes(report), *_small_print(ask, by)]
+    last: list[Block] = [*_choices(ask, report, cured), *_notes(report), *_small_print(ask, by)]
     rows = [_row(answer, report, ask) for answer in _shown(report)]
     middle: list[Block] = []
     if rows:
@@ -158,7 +162,7 @@ def _row(answer: NodeAnswer, report: FleetReport, ask: FleetAsk) -> Sequence[str
     return (answer.node, answer.status, what or answer.because, *labels, answer.traits.get("kernel", ""))
 
 
-def _choices(ask: FleetAsk, report: FleetReport) -> Iterator[Block]:
+def _choices(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> Iterator[Block]:
     sick = [answer.node for answer in _shown(report) if answer.found and len(answer.node) <= OPTION]
     elements: list[Block] = []
     if sick:
@@ -177,8 +181,20 @@ def _choices(ask: FleetAsk, report: FleetReport) -> Iterator[Block]:
     compared = FleetAsk(ask.words, causes[:1], "", False, ask.namespace, "diff")
     if sick and len(sick) < report.answered and compared.text:
         elements.append(button("Diff", DIFF, compared.text))
+    if (plan := _plan(ask, report, cured)).causes and plan.text:
+        elements.append(button("Plan", PLAN, plan.text))
     if elements:
         yield {"type": "actions", "elements": elements}
+
+
+def _plan(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> FleetAsk:
+    """Return the ask for a wave over the nodes of the first cause that has a remedy; without a cause where none has."""
+    found = [count.cause for count in report.causes if count.nodes and count.cause in cured]
+    sick = tuple(answer.node for answer in report.answers if {each.cause for each in answer.found} & set(found[:1]))
+    named = FleetAsk(sick, tuple(found[:1]), kind="wave")
+    if len(sick) <= MOST_WORDS and named.text:
+        return named
+    return FleetAsk(ask.words, tuple(found[:1]), namespace=ask.namespace, kind="wave")
 
 
 def _notes(report: FleetReport) -> Iterator[Block]:

@@ -28,6 +28,7 @@ from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.part import MessageTarget, request_id
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.wave_cards import WaveCards
 
 if TYPE_CHECKING:
     from bot.surfaces.slack.click import Click
@@ -48,7 +49,9 @@ class FleetCards:
         background: Background,
         log: Log,
         wishes: Wishes | None = None,
+        waves: WaveCards | None = None,
     ) -> None:
+        """`waves` propose cures; None where nothing is cured."""
         self._desk = desk
         self._poster = poster
         self._opener = opener
@@ -56,6 +59,7 @@ class FleetCards:
         self._background = background
         self._log = log
         self._wishes = wishes
+        self.waves = waves
         self._running: dict[str, tuple[asyncio.Task[None], list[str]]] = {}
 
     async def ask(self, ask: FleetAsk, key: str, spot: MessageTarget, by: str) -> None:
@@ -99,11 +103,16 @@ class FleetCards:
             if not ask.causes:
                 raise UsageError("There is no cause to compare by.")
             self._background.begin(self._compare(ask, click.key, spot), "comparison")
+        elif click.action == fleet_card.PLAN:
+            await self._plan(FleetAsk.of(click.value), click, spot)
         else:
             ask = FleetAsk.of(click.value)
             run = await self._desk.prepared(ask)
             if ask.kind == "check":
                 await self._check(ask, run, click.key, spot, by)
+                return
+            if ask.kind == "wave" and self.waves is not None:
+                await self.waves.begin(ask, run.nodes, click.key, click.channel, by)
                 return
             name, spot = await self._card_of(click)
             await self._keep(name, ask, spot, by)
@@ -123,7 +132,9 @@ class FleetCards:
         await self.ask(ask, click.key, MessageTarget(click.channel, click.thread_ts or click.ts), click.person.by)
 
     def takes(self, kept: KeptWish) -> bool:
-        """Carry on a kept sweep; False for what is none."""
+        """Carry on a kept sweep, or the card of a wave; False for what is neither."""
+        if self.waves is not None and self.waves.takes(kept):
+            return True
         if not kept.key.startswith(PREFIX):
             return False
         self._background.begin(self._again(kept), "sweep carried on")
@@ -148,6 +159,19 @@ class FleetCards:
         if place is None or (place.channel, place.ts) != (click.channel, click.ts) or click.block in self._running:
             raise NothingProposed("This is not the card that asked, or it has been answered.")
         return click.block, MessageTarget(click.channel, click.thread)
+
+    async def _plan(self, ask: FleetAsk, click: Click, spot: MessageTarget) -> None:
+        """Propose a wave, on a card in the channel for all to see; whoever means very many nodes is asked first."""
+        if self.waves is None or ask.kind != "wave" or not ask.causes:
+            raise UsageError("That button asks for nothing that the bot knows.")
+        run = await self._desk.prepared(ask)
+        if len(run.nodes) <= MANY_CHECKS:
+            await self.waves.begin(ask, run.nodes, click.key, click.channel, click.person.by)
+            return
+        name, seconds = _named(spot, click.key), SECONDS_A_CHECK * len(run.nodes) / 10
+        card = fleet_card.many_card(ask, len(run.nodes), seconds, name, click.person.by)
+        await self._poster.enqueue(name, CARD, spot, card)
+        self._poster.finished(name)
 
     async def _check(self, ask: FleetAsk, run: FleetRun, key: str, spot: MessageTarget, by: str) -> None:
         await self._opener.begin(key, spot, by, f"check {ask.says}", [node.name for node in run.nodes])
@@ -195,7 +219,8 @@ class FleetCards:
             ended = stopped[0]
         except UsageError as no:
             ended = str(no)
-        card = fleet_card.report_card(ask, run.report, by, ended)
+        cured = self._desk.cured if self.waves is not None else frozenset[str]()
+        card = fleet_card.report_card(ask, run.report, by, ended, cured)
         await self._poster.enqueue(name, CARD, spot, card)
         self._poster.finished(name)
         await self._done(name)

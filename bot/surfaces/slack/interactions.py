@@ -21,6 +21,7 @@ from bot.surfaces.slack.dialog import REASON
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.view_submissions import AppHome, Submission, ViewSubmissions, kept_submission
+from bot.surfaces.slack.wave_decisions import WaveDecisions
 
 REMEMBERED = 2000
 KEEP_SECONDS = 2.0  # Slack waits three seconds for an acknowledgement
@@ -37,8 +38,9 @@ class InteractionHandler:
         self._fleet = fleet
         self._wishes = context.wishes
         self._background = background
-        self._block_actions = BlockActions(context, fleet)
-        self._view_submissions = ViewSubmissions(context, home)
+        waves = WaveDecisions(context, fleet.waves) if fleet is not None and fleet.waves is not None else None
+        self._block_actions = BlockActions(context, fleet, waves)
+        self._view_submissions = ViewSubmissions(context, home, waves)
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._submitting: dict[str, asyncio.Task[Mapping[str, str]]] = {}
 

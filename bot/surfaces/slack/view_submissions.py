@@ -33,6 +33,7 @@ from bot.surfaces.slack.context import SlackContext, brake_words
 from bot.surfaces.slack.dialog import LONGEST_REASON, REASON, Intent
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.people import Person, mapping
+from bot.surfaces.slack.wave_decisions import WaveDecisions
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, UNDO
 
 AT_ONCE = 8  # nodes that one decision reads again at a time
@@ -70,9 +71,10 @@ class AppHome(Protocol):
 class ViewSubmissions:
     """Handles submissions."""
 
-    def __init__(self, context: SlackContext, home: AppHome) -> None:
+    def __init__(self, context: SlackContext, home: AppHome, waves: WaveDecisions | None = None) -> None:
         self._context = context
         self._home = home
+        self._waves = waves
         self._locks: dict[str, asyncio.Lock] = {}
 
     def objection(self, submission: Submission) -> tuple[Mapping[str, str], Refused | None]:
@@ -100,6 +102,9 @@ class ViewSubmissions:
             self._home.open(submission.person.user)
 
     async def _decide(self, intent: Intent, submission: Submission, reason: str, again: bool) -> None:
+        if self._waves is not None and self._waves.is_about(intent.action, next(iter(intent.plans), "")):
+            await self._waves.decide(intent, submission.person, reason, again=again)
+            return
         if again and intent.action in (APPROVE, DECLINE):
             intent = await self._undecided(intent, submission.person)
         if intent.action == APPROVE:

@@ -1,0 +1,31 @@
+"""Waves in Slack, put together."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from bot.actions import ACTIONS
+from bot.app.waves import WaveParts, known_causes, start_wave
+from bot.domain.contracts import Log
+from bot.domain.node import Node
+from bot.domain.wave import Wave
+from bot.domain.wish import Wishes
+from bot.response.fleet.ask import FleetAsk
+from bot.response.fleet.waves import WaveWish
+from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.wave_cards import WaveCards
+from bot.surfaces.view.plan_words import PlanWords
+
+
+def slack_waves(
+    parts: WaveParts, poster: Poster, background: Background, watching: Background, log: Log, wishes: Wishes
+) -> WaveCards:
+    """Return what begins and shows waves in Slack; `watching` is broken off at once when the bot stops."""
+
+    async def start(name: str, ask: FleetAsk, nodes: Sequence[Node], by: str, channel: str) -> Wave:
+        playbook = parts.acting.playbooks.get("")
+        wish = WaveWish(ask.words, known_causes(playbook, ask.causes), by, channel=channel)
+        return await start_wave(parts, wish, nodes, playbook, lambda _: None, wave_id=name)
+
+    return WaveCards(parts.desk, start, PlanWords(ACTIONS), poster, background, watching, log, wishes)

@@ -1,0 +1,120 @@
+"""The card of a wave, from the checks before it to its closing words, and what its dialogs say. Pure functions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from bot.domain.duration import span
+from bot.domain.safe_text import one_line, safe
+from bot.domain.wave import Wave, WaveState
+from bot.response.fleet.ask import FleetAsk
+from bot.surfaces.slack.blocks import button, line, listing, person, slack_user, text
+from bot.surfaces.slack.message import TEXT, Block, Message, clipped, escaped, footnote, header, paragraph
+from bot.surfaces.view.standing import APPROVE, DECLINE
+from bot.surfaces.waves import proposal_lines, wave_lines
+
+STOP, RESUME = "wave-stop", "wave-resume"
+SAID = 400
+MOST_LINES = 16  # of a card; the terminal has them all
+NAMES = 2_500  # characters of node names in one paragraph of a dialog
+
+
+def checking_card(ask: FleetAsk, nodes: int, by: str) -> Message:
+    """Say that the nodes are being checked, before there is a wave."""
+    words = f"{nodes:,} nodes are being checked for {', '.join(ask.causes)}; then the wave is proposed here."
+    blocks = (header("A wave is being prepared"), paragraph(words), *_asked(by))
+    return Message(clipped(escaped(words), TEXT), blocks)
+
+
+def no_wave_card(because: str, by: str) -> Message:
+    """Say why there is no wave."""
+    words = clipped(one_line(because, SAID), SAID)
+    return Message(clipped(escaped(f"No wave. {words}"), TEXT), (header("No wave"), paragraph(words), *_asked(by)))
+
+
+def wave_card(wave: Wave, does: str) -> Message:
+    """Show how a wave stands, with the buttons that are left; `does` says what a yes has done on each node."""
+    causes, count = ", ".join(wave.proposal.causes), len(wave.proposal.members)
+    title = f"Wave: {causes}, {count:,} {'node' if count == 1 else 'nodes'}, {wave.state}"
+    proposed = wave.state is WaveState.PROPOSED
+    told = list((proposal_lines if proposed else wave_lines)(wave))
+    if proposed:
+        told.insert(1, _does(does))
+    shown = [said.strip() for said in told[:MOST_LINES]]
+    if len(told) > MOST_LINES:
+        shown.append(f"More: zombie wave {wave.id}")
+    blocks: tuple[Block, ...] = (
+        header(title),
+        listing([_pieces(said, _people(wave)) for said in shown]),
+        *_buttons(wave),
+        footnote(f"zombie wave {wave.id}"),
+        *_asked(wave.asked_by),
+    )
+    closing = told[-1] if wave.ended else ""
+    return Message(clipped(escaped(f"{title}. {closing}".strip()), TEXT), blocks)
+
+
+def dialog_words(wave: Wave, wish: str, does: str) -> Iterator[str]:
+    """Yield what whoever decides has to know: every node, what is done there, and in which order."""
+    if wish == STOP:
+        yield "Nothing more of the wave begins. What has begun is finished, and its proof is read."
+        return
+    if wish == RESUME and wave.stop is not None:
+        yield f"It stopped: {one_line(wave.stop.because, SAID)}"
+    members, proposal = wave.proposal.members, wave.proposal
+    yield f"{wave.id}: {', '.join(proposal.causes)}. Stages: {' → '.join(map(str, proposal.stages))} cured."
+    yield from _listed(f"{len(members):,} nodes, in this order: ", [member.node for member in members])
+    if proposal.controls:
+        yield from _listed("Left alone: ", [member.node for member in proposal.controls])
+    yield _does(does)
+    yield f"A yes lasts {span(proposal.expires)}. Digest of the whole: {proposal.digest[:16]}"
+    if wish == APPROVE:
+        yield f"The plan of the first node, {members[0].node}, with every command:"
+
+
+def _does(does: str) -> str:
+    return f"What a yes does on each node, in its turn: {does}"
+
+
+def _listed(before: str, names: Sequence[str]) -> Iterator[str]:
+    said = before
+    for name in names:
+        if len(said) + len(name) > NAMES:
+            yield said
+            said = ""
+        said += f"{name} "
+    yield said
+
+
+def _buttons(wave: Wave) -> Iterator[Block]:
+    elements: list[Block] = []
+    match wave.state:
+        case WaveState.PROPOSED:
+            elements = [button("Approve", APPROVE, wave.id, "primary"), button("Decline", DECLINE, wave.id)]
+        case WaveState.RUNNING:
+            elements = [button("Stop", STOP, wave.id, "danger")]
+        case WaveState.STOPPED:
+            elements = [button("Resume", RESUME, wave.id)]
+    if elements:
+        yield {"type": "actions", "elements": elements}
+
+
+def _people(wave: Wave) -> frozenset[str]:
+    """Everybody in Slack whom the card's sentences may name."""
+    everybody = (wave.asked_by, wave.stopped_by, *(voice.by for voice in wave.voices))
+    return frozenset(by for by in everybody if slack_user(by))
+
+
+def _pieces(said: str, people: frozenset[str]) -> list[Block]:
+    """Return a sentence in which those people stand by the names that each reader knows them by."""
+    words = clipped(safe(said), SAID)
+    if not people:
+        return [text(words)]
+    parts = re.split(f"({'|'.join(map(re.escape, sorted(people)))})", words)
+    return [person(part) if part in people else text(part) for part in parts if part]
+
+
+def _asked(by: str) -> Iterator[Block]:
+    if slack_user(by):
+        yield line(text("Asked by "), person(by))

@@ -1,0 +1,147 @@
+"""Waves in Slack: one card each, from *Plan* to its closing words.
+
+What a wave is stands on record; a card only shows it. The program that shows one keeps it with the wishes, so that
+whoever serves after a crash or a restart goes on under the same card.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Awaitable, Callable, Sequence
+from typing import TypeAlias
+
+from bot.domain.contracts import Log
+from bot.domain.errors import LedgerError, UnknownIncident, UsageError
+from bot.domain.node import Node
+from bot.domain.safe_text import one_line
+from bot.domain.wave import Wave, WaveState
+from bot.domain.wish import KeptWish, Wishes
+from bot.response.fleet.ask import FleetAsk
+from bot.response.fleet.waves import Waves
+from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.wave_card import checking_card, no_wave_card, wave_card
+from bot.surfaces.view.plan_words import PlanWords
+
+PREFIX = "wave-"
+LOOKS_EVERY = 1.0  # seconds
+MOST_PLANS = 25  # that are looked at for what a yes does
+Start: TypeAlias = Callable[[str, FleetAsk, Sequence[Node], str, str], Awaitable[Wave]]  # id, …, by, channel
+
+
+class WaveCards:
+    """Begins waves and shows them. `start` checks the nodes and proposes the wave; `watching` ends with the bot."""
+
+    def __init__(
+        self,
+        desk: Waves,
+        start: Start,
+        words: PlanWords,
+        poster: Poster,
+        background: Background,
+        watching: Background,
+        log: Log,
+        wishes: Wishes | None = None,
+    ) -> None:
+        self.desk = desk
+        self._start = start
+        self._words = words
+        self._poster = poster
+        self._background = background
+        self._watching = watching
+        self._log = log
+        self._wishes = wishes
+
+    async def begin(self, ask: FleetAsk, nodes: Sequence[Node], key: str, channel: str, by: str) -> None:
+        """Check the nodes and propose the wave, on a card of its own. Raises: LedgerError."""
+        name = PREFIX + hashlib.sha256(f"{channel}/{key}".encode()).hexdigest()[:16]
+        if self._wishes is not None and not await self._wishes.keep(name, json.dumps({"channel": channel, "by": by})):
+            return  # another delivery of the same click
+        spot = MessageTarget(channel)
+        await self._poster.enqueue(name, CARD, spot, checking_card(ask, len(nodes), by))
+        self._background.begin(self._propose(name, ask, nodes, spot, by), f"proposal of {name}")
+
+    def takes(self, kept: KeptWish) -> bool:
+        """Go on with the card of a wave; False for what is none."""
+        if not kept.key.startswith(PREFIX):
+            return False
+        self._watching.begin(self._again(kept), f"{kept.key} carried on")
+        return True
+
+    async def is_its_card(self, wave: str, channel: str, ts: str) -> bool:
+        """True where the wave's card stands there, and no copy of it. Raises: LedgerError."""
+        place = await self._poster.place(wave)
+        return place is not None and (place.channel, place.ts) == (channel, ts)
+
+    async def does(self, wave: Wave) -> str:
+        """Return what a yes has done on each node, in words; which nodes, where the plans are not alike."""
+        found: dict[str, list[str]] = {}
+        for member in wave.proposal.members[:MOST_PLANS]:
+            incident = await self.desk.book.find(member.incident)
+            if incident.proposal is not None:
+                found.setdefault(self._words.plan(incident.proposal.plan), []).append(member.node)
+        more = len(wave.proposal.members) - MOST_PLANS
+        told = (
+            next(iter(found), "")
+            if len(found) == 1
+            else "; ".join(f"{', '.join(at)}: {plan}" for plan, at in found.items())
+        )
+        return told + (f" The plans of {more} more nodes: zombie wave {wave.id}" if more > 0 else "")
+
+    async def _propose(self, name: str, ask: FleetAsk, nodes: Sequence[Node], spot: MessageTarget, by: str) -> None:
+        try:
+            await self._start(name, ask, nodes, by, spot.channel)
+        except (UsageError, LedgerError) as no:
+            await self._end(name, spot, str(no), by)
+            return
+        self._watching.begin(self._show(name, spot), name)
+
+    async def _again(self, kept: KeptWish) -> None:
+        self._log("wave_card_carried_on", key=one_line(kept.key, 80))
+        body = json.loads(kept.body)
+        spot = MessageTarget(str(body["channel"]))
+        await self._poster.adopt(kept.key, spot)
+        while True:
+            try:
+                await self.desk.find(kept.key)
+                break
+            except UnknownIncident:
+                because = "The bot was restarted before the wave was proposed. Press Plan again."
+                await self._end(kept.key, spot, because, str(body.get("by", "")))
+                return
+            except LedgerError:
+                await asyncio.sleep(LOOKS_EVERY)
+        await self._show(kept.key, spot)
+
+    async def _show(self, name: str, spot: MessageTarget) -> None:
+        """Show the wave as it stands on record, until it has ended."""
+        shown, state, does = 0, None, ""
+        while True:
+            try:
+                wave = await self.desk.find(name)
+                if wave.state is WaveState.PROPOSED and not does:
+                    does = await self.does(wave)
+                if wave.state is not state:  # what has to arrive; turns between are progress
+                    await self._poster.enqueue(name, CARD, spot, wave_card(wave, does))
+                elif wave.seq != shown:
+                    card = wave_card(wave, does)
+                    self._poster.show(name, spot, lambda card=card: card)  # type: ignore[misc]
+                shown, state = wave.seq, wave.state
+                if wave.ended:
+                    await self._done(name)
+                    return
+            except LedgerError as error:
+                self._log("ledger_unavailable", error=one_line(str(error)), card=name)
+            await asyncio.sleep(LOOKS_EVERY)
+
+    async def _end(self, name: str, spot: MessageTarget, because: str, by: str) -> None:
+        await self._poster.enqueue(name, CARD, spot, no_wave_card(because, by))
+        await self._done(name)
+
+    async def _done(self, name: str) -> None:
+        self._poster.finished(name)
+        if self._wishes is not None:
+            await self._wishes.done(name)

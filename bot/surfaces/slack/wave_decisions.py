@@ -1,0 +1,124 @@
+"""Decisions about a wave made in Slack: the dialog for a reason, and what the record says to its submission."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from bot.domain.errors import (
+    AlreadyDecided,
+    Braked,
+    CannotTell,
+    NothingProposed,
+    Refused,
+    SelfApproval,
+    UnknownIncident,
+)
+from bot.domain.policy import Approval
+from bot.domain.wave import Wave, WaveState, is_wave
+from bot.response.decision import guards
+from bot.response.fleet.wave_voices import WaveVoices
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
+from bot.surfaces.slack.ephemeral import refusal_words
+from bot.surfaces.slack.people import Person
+from bot.surfaces.slack.wave_card import RESUME, STOP, dialog_words
+from bot.surfaces.slack.wave_cards import WaveCards
+from bot.surfaces.view.standing import APPROVE, DECLINE
+from bot.surfaces.view.view import incident_view
+
+if TYPE_CHECKING:
+    from bot.surfaces.slack.click import Click
+
+DIGEST = 32  # digits by which a dialog names the wave that it shows
+_IN = {
+    APPROVE: WaveState.PROPOSED,
+    DECLINE: WaveState.PROPOSED,
+    STOP: WaveState.RUNNING,
+    RESUME: WaveState.STOPPED,
+}
+
+
+class WaveDecisions:
+    """Takes clicks on the cards of waves, and the dialogs that they open."""
+
+    def __init__(self, context: SlackContext, cards: WaveCards) -> None:
+        self._context = context
+        self._cards = cards
+        self._desk = cards.desk
+
+    def is_about(self, action: str, value: str) -> bool:
+        """True for a button or a dialog about a wave."""
+        return action in _IN and is_wave(value)
+
+    async def ask(self, click: Click) -> None:
+        """Open the dialog of a click. Raises: NothingProposed, AlreadyDecided, CannotTell, UnknownIncident."""
+        wave = await self._desk.find(click.value)
+        if not await self._cards.is_its_card(wave.id, click.channel, click.ts):
+            raise NothingProposed("This is not the card of that wave; use the buttons on the card itself.")
+        _is_in_time(click.action, wave)
+        plans, does, objection = [], "", ""
+        if click.action != STOP:
+            does = await self._cards.does(wave)
+        if click.action == APPROVE:
+            first = await self._context.find(wave.proposal.members[0].incident)
+            plans = covered([incident_view(first, self._context.view_context)])
+            if not plans:
+                raise CannotTell("The plan is too long for a dialog to show it whole.", f"zombie wave {wave.id}")
+        if click.action in (APPROVE, RESUME):
+            objection = await self._objection(wave, click.person)
+        digest = wave.proposal.digest[:DIGEST]
+        intent = Intent(click.action, click.person.user, {wave.id: digest}, click.channel, click.thread)
+        words = tuple(dialog_words(wave, click.action, does))
+        view = reason_dialog(click.action, self._context.slack.signer.sign(intent), plans, words, objection)
+        if error := await self._context.slack.open_dialog(click.trigger, view):
+            raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")
+
+    async def decide(self, intent: Intent, person: Person, reason: str, *, again: bool = False) -> None:
+        """Put on record what a dialog asks for, and tell the person what was refused.
+
+        Shape: `again` is for one that was begun by a run before: what is on record of it by now is not done twice.
+        Raises: NotAnApprover, CannotTell, LedgerError.
+        """
+        ((name, seen),) = intent.plans.items()
+        approval = await self._context.approval(person, reason, by_group=intent.action in (APPROVE, RESUME))
+        try:
+            wave = await self._desk.find(name)
+            if again and _is_done(intent.action, wave, person.by):
+                return
+            # The dialog carries the first digits of the digest that it showed; another wave is refused.
+            whole = wave.proposal.digest
+            approval = replace(approval, digest=whole if seen and whole.startswith(seen) else seen or "none")
+            await self._said(intent.action, wave, approval)
+        except (Refused, UnknownIncident) as no:  # that is on record already
+            await self._context.ephemeral.tell(person.by, intent.channel, intent.thread_ts, refusal_words(no))
+
+    async def _said(self, action: str, wave: Wave, approval: Approval) -> None:
+        if action == APPROVE:
+            await self._desk.decide(wave.id, approval)
+        elif action == RESUME:
+            await self._desk.resume(wave.id, approval)
+        else:
+            if action == DECLINE:  # a no that came after the yes is no wish to stop what runs
+                _is_in_time(action, wave)
+            await self._desk.stop(wave.id, approval)
+
+    async def _objection(self, wave: Wave, person: Person) -> str:
+        """Return what already speaks against it; the decision falls when the dialog is sent."""
+        try:
+            WaveVoices(self._context.policy).is_not_the_asker(wave, Approval(person.by, ""))
+            guards.is_released(await self._context.ledger.braked())
+        except (SelfApproval, Braked) as no:
+            return refusal_words(no)
+        return ""
+
+
+def _is_in_time(action: str, wave: Wave) -> None:
+    if wave.state is not _IN[action]:
+        raise AlreadyDecided(f"The wave is {wave.state}.", "Look at its card.")
+
+
+def _is_done(action: str, wave: Wave, by: str) -> bool:
+    if action == APPROVE:
+        return by in {voice.by for voice in (*wave.endorsements, *wave.voices)}
+    return wave.state is not _IN[action]

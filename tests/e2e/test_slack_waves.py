@@ -1,0 +1,111 @@
+"""A wave in Slack, over simulated nodes behind real SSH: from *Plan* on a fleet's card to its closing words."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from datetime import timedelta
+from pathlib import Path
+
+import pytest
+
+from bot.demo.fleet_leaks import AUTO_RESTART
+from bot.demo.slack.message import Message
+from bot.demo.slack.people import BOT_USER
+from bot.demo.slack.server import SlackWorkspace
+from tests.e2e.test_slack_fleet import LEAK, said
+from tests.e2e.test_slack_story import POLICY, decides, serving
+from tests.nodes.acting_fleet import Site, site
+from tests.slack.workspace import workspace
+from tests.waiting import until
+
+pytestmark = pytest.mark.slow
+LEAKING = {f"gpu-1a-{at}": (AUTO_RESTART, None) for at in range(3)}
+LONG = timedelta(seconds=150)
+DONE = ["disable ecs.service", "reboot"]
+
+
+async def wave_card(slack: SlackWorkspace, *words: str) -> Message:
+    """Wait until the one card of the wave says these words."""
+
+    def found() -> Message | None:
+        ours = [message for message in slack.messages("oncall-gpu") if message.user == BOT_USER]
+        cards = [message for message in ours if "Wave: " in message.text]
+        assert len(cards) <= 1, "one card a wave"
+        return next((card for card in cards if all(word in json.dumps(card.blocks) for word in words)), None)
+
+    return await slack.until(found, LONG, what=f"a wave that says {words}")
+
+
+async def planned(slack: SlackWorkspace) -> Message:
+    """Have alice find the three nodes, and press *Plan*."""
+    await slack.say("alice", "oncall-gpu", f"/zombie fleet role=gpu --cause {LEAK}")
+    told = await said(slack, f"3 of 3 nodes have {LEAK}", block="data_table")
+    await slack.click("alice", told, "fleet-plan")
+    return await wave_card(slack, '"approve"', "Stages: 1 \\u2192 3 cured")
+
+
+async def refusal(slack: SlackWorkspace, user: str, name: str) -> Message:
+    def found() -> Message | None:
+        private = [message for message in slack.messages("oncall-gpu", user) if message.only_for]
+        return next((message for message in private if name in message.text), None)
+
+    return await slack.until(found, what=name)
+
+
+def acted(here: Site) -> list[str]:
+    return [name for name in LEAKING if here.machine(name).done]
+
+
+async def test_wave_is_planned_approved_by_a_second_person_and_cures_all_its_nodes(tmp_path: Path) -> None:
+    async with workspace() as slack, site(tmp_path, LEAKING, POLICY) as here:
+        bot = await serving(slack, here)
+        card = await planned(slack)
+        assert all(name in json.dumps(card.blocks) for name in LEAKING)
+        assert "What a yes does on each node" in json.dumps(card.blocks)
+
+        await decides(slack, "alice", card)
+        await refusal(slack, "alice", "SelfApproval")
+        assert acted(here) == []
+
+        await slack.click("bob", card, "approve")
+        view = await slack.until(lambda: slack.modal("bob"), what="the dialog")
+        shown = json.dumps(view.blocks)
+        assert all(name in shown for name in LEAKING)
+        assert "systemctl reboot" in shown, "every command of the first plan is shown"
+        await slack.submit("bob", view, {"reason": "the canary first"})
+
+        running = await wave_card(slack, "cured: 1: ", "under way: ")
+        assert (running.ts, '"wave-stop"' in json.dumps(running.blocks)) == (card.ts, True)
+        over = await wave_card(slack, "At the end 3 of 3 were cured.")
+        assert over.ts == card.ts
+        assert not any(block["type"] == "actions" for block in over.blocks)
+        assert [here.machine(name).done for name in LEAKING] == [DONE] * 3
+        assert await bot.end() == 0
+        broken = {"show_failed", "wish_failed", "task_failed", "slack_worker_failed", "slack_refused", "wave_failed"}
+        assert not {line["event"] for line in bot.lines} & broken
+
+
+async def test_wave_is_stopped_in_the_middle_and_its_card_outlives_the_program(tmp_path: Path) -> None:
+    async with workspace() as slack, site(tmp_path, LEAKING, POLICY) as here:
+        bot = await serving(slack, here)
+        card = await planned(slack)
+        await decides(slack, "bob", card)
+        running = await wave_card(slack, '"wave-stop"', "under way: ")
+        await asyncio.to_thread(until, lambda: len(acted(here)) == 1, within=LONG, what="the canary's first step")
+        await decides(slack, "bob", running, "wave-stop")
+        stopped = await wave_card(slack, "Stopped: ", "bob says so", '"wave-resume"')
+        bot.process.kill()
+        await bot.process.wait()
+        again = await serving(slack, here)
+        assert stopped.ts == card.ts
+        await decides(slack, "alice", stopped, "wave-resume")
+        await refusal(slack, "alice", "SelfApproval")
+        await wave_card(slack, "Stopped: ", "cured: 1: ")
+        await asyncio.sleep(3)
+        assert len(acted(here)) == 1, "what had begun was finished, and nothing more began"
+
+        await decides(slack, "bob", stopped, "wave-resume")
+        await wave_card(slack, "At the end 3 of 3 were cured.")
+        assert await again.end() == 0
+        assert again.logged("wave_card_carried_on") is not None
