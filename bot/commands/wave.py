@@ -41,7 +41,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser = options.add_parser(
         commands,
         "wave",
-        "cure many nodes under one approval: one first, then 5 %, 25 %, the rest",
+        "cure many nodes under one approval: one first, then ever more, and it stops at the first that is not fixed",
         "`start` checks the nodes, and proposes the plan of each that has the cause. A second person approves all of "
         "it at once. Then one node has its turn; once it is cured, more have. Each is read again before its own step, "
         "and one that is not as approved is left alone. The wave stops by itself when a node was acted on and is not "

@@ -14,7 +14,7 @@ from bot.ledger import audit
 from tests.schedules.drawn import APART, database_in_memory
 from tests.schedules.waves import is_stopped, played_wave
 
-WAVES = int(os.environ.get("ZOMBIE_WAVES", "40"))
+WAVES = int(os.environ.get("ZOMBIE_WAVES", "16"))
 PARTS = 2
 pytestmark = pytest.mark.slow
 

@@ -26,7 +26,7 @@ from tests.slack.replicas import Runner, until
 from tests.slack.service import cards
 from tests.slack.workspace import workspace
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 PAGES, REPEATED = 400, 100
 SECONDS = 60.0
 ACK_MILLISECONDS = 100

@@ -14,7 +14,7 @@ from tests.e2e.test_alert_load import joins
 from tests.record.postgresql import Postgresql
 from tests.slack.workspace import workspace
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 PAGES = 100
 SECRET = "whsec-of-these-tests"
 LONG = timedelta(seconds=240)

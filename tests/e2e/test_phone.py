@@ -44,7 +44,7 @@ async def opened(phone: Window, url: str) -> None:
     await phone.page.get_by_text("oncall-gpu").first.click()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 async def test_card_dialog_and_thread_fit_a_phone(tmp_path: Path, scheme: Literal["light", "dark"]) -> None:
     if CHROMIUM is None:
         missing("chromium is not installed (Debian: apt install chromium)")
@@ -102,7 +102,7 @@ async def test_card_dialog_and_thread_fit_a_phone(tmp_path: Path, scheme: Litera
         assert phone.complaints == []
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
 async def test_several_nodes_home_and_what_was_cured_fit_a_phone(
     tmp_path: Path, scheme: Literal["light", "dark"]
 ) -> None:

@@ -129,6 +129,7 @@ def test_readme_makes_the_same_login() -> None:
         assert line in readme
 
 
+@pytest.mark.long
 async def test_path_of_a_stranger(stranger: Stranger) -> None:
     if (Path(sys.prefix) / "requirements.lock").read_bytes() != (ROOT / "requirements.lock").read_bytes():
         missing("this environment was not made by the launcher from the lock")

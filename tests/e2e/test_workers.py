@@ -93,6 +93,7 @@ async def test_worker_of_another_version_is_named_and_gets_no_work(tmp_path: Pat
             assert "zombie: read" not in other.said
 
 
+@pytest.mark.long
 async def test_clocks_apart_are_remarked_and_change_nothing(tmp_path: Path) -> None:
     async with site(tmp_path, NODES) as here:
         with workshop(tmp_path, here.environ) as shop:
@@ -102,6 +103,7 @@ async def test_clocks_apart_are_remarked_and_change_nothing(tmp_path: Path) -> N
             assert (told["answered"], told["complete"], told["seconds"] < 600) == (3, True, True)
 
 
+@pytest.mark.long
 async def test_chunk_that_is_given_up_with_its_workers_is_named(tmp_path: Path) -> None:
     """Dask gives a chunk up after four workers; here it is told to after one."""
     async with site(tmp_path, {**NODES, "gpu-1b-3": (BUSY, Fault.SILENT)}) as here:
@@ -121,6 +123,7 @@ async def test_chunk_that_is_given_up_with_its_workers_is_named(tmp_path: Path) 
             assert "Not read: gpu-1b-3: the workers that read them died, one after the other." in err.decode()
 
 
+@pytest.mark.long
 async def test_nodes_go_to_workers_of_their_zone_and_what_nobody_reads_is_named(tmp_path: Path) -> None:
     async with site(tmp_path, NODES) as here:
         inventory = here.fleet.inventory
@@ -143,6 +146,7 @@ async def test_nodes_go_to_workers_of_their_zone_and_what_nobody_reads_is_named(
             assert "does not have them. The others were read, and are counted." in " ".join(said.split())
 
 
+@pytest.mark.long
 async def test_another_playbook_of_the_same_name_is_refused_by_the_worker_s_name(tmp_path: Path) -> None:
     async with site(tmp_path, NODES) as here:
         folder = tmp_path / "playbooks"
@@ -180,6 +184,7 @@ def as_options(files: dict[str, str]) -> list[str]:
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
+@pytest.mark.long
 async def test_between_machines_everybody_shows_a_certificate_of_one_authority(tmp_path: Path) -> None:
     async with site(tmp_path, NODES) as here:
         ours, theirs = (certificates(tmp_path, name) for name in ("ours", "theirs"))
