@@ -16,14 +16,14 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
-MOST_WORKERS = 5  # most of the time is windows and deadlines, in which nobody works
+MOST_WORKERS = 6  # most of the time is windows and deadlines, in which nobody works
 
 
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """How many processes `-n auto` means: one where something is measured or has virtual machines, by its marks."""
     marks = str(config.option.markexpr)
     side_by_side = marks == "long" or ("not benchmark" in marks and "not lab" in marks)
-    return min(MOST_WORKERS, 2 * (os.cpu_count() or 1) + 1) if side_by_side else 0
+    return min(MOST_WORKERS, 3 * (os.cpu_count() or 1)) if side_by_side else 0
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -179,7 +179,8 @@ def test_body_above_the_limit_is_refused_before_the_bot_has_it(
         proxy.request("POST", "/pagerduty", b"x" * (BODY_LIMIT_BYTES + 1))
     answer = proxy.getresponse()
     assert answer.status in (413, 502)  # Caddy before 2.7 calls it a bad gateway
-    assert len(behind.came) == 1
+    # Caddy before 2.7 may have begun to pass it on, and breaks off: the bot never has all of it.
+    assert all(len(body) <= BODY_LIMIT_BYTES for _, _, body in behind.came)
 
 
 @pytest.mark.parametrize("path", OURS)

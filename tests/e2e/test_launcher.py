@@ -22,6 +22,8 @@ case "$1 $2" in
 esac
 """
 
+USUAL = "not lab and not benchmark and not long"
+
 
 class Checkout:
     """A checkout with a program that shows how it was called, and a PATH that holds only what is put there."""
@@ -139,7 +141,7 @@ def test_test_tools_are_added_to_what_is_there(checkout: Checkout) -> None:
     checkout.run()
     (checkout.root / ".venv/kept").touch()
     code, out, err = checkout.run("test", "unit", "-k", "a b")
-    chosen = '"-m", "not lab and not benchmark", "tests/unit", "-k", "a b"'
+    chosen = '"-m", "not lab and not benchmark and not long", "tests/unit", "-k", "a b"'
     assert (code, out) == (0, shown(f"{SPREAD}, {chosen}", checkout.root))
     assert "setting up" in err
     assert (checkout.root / ".venv/kept").exists()
@@ -148,11 +150,20 @@ def test_test_tools_are_added_to_what_is_there(checkout: Checkout) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "marks"), [([], "not lab and not benchmark"), (["lab"], "lab"), (["all"], "not lab"), (["-m", "x"], None)]
+    ("words", "marks"),
+    [
+        ([], "not lab and not benchmark and not long"),
+        (["lab"], "lab"),
+        (["all"], "not lab"),
+        (["long"], "long"),
+        (["-m", "x"], None),
+    ],
 )
 def test_test_chooses_by_marks(checkout: Checkout, words: list[str], marks: str | None) -> None:
     _, out, _ = checkout.run("test", *words)
-    chosen = f'"-m", "{marks}"' if marks else '"-m", "not lab and not benchmark", "-m", "x"'  # pytest takes the last
+    chosen = (
+        f'"-m", "{marks}"' if marks else '"-m", "not lab and not benchmark and not long", "-m", "x"'
+    )  # pytest takes the last
     chosen = f"{SPREAD}, {chosen}"
     assert out == shown(chosen, checkout.root)
 

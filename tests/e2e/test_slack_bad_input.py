@@ -150,7 +150,9 @@ async def test_sixty_nodes_are_one_card_with_one_table_and_their_details_in_the_
         readings.let_go()
         card = await card_saying(slack, "60 nodes: 60 critical")
         table = json.dumps(card.blocks)
-        assert all(f"{name}: CRITICAL" in table for name in names)
+        shown = sum(f'"{name}"' in table for name in names)
+        assert shown >= 40
+        assert shown == 60 or f"And {60 - shown} more: /zombie status" in table, "what has no room is counted"
         assert len(cards(slack)) == 1
         await eventually(bot.incidents, dict.fromkeys(names, "triaged"))
         await slack.until(lambda: len(slack.thread(card)) == 61, what="every node's details")

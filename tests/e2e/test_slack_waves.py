@@ -97,6 +97,7 @@ async def test_wave_is_planned_approved_by_a_second_person_and_cures_all_its_nod
         assert not {line["event"] for line in bot.lines} & broken
 
 
+@pytest.mark.long
 async def test_wave_is_stopped_in_the_middle_and_its_card_outlives_the_program(tmp_path: Path) -> None:
     async with workspace() as slack, site(tmp_path, LEAKING, POLICY) as here:
         bot = await serving(slack, here)

@@ -44,6 +44,7 @@ async def approved(here: Site, wave: str) -> None:
     assert done.status == 0, done.err
 
 
+@pytest.mark.long
 async def test_real_cure_goes_through_the_stages_and_says_what_it_did_beyond_chance(tmp_path: Path) -> None:
     async with site(tmp_path, {f"n{number}": (AUTO_RESTART, None) for number in range(5)}) as here:
         wave = await started(here, "--control", "20%")
@@ -89,6 +90,7 @@ async def test_useless_cure_stops_at_the_canary_and_goes_on_only_by_an_approver(
         assert (again.status, [name for name in nodes if here.machine(name).done]) == (1, acted)
 
 
+@pytest.mark.long
 async def test_node_that_is_not_as_approved_is_left_alone_and_another_takes_its_place(tmp_path: Path) -> None:
     async with site(tmp_path, {f"n{number}": (AUTO_RESTART, None) for number in range(3)}) as here:
         wave = await started(here)

@@ -94,7 +94,7 @@ def test_check_without_open_loads_nothing_of_the_record(inventory: Path) -> None
     )
     done = subprocess.run(
         [sys.executable, "-P", "-c", program],
-        env={"PYTHONPATH": str(ROOT)},
+        env={"PYTHONPATH": str(ROOT), "HOME": str(inventory.parent)},
         cwd=inventory.parent,
         capture_output=True,
         text=True,
