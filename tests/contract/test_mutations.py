@@ -10,7 +10,7 @@ from tests.schedules.schedule import played
 SEEDS = [part * APART + number for number in range(200) for part in range(2)]
 
 
-@pytest.mark.slow
+@pytest.mark.long
 @pytest.mark.parametrize("mutation", MUTATIONS, ids=str)
 def test_hole_that_is_put_back_is_found_by_the_schedules(monkeypatch: pytest.MonkeyPatch, mutation: Mutation) -> None:
     mutation.put_back(monkeypatch)
