@@ -54,11 +54,11 @@ class Opening:
     @property
     def group(self) -> str:
         """The name that the incidents of this wish share; made from the wish, so that a repeated one meets itself."""
-        return _short("group", self.kind, self.id)
+        return short_id("group", self.kind, self.id)
 
     def incident(self, node: str) -> str:
         """The id of this wish's incident of one node."""
-        return _short("incident", self.kind, self.id, node)
+        return short_id("incident", self.kind, self.id, node)
 
     def received(self, node: str) -> AlertReceived:
         """The first entry of that incident."""
@@ -139,8 +139,9 @@ def _unknown(incident_id: str) -> UnknownIncident:
     return UnknownIncident(f"There is no incident {one_line(incident_id, 40)!r}.")
 
 
-def _short(*words: str) -> str:
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]
+def short_id(*words: str) -> str:
+    """Return the id of an incident or a group, made from what it is about, so that a repetition meets itself."""
+    return hashlib.sha256("\n".join(words).encode(errors="backslashreplace")).hexdigest()[:12]
 
 
 _TOLD = 12  # facts in the sentence; all of them stand in the lines

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from typing import TypeAlias
@@ -18,7 +17,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
 from bot.probes.profile import PROFILE, as_run
 from bot.response.diagnosis.what_if import outcome
-from bot.response.record import Record
+from bot.response.record import Record, short_id
 
 Judge: TypeAlias = Callable[[Case, str], Awaitable[Verdict]]  # a case by a playbook's name
 
@@ -55,7 +54,7 @@ class Reweighing:
         changed = await self._changed(incident, taken.reading)
         if not changed:
             return ""
-        name = _named(incident)
+        name = short_id("profiled", incident.id)
         if incident.state is State.PROPOSED and not await self._withdrawn(incident, changed, name):
             return ""
         received = AlertReceived(
@@ -111,8 +110,3 @@ def _said(verdict: Verdict) -> str:
     words = (verdict.cause or verdict.status.value, verdict.confidence.value if verdict.confidence is not None else "")
     offer = "with a plan" if verdict.plan is not None else "no plan"
     return f"{' '.join(filter(None, words))}, {offer}"
-
-
-def _named(incident: Incident) -> str:
-    """The id of the incident that follows; the same whoever makes it."""
-    return hashlib.sha256(f"profiled\n{incident.id}".encode()).hexdigest()[:12]

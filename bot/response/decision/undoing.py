@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -33,7 +32,7 @@ from bot.response.decision import guards
 from bot.response.decision.binding import another_machine, bindings
 from bot.response.execution.node_access import NodeAccess
 from bot.response.execution.privilege import acting_lines
-from bot.response.record import Record, recorded
+from bot.response.record import Record, recorded, short_id
 
 _TIMES = 20  # how often one incident may be asked to be undone, by people who then thought better of it
 
@@ -125,7 +124,7 @@ class Undoing:
         self, incident: Incident, approval: Approval, triaged: Triaged, proposal: PlanProposed
     ) -> Incident:
         for number in range(1, _TIMES + 1):
-            name = _short("undo", incident.id, str(number))
+            name = short_id("undo", incident.id, str(number))
             entries = await self.ledger.read(name)
             found = fold(entries) if entries else None
             if found is not None and found.ended:
@@ -135,7 +134,7 @@ class Undoing:
             kind = approval.by.partition(":")[0]
             text = one_line(f"undo {incident.id}: {approval.reason}".rstrip(": "), 1000)
             alert = Alert(kind, f"undo {incident.id} {number}", approval.by, text, approval.os_user)
-            group = _short("group", "undo", incident.id, str(number))
+            group = short_id("group", "undo", incident.id, str(number))
             received = AlertReceived(alert, incident.node, group, incident.playbook, undoes=incident.id)
             try:
                 found = found or fold([await self.ledger.append(name, 0, received, approval.by)])
@@ -171,7 +170,3 @@ def _told(facts: Facts) -> str:
     return ", ".join(f"{name}={value}" for name, value in facts.items() if name.endswith("State")) or ", ".join(
         f"{name}={value}" for name, value in facts.items()
     )
-
-
-def _short(*words: str) -> str:
-    return hashlib.sha256("\n".join(words).encode()).hexdigest()[:12]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -22,6 +21,7 @@ from bot.domain.events import (
 from bot.domain.fold import after
 from bot.domain.incident import Incident, newest
 from bot.domain.transitions import State
+from bot.response.record import short_id
 
 MOST_OPTIONS = 100  # what the menu of a chat holds
 _TRIES = 5
@@ -155,14 +155,12 @@ class AlertRecorder:
 
 def incident_id(group: str, *words: str) -> str:
     """The id of a group's incident, made from what it is about, so that a repetition meets itself."""
-    return hashlib.sha256("\n".join(("incident", group, *words)).encode(errors="backslashreplace")).hexdigest()[:12]
+    return short_id("incident", group, *words)
 
 
 def group_name(source: SourceKind, case: str, delivery: str) -> str:
     """The name of the group that a case has from this delivery on."""
-    return hashlib.sha256("\n".join(("group", source, case, delivery)).encode(errors="backslashreplace")).hexdigest()[
-        :12
-    ]
+    return short_id("group", source, case, delivery)
 
 
 def _has(incident: Incident, alert: Alert) -> bool:
