@@ -23,6 +23,7 @@ ARGUMENTS = [
 ]
 WIDE = (1440, 900)
 PHONE = (390, 844)
+PATIENCE = 120_000  # milliseconds: a machine with other work may take long, and no test waits for nothing
 
 
 @asynccontextmanager
@@ -43,7 +44,7 @@ class Window:
         self.page = page
         self.complaints: list[str] = []
         self.folder = screenshots
-        page.set_default_timeout(10_000)
+        page.set_default_timeout(PATIENCE)
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", lambda told: self.complaints.append(told.text) if told.type == "error" else None)
         page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))

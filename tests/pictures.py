@@ -42,9 +42,9 @@ async def take() -> None:
             await page.locator("main .composer textarea").fill(f"/zombie check {NODE}")
             await page.keyboard.press("Enter")
             shown = page.locator("article", has_text="CRITICAL").last
-            await shown.get_by_role("button", name="Approve").first.wait_for(timeout=60_000)
+            await shown.get_by_role("button", name="Approve").first.wait_for()
             image = shown.locator("img.b-picture").first
-            await image.wait_for(timeout=30_000)
+            await image.wait_for()
             await image.evaluate("image => image.decode()")
             await shown.screenshot(path=PICTURE)
     DRAWN_FROM.write_text(json.dumps({"drawn_from": drawn_from()}) + "\n")

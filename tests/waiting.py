@@ -8,7 +8,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def until(question: Callable[[], T], *, within: timedelta = timedelta(seconds=10), what: str = "") -> T:
+def until(question: Callable[[], T], *, within: timedelta = timedelta(seconds=60), what: str = "") -> T:
     """Ask again and again until the answer is truthy, and return it.
 
     Raises: TimeoutError, saying what was waited for and the last answer.

@@ -62,6 +62,9 @@ class Presence:
             self._file = None
         if self._session is not None:
             with contextlib.suppress(SQLAlchemyError):
+                # The server sees the end of a session some time after us; a lock that is given back is free at once.
+                self._session.exec_driver_sql("SELECT pg_advisory_unlock_all()")
+            with contextlib.suppress(SQLAlchemyError):
                 self._session.close()
             self._session = None
 

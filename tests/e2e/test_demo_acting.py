@@ -40,7 +40,7 @@ async def approve(someone: Window, node: str, reason: str) -> None:
 async def opens_its_report(someone: Window) -> None:
     """Open the report that came into the thread: it shows everything, and can do nothing in the workspace."""
     async with someone.page.expect_popup() as opening:
-        await someone.page.locator("#thread .file-card", has_text="report-").click(timeout=30_000)
+        await someone.page.locator("#thread .file-card", has_text="report-").click()
     report = await opening.value
     await report.get_by_role("heading", name="Kept before the reboot").wait_for()
     told = await report.locator("body").inner_text()
@@ -70,7 +70,7 @@ async def test_one_asks_the_other_approves_and_every_ending_is_told(tmp_path: Pa
             for node in (*ENDINGS, BOOTED):
                 await ask(alice, f"/zombie check {node}")
             for node in (*ENDINGS, BOOTED):
-                await card(alice, node).get_by_role("button", name="Approve").wait_for(timeout=30_000)
+                await card(alice, node).get_by_role("button", name="Approve").wait_for()
             await alice.screenshot("acting-proposed")
 
             await card(alice, FOUNDING).get_by_role("button", name="Approve").click()
@@ -93,7 +93,7 @@ async def test_one_asks_the_other_approves_and_every_ending_is_told(tmp_path: Pa
             await opens_its_report(alice)
 
             await approve(bob, BOOTED, "too late: a colleague was faster")
-            await bob.page.get_by_text("StateChanged").first.wait_for(timeout=20_000)
+            await bob.page.get_by_text("StateChanged").first.wait_for()
             await card(alice, BOOTED).get_by_text("Cancelled").first.wait_for()
             assert "boot_id" in await card(alice, BOOTED).inner_text()
             await alice.screenshot("acting-cancelled")

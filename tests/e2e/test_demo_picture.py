@@ -42,7 +42,7 @@ def empty_folder(tmp_path: Path) -> Path:
 
 async def shown(someone: Window) -> tuple[Locator, Any]:
     image = someone.page.locator("article img.b-picture").first
-    await image.wait_for(timeout=30_000)
+    await image.wait_for()
     await image.evaluate("image => image.decode()")
     return image, await image.evaluate(SIZE)
 
@@ -73,7 +73,7 @@ async def test_founding_card_shows_which_core_is_held(tmp_path: Path, empty_fold
             image, (_, _, right, width) = await shown(phone)
             assert width == PHONE[0]
             assert right <= width, "a phone shows all of it"
-            await image.scroll_into_view_if_needed()
+            await image.evaluate("image => image.scrollIntoView()")  # the card may be drawn anew meanwhile
             await phone.screenshot("heat-map-phone")
 
             source = await image.get_attribute("src") or ""

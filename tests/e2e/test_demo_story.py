@@ -72,7 +72,7 @@ class Terminal:
             self._read()
             return self._process.poll() is not None
 
-        until(ended, within=timedelta(seconds=20), what="the end of the demo")
+        until(ended, within=timedelta(seconds=120), what="the end of the demo")
         return self._process.returncode
 
     def close(self) -> None:

@@ -66,7 +66,7 @@ async def serving(here: Site, *words: str, **environ: str) -> AsyncIterator[tupl
         yield address, process
     finally:
         process.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             _, rest = await process.communicate()
         assert process.returncode == 0, rest.decode()
         assert TOKEN not in said + rest.decode()

@@ -56,7 +56,7 @@ class Stage:
                 one.url = f"{bot.address}/pagerduty"
             yield bot
 
-    async def note_saying(self, page: Incident, *words: str, within: timedelta = timedelta(seconds=10)) -> str:
+    async def note_saying(self, page: Incident, *words: str, within: timedelta = timedelta(seconds=60)) -> str:
         """Wait until the one note of a page says this, and return it."""
 
         def note() -> str | None:

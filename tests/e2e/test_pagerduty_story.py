@@ -71,7 +71,7 @@ class World:
             "PAGERDUTY_WEBHOOK_SECRETS": f"another-secret,{SECRET}",
         }
         bot = self.bot = Bot(await self.here.start("serve"))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while (listening := bot.logged("listening")) is None or bot.logged("ready") is None:
                 assert bot.process.returncode is None, bot.lines
                 await asyncio.sleep(0.02)

@@ -59,8 +59,8 @@ async def test_card_dialog_and_thread_fit_a_phone(tmp_path: Path, scheme: Litera
         await ask(phone, f"/zombie check {FOUNDING}")
         card = phone.page.locator("main article", has_text=FOUNDING).first
         approve = card.get_by_role("button", name="Approve")
-        await approve.wait_for(timeout=30_000)
-        await card.locator("img.b-picture").wait_for(timeout=20_000)
+        await approve.wait_for()
+        await card.locator("img.b-picture").wait_for()
         await card.locator("img.b-picture").evaluate("image => image.decode()")
         assert await height(card) <= HEIGHT, "one screen holds all of it"
         await nothing_runs_off(card)
@@ -119,7 +119,7 @@ async def test_several_nodes_home_and_what_was_cured_fit_a_phone(
         await opened(phone, url)
         await ask(phone, f"/zombie check {FOUNDING} {STOPPED}")
         card = phone.page.locator("main article", has_text="2 nodes").first
-        await card.get_by_role("button", name="Approve 2 plans").wait_for(timeout=30_000)
+        await card.get_by_role("button", name="Approve 2 plans").wait_for()
         assert await height(card) <= HEIGHT, "one screen holds all of it"
         await nothing_runs_off(card)
         table = card.locator("table")
@@ -172,7 +172,7 @@ async def test_cured_node_shows_what_changed_on_one_screen(tmp_path: Path) -> No
         await bob.page.locator("#rail").get_by_label("act as somebody else").click()
         await bob.page.get_by_role("option", name="Bob Okafor").click()
         await bob.until_text(".acting", "Bob Okafor")
-        await bob.page.get_by_role("button", name="Approve").first.click(timeout=30_000)
+        await bob.page.get_by_role("button", name="Approve").first.click()
         await bob.page.locator("dialog textarea").fill("the agent leaks")
         await bob.page.locator("dialog").get_by_role("button", name="Approve").click()
         card = phone.page.locator("main article", has_text=FOUNDING).first

@@ -166,7 +166,7 @@ async def test_restart_gives_the_verdict_that_was_owed(slack: SlackWorkspace, fl
         async with serving(slack, fleet, state):
             await slack.until(
                 lambda: next((m for m in cards(slack) if "CRITICAL" in m.text), None),
-                timeout=timedelta(seconds=30),
+                timeout=timedelta(seconds=120),
                 what="the verdict after the restart",
             )
             assert len(cards(slack)) == 1, "the card that was there is edited, not posted anew"
@@ -202,7 +202,7 @@ async def test_of_two_bots_at_a_ledger_one_goes_on_where_the_other_was_killed(
         killed.end = _already_dead  # type: ignore[method-assign]
         await slack.until(
             lambda: next((m for m in cards(slack) if "CRITICAL" in m.text), None),
-            timeout=timedelta(seconds=30),
+            timeout=timedelta(seconds=120),
             what="the verdict of the other bot",
         )
         assert len(cards(slack)) == 1

@@ -47,7 +47,7 @@ async def said(slack: SlackWorkspace, words: str, *, block: str = "") -> Message
                 return message
         return None
 
-    return await slack.until(found, timedelta(seconds=20), what=words)
+    return await slack.until(found, timedelta(seconds=60), what=words)
 
 
 def kept(state: Path, words: str) -> bool:

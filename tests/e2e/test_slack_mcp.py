@@ -77,12 +77,12 @@ async def test_bot_that_stops_ends_a_call_that_waits_for_a_node(slack: SlackWork
     async def asked() -> int:
         return readings.asked["node-1"]
 
-    async with built(slack, tmp_path, readings, **WITH_TOKEN) as bot, httpx2.AsyncClient(timeout=30) as http:
+    async with built(slack, tmp_path, readings, **WITH_TOKEN) as bot, httpx2.AsyncClient(timeout=90) as http:
         assert await bot.service.start()
         readings.hold()
         asking = asyncio.create_task(http.post(f"{bot.address}/mcp", json=call, headers=headers))
         await eventually(asked, 1)
-        async with asyncio.timeout(25):
+        async with asyncio.timeout(60):
             await bot.service.stop()
             ended: Any
             (ended,) = await asyncio.gather(asking, return_exceptions=True)

@@ -28,7 +28,7 @@ async def report_of(slack: SlackWorkspace, card: Message) -> File:
 
 async def sent(team: ActingTeam) -> None:
     """Wait until a report has arrived, and that is noted."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not team.logged("report_sent"):  # noqa: ASYNC110 - asks a log
             await asyncio.sleep(0.02)
 

@@ -223,7 +223,7 @@ class ActingTeam:
 
     async def until_state(self, state: str) -> None:
         """Wait until the only incident is in this state."""
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             while [one.state.value for one in await self.ledger.incidents()] != [state]:  # noqa: ASYNC110 - asks a database
                 await asyncio.sleep(0.02)
 

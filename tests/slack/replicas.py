@@ -65,7 +65,7 @@ class Runner:
     async def end(self) -> int:
         """Ask it to stop, and return its exit status."""
         self.process.terminate()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(120):
             status = await self.process.wait()
         await self._reading
         return status
@@ -127,7 +127,7 @@ class Replicas:
         self._database.close()
 
 
-async def until(question: Callable[[], Any], what: str, within: float = 30.0) -> Any:
+async def until(question: Callable[[], Any], what: str, within: float = 120.0) -> Any:
     """Ask again and again until the answer is truthy, and return it."""
     with contextlib.suppress(TimeoutError):
         async with asyncio.timeout(within):

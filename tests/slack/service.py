@@ -229,7 +229,7 @@ async def reply_saying(slack: SlackWorkspace, words: str, user: str = "alice", c
     )
 
 
-async def eventually(ask: Callable[[], Awaitable[T]], wanted: T, within: float = 10.0) -> None:
+async def eventually(ask: Callable[[], Awaitable[T]], wanted: T, within: float = 60.0) -> None:
     """Ask again and again until the answer is the wanted one."""
     answer = await ask()
     with contextlib.suppress(TimeoutError):

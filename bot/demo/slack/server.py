@@ -34,7 +34,7 @@ from bot.domain.contracts import Clock
 
 T = TypeVar("T")
 HOST = "127.0.0.1"
-LONG = timedelta(seconds=10)
+LONG = timedelta(seconds=60)
 
 
 class SlackWorkspace:
