@@ -30,8 +30,9 @@ from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.surfaces.pagerduty import PARTS, PagerDutySurface
 from bot.surfaces.slack.message import Message, escaped
 from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.people import People
-from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.poster import Poster
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 

@@ -67,8 +67,9 @@ from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SLACK, SlackTokens
 from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.pictures import Pictures
-from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.reports import Reports
 from bot.surfaces.slack.storm_board import StormBoard

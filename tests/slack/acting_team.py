@@ -49,7 +49,8 @@ from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.message import Message as Posted
 from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.reports import Reports
 from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
 from tests.schedules.parts import CountingNode, Wire

@@ -20,7 +20,8 @@ from bot.response.diagnosis.progress import Underway as NodeUnderway
 from bot.surfaces.slack.card import incident_card
 from bot.surfaces.slack.message import TEXT, Message, clipped
 from bot.surfaces.slack.part import MessageTarget, spot_of
-from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.thread import details
 from bot.surfaces.slack.why_replies import WhyReplies

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Iterator
 from dataclasses import replace
 from datetime import timedelta
 
@@ -38,10 +37,10 @@ from bot.surfaces.slack.heat_block import has_pictures
 from bot.surfaces.slack.message import Message, for_one_person, without_blocks
 from bot.surfaces.slack.newer_blocks import has_newer_blocks, in_older_blocks
 from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery, Say, kept, kept_part
+from bot.surfaces.slack.parts import CARD, Parts
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.reports import Reports
 
-CARD = "card"
 EDITS = 40  # a minute; Slack allows 50 for the whole app, and other programs may edit too
 POSTS = 3  # a channel in a little over three seconds: Slack allows about one a second, in short bursts
 POSTS_RESERVED = 1  # details leave room for the next card
@@ -70,21 +69,20 @@ class Poster:
         self._timing = timing
         self._now = now
         self._log = log
-        self._cards: dict[str, dict[str, Part]] = {}
-        self._open: set[str] = set()  # cards that are not finished
+        self._parts = Parts()
         # Every open card will need one edit for its verdict: progress may use the rest.
-        self._edits = RateLimiter(EDITS, timing.edits_span, timing.clock, lambda: len(self._open))
+        self._edits = RateLimiter(EDITS, timing.edits_span, timing.clock, lambda: self._parts.open)
         self._posts: dict[str, RateLimiter] = {}
         self._takes_newer_blocks = True  # until this workspace refuses them
 
     @property
     def parts(self) -> int:
         """How many parts are remembered; those of finished cards are forgotten once they are posted."""
-        return sum(1 for _ in self._all())
+        return sum(1 for _ in self._parts)
 
     def show(self, card: str, target: MessageTarget, say: Say) -> None:
         """Show a card's progress, if there is a turn for it before the progress is outdated."""
-        part = self._part(card, CARD, target, say)
+        part = self._parts.part(card, CARD, target, say)
         part.want(say)
         self._begin(part)
 
@@ -92,12 +90,13 @@ class Poster:
         self, card: str, name: str, target: MessageTarget, message: Message, *, under: str = "", rank: int = VERDICT
     ) -> None:
         """Send a part that has to arrive: once this returns, it is sent even after a restart."""
-        pending = PendingDelivery(await self._keep(card, name, target, message, under), rank)
-        part = self._part(card, name, target, lambda: message, under)
-        part.want(lambda: message, pending)
-        if part.pending is not None and part.place is not None:
-            self._edits.look()  # a verdict goes before the progress that it replaces
-        self._begin(part)
+        with self._parts.in_use(card):  # else it could be forgotten while it is written down, and be posted anew
+            pending = PendingDelivery(await self._keep(card, name, target, message, under), rank)
+            part = self._parts.part(card, name, target, lambda: message, under)
+            part.want(lambda: message, pending)
+            if part.pending is not None and part.place is not None:
+                self._edits.look()  # a verdict goes before the progress that it replaces
+            self._begin(part)
 
     def illustrate(self, card: str, target: MessageTarget, incident: str, node: str, heat: CoreHeat) -> None:
         """Have a picture take the place of an incident's strip, once there is one; the card does not wait for it."""
@@ -118,8 +117,8 @@ class Poster:
 
     async def adopt(self, card: str, target: MessageTarget) -> bool:
         """Go on with a card that an earlier run of the program may have posted; True where it did."""
-        self._open.add(card)
-        if (known := self._cards.get(card, {}).get(CARD)) is not None:
+        self._parts.open_again(card)
+        if (known := self._parts.get(card)) is not None:
             return known.place is not None or known.pending is None  # it is posted, or is about to be
         try:
             place = await self._outbox.place(card, CARD)
@@ -128,7 +127,7 @@ class Poster:
             place = None
         if place is None:
             return False
-        part = self._part(card, CARD, target, lambda: Message(""))
+        part = self._parts.part(card, CARD, target, lambda: Message(""))
         part.place = place
         part.settled.set()
         return True
@@ -138,7 +137,7 @@ class Poster:
 
         Raises: LedgerError when the outbox is needed and cannot be read.
         """
-        part = self._cards.get(card, {}).get(CARD)
+        part = self._parts.get(card)
         if part is None:
             return await self._outbox.place(card, CARD)
         with contextlib.suppress(TimeoutError):
@@ -148,10 +147,8 @@ class Poster:
 
     def finished(self, card: str) -> None:
         """Say that a card will not change any more, so that it can be forgotten once it is posted."""
-        self._open.discard(card)
+        self._parts.finish(card)
         self._edits.look()
-        for part in list(self._cards.get(card, {}).values()):
-            self._forget(part)
 
     async def sweep(self) -> int:
         """Send what is due in the outbox and nobody sends yet; return how many posts that were.
@@ -164,9 +161,9 @@ class Poster:
                 continue
             if self._reports is not None and self._reports.take_up(due, self._instead):
                 continue
-            if self._cards.get(due.post.incident, {}).get(due.post.part) is None:
+            if self._parts.get(due.post.incident, due.post.part) is None:
                 part = kept_part(due)
-                self._cards.setdefault(part.card, {})[part.name] = part
+                self._parts.add(part)
                 self._begin(part)
                 taken_up += 1
         return taken_up
@@ -177,7 +174,7 @@ class Poster:
             await self._pictures.drain()
         if self._reports is not None:
             await self._reports.drain()
-        workers = {part.worker: part for part in self._all() if part.worker is not None}
+        workers = {part.worker: part for part in self._parts if part.worker is not None}
         pending = [worker for worker, part in workers.items() if part.pending is not None]
         if pending:
             await asyncio.wait(pending, timeout=seconds)
@@ -186,17 +183,6 @@ class Poster:
         await asyncio.gather(*workers, return_exceptions=True)
 
     # --- parts and their workers
-
-    def _all(self) -> Iterator[Part]:
-        return (part for parts in self._cards.values() for part in parts.values())
-
-    def _part(self, card: str, name: str, target: MessageTarget, say: Say, under: str = "") -> Part:
-        parts = self._cards.setdefault(card, {})
-        if name not in parts:
-            parts[name] = Part(card, name, target, say, under, parts.get(under))
-            if name == CARD:
-                self._open.add(card)
-        return parts[name]
 
     def _begin(self, part: Part) -> None:
         if part.worker is None or part.worker.done():
@@ -207,16 +193,7 @@ class Poster:
         if not task.cancelled() and (error := task.exception()) is not None:
             self._log("slack_worker_failed", part=task.get_name(), error=one_line(repr(error), 500))
             self._settle(part, nowhere=part.place is None)  # the outbox has it, and a later sweep tries again
-        self._forget(part)
-
-    def _forget(self, part: Part) -> None:
-        parts = self._cards.get(part.card, {})
-        if part.card in self._open or (part.worker is not None and not part.worker.done()):
-            return
-        if parts.get(part.name) is part:
-            del parts[part.name]
-        if not parts:
-            self._cards.pop(part.card, None)
+        self._parts.forget(part)
 
     def _settle(self, part: Part, *, nowhere: bool = False) -> None:
         part.nowhere = part.nowhere or nowhere
@@ -315,10 +292,10 @@ class Poster:
 
     async def _redraw(self, card: str) -> None:
         """Send a card as it stands once more: there is a picture for it now."""
-        part = self._cards.get(card, {}).get(CARD)
+        part = self._parts.get(card)
         if part is None or not part.version:
             content, place = await self._outbox.standing(card, CARD), await self._outbox.place(card, CARD)
-            part = self._cards.get(card, {}).get(CARD)  # something may have been said meanwhile
+            part = self._parts.get(card)  # something may have been said meanwhile
             if part is None or not part.version:
                 if content is None or place is None:
                     return  # a later wording waits, and will have the picture
@@ -326,7 +303,7 @@ class Poster:
                 part = part or Part(card, CARD, MessageTarget(place.channel), lambda: message)
                 part.say, part.place = lambda: message, place
                 part.settled.set()
-                self._cards.setdefault(card, {})[CARD] = part
+                self._parts.add(part)
         if part.in_private or part.nowhere or part.was_gone:
             return  # mere looks are not worth a message of their own
         part.edited_at = float("-inf")  # it comes once, and need not wait for other changes

@@ -14,7 +14,8 @@ from bot.response.capture.roller import Roller
 from bot.surfaces.slack.blocks import PROFILE
 from bot.surfaces.slack.message import TEXT, Message, clipped, escaped, footnote, header, paragraph, preformatted
 from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.poster import Poster
 
 LINES = 14
 LINE = 110

@@ -16,7 +16,8 @@ from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import SUMMARY
 from bot.surfaces.slack.message import TEXT, Block, Message, bullets, clipped, escaped, footnote, header, paragraph
 from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.poster import Poster
 
 NAMES = ("instance_id", "private_dns", "hostname")  # labels that are another name of one node, and so group nothing
 MOST_CAUSES = 12

@@ -27,7 +27,8 @@ from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.nudges import NudgeTimes, nudges
 from bot.surfaces.slack.part import MessageTarget, spot_of
-from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.thread import replies, voices
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords

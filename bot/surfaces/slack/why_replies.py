@@ -14,7 +14,8 @@ from bot.domain.incident import Incident
 from bot.domain.verdict import Status, Verdict
 from bot.surfaces.slack.message import TEXT, Block, Message, bullets, clipped, escaped, footnote, titled
 from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.poster import Poster
 
 SHOWN = 3
 SAID = 600

@@ -18,7 +18,8 @@ from bot.ledger import Database, Outbox, on_threads
 from bot.surfaces.slack.calls import SUMMARY, Calls, Delivered, Timing
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery
-from bot.surfaces.slack.poster import CARD, Poster
+from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.poster import Poster
 from tests.slack.replicas import until
 from tests.slack.service import QUICK
 

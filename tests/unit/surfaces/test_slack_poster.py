@@ -1,0 +1,86 @@
+"""A card stands once in its channel, whatever comes between a wording's being written down and its being sent."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from bot.domain.post import MessageRef, Post
+from bot.ledger import Database, Outbox, on_threads
+from bot.surfaces.slack.calls import Calls, Delivered
+from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.poster import Poster
+from tests.slack.replicas import until
+from tests.slack.service import QUICK
+
+AT = MessageTarget("C1")
+
+
+class Channel:
+    """Slack, as far as it takes posts and edits."""
+
+    def __init__(self) -> None:
+        self.posts: list[str] = []
+        self.edits: list[str] = []
+
+    async def post(self, channel: str, thread_ts: str, message: Message) -> Delivered:
+        self.posts.append(message.text)
+        return Delivered(MessageRef(channel, f"1700000000.{len(self.posts):06}"))
+
+    async def edit(self, place: MessageRef, message: Message) -> Delivered:
+        self.edits.append(message.text)
+        return Delivered(place)
+
+
+class SlowOutbox:
+    """An outbox that answers late: that something is written down is told once it is let go."""
+
+    def __init__(self, outbox: Any) -> None:
+        self._outbox = outbox
+        self.kept = asyncio.Event()
+        self.let_go = asyncio.Event()
+        self.let_go.set()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._outbox, name)
+
+    async def keep(self, post: Post) -> str:
+        kept: str = await self._outbox.keep(post)
+        self.kept.set()
+        await self.let_go.wait()
+        return kept
+
+
+@asynccontextmanager
+async def poster_at(folder: Path) -> AsyncIterator[tuple[Poster, Channel, SlowOutbox]]:
+    channel = Channel()
+    with Database.open(f"sqlite:///{folder / 'zombie.db'}") as database, ThreadPoolExecutor(2) as threads:
+        outbox = SlowOutbox(on_threads(Outbox(database), threads))
+        timing, log = QUICK, lambda *_, **__: None
+        poster = Poster(cast(Calls, channel), cast(Any, outbox), timing, lambda: datetime.now(UTC), log)
+        yield poster, channel, outbox
+        await poster.drain(10.0)
+
+
+async def test_card_that_is_finished_while_its_next_wording_is_written_down_is_edited(tmp_path: Path) -> None:
+    async with poster_at(tmp_path) as (poster, channel, outbox):
+        await poster.enqueue("a", CARD, AT, Message("the verdict"))
+        await until(lambda: channel.posts, "the card")
+        outbox.kept.clear()
+        outbox.let_go.clear()
+        proposing = asyncio.create_task(poster.enqueue("a", CARD, AT, Message("the offer")))
+        await outbox.kept.wait()
+        poster.finished("a")  # by who showed the verdict
+        outbox.let_go.set()
+        await proposing
+        poster.finished("a")
+        await until(lambda: channel.edits, "the offer")
+        assert (channel.posts, channel.edits) == (["the verdict"], ["the offer"])
+        await until(lambda: poster.parts == 0, "its being forgotten")
