@@ -48,6 +48,7 @@ def test_hole_that_is_put_back_is_found(monkeypatch: pytest.MonkeyPatch, where: 
         assert any(found in fault for fault in faults)
 
 
+@pytest.mark.long
 def test_useless_cure_is_stopped_in_95_of_100_seeds_and_a_real_one_completes() -> None:
     """Useless: of ten nodes three get well anyhow, each by chance. The real one has clocks that go right."""
     useless = ("cured",) * 3 + ("enabled-again",) * 4 + ("swallowed",) * 3

@@ -27,6 +27,7 @@ from tests.slack.workspace import workspace
 from tests.waiting import until
 
 pytestmark = [
+    pytest.mark.long,
     pytest.mark.real_sshd,
     pytest.mark.slow,
     pytest.mark.skipif(not IS_ROOT, reason="only root can mount and chroot, which is how the image is run here"),

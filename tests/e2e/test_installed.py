@@ -11,7 +11,7 @@ import pytest
 from bot import __version__
 from tests.contract.test_packaging import locked
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, pytest.mark.long]
 ROOT = Path(__file__).parents[2]
 
 
