@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from bot.domain.action import Args
 from bot.domain.command import Command, Outputs
 from bot.domain.errors import CannotRead, WouldStopProtected
+from bot.domain.listed import listed
 from bot.domain.protected import is_protected
 from bot.domain.safe_text import one_line
 
@@ -110,7 +111,7 @@ def _list(blocks: list[Mapping[str, str]]) -> str:
 def _protected(blocks: list[Mapping[str, str]]) -> str:
     """The protected units among these, for a refusal; nothing where there is none."""
     found = sorted(names[0] for names in map(names_of, blocks) if is_protected(names))
-    return ", ".join(found[:_NAMED]) + (f" and {len(found) - _NAMED} more" if len(found) > _NAMED else "")
+    return listed(found, _NAMED)
 
 
 def _blocks(unit: str, text: str) -> list[Mapping[str, str]]:

@@ -15,6 +15,7 @@ from bot.domain.action import Action, Args, ByCalls, Facts, Proof, RemedyRules
 from bot.domain.call import remarked
 from bot.domain.command import Command, Outputs
 from bot.domain.duration import parse_duration
+from bot.domain.listed import listed
 from bot.domain.probe import Snapshot
 
 _USUAL = "10m"
@@ -70,8 +71,7 @@ def refuses(args: Args, now: Facts) -> str:
         return other
     bare = [pod.full_name for pod in cluster_node.pods_of(now) if pod.state == BARE]
     if bare and BARE_TOO not in args:
-        more = f" and {len(bare) - 5} more" if len(bare) > 5 else ""
-        return f"No controller would start these pods of {args[NODE]} again: {', '.join(bare[:5])}{more}."
+        return f"No controller would start these pods of {args[NODE]} again: {listed(bare, 5)}."
     return ""
 
 

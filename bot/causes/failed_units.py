@@ -13,6 +13,7 @@ from collections.abc import Mapping
 from bot.causes import _loops
 from bot.causes._figures import count
 from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.protected import is_essential
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
@@ -40,8 +41,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         for name in names[:_SHOWN_MOST]
     )
     essential = [name for name in names if _is_essential(name, services.get(name))]
-    listed = ", ".join(names[:3]) + (f" and {len(names) - 3} more" if len(names) > 3 else "")
-    summary = f"{count(len(names), 'failed unit')}: {listed}"
+    summary = f"{count(len(names), 'failed unit')}: {listed(names, 3)}"
     if essential:
         summary += f"; the node cannot work without {', '.join(essential)}"
     return Finding(

@@ -12,6 +12,7 @@ from __future__ import annotations
 from bot.causes._figures import count, percent
 from bot.causes._irq_placement import full_cores, irq_placement, is_one_core, rows
 from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.cpu import CpuReading
@@ -43,7 +44,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             return RuledOut(
                 NAME, f"only core {placement.core} drowns, on which every queue's interrupts land: irq-affinity"
             )
-    cores = ", ".join(map(str, list(full)[:6])) + (f" and {len(full) - 6} more" if len(full) > 6 else "")
+    cores = listed(list(map(str, full)), 6)
     means = sum(full.values()) / len(full)
     said = f"{count(len(full), 'core')} full of soft interrupts (core {cores}; {percent(means)} on average)"
     evidence = [Evidence("cores-full-of-softirq", "cpu", said, rows(cpu, tuple(full)))]

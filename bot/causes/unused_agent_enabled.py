@@ -15,6 +15,7 @@ from fnmatch import fnmatchcase
 from bot.causes._figures import count
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.known_agents import KNOWN_AGENTS
+from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.boot_units import BootUnit, BootUnitsReading
@@ -68,8 +69,8 @@ def _says(unit: BootUnit, reading: BootUnitsReading) -> str:
 def _summary(unused: Sequence[BootUnit], others: Sequence[BootUnit], reading: BootUnitsReading) -> str:
     says = [_says(unit, reading) for unit in unused[:2]]
     if others:
-        listed = ", ".join(unit.name for unit in others[:3]) + (f" and {len(others) - 3} more" if others[3:] else "")
-        says.append(f"{count(len(others), 'unit')} not on the playbook's list would start at boot: {listed}")
+        named = listed([unit.name for unit in others], 3)
+        says.append(f"{count(len(others), 'unit')} not on the playbook's list would start at boot: {named}")
     return "; ".join(says)
 
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from bot.domain.listed import listed
+
 HOT_PERCENT = 90  # a core is hot in a sample from here on
 _NAMED = 3  # further hot cores by number
 
@@ -86,9 +88,8 @@ class CoreHeat:
         rest = [percent for percent in read.values() if percent < HOT_PERCENT]
         said = []
         if hot:
-            more = f" and {len(hot) - _NAMED} more" if len(hot) > _NAMED else ""
-            numbers = ", ".join(str(core) for core in hot[:_NAMED])
-            said.append(f"for a while also core{'s' if len(hot) > 1 else ''} {numbers}{more}")
+            numbers = listed(list(map(str, hot)), _NAMED)
+            said.append(f"for a while also core{'s' if len(hot) > 1 else ''} {numbers}")
         if rest:
             count = "one" if len(rest) == 1 else str(len(rest))
             said.append(f"the other {count} below {math.floor(max(rest) / 10) * 10 + 10} %")

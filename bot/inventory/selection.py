@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from bot.domain.errors import UnknownNode
+from bot.domain.listed import listed
 from bot.domain.nearest import nearest
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
@@ -83,5 +84,4 @@ def _what_there_is(inventory: Inventory, selector: Selector) -> str:
 
 
 def _listed(words: Sequence[str]) -> str:
-    told = ", ".join(one_line(word, 60) for word in words[:MOST_SAID])
-    return f"{told} and {len(words) - MOST_SAID} more" if len(words) > MOST_SAID else told
+    return listed([one_line(word, 60) for word in words], MOST_SAID)

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bot.domain.listed import listed
 from bot.domain.safe_text import safe
 from bot.response.fleet.difference import Comparison, Difference
 from bot.surfaces.text import wrapped
@@ -59,8 +60,7 @@ def values(counts: Mapping[str, int]) -> str:
     whole = sum(counts.values())
     if len(counts) == 1:
         return safe(next(iter(counts)))
-    told = [f"{safe(value)} ({count} of {whole})" for value, count in list(counts.items())[:NAMED]]
-    return ", ".join(told) + (f" and {len(counts) - NAMED} more" if len(counts) > NAMED else "")
+    return listed([f"{safe(value)} ({count} of {whole})" for value, count in counts.items()], NAMED)
 
 
 def difference_text(comparison: Comparison, width: int = 80) -> str:
@@ -69,7 +69,9 @@ def difference_text(comparison: Comparison, width: int = 80) -> str:
 
 
 def _lines(comparison: Comparison, width: int) -> Iterator[str]:
-    yield from wrapped(f"{_named(comparison.here)} beside {len(comparison.there)} healthy peers", width, "  ", first="")
+    yield from wrapped(
+        f"{listed(comparison.here, NAMED)} beside {len(comparison.there)} healthy peers", width, "  ", first=""
+    )
     if comparison.causes:
         yield from wrapped(
             f"healthy: without {', '.join(comparison.causes)}, by its signature", width, "    ", first="  "
@@ -90,11 +92,7 @@ def _lines(comparison: Comparison, width: int) -> Iterator[str]:
         yield f"  … and {more} more: --json" if more > 0 else ""
     if comparison.left_out:
         yield ""
-        said = "; ".join(f"{out.node} ({out.because})" for out in comparison.left_out[:NAMED])
-        more_out = len(comparison.left_out) - NAMED
-        yield from wrapped(
-            f"Left out: {said}" + (f" and {more_out} more" if more_out > 0 else ""), width, "    ", first="  "
-        )
+        yield from wrapped(left_out(comparison), width, "    ", first="  ")
 
 
 def strength(told: Difference) -> str:
@@ -104,5 +102,10 @@ def strength(told: Difference) -> str:
     return f"surprise {told.surprise:.1f}: among so many facts chance does as much"
 
 
-def _named(nodes: tuple[str, ...]) -> str:
-    return ", ".join(nodes[:NAMED]) + (f" and {len(nodes) - NAMED} more" if len(nodes) > NAMED else "")
+def left_out(comparison: Comparison) -> str:
+    """Return who was not compared, those together who have one reason."""
+    by_reason: dict[str, list[str]] = {}
+    for out in comparison.left_out:
+        by_reason.setdefault(out.because, []).append(out.node)
+    said = [f"{listed(nodes, NAMED)} ({because})" for because, nodes in by_reason.items()]
+    return f"Left out: {listed(said, NAMED, '; ')}"

@@ -6,6 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from bot.domain.listed import listed
 from bot.domain.safe_text import safe
 from bot.response.fleet.answer import NodeAnswer
 from bot.response.fleet.report import CauseCount, FleetReport
@@ -117,23 +118,27 @@ def _lines(report: FleetReport, width: int) -> Iterator[str]:
         how = "" if count.judged.value == "full" else ", by its signature: possible, not proven"
         yield f"  {count.cause}{how}"
         yield from wrapped(f"{count.prevalence.says}", width, "    ")
-        yield from wrapped(_named(count.nodes), width, "      ", first="    on ")
+        yield from wrapped(listed(count.nodes, NODES_NAMED), width, "      ", first="    on ")
         for label, told in among(report, count.cause):
             yield from wrapped(f"by {label}: {told}", width, "      ", first="    ")
         if count.undecided:
-            yield from wrapped(f"cannot be told of {_named(count.undecided)}", width, "      ", first="    ")
+            yield from wrapped(
+                f"cannot be told of {listed(count.undecided, NODES_NAMED)}", width, "      ", first="    "
+            )
     clear = [count for count in report.causes if not count.nodes and not count.undecided]
     if clear and report.answered:  # of nobody nothing can be said
         yield ""
         yield from wrapped("Not found: " + ", ".join(count.cause for count in clear), width, "    ", first="  ")
     if unsure := [count for count in report.causes if not count.nodes and count.undecided]:
-        said = "; ".join(f"{count.cause} of {_named(count.undecided, 3)}" for count in unsure)
+        said = "; ".join(f"{count.cause} of {listed(count.undecided, 3)}" for count in unsure)
         yield from wrapped(f"Not found, and not to be told everywhere: {said}", width, "    ", first="  ")
     if report.unreachable:
-        said = "; ".join(f"{answer.node} ({answer.unreachable_class})" for answer in report.unreachable[:NODES_NAMED])
-        yield from wrapped(f"Nobody could talk to {said}{_more(len(report.unreachable))}", width, "    ", first="  ")
+        silent = [f"{answer.node} ({answer.unreachable_class})" for answer in report.unreachable]
+        yield from wrapped(f"Nobody could talk to {listed(silent, NODES_NAMED, '; ')}", width, "    ", first="  ")
     if report.unknown:
-        yield from wrapped(f"Unknown: {_named([answer.node for answer in report.unknown])}", width, "    ", first="  ")
+        yield from wrapped(
+            f"Unknown: {listed([answer.node for answer in report.unknown], NODES_NAMED)}", width, "    ", first="  "
+        )
     for remark in remarks(report):
         yield from wrapped(remark, width, "    ", first="  ")
     if any(count.judged.value == "signature" for count in found):
@@ -154,13 +159,5 @@ def among(report: FleetReport, cause: str) -> Iterator[tuple[str, str]]:
         if len(values) < 2:
             continue
         ordered = sorted(values.items(), key=lambda item: -item[1].causes.get(cause, 0))
-        told = [f"{value} {group.causes.get(cause, 0)} of {group.answered}" for value, group in ordered[:GROUPS_TOLD]]
-        yield label, ", ".join(told) + _more(len(ordered), GROUPS_TOLD)
-
-
-def _named(nodes: list[str] | tuple[str, ...], most: int = NODES_NAMED) -> str:
-    return ", ".join(nodes[:most]) + _more(len(nodes), most)
-
-
-def _more(count: int, most: int = NODES_NAMED) -> str:
-    return f" and {count - most:,} more" if count > most else ""
+        told = [f"{value} {group.causes.get(cause, 0)} of {group.answered}" for value, group in ordered]
+        yield label, listed(told, GROUPS_TOLD)

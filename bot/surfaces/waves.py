@@ -8,6 +8,7 @@ from typing import Any
 
 from bot.domain.duration import span
 from bot.domain.entry import instant_text
+from bot.domain.listed import listed
 from bot.domain.safe_text import safe
 from bot.domain.wave import Wave, WaveState
 from bot.domain.wave_effect import Effect
@@ -31,7 +32,8 @@ def wave_lines(wave: Wave) -> tuple[str, ...]:
         told.append(f"It waits for a yes ({said}), and {wave.asked_by} may not give it.")
     if wave.stop is not None:
         told.append(f"Stopped: {wave.stop.because}")
-    told.append(f"Stages: {' → '.join(map(str, proposal.stages))} cured; the present one is {wave.stage}.")
+    present = "" if wave.ended else f"; the present one is {wave.stage}"
+    told.append(f"Stages: {' → '.join(map(str, proposal.stages))} cured{present}.")
     for outcome in TurnOutcome:
         turns = wave.having(outcome)
         if turns:
@@ -44,8 +46,9 @@ def wave_lines(wave: Wave) -> tuple[str, ...]:
         told.append(f"to come: {len(wave.waiting)}: {_names([member.node for member in wave.waiting])}")
     if proposal.controls:
         told.append(f"left alone: {len(proposal.controls)}: {_names([member.node for member in proposal.controls])}")
-    if wave.until is not None and not wave.ended:
-        told.append(f"approved by {_names([voice.by for voice in wave.voices])} until {wave.until:%Y-%m-%d %H:%M} UTC")
+    if wave.until is not None:
+        until = "" if wave.ended else f" until {wave.until:%Y-%m-%d %H:%M} UTC"
+        told.append(f"approved by {_names([voice.by for voice in wave.voices])}{until}")
     match wave.ending:
         case WaveDeclined(reason=reason):
             told.append(f"Declined: {reason}")
@@ -119,5 +122,4 @@ def proposal_lines(wave: Wave) -> tuple[str, ...]:
 
 
 def _names(names: Sequence[str]) -> str:
-    more = len(names) - MOST_SHOWN
-    return ", ".join(names[:MOST_SHOWN]) + (f" and {more} more" if more > 0 else "")
+    return listed(names, MOST_SHOWN)

@@ -14,6 +14,7 @@ from bot.domain.call import Answered, Call, fits
 from bot.domain.command import Command, Completed, Outputs
 from bot.domain.contracts import ClusterApi
 from bot.domain.errors import Braked, CannotRead, ConnectionLost, UnknownCluster
+from bot.domain.listed import listed
 from bot.domain.safe_text import one_line
 
 KUBERNETES = "kubernetes"  # the first word of a right that a cluster gives, and not sudo
@@ -115,8 +116,7 @@ class ClusterReach:
             raise braked[0]
         if lost and not failed:
             raise lost[0]
-        more = f" and {len(said) - _WORDS} more" if len(said) > _WORDS else ""
-        words = "; ".join(sorted(said)[:_WORDS]) + more
+        words = listed(sorted(said), _WORDS, "; ")
         return Completed("step", "run", 0, words, "; ".join(failed), int(bool(failed)))
 
     async def lacking(self, action: Action, args: Args) -> tuple[tuple[str, ...], ...]:

@@ -18,6 +18,7 @@ from distributed import Client, KilledWorker
 
 from bot.domain.contracts import Clock
 from bot.domain.errors import LedgerError, SchedulerError, UsageError
+from bot.domain.listed import listed
 from bot.domain.mute import MuteRecord
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
@@ -265,9 +266,7 @@ class DaskReader:
 
     def _says_lost(self) -> Iterator[str]:
         for because, names in self._lost.items():
-            more = f" and {len(names) - NAMES_TOLD} more" if len(names) > NAMES_TOLD else ""
-            shown = ", ".join(names[:NAMES_TOLD]) + more
-            yield f"Not read: {shown}: {because.rstrip('.')}."
+            yield f"Not read: {listed(names, NAMES_TOLD)}: {because.rstrip('.')}."
 
     def _gone(self) -> UsageError:
         return SchedulerError(

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from bot.domain.listed import listed
 from bot.response.fleet.answer import NodeAnswer
 
 _ENTRY = re.compile(r"(?P<where>(?:units|agents)\.[a-z_]+)\[(?P<name>[^\[\]]+)\]\.(?P<field>sub|used)\Z")
@@ -29,7 +30,7 @@ class Accident:
     @property
     def says(self) -> str:
         """What it means, in a sentence."""
-        named = ", ".join(self.nodes[:NAMED]) + (f" and {len(self.nodes) - NAMED} more" * (len(self.nodes) > NAMED))
+        named = listed(self.nodes, NAMED)
         how = f" ({self.result})" if self.result and self.result != "success" else ""
         return (
             f"Not evidence of health: {self.unit} is enabled on {named} too, and is down there{how}. "

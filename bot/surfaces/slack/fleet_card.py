@@ -12,7 +12,7 @@ from bot.response.fleet.answer import Came, NodeAnswer
 from bot.response.fleet.ask import MOST_WORDS, FleetAsk
 from bot.response.fleet.difference import Comparison
 from bot.response.fleet.report import FleetReport
-from bot.surfaces.difference import strength, values
+from bot.surfaces.difference import left_out, strength, values
 from bot.surfaces.fleet import among, headline, remarks
 from bot.surfaces.slack.blocks import OPTION, button, line, person, slack_user, text
 from bot.surfaces.slack.message import (
@@ -126,8 +126,7 @@ def comparison_message(comparison: Comparison) -> Message:
     if more := len(comparison.differences) - len(told):
         blocks.append(footnote(f"And {more} more: zombie diff"))
     if comparison.left_out:
-        said = "; ".join(f"{out.node} ({out.because})" for out in comparison.left_out[:5])
-        blocks.append(footnote(clipped(f"Left out: {said}", SAID)))
+        blocks.append(footnote(clipped(left_out(comparison), SAID)))
     first = "; ".join(f"{fact}: here {ours}, there {theirs}" for fact, ours, theirs, _ in rows[:3])
     accidents = " ".join(accident.says for accident in comparison.accidents[:3])
     return Message(clipped(escaped(f"{title}. {accidents} {first}".strip()), TEXT), tuple(blocks))

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from bot.domain.incident import Incident
+from bot.domain.listed import listed
 from bot.domain.policy import Policy
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
@@ -32,10 +33,9 @@ class Nudge:
 
     def message(self, policy: Policy) -> Message:
         """Return what is said in the thread."""
-        nodes = ", ".join(one_line(incident.node, 80) for incident in self.waiting[:MOST_NAMED])
-        more = f" and {len(self.waiting) - MOST_NAMED} more" if len(self.waiting) > MOST_NAMED else ""
+        nodes = listed([one_line(incident.node, 80) for incident in self.waiting], MOST_NAMED)
         verb = "wait" if len(self.waiting) > 1 else "waits"
-        pieces: list[Piece] = [f"Half of the time is over, and {nodes}{more} still {verb} for a decision, until "]
+        pieces: list[Piece] = [f"Half of the time is over, and {nodes} still {verb} for a decision, until "]
         pieces += [Instant(self.until), ". After that nothing is done, and it has to be checked again."]
         for number, by in enumerate(_called(self.waiting, policy)):
             pieces += [", " if number else " Who may approve: ", Person(by)]

@@ -10,6 +10,7 @@ from bot.domain.alarm_contracts import DedupStore, Storm, StormLimits
 from bot.domain.contracts import Leases, Log
 from bot.domain.errors import LedgerError
 from bot.domain.incident import IncidentSummary
+from bot.domain.listed import listed
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.surfaces.slack.background import Background
@@ -117,9 +118,8 @@ def _cause(incident: IncidentSummary) -> str:
 
 def _said(found: Sequence[IncidentSummary], labels: Labels) -> str:
     nodes = list(dict.fromkeys(incident.node for incident in found if incident.node))
-    names = ", ".join(nodes[:MOST_NODES]) + (f" and {len(nodes) - MOST_NODES} more" if len(nodes) > MOST_NODES else "")
     shared = ", ".join(f"{label} {count}" for label, count in _most(nodes, labels))
-    return " — ".join(part for part in (shared, names) if part)
+    return " — ".join(part for part in (shared, listed(nodes, MOST_NODES)) if part)
 
 
 def _most(nodes: Sequence[str], labels: Labels) -> Iterator[tuple[str, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bot.domain.duration import span
+from bot.domain.listed import listed
 from bot.domain.safe_text import one_line
 from bot.response.fleet.scheduled import Digest, ScheduledSweep
 from bot.surfaces.fleet import headline
@@ -38,5 +39,4 @@ def digest_card(sweep: ScheduledSweep, digest: Digest) -> Message:
 
 
 def _named(nodes: tuple[str, ...]) -> str:
-    named = ", ".join(one_line(node, 60) for node in nodes[:NAMED])
-    return f"{named} and {len(nodes) - NAMED} more" if len(nodes) > NAMED else named
+    return listed([one_line(node, 60) for node in nodes], NAMED)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.domain.incident import Decision, Incident
+from bot.domain.listed import listed
 from bot.domain.safe_text import one_line, safe
 from bot.domain.verdict import Verdict
 from bot.surfaces.slack.blocks import SUMMARY, drawn, line, marked_up, step_blocks
@@ -78,9 +79,8 @@ class Voice:
 
     def message(self, head: str) -> Message:
         """Return the reply. It carries the head of the record, so that nobody can rewrite what stood before it."""
-        more = f" and {len(self.nodes) - NAMED} more" if len(self.nodes) > NAMED else ""
-        named = ", ".join(one_line(node, WORD) for node in self.nodes[:NAMED])
-        said: Sentence = (Person(self.by), f" said yes to {named}{more}.")
+        named = listed([one_line(node, WORD) for node in self.nodes], NAMED)
+        said: Sentence = (Person(self.by), f" said yes to {named}.")
         return Message(f"{marked_up(said)} record {head}", (line(*drawn(said)), record_line(head)))
 
 

@@ -38,20 +38,21 @@ def wave_card(wave: Wave, does: str) -> Message:
     causes, count = ", ".join(wave.proposal.causes), len(wave.proposal.members)
     title = f"Wave: {causes}, {count:,} {'node' if count == 1 else 'nodes'}, {wave.state}"
     proposed = wave.state is WaveState.PROPOSED
-    told = list((proposal_lines if proposed else wave_lines)(wave))
+    _, *told = (proposal_lines if proposed else wave_lines)(wave)  # the title says the first of them
     if proposed:
-        told.insert(1, _does(does))
+        told.insert(0, _does(does))
+    closing = told.pop() if wave.ending is not None else ""
     shown = [said.strip() for said in told[:MOST_LINES]]
     if len(told) > MOST_LINES:
         shown.append(f"More: zombie wave {wave.id}")
     blocks: tuple[Block, ...] = (
         header(title),
+        *([line(*_pieces(closing, _people(wave)))] if closing else []),
         listing([_pieces(said, _people(wave)) for said in shown]),
         *_buttons(wave),
         footnote(f"zombie wave {wave.id}"),
         *_asked(wave.asked_by),
     )
-    closing = told[-1] if wave.ended else ""
     return Message(clipped(escaped(f"{title}. {closing}".strip()), TEXT), blocks)
 
 

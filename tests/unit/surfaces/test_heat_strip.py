@@ -7,7 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bot.surfaces.document import document
@@ -21,6 +21,7 @@ HOT = replace(FOUNDING, heat=heat_of())
 PAINT = re.compile(r"\x1b\[[0-9;]*m")
 
 
+@settings(deadline=None)  # a loaded machine
 @given(st.integers(1, 400), st.integers(1, 60), st.integers(20, 120))
 def test_every_line_fits_and_there_are_few(cores: int, samples: int, width: int) -> None:
     lines = heat_strip(heat_of(cores, hot=cores - 1, samples=samples), width)
