@@ -37,12 +37,14 @@ async def wave_card(slack: SlackWorkspace, *words: str) -> Message:
     return await slack.until(found, LONG, what=f"a wave that says {words}")
 
 
-async def planned(slack: SlackWorkspace) -> Message:
-    """Have alice find the three nodes, and press *Plan*."""
+async def planned(slack: SlackWorkspace, control: str = "Nobody") -> Message:
+    """Have alice find the three nodes, press *Plan*, and say how many are left alone."""
     await slack.say("alice", "oncall-gpu", f"/zombie fleet role=gpu --cause {LEAK}")
     told = await said(slack, f"3 of 3 nodes have {LEAK}", block="data_table")
     await slack.click("alice", told, "fleet-plan")
-    return await wave_card(slack, '"approve"', "Stages: 1 \\u2192 3 cured")
+    view = await slack.until(lambda: slack.modal("alice"), what="the dialog of the plan")
+    await slack.submit("alice", view, {"control": control})
+    return await wave_card(slack, '"approve"', "Stages: 1 \\u2192 ")
 
 
 async def refusal(slack: SlackWorkspace, user: str, name: str) -> Message:
@@ -72,6 +74,7 @@ async def test_wave_is_planned_approved_by_a_second_person_and_cures_all_its_nod
     async with workspace() as slack, site(tmp_path, LEAKING, POLICY) as here:
         bot = await serving(slack, here)
         card = await planned(slack)
+        assert "Stages: 1 \\u2192 3 cured" in json.dumps(card.blocks)
         assert all(name in json.dumps(card.blocks) for name in LEAKING)
         assert "What a yes does on each node" in json.dumps(card.blocks)
 

@@ -24,7 +24,7 @@ class FleetAsk:
     """Which nodes, which causes, how many of them, and how.
 
     Shape: `kind` is "fleet", "check" (an incident each), "diff" (those with the first cause, beside the others) or
-    "wave" (a cure for those with the cause, proposed).
+    "wave" (a cure for those with the cause, proposed; `control` says how many of them it leaves alone).
     """
 
     words: tuple[str, ...]
@@ -33,6 +33,7 @@ class FleetAsk:
     full: bool = False
     namespace: str = ""
     kind: str = "fleet"
+    control: str = ""
 
     @classmethod
     def typed(cls, words: Sequence[str], kind: str = "fleet") -> FleetAsk:
@@ -68,7 +69,7 @@ class FleetAsk:
         try:
             body = json.loads(text)
             words, causes = tuple(body["words"]), tuple(body.get("causes", ()))
-            told = {name: body[name] for name in ("sample", "full", "namespace", "kind") if name in body}
+            told = {name: body[name] for name in ("sample", "full", "namespace", "kind", "control") if name in body}
         except (ValueError, KeyError, TypeError, RecursionError) as no:
             raise UsageError("That button asks for nothing that the bot knows.") from no
         if not all(isinstance(word, str) for word in (*words, *causes)) or not all(
@@ -92,7 +93,14 @@ class FleetAsk:
         causes = [f"--cause {cause}" for cause in self.causes]
         sample = [f"--sample {self.sample}"] if self.sample else []
         namespace = [f"-n {self.namespace}"] if self.namespace else []
-        return " ".join([*self.words, *namespace, *causes, *sample, *(["--full"] if self.full else [])])
+        control = [f"--control {self.control}"] if self.control else []
+        return " ".join([*self.words, *namespace, *causes, *sample, *control, *(["--full"] if self.full else [])])
+
+    @property
+    def command(self) -> str:
+        """The command that asks for the same in a terminal."""
+        verb = {"check": "check", "wave": "wave start"}.get(self.kind, "fleet")
+        return f"zombie {verb} {self.says}"
 
     def checked(self) -> FleetAsk:
         """Return this ask. Raises: UsageError where a part of it can mean nothing."""
@@ -104,8 +112,8 @@ class FleetAsk:
             Selector.of(word)
         if self.namespace:
             valid_namespace(self.namespace)
-        if self.sample:
-            Sample.of(self.sample)
+        for share in filter(None, (self.sample, self.control)):
+            Sample.of(share)
         if self.kind not in ("fleet", "check", "diff", "wave"):
             raise UsageError("That button asks for nothing that the bot knows.")
         return self

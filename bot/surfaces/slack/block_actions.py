@@ -31,11 +31,12 @@ from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.feedback import FEEDBACK, said_of, thanks
-from bot.surfaces.slack.fleet_card import OF_FLEET, WHO_ELSE
+from bot.surfaces.slack.fleet_card import OF_FLEET, PLAN, WHO_ELSE
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.requests import MOST_NODES
 from bot.surfaces.slack.wave_decisions import WaveDecisions
+from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
 from bot.surfaces.view.view import IncidentView, incident_view
 
@@ -50,12 +51,17 @@ class BlockActions:
     """Handles clicks: opens the dialog, or says why there is none."""
 
     def __init__(
-        self, context: SlackContext, fleet: FleetCards | None = None, waves: WaveDecisions | None = None
+        self,
+        context: SlackContext,
+        fleet: FleetCards | None = None,
+        waves: WaveDecisions | None = None,
+        plans: WavePlans | None = None,
     ) -> None:
-        """`fleet` takes clicks on the cards of sweeps, `waves` those on waves; None where there are none."""
+        """`fleet` takes clicks on the cards of sweeps, `plans` those on *Plan*, `waves` those on waves; None: none."""
         self._context = context
         self._fleet = fleet
         self._waves = waves
+        self._plans = plans
         self._handlers = {
             APPROVE: self._decision,
             DECLINE: self._decision,
@@ -74,6 +80,9 @@ class BlockActions:
         """Open the dialog of a click, or tell the person why there is none."""
         async with self._context.answering(click.action, click.person, click.channel, click.thread, click.value):
             self._context.is_of_ours(click.person)
+            if self._plans is not None and click.action == PLAN:
+                await self._plans.ask(click)
+                return
             if self._fleet is not None and click.action.startswith(OF_FLEET):
                 await self._fleet.clicked(click)
                 return

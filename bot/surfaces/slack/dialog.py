@@ -19,6 +19,7 @@ from bot.surfaces.slack.message import Block, clipped, footnote, paragraph, pref
 from bot.surfaces.view.view import IncidentView
 
 REASON = "reason"
+PLAN_DIALOG, CONTROL = "wave-plan", "control"  # the dialog that asks how many nodes a wave leaves alone
 MOST_PLANS = 25  # decided by one dialog; those left over are decided by the next
 MOST_BLOCKS = 90  # of the 100 that a dialog may have
 LONGEST_REASON = 1000

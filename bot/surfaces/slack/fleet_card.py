@@ -207,7 +207,7 @@ def _notes(report: FleetReport) -> Iterator[Block]:
 
 
 def _small_print(ask: FleetAsk, by: str) -> Iterator[Block]:
-    yield footnote(clipped(f"zombie fleet {one_line(ask.says, SAID)}", SAID))
+    yield footnote(clipped(one_line(ask.command, SAID), SAID))
     if slack_user(by):
         yield line(text("Asked by "), person(by))
 

@@ -104,8 +104,6 @@ class FleetCards:
             if not ask.causes:
                 raise UsageError("There is no cause to compare by.")
             self._background.begin(self._compare(ask, click.key, spot), "comparison")
-        elif click.action == fleet_card.PLAN:
-            await self._plan(FleetAsk.of(click.value), click, spot)
         else:
             ask = FleetAsk.of(click.value)
             run = await self._desk.prepared(ask)
@@ -161,16 +159,19 @@ class FleetCards:
             raise NothingProposed("This is not the card that asked, or it has been answered.")
         return click.block, MessageTarget(click.channel, click.thread)
 
-    async def _plan(self, ask: FleetAsk, click: Click, spot: MessageTarget) -> None:
-        """Propose a wave, on a card in the channel for all to see; whoever means very many nodes is asked first."""
-        if self.waves is None or ask.kind != "wave" or not ask.causes:
-            raise UsageError("That button asks for nothing that the bot knows.")
+    async def propose(self, ask: FleetAsk, key: str, spot: MessageTarget, by: str) -> None:
+        """Propose a wave, on a card in the channel for all to see; whoever means very many nodes is asked first.
+
+        Raises: UsageError where a selector means no node; LedgerError.
+        """
+        if self.waves is None:
+            raise UsageError("Nothing is cured by this bot.", "[policy] acting in zombie.toml")
         run = await self._desk.prepared(ask)
         if len(run.nodes) <= MANY_CHECKS:
-            await self.waves.begin(ask, run.nodes, click.key, click.channel, click.person.by)
+            await self.waves.begin(ask, run.nodes, key, spot.channel, by)
             return
-        name, seconds = _named(spot, click.key), SECONDS_A_CHECK * len(run.nodes) / 10
-        card = fleet_card.many_card(ask, len(run.nodes), seconds, name, click.person.by)
+        name, seconds = _named(spot, key), SECONDS_A_CHECK * len(run.nodes) / 10
+        card = fleet_card.many_card(ask, len(run.nodes), seconds, name, by)
         await self._poster.enqueue(name, CARD, spot, card)
         self._poster.finished(name)
 

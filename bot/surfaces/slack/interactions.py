@@ -17,11 +17,11 @@ from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.block_actions import BlockActions
 from bot.surfaces.slack.click import Click
 from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.dialog import REASON
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.view_submissions import AppHome, Submission, ViewSubmissions, kept_submission
 from bot.surfaces.slack.wave_decisions import WaveDecisions
+from bot.surfaces.slack.wave_plans import WavePlans
 
 REMEMBERED = 2000
 KEEP_SECONDS = 2.0  # Slack waits three seconds for an acknowledgement
@@ -39,8 +39,9 @@ class InteractionHandler:
         self._wishes = context.wishes
         self._background = background
         waves = WaveDecisions(context, fleet.waves) if fleet is not None and fleet.waves is not None else None
-        self._block_actions = BlockActions(context, fleet, waves)
-        self._view_submissions = ViewSubmissions(context, home, waves)
+        plans = WavePlans(context, fleet) if fleet is not None and fleet.waves is not None else None
+        self._block_actions = BlockActions(context, fleet, waves, plans)
+        self._view_submissions = ViewSubmissions(context, home, waves, plans)
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._submitting: dict[str, asyncio.Task[Mapping[str, str]]] = {}
 
@@ -101,7 +102,7 @@ class InteractionHandler:
             except (LedgerError, TimeoutError) as error:
                 self._context.log("submission_not_kept", error=one_line(str(error) or repr(error)))
                 self._background.begin(self._forget(keeping, submission.key), "submission that came too late")
-                return {REASON: refusal_words(NOT_KEPT)}
+                return {submission.block: refusal_words(NOT_KEPT)}
             if not is_first:
                 return {}
         if self._is_new(submission.key):

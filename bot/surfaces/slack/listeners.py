@@ -10,6 +10,7 @@ from typing import Any, Protocol
 from slack_bolt.async_app import AsyncApp
 
 from bot.surfaces.slack.click import click_of
+from bot.surfaces.slack.dialog import PLAN_DIALOG, REASON
 from bot.surfaces.slack.interactions import InteractionHandler
 from bot.surfaces.slack.requests import CommandRequest
 from bot.surfaces.slack.view_submissions import AppHome, submission_of
@@ -17,6 +18,7 @@ from bot.surfaces.slack.view_submissions import AppHome, submission_of
 _MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
 _LINK = re.compile(r"<(?:https?://[^|>]*\|)([^>]*)>")  # Slack turns names like node.example.com into links
 _ANY = re.compile(r".*", re.DOTALL)
+_DIALOGS = re.compile(rf"(?:{REASON}|{PLAN_DIALOG})\Z")
 
 
 class CommandSink(Protocol):
@@ -54,7 +56,7 @@ def listen(app: AsyncApp, commands: CommandSink, home: AppHome, interactions: In
         await ack()
         interactions.clicked(click_of(body))
 
-    @app.view("reason")
+    @app.view(_DIALOGS)
     async def submission(ack: Any, body: Mapping[str, Any]) -> None:
         errors = await interactions.submitted(submission_of(body))  # on disk before it is acknowledged
         if errors:

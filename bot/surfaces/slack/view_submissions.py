@@ -30,10 +30,11 @@ from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.surfaces.slack.blocks import BRAKE
 from bot.surfaces.slack.context import SlackContext, brake_words
-from bot.surfaces.slack.dialog import LONGEST_REASON, REASON, Intent
+from bot.surfaces.slack.dialog import CONTROL, LONGEST_REASON, PLAN_DIALOG, REASON, Intent
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.people import Person, mapping
 from bot.surfaces.slack.wave_decisions import WaveDecisions
+from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, UNDO
 
 AT_ONCE = 8  # nodes that one decision reads again at a time
@@ -47,12 +48,21 @@ Decide: TypeAlias = Callable[[str], Awaitable[object]]  # decides about the inci
 
 @dataclass(frozen=True, slots=True)
 class Submission:
-    """A dialog that was sent: the signed metadata that it carried, and the reason that was typed in."""
+    """A dialog that was sent: the signed metadata that it carried, and the reason that was typed in.
+
+    Shape: `control` is what was chosen in a dialog that asks for no reason but how many nodes a wave leaves alone.
+    """
 
     key: str
     person: Person
     metadata: str
     reason: str
+    control: str | None = None
+
+    @property
+    def block(self) -> str:
+        """The block of the dialog at which it shows an error."""
+        return REASON if self.control is None else CONTROL
 
     @property
     def text(self) -> str:
@@ -71,18 +81,27 @@ class AppHome(Protocol):
 class ViewSubmissions:
     """Handles submissions."""
 
-    def __init__(self, context: SlackContext, home: AppHome, waves: WaveDecisions | None = None) -> None:
+    def __init__(
+        self,
+        context: SlackContext,
+        home: AppHome,
+        waves: WaveDecisions | None = None,
+        plans: WavePlans | None = None,
+    ) -> None:
         self._context = context
         self._home = home
         self._waves = waves
+        self._plans = plans
         self._locks: dict[str, asyncio.Lock] = {}
 
     def objection(self, submission: Submission) -> tuple[Mapping[str, str], Refused | None]:
         """Return the error that the dialog shows instead of closing, by block, and the refusal that it is."""
         intent = self._context.slack.signer.verify(submission.metadata)
         if intent is None or intent.user != submission.person.user:
-            return {REASON: refusal_words(BAD_SIGNATURE)}, BAD_SIGNATURE
-        if not submission.reason:
+            return {submission.block: refusal_words(BAD_SIGNATURE)}, BAD_SIGNATURE
+        if (intent.action == PLAN_DIALOG) is not (submission.control is not None):
+            return {submission.block: refusal_words(BAD_SIGNATURE)}, BAD_SIGNATURE
+        if submission.control is None and not submission.reason:
             return {REASON: refusal_words(NO_REASON)}, NO_REASON
         return {}, None
 
@@ -104,6 +123,9 @@ class ViewSubmissions:
     async def _decide(self, intent: Intent, submission: Submission, reason: str, again: bool) -> None:
         if self._waves is not None and self._waves.is_about(intent.action, next(iter(intent.plans), "")):
             await self._waves.decide(intent, submission.person, reason, again=again)
+            return
+        if self._plans is not None and intent.action == PLAN_DIALOG:
+            await self._plans.propose(intent, submission.person, submission.control or "", submission.key)
             return
         if again and intent.action in (APPROVE, DECLINE):
             intent = await self._undecided(intent, submission.person)
@@ -230,11 +252,13 @@ def submission_of(body: Mapping[str, Any]) -> Submission:
     view = mapping(body.get("view"))
     values = mapping(mapping(view.get("state")).get("values"))
     typed = mapping(mapping(values.get(REASON)).get(REASON)).get("value")
+    chosen = mapping(mapping(mapping(values.get(CONTROL)).get(CONTROL)).get("selected_option")).get("value")
     return Submission(
         key=f"sent-{view.get('id', '')}-{body.get('trigger_id', '')}",
         person=Person.of(body),
         metadata=str(view.get("private_metadata", "")),
         reason=str(typed or "").strip(),
+        control=str(chosen or "") if view.get("callback_id") == PLAN_DIALOG else None,
     )
 
 

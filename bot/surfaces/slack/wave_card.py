@@ -22,7 +22,9 @@ NAMES = 2_500  # characters of node names in one paragraph of a dialog
 
 def checking_card(ask: FleetAsk, nodes: int, by: str) -> Message:
     """Say that the nodes are being checked, before there is a wave."""
-    words = f"{nodes:,} nodes are being checked for {', '.join(ask.causes)}; then the wave is proposed here."
+    count = f"{nodes:,} {'node is' if nodes == 1 else 'nodes are'}"
+    words = f"{count} being checked for {', '.join(ask.causes)}; then the wave is proposed here."
+    words += f" {ask.control} of those that have it are left alone, drawn at random." if ask.control else ""
     blocks = (header("A wave is being prepared"), paragraph(words), *_asked(by))
     return Message(clipped(escaped(words), TEXT), blocks)
 

@@ -1,0 +1,108 @@
+"""*Plan* on a fleet's card: the dialog that asks how many nodes are left alone, and the wave that its sending proposes.
+
+The dialog decides nothing: what it proposes is approved by somebody else.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from bot.domain.errors import CannotTell, UsageError
+from bot.domain.safe_text import one_line
+from bot.response.fleet.ask import FleetAsk
+from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.dialog import CONTROL, LONGEST, PLAN_DIALOG, Intent
+from bot.surfaces.slack.fleet_cards import FleetCards
+from bot.surfaces.slack.message import clipped, footnote, paragraph
+from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.people import Person
+
+if TYPE_CHECKING:
+    from bot.surfaces.slack.click import Click
+
+NOBODY = "0"
+SHARES = {NOBODY: "Nobody", **{f"{share}%": f"{share} %, drawn at random" for share in (5, 10, 25)}}
+SAID = 1_500
+UNKNOWN = "That button asks for nothing that the bot knows."
+
+
+class WavePlans:
+    """Takes clicks on *Plan*, and the dialogs that they open."""
+
+    def __init__(self, context: SlackContext, fleet: FleetCards) -> None:
+        self._context = context
+        self._fleet = fleet
+
+    async def ask(self, click: Click) -> None:
+        """Open the dialog of a click.
+
+        Raises: NotAllowedToAsk, UsageError; CannotTell where Slack does not open it.
+        """
+        await self._context.askers.admit(click.person)
+        ask = self._checked(FleetAsk.of(click.value))
+        thread = click.thread_ts or click.ts
+        intent = Intent(PLAN_DIALOG, click.person.user, {}, click.channel, thread, ask.text)
+        sealed = self._context.slack.signer.sign(intent)
+        if len(sealed) > LONGEST:
+            raise CannotTell(
+                "Those are too many nodes for a dialog.", f"zombie wave start SELECTOR --cause {ask.causes[0]}"
+            )
+        if error := await self._context.slack.open_dialog(click.trigger, plan_dialog(sealed, ask)):
+            raise CannotTell(f"Slack did not open the dialog ({error}).", "Click again.")
+
+    async def propose(self, intent: Intent, person: Person, control: str, key: str) -> None:
+        """Have the nodes checked and the wave proposed; a second delivery under the same key proposes nothing.
+
+        Raises: NotAllowedToAsk, TooManyRequests, UsageError, LedgerError.
+        """
+        await self._context.askers.admit(person)
+        if control and control not in SHARES:
+            raise UsageError(UNKNOWN)
+        ask = self._checked(replace(FleetAsk.of(intent.detail), control="" if control == NOBODY else control))
+        self._context.askers.count(person)
+        await self._fleet.propose(ask, key, MessageTarget(intent.channel, intent.thread_ts), person.by)
+
+    def _checked(self, ask: FleetAsk) -> FleetAsk:
+        if self._fleet.waves is None or ask.kind != "wave" or not ask.causes:
+            raise UsageError(UNKNOWN)
+        return ask
+
+
+def plan_dialog(sealed: str, ask: FleetAsk) -> dict[str, Any]:
+    """Return the view: what comes next, and how many are left alone."""
+    options = [{"text": _plain(words), "value": share} for share, words in SHARES.items()]
+    return {
+        "type": "modal",
+        "callback_id": PLAN_DIALOG,
+        "private_metadata": sealed,
+        "title": _plain("Plan a wave"),
+        "submit": _plain("Propose"),
+        "close": _plain("Cancel"),
+        "blocks": [
+            paragraph(
+                f"The nodes are checked for {one_line(', '.join(ask.causes), 300)}. For those that have it a wave is "
+                "proposed, on a card in the channel. Nothing is done before somebody else has approved it."
+            ),
+            footnote(clipped(f"{len(ask.words)} named: {one_line(' '.join(ask.words), SAID)}", SAID)),
+            {
+                "type": "input",
+                "block_id": CONTROL,
+                "label": _plain("Who is left alone, to compare with?"),
+                "hint": _plain(
+                    "Nodes get well by themselves, too. Only beside some that were left alone can the closing card say "
+                    "what the cure did beyond chance. They are as ill afterwards as before."
+                ),
+                "element": {
+                    "type": "static_select",
+                    "action_id": CONTROL,
+                    "options": options,
+                    "initial_option": options[0],
+                },
+            },
+        ],
+    }
+
+
+def _plain(words: str) -> dict[str, Any]:
+    return {"type": "plain_text", "text": words, "emoji": False}
