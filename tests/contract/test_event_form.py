@@ -1,0 +1,59 @@
+"""The form of a wave's entries is a promise to records that were written before: what they hold is read, or refused."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from dataclasses import MISSING, fields
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bot.domain.entry import WAVE_EVENTS as KINDS
+from bot.domain.entry import Event, body_of, event_of, kind_of, written
+from bot.domain.errors import UnreadableEntry
+from tests.record.incidents import WAVE_EVENTS
+
+# What every wave on record has. Whatever comes later has a default, and nothing of this goes away.
+ALWAYS_THERE = {
+    "WaveProposed": {"selectors", "causes", "members", "controls", "stages", "expires", "policy", "digest"},
+    "WaveEndorsed": {"digest", "reason"},
+    "WaveApproved": {"digest", "reason"},
+    "WaveDeclined": {"reason"},
+    "TurnGiven": {"incident", "node"},
+    "TurnEnded": {"incident", "node", "outcome"},
+    "WaveStopped": {"because"},
+    "WaveResumed": {"reason"},
+    "WaveEnded": {"how"},
+}
+
+
+def test_every_kind_has_what_records_have_of_it_and_asks_for_nothing_else() -> None:
+    asked = {
+        kind.__name__: {
+            field.name for field in fields(kind) if field.default is MISSING and field.default_factory is MISSING
+        }
+        for kind in KINDS
+    }
+    assert asked == ALWAYS_THERE
+
+
+@pytest.mark.parametrize("event", WAVE_EVENTS, ids=kind_of)
+def test_entry_of_the_first_version_is_read(event: Event) -> None:
+    body = json.loads(written(body_of(event)))
+    named = {name for name in body if name.removesuffix("_seconds") in ALWAYS_THERE[kind_of(event)]}
+    first = {name: value for name, value in body.items() if name in named | {"form"}}
+    assert len(named) == len(ALWAYS_THERE[kind_of(event)])
+    assert kind_of(event_of(kind_of(event), first)) == kind_of(event)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.sampled_from(WAVE_EVENTS), st.data())
+def test_damaged_entry_is_read_or_said_to_be_unreadable(event: Event, data: st.DataObject) -> None:
+    body: dict[str, Any] = json.loads(written(body_of(event)))
+    key = data.draw(st.sampled_from(sorted(body)))
+    body[key] = data.draw(st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5) | st.just([{}]))
+    with contextlib.suppress(UnreadableEntry):
+        assert isinstance(event_of(kind_of(event), body), type(event))
