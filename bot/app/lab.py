@@ -11,7 +11,7 @@ from bot.app.acting import acting_rights
 from bot.app.parts import sudoers
 from bot.lab.lab import SETTINGS, Lab
 from bot.lab.recipe import Recipe
-from bot.response.execution.privilege import acting_text
+from bot.response.execution.privilege import acting_text, capture_text
 from bot.settings import Settings
 from bot.settings.tables import ActSettings
 
@@ -35,10 +35,10 @@ def lab(environment: Mapping[str, str]) -> Lab:
 
 
 def recipe(suite: str) -> Recipe:
-    """Return the recipe of the nodes' image, with the sudoers lines of every playbook and of what the lab allows."""
+    """Return the recipe of the nodes' image, with the lines for playbooks, for profiles and for the lab's acting."""
     units = frozenset(tomllib.loads(SETTINGS)["act"]["units"])
     allowed = acting_rights(Settings(act=ActSettings(units=units)))
-    return Recipe.of(sudoers(LOGIN) + acting_text(LOGIN, allowed), suite)
+    return Recipe.of(sudoers(LOGIN) + capture_text(LOGIN) + acting_text(LOGIN, allowed), suite)
 
 
 def say(text: str) -> None:

@@ -17,7 +17,7 @@ from bot.domain.capture_shell import MARK
 Send = Callable[[bytes], Awaitable[None]]
 
 _NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
-_RECORD = re.compile(r"timeout -k 1 (\d+) /usr/bin/perf record [a-zA-Z -]+ -e cycles/freq=(\d+)/ --output=-")
+_RECORD = re.compile(r"timeout -k 5 (\d+) /usr/bin/perf record [a-zA-Z -]+ -e cycles/freq=(\d+)/ --output=-")
 _REFUSED = "sudo: a password is required\n"
 
 

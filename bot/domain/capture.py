@@ -17,6 +17,7 @@ HERTZ = (49, 99)  # not a whole part of a second's hundredths, so that it does n
 SECONDS = (5, 10, 30, 60)
 EVENTS = ("cycles", "cpu-clock")  # the second where the machine has no performance counters
 PERF = "/usr/bin/perf"
+GRACE_SECONDS = 5.0  # perf writes most of what it has at its end; killed after a second, a slow node loses it
 SYMBOLS_SECONDS = 8.0
 JOURNAL_SECONDS = 5.0
 READS_SYMBOLS = ("cat", "/proc/kallsyms")
@@ -56,14 +57,14 @@ def record_argv(event: str, hertz: int, perf: str = PERF) -> tuple[str, ...]:
     return (*(perf, "record", "-a", "-g", "-N", "-B", "-k", "mono", "-e"), f"{event}/freq={hertz}/", "--output=-")
 
 
+def record_way(event: str, hertz: int, seconds: int, perf: str = PERF) -> tuple[str, ...]:
+    """Return what records as root for so many seconds."""
+    return root_argv(record_argv(event, hertz, perf), seconds, GRACE_SECONDS)
+
+
 def capture_rights(perf: str = PERF) -> tuple[tuple[str, ...], ...]:
     """Return every argument list that captures run as root, each after `sudo -n`."""
-    records = [
-        root_argv(record_argv(event, hertz, perf), seconds)
-        for event in EVENTS
-        for hertz in HERTZ
-        for seconds in SECONDS
-    ]
+    records = [record_way(event, hertz, seconds, perf) for event in EVENTS for hertz in HERTZ for seconds in SECONDS]
     reads = [root_argv(argv, SYMBOLS_SECONDS) for argv in in_folders(READS_SYMBOLS)]
     reads += [root_argv(argv, JOURNAL_SECONDS) for argv in in_folders(READS_JOURNAL)]
     return tuple(way[2:] for way in (*records, *reads))

@@ -20,9 +20,9 @@ from bot.domain.capture import (
     READS_SYMBOLS,
     SYMBOLS_SECONDS,
     CaptureRequest,
-    record_argv,
+    record_way,
 )
-from bot.domain.root_command import root_argv, root_line
+from bot.domain.root_command import root_line
 
 MARK = "%p"
 GO = b"go\n"
@@ -57,8 +57,10 @@ read -r word event place <&9
 
 # Pairs of a kernel line's own stamp and the moment the journal took it in: printk stamps the CPU's local clock, the
 # journal CLOCK_MONOTONIC. A message with a line feed is not text in this form, so no message can pretend to be a stamp.
+# A login that sees only a journal of its own is told nothing, and no error.
 _CLOCKS = r"""
-export_journal() { timeout -k 1 5 @JOURNAL@ || @ROOT_JOURNAL@; }
+stamps() { grep -aE '^_(_|SOURCE_)MONOTONIC_TIMESTAMP='; }
+export_journal() { timeout -k 1 5 @JOURNAL@ | stamps || @ROOT_JOURNAL@ | stamps; }
 say pairs $(export_journal | awk -F= '
   $1 == "__MONOTONIC_TIMESTAMP" { mono = $2 }
   $1 == "_SOURCE_MONOTONIC_TIMESTAMP" { print $2 ":" mono }')
@@ -123,8 +125,8 @@ def _filled(text: str, request: CaptureRequest, perf: str) -> str:
         "JOURNAL": shlex.join(READS_JOURNAL),
         "ROOT_JOURNAL": root_line(READS_JOURNAL, JOURNAL_SECONDS),
         "ROOT_SYMBOLS": root_line(READS_SYMBOLS, SYMBOLS_SECONDS),
-        "RECORD_CYCLES": shlex.join(root_argv(record_argv("cycles", hertz, perf), seconds)),
-        "RECORD_CLOCK": shlex.join(root_argv(record_argv("cpu-clock", hertz, perf), seconds)),
+        "RECORD_CYCLES": shlex.join(record_way("cycles", hertz, seconds, perf)),
+        "RECORD_CLOCK": shlex.join(record_way("cpu-clock", hertz, seconds, perf)),
         "TEXT_SECONDS": str(seconds + TEXT_SECONDS_MORE),
         "LIMIT": str(RECORD_LIMIT_BYTES),
     }.items():

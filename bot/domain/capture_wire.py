@@ -119,7 +119,7 @@ class CaptureWire:
         if self._packed > PACKED_LIMIT_BYTES or self._unpacked > TEXT_LIMIT_BYTES:
             self.cut = True
             return
-        while chunk:
+        while chunk and not packed.eof:  # at its end, what follows the stream may stay in the unconsumed tail, too
             try:
                 text = packed.decompress(chunk, _AT_ONCE)
             except zlib.error as no:

@@ -25,14 +25,16 @@ def in_folders(argv: Sequence[str], folders: Sequence[str] = FOLDERS) -> tuple[t
     return tuple((f"{folder}/{argv[0]}", *argv[1:]) for folder in folders)
 
 
-def root_argv(argv: tuple[str, ...], seconds: float) -> tuple[str, ...]:
+def root_argv(argv: tuple[str, ...], seconds: float, grace: float = 1) -> tuple[str, ...]:
     """Return the argument list that runs `argv` as root, ended inside sudo: exactly what a sudoers line must allow.
+
+    Units: `grace` is what it has to end in after its time, before it is killed.
 
     Example:
     >>> root_argv(("/usr/bin/dmesg",), 4)
     ('sudo', '-n', 'timeout', '-k', '1', '4', '/usr/bin/dmesg')
     """
-    return ("sudo", "-n", "timeout", "-k", "1", f"{seconds:g}", *argv)
+    return ("sudo", "-n", "timeout", "-k", f"{grace:g}", f"{seconds:g}", *argv)
 
 
 def root_line(argv: Sequence[str], seconds: float, folders: Sequence[str] = FOLDERS) -> str:

@@ -80,6 +80,9 @@ FAULTS: dict[str, Fault] = {
             180,
         ),
         Fault("held-core", "a stand-in named kubelet keeps one core in the kernel", ("kernel-time.pl",)),
+        Fault(
+            "compaction", "a stand-in named kubelet has the kernel compact memory, on one core", ("compact-memory.pl",)
+        ),
         Fault("failed-units", "a unit has failed"),
         Fault("cfs-throttling", "a service is held back by its CPU quota"),
         Fault("conntrack-full", "the table of tracked connections is full", ("open-connections.pl",)),

@@ -58,7 +58,7 @@ class Recipe:
     dpkg_options: tuple[str, ...] = _SLIM
     initramfs: str = _INITRAMFS
     setup: str = ""
-    size_mib: int = 1500
+    size_mib: int = 4096  # a rolling capture wants 2 GB free; what nobody wrote takes no room
 
     @classmethod
     def of(cls, sudoers: str, suite: str = "bookworm") -> Recipe:

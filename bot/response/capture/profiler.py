@@ -115,7 +115,7 @@ def _remarks(facts: Facts, end: CaptureEnd) -> tuple[str, ...]:
             "It has no performance counters: sampled by the clock, which misses code that runs with interrupts off."
         )
     if end.kernel_log is None:
-        found.append("The kernel log's clock was not compared with perf's: the journal told no line of the kernel.")
+        found.append("The kernel log's clock was not compared with perf's: the journal has no new line of the kernel.")
     return tuple(found)
 
 

@@ -16,7 +16,6 @@ from bot.domain.rolling_record import Rolling
 from bot.domain.safe_text import one_line
 from bot.profile import Reader
 from bot.response.capture.held import HELD_SECONDS, Held, HeldCores
-from bot.response.capture.ring_access import Whom
 from bot.response.capture.roller import Roller, owns, same_machine
 from bot.response.capture.rolling_look import RollingLook, Segment
 from bot.response.capture.symptoms import Symptom, symptoms
@@ -72,9 +71,7 @@ class RollingWatch:
         whom, look = await self.roller.access.look(node)
         same_machine(node, rolling, whom)
         if whom.boot_id != rolling.started.boot_id:
-            return await self._over(
-                node, rolling, "the node rebooted, and what was recorded before it is lost", look, whom
-            )
+            return await self._over(node, rolling, "the node rebooted, and what was recorded before it is lost")
         ours = owns(rolling, whom, look)
         if ours and not rolling.since_usec:
             await self._tell(CaptureBegan(rolling.id, look.since_usec))
@@ -84,7 +81,7 @@ class RollingWatch:
             waits += await self._held(node, rolling, look, keep)
         rolling = await self.roller.find(rolling.id)
         if not ours:
-            return await self._over(node, rolling, self._why(rolling, look), look, whom, waits)
+            return await self._over(node, rolling, self._why(rolling, look), waits)
         error = look.kernel_log.error if look.kernel_log is not None else None
         recorded = max(0.0, whom.uptime - rolling.since_usec / 1e6)
         ring = (look.ring_bytes, len(look.segments))
@@ -101,9 +98,9 @@ class RollingWatch:
             return f"its recorder ended early: {look.room_kib / 1024:.0f} MB are free on its disk"
         return f"its recorder ended early ({look.result or 'systemd does not say why'})"
 
-    async def _over(
-        self, node: Node, rolling: Rolling, because: str, look: RollingLook, whom: Whom, waits: Sequence[str] = ()
-    ) -> RollingNews:
+    async def _over(self, node: Node, rolling: Rolling, because: str, waits: Sequence[str] = ()) -> RollingNews:
+        whom, look = await self.roller.access.look(node)  # anew: reading segments takes longer than a fence lasts
+        same_machine(node, rolling, whom)
         left = await self.roller.cleaned(node, whom, look)
         rolling = await self.roller.over(rolling, because, left)
         return RollingNews(rolling, waits=tuple(waits))

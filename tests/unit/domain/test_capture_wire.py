@@ -73,3 +73,17 @@ def test_what_unpacks_to_far_more_comes_in_small_pieces() -> None:
 def test_rates_and_lengths_that_no_right_is_given_for_are_refused(hertz: int, seconds: int) -> None:
     with pytest.raises(ValueError, match=r"49 or 99|5, 10, 30 or 60"):
         CaptureRequest(hertz, seconds)
+
+
+def test_much_text_at_once_that_ends_with_the_stream_comes_to_its_end() -> None:
+    much = TEXT * 120  # more than is unpacked at once, so that the end of the stream comes out of what was left over
+    assert len(much) > 2 << 20
+    wire = CaptureWire("abc")
+    packed = b"%p abc data\n" + gzip.compress(much) + b"\n%p abc text 0\n%p abc end\n"
+    pieces = []
+    for piece in itertools.islice(wire.feed(packed), 100):
+        assert piece
+        pieces.append(piece)
+    assert b"".join(pieces) == much
+    assert wire.ended
+    assert wire.end().text_status == 0

@@ -8,7 +8,8 @@ from bot.causes import CAUSES
 from bot.domain.errors import UsageError
 from bot.lab.fault import FAULTS, Fault, find
 
-STAND_INS = {"held-core", "leaked-memory-cgroups-in-one-unit", "busy"}  # they bring no cause of their own name
+# They bring no cause of their own name.
+STAND_INS = {"held-core", "compaction", "leaked-memory-cgroups-in-one-unit", "busy"}
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
