@@ -20,7 +20,8 @@ from bot.app.stores import books
 from bot.app.watching import shown_progress, terminal_width
 from bot.demo.fleet import CLUSTER_SETTINGS
 from bot.demo.session import DemoTools, run_demo
-from bot.demo.slack.people import ALERTS, GROUPS, USERS
+from bot.demo.slack.guide import Guide, Suggested
+from bot.demo.slack.people import ALERTS, CHANNELS, GROUPS, USERS
 from bot.demo.slack.server import SlackWorkspace
 from bot.domain.batch import Sampling
 from bot.domain.verdict import Verdict
@@ -113,6 +114,20 @@ def _who_approves() -> str:
     return f"{names} may approve, each what the other asked for: the picture at the left bottom changes who you are."
 
 
+def _guide(names: Sequence[str], pagerduty: str) -> Guide:
+    """Return what a newcomer may click first, in the channel of the people on call."""
+    return Guide(
+        CHANNELS[0].id,
+        (
+            Suggested(f"/zombie check {names[0]}", "a sick node, and what would help"),
+            Suggested(f"/zombie check {' '.join(names[:3])}", "several at once"),
+            Suggested("/zombie help", "everything that may be asked"),
+        ),
+        GROUPS[0].members,
+        (("the simulated PagerDuty", pagerduty),),
+    )
+
+
 @asynccontextmanager
 async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncIterator[str]:
     """Run the bot with a simulated Slack and PagerDuty, and yield what to do there."""
@@ -144,11 +159,12 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
                 Journal(log),
             )
             await service.start()
+            slack.page.guide = _guide(known.names, pagerduty.page_url)
             subscription.url = f"{service.address}/pagerduty"
             try:
                 yield (
                     f"\nA Slack workspace with the bot in it, in your browser:\n  {slack.page_url}\n"
-                    f"There, in #oncall-gpu, type:\n  /zombie check {known.names[0]}\n"
+                    f"There, in #oncall-gpu, click what is suggested, or type:\n  /zombie check {known.names[0]}\n"
                     f"{_who_approves()}\n"
                     "A simulated PagerDuty: fire an alert there, then look at its note, and at #alerts in Slack:\n"
                     f"  {pagerduty.page_url}\n\n"

@@ -10,6 +10,7 @@ import pytest
 import pytest_asyncio
 from playwright.async_api import Browser, expect
 
+from bot.demo.slack.guide import Guide, Suggested
 from bot.demo.slack.server import SlackWorkspace
 from tests.browser import CHROMIUM, PHONE, WIDE, Window, chromium, window
 from tests.conftest import missing
@@ -94,6 +95,25 @@ async def test_command_card_thread_and_approval_as_two_people(
         await dialog.wait_for(state="detached")
         await desk.until_text("article", "approved by @bob: it is sick")
         assert bobs.complaints == []
+
+
+async def test_newcomer_clicks_a_command_and_hears_who_may_approve_it(desk: Window, slack: SlackWorkspace) -> None:
+    alice, bob = slack.state.user("alice"), slack.state.user("bob")
+    suggested = Suggested("/zombie check node-1", "a sick node")
+    slack.page.guide = Guide(ONCALL, (suggested,), (alice.id, bob.id), (("the simulated PagerDuty", slack.origin),))
+    await desk.page.reload()
+    guide = desk.page.locator(".guide")
+    await expect(guide).to_contain_text("Alice Moreau and Bob Okafor may approve, each what the other asked for")
+    await expect(guide).to_contain_text("You are Alice Moreau: what you ask for waits for Bob Okafor.")
+    await expect(guide.get_by_role("link")).to_have_attribute("rel", "noopener noreferrer")
+    await desk.screenshot("guide-light-wide")
+    await guide.get_by_role("button", name="/zombie check node-1").click()
+    await desk.until_text("article .b-section", "sick")
+    await guide.get_by_role("button", name="Be Bob Okafor").click()
+    await desk.until_text(".acting", "Bob Okafor")
+    await desk.until_text(".guide", "waits for Alice Moreau")
+    await desk.page.locator('[data-channel="home"]').click()
+    await expect(guide).to_have_count(0)
 
 
 async def test_menu_tells_the_app_what_was_chosen_and_shows_it(desk: Window) -> None:

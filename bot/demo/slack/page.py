@@ -14,6 +14,7 @@ from bot.demo.page_files import PageFiles
 from bot.demo.slack import page_state
 from bot.demo.slack.changes import Change
 from bot.demo.slack.composer import Composer
+from bot.demo.slack.guide import Guide
 from bot.demo.slack.interactions import Interactions
 from bot.demo.slack.page_guard import UPLOADED, PageGuard
 from bot.demo.slack.view import View
@@ -27,9 +28,13 @@ Act = Callable[[dict[str, Any]], Awaitable[Any]]
 
 
 class Page:
-    """Serves the page. Each request says which person acts, because one browser plays them all."""
+    """Serves the page. Each request says which person acts, because one browser plays them all.
+
+    Shape: `guide`, where there is one, is shown at the beginning of its channel.
+    """
 
     def __init__(self, workspace: Workspace, composer: Composer, hands: Interactions, guard: PageGuard) -> None:
+        self.guide: Guide | None = None
         self._workspace = workspace
         self._composer = composer
         self._interactions = hands
@@ -83,7 +88,7 @@ class Page:
         waiting: asyncio.Queue[dict[str, Any]] = asyncio.Queue()
 
         def on_change(change: Change) -> None:
-            update = page_state.update(self._workspace, change, user, self._composer.commands)
+            update = page_state.update(self._workspace, change, user, self._composer.commands, self.guide)
             if waiting.qsize() >= MOST_WAITING:  # a page that fell behind gets the whole state instead
                 while not waiting.empty():
                     waiting.get_nowait()
@@ -106,7 +111,8 @@ class Page:
         return socket
 
     def _everything(self, user: str) -> dict[str, Any]:
-        return {"kind": "roster", "whole": page_state.whole(self._workspace, user, self._composer.commands)}
+        whole = page_state.whole(self._workspace, user, self._composer.commands, self.guide)
+        return {"kind": "roster", "whole": whole}
 
     async def close(self) -> None:
         """Close every page's WebSocket. An open page connects again by itself."""

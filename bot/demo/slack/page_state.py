@@ -7,6 +7,7 @@ from typing import Any
 
 from bot.demo.slack.changes import Change
 from bot.demo.slack.composer import SlashCommand
+from bot.demo.slack.guide import Guide
 from bot.demo.slack.message import Message
 from bot.demo.slack.people import BOT_USER, SLACKBOT, TEAM_NAME
 from bot.demo.slack.view import View
@@ -15,7 +16,7 @@ from bot.demo.slack.workspace import Workspace
 FILES = "/page/files"
 
 
-def roster(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...]) -> dict[str, Any]:
+def roster(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...], guide: Guide | None) -> dict[str, Any]:
     """Return the people and channels that this person sees."""
     return {
         "team": TEAM_NAME,
@@ -23,6 +24,7 @@ def roster(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...]) 
         "bot": BOT_USER,
         "slackbot": SLACKBOT,
         "commands": [asdict(each) for each in commands],
+        "guide": guide.as_json() if guide is not None else None,
         "users": {
             each.id: {"id": each.id, "name": each.name, "real_name": each.real_name}
             | {"is_bot": each.is_bot, "is_guest": each.is_guest}
@@ -44,11 +46,11 @@ def roster(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...]) 
     }
 
 
-def whole(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...]) -> dict[str, Any]:
+def whole(workspace: Workspace, user: str, commands: tuple[SlashCommand, ...], guide: Guide | None) -> dict[str, Any]:
     """Return everything this person sees."""
     mine = [each.id for each in workspace.channels.values() if user in each.members]
     return {
-        **roster(workspace, user, commands),
+        **roster(workspace, user, commands, guide),
         "messages": {place: [shown(each) for each in workspace.messages(place, user)] for place in mine},
         "home": shown_view(workspace.homes.get(user)),
         "modals": [shown_view(each) for each in workspace.modals.get(user, [])],
@@ -74,7 +76,7 @@ def shown_view(view: View | None) -> dict[str, Any] | None:
 
 
 def update(
-    workspace: Workspace, change: Change, user: str, commands: tuple[SlashCommand, ...]
+    workspace: Workspace, change: Change, user: str, commands: tuple[SlashCommand, ...], guide: Guide | None
 ) -> dict[str, Any] | None:
     """Return a change's JSON for this person's page, None if they may not see it."""
     if change.user not in (None, user):
@@ -91,4 +93,4 @@ def update(
         case "modals", list() as stack:
             return {"kind": "modals", "modals": [shown_view(each) for each in stack]}
         case _:
-            return {"kind": "roster", "whole": whole(workspace, user, commands)}
+            return {"kind": "roster", "whole": whole(workspace, user, commands, guide)}

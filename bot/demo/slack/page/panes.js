@@ -2,6 +2,7 @@
 import { avatar, el, icon } from "./dom.js";
 import { makeBlocks } from "./blocks.js";
 import { Composer } from "./composer.js";
+import { guide } from "./guide.js";
 import { MessageList } from "./list.js";
 import { use } from "./modal.js";
 import { act, channel, messages, replies, store, threads, user } from "./store.js";
@@ -76,6 +77,7 @@ function beginning(place) {
     { class: "beginning" },
     el("h2", {}, place.is_direct ? bot.real_name : `# ${place.name}`),
     el("p", {}, words),
+    guide(place),
   );
 }
 
