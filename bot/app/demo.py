@@ -148,7 +148,9 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
                 "ZOMBIE_LISTEN": "127.0.0.1:0",
                 **environment_of(pagerduty, subscription),
             }
-            (folder / "zombie.toml").write_text(policy)
+            pagerduty.account.web = f"{pagerduty.api_url}/page"
+            links = f'[links]\nPagerDuty = "{pagerduty.account.web}/incidents/{{page}}"\n'
+            (folder / "zombie.toml").write_text(f"{policy}{links}")
             settings = Settings.load({}, environment, folder, members=settings_of())
             service = Service(
                 settings,
@@ -160,6 +162,7 @@ async def _slack_and_pagerduty(nodes: Path, policy: str, ports: Ports) -> AsyncI
             )
             await service.start()
             slack.page.guide = _guide(known.names, pagerduty.page_url)
+            pagerduty.page.elsewhere = (("Slack", slack.page_url),)
             subscription.url = f"{service.address}/pagerduty"
             try:
                 yield (

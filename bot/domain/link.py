@@ -8,15 +8,18 @@ BLANKS = ("node", "cause", "incident", "page")
 LONGEST = 1000
 _BLANK = re.compile(r"\{([^{}]*)\}")
 # The machine's name is written out: nothing that an alert or a node says decides where a click leads.
-_ADDRESS = re.compile(r"https://[A-Za-z0-9.-]+(?::\d{1,5})?(?:[/?#][\x21\x23-\x3b\x3d\x3f-\x7e]*)?\Z")
+_MACHINE = r"(?:https://[A-Za-z0-9.-]+|http://(?:127\.0\.0\.1|localhost))"
+_ADDRESS = re.compile(_MACHINE + r"(?::\d{1,5})?(?:[/?#][\x21\x23-\x3b\x3d\x3f-\x7e]*)?\Z")
 
 
 def fault_of(template: str) -> str:
-    """Return what is wrong with a link's template; empty where nothing is.
+    """Return what is wrong with a link's template; empty where nothing is. Plain http is for this machine alone.
 
     Example:
     >>> fault_of("https://grafana.example/d/node?var-node={node}"), fault_of("http://grafana.example/")
     ('', 'should be one https:// address, whose machine is written out')
+    >>> fault_of("http://127.0.0.1:8092/page/incidents/{page}"), fault_of("http://127.0.0.1.example/") != ""
+    ('', True)
     >>> fault_of("https://grafana.example/{host}")
     'holds {host}; what can be filled in is {node}, {cause}, {incident}, {page}'
     """

@@ -11,6 +11,7 @@ from typing import Any, TypeAlias
 from bot.demo.slack.changes import Changes
 from bot.domain.contracts import Clock
 
+WEB = "https://zombie-demo.pagerduty.com"
 RandomBytes: TypeAlias = Callable[[int], bytes]
 Json: TypeAlias = dict[str, Any]
 
@@ -79,6 +80,7 @@ class Incident:
     acknowledged_by: User | None = None
     changed_at: datetime | None = None
     raised_by: User | None = None
+    log: list[AccountEvent] = field(default_factory=list, repr=False)  # all that happened to it, the oldest first
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +106,7 @@ class Account:
         self.users: dict[str, User] = {}
         self.incidents: dict[str, Incident] = {}
         self.counts_alerts = True  # a test can switch the counts off
+        self.web = WEB  # where people see incidents
         self.service("gpu-fleet")
         self.user("Ann Oncall", "ann@example.com")
         self.bot = self.user("Zombie Bot", "zombie@example.com")
@@ -241,6 +244,7 @@ class Account:
 
     def _tell(self, kind: str, incident: Incident, agent: User | Service | None, note: Note | None = None) -> None:
         happened = AccountEvent(kind, incident, agent, self.clock(), note)
+        incident.log.append(happened)
         for listener in list(self.listeners):
             listener(happened)
         self.changes.wake()

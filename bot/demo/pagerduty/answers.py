@@ -72,7 +72,9 @@ class Answers:
         return found
 
     def _incident_json(self, incident: Incident, request: web.Request) -> Json:
-        found = forms.incident(incident, "first_trigger_log_entries" in request.query.getall("include[]", []))
+        found = forms.incident(
+            incident, self._account.web, "first_trigger_log_entries" in request.query.getall("include[]", [])
+        )
         return found if self._account.counts_alerts else {key: found[key] for key in found if key != "alert_counts"}
 
     def _incidents(self, request: web.Request, _: Any) -> Reply:

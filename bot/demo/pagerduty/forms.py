@@ -5,10 +5,9 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from bot.demo.pagerduty.account import Account, AccountEvent, Alert, Incident, Json, Note, Service, User
+from bot.demo.pagerduty.account import WEB, Account, AccountEvent, Alert, Incident, Json, Note, Service, User
 
 API = "https://api.pagerduty.com"
-WEB = "https://zombie-demo.pagerduty.com"
 
 
 def instant(at: datetime) -> str:
@@ -36,11 +35,12 @@ def user(who: User) -> Json:
     return {**reference("user", who.id, who.name, "/users"), "name": who.name, "email": who.email, "role": "user"}
 
 
-def incident(incident: Incident, with_entry: bool = False) -> Json:
+def incident(incident: Incident, web: str, with_entry: bool = False) -> Json:
     """Return an incident as the REST API shows it; `with_entry` includes its first log entry, not only a reference."""
     whole: Json = reference("incident", incident.id, f"[#{incident.number}] {incident.title}", "/incidents")
     return {
         **whole,
+        "html_url": f"{web}/incidents/{incident.id}",
         "incident_number": incident.number,
         "incident_key": incident.key,
         "title": incident.title,
@@ -137,6 +137,7 @@ def event(happened: AccountEvent, account: Account) -> Json:
     incident = happened.incident
     data: Json = {
         **reference("incident", incident.id, incident.title, "/incidents"),
+        "html_url": f"{account.web}/incidents/{incident.id}",
         "number": incident.number,
         "status": incident.status,
         "incident_key": incident.key,

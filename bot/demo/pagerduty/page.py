@@ -11,12 +11,15 @@ from typing import Any
 from aiohttp import web
 
 from bot.demo.page_files import PageFiles
-from bot.demo.pagerduty.account import Account, Incident, Json
+from bot.demo.pagerduty.account import Account, Alert, Incident, Json
+from bot.demo.pagerduty.forms import instant
 from bot.demo.pagerduty.webhooks import Webhooks
 from bot.demo.slack.page_guard import PageGuard
 
 FOLDER = Path(__file__).parent / "page"
 MOST_SHOWN = 100
+MOST_ALERTS = 20  # of one incident
+NOTE = 10_000  # characters of what a person writes
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +32,14 @@ class Suggestion:
 
 
 class Page:
-    """Serves the page. Whoever has the token acts as the person on call."""
+    """Serves the page. Whoever has the token acts as the person on call.
+
+    Shape: `elsewhere` are other pages to look at, by their names.
+    """
 
     def __init__(self, account: Account, webhooks: Webhooks, guard: PageGuard) -> None:
         self.suggestions: tuple[Suggestion, ...] = ()
+        self.elsewhere: tuple[tuple[str, str], ...] = ()
         self._account = account
         self._webhooks = webhooks
         self._files = PageFiles(FOLDER, guard)
@@ -41,8 +48,9 @@ class Page:
         """Return the routes."""
         return [
             *self._files.routes(),
+            web.get("/page/incidents/{id}", self._files.index),
             web.get("/page/pages", self._pages),
-            web.post("/page/{act:fire|acknowledge|resolve|reopen}", self._act),
+            web.post("/page/{act:fire|acknowledge|resolve|reopen|note}", self._act),
         ]
 
     def fire(self, suggestion: Suggestion) -> Incident:
@@ -54,6 +62,8 @@ class Page:
         return web.json_response(
             {
                 "suggestions": [suggestion.name for suggestion in self.suggestions],
+                "elsewhere": dict(self.elsewhere),
+                "me": self._account.person.name,
                 "pages": [self._shown(incident) for incident in newest],
                 "says": self._says(),
             }
@@ -68,18 +78,38 @@ class Page:
         ]
         return " ".join(lines) or "There is no webhook subscription."
 
-    @staticmethod
-    def _shown(incident: Incident) -> Json:
+    def _shown(self, incident: Incident) -> Json:
+        by = incident.acknowledged_by
         return {
             "id": incident.id,
             "number": incident.number,
             "title": incident.title,
             "status": incident.status,
+            "urgency": incident.urgency,
             "service": incident.service.name,
+            "created_at": instant(incident.created_at),
+            "acknowledged_by": by.name if by is not None and incident.status == "acknowledged" else "",
+            "assigned_to": self._account.person.name if incident.status != "resolved" else "",
             "alerts": len(incident.alerts),
+            "signals": [_signal(alert) for alert in incident.alerts[:MOST_ALERTS]],
             "notes": [
-                {"by": note.user.name, "content": note.content, "edited": note.updated_at != note.created_at}
+                {
+                    "id": note.id,
+                    "by": note.user.name,
+                    "content": note.content,
+                    "at": instant(note.created_at),
+                    "edited": note.updated_at != note.created_at,
+                }
                 for note in incident.notes
+            ],
+            "log": [
+                {
+                    "kind": happened.kind.removeprefix("incident."),
+                    "by": happened.agent.name if happened.agent is not None else "",
+                    "at": instant(happened.at),
+                    "note": happened.note.id if happened.note is not None else "",
+                }
+                for happened in incident.log
             ],
         }
 
@@ -88,12 +118,35 @@ class Page:
             raise web.HTTPUnsupportedMediaType
         try:
             given = await request.json()
-            act = request.match_info["act"]
-            if act == "fire":
-                self.fire(self.suggestions[int(given["number"])])
-            else:
-                incident = self._account.incidents[given["page"]]
-                getattr(self._account, act)(incident, self._account.person)
+            page = self._did(request.match_info["act"], given)
         except (KeyError, IndexError, TypeError, ValueError, json.JSONDecodeError) as error:
             raise web.HTTPBadRequest(text=f"not understood: {error!r}") from error
-        return web.json_response({"ok": True})
+        return web.json_response({"ok": True, "page": page.id})
+
+    def _did(self, act: str, given: Mapping[str, Any]) -> Incident:
+        """Do what the person clicked, and return the incident that it was done to."""
+        if act == "fire":
+            return self.fire(self.suggestions[int(given["number"])])
+        incident = self._account.incidents[given["page"]]
+        if act == "note":
+            content = str(given["content"]).strip()[:NOTE]
+            if not content:
+                raise ValueError("an empty note")
+            self._account.annotate(incident, content, self._account.person)
+        else:
+            getattr(self._account, act)(incident, self._account.person)
+        return incident
+
+
+def _signal(alert: Alert) -> Json:
+    details = alert.details if isinstance(alert.details, Mapping) else {"details": alert.details or alert.mail}
+    return {
+        "summary": alert.summary,
+        "severity": alert.severity,
+        "status": alert.status,
+        "details": {
+            str(name): value if isinstance(value, str) else json.dumps(value)
+            for name, value in details.items()
+            if value
+        },
+    }

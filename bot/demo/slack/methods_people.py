@@ -9,14 +9,14 @@ from collections.abc import Mapping
 from typing import Any
 
 from bot.demo.slack.call import Call, Handler
-from bot.demo.slack.people import BOT, BOT_ID, BOT_USER, TEAM_DOMAIN, TEAM_ID, TEAM_NAME, User
+from bot.demo.slack.people import BOT, BOT_ID, BOT_USER, TEAM_ID, TEAM_NAME, User
 from bot.demo.slack.refusal import SlackRefused
 
 
 def auth_test(call: Call) -> dict[str, Any]:
     """Return who the token belongs to."""
     return {
-        "url": f"https://{TEAM_DOMAIN}.slack.com/",
+        "url": f"{call.origin}/",  # where the page is; Slack itself says https://DOMAIN.slack.com/
         "team": TEAM_NAME,
         "user": BOT.name,
         "team_id": TEAM_ID,

@@ -108,11 +108,12 @@ class SlackConnection:
             return error_name(error)
         except (aiohttp.ClientError, TimeoutError, OSError, ValueError) as error:
             return one_line(repr(error))
+        url = str(who.get("url") or "")
         self.workspace = Workspace(
             str(who.get("team_id") or ""),
             str(who.get("enterprise_id") or ""),
             bool(who.get("is_enterprise_install")),
-            url if (url := str(who.get("url") or "")).startswith("https://") else "",
+            url if url.startswith("https://") or is_loopback(url) else "",
         )
         self._authorized = AuthorizeResult.from_auth_test_response(bot_token=self._tokens.bot, auth_test_response=who)
         self._takes = True

@@ -1,74 +1,108 @@
-// The page: asks what stands there, shows it anew where it changed, and says what a person clicked.
-const pages = document.getElementById("pages");
-const what = document.getElementById("what");
-const state = document.getElementById("state");
+// The page: asks how the account stands, shows anew what changed, and says what a person clicked.
+// Where one is stands in the address: `#INCIDENT`, or nothing for the list. A link to an incident leads there.
+import { el } from "./dom.js";
+import { incident } from "./incident.js";
+import { rows, tabs } from "./list.js";
+
+const at = (id) => document.getElementById(id);
+const THEMES = { auto: "Theme: system", light: "Theme: light", dark: "Theme: dark" };
+let whole = null;
+let tab = "Open";
 const shown = new Map();
 
-function made(name, text, className) {
-  const element = document.createElement(name);
-  if (text) element.textContent = text;
-  if (className) element.className = className;
-  return element;
+function put(node, about, make) {
+  const says = JSON.stringify(about);
+  if (shown.get(node) === says) return;
+  shown.set(node, says);
+  node.replaceChildren(...make());
 }
 
 async function act(name, body) {
   const headers = { "Content-Type": "application/json" };
-  const answer = await fetch(`/page/${name}`, { method: "POST", headers, body: JSON.stringify(body) });
-  if (!answer.ok) state.textContent = await answer.text();
+  let answer;
+  try {
+    answer = await fetch(`/page/${name}`, { method: "POST", headers, body: JSON.stringify(body) });
+  } catch {
+    at("state").textContent = "The demo has ended.";
+    return null;
+  }
+  if (!answer.ok) at("state").textContent = await answer.text();
+  const done = answer.ok ? await answer.json() : null;
   await look();
+  return done;
 }
 
-function card(page) {
-  const article = made("article");
-  article.append(made("h2", `#${page.number} ${page.title}`));
-  const line = made("p");
-  line.append(made("strong", page.status, page.status), made("span", ` · ${page.service} · ${page.alerts} alert${page.alerts === 1 ? "" : "s"}`));
-  article.append(line);
-  for (const note of page.notes) {
-    article.append(made("p", `Note by ${note.by}${note.edited ? ", edited" : ""}:`), made("pre", note.content));
-  }
-  const acts = made("div", "", "acts");
-  const offered = page.status === "resolved" ? ["reopen"] : page.status === "triggered" ? ["acknowledge", "resolve"] : ["resolve"];
-  for (const name of offered) {
-    const button = made("button", name[0].toUpperCase() + name.slice(1));
-    button.type = "button";
-    button.addEventListener("click", () => act(name, { page: page.id }));
-    acts.append(button);
-  }
-  article.append(acts);
-  return article;
+function show() {
+  if (!whole) return;
+  put(at("elsewhere"), whole.elsewhere, () =>
+    Object.entries(whole.elsewhere).map(([name, url]) =>
+      el("a", { href: url, target: "_blank", rel: "noopener noreferrer" }, `Open ${name}`),
+    ),
+  );
+  put(at("what"), whole.suggestions, () => whole.suggestions.map((name) => el("option", {}, name)));
+  put(at("me"), whole.me, () => [el("small", {}, "on call "), whole.me]);
+  put(at("tabs"), [tab, whole.pages.map((page) => page.status)], () => tabs(whole.pages, tab, choose));
+  const minute = Math.floor(Date.now() / 60000); // how long ago something was changes by itself
+  put(at("pages"), [tab, minute, whole.pages], () => rows(whole.pages, tab));
+  const page = whole.pages.find((each) => each.id === location.hash.slice(1));
+  at("list").hidden = Boolean(page);
+  at("detail").hidden = !page;
+  if (page) showIncident(page);
+  document.title = `${page ? `#${page.number} ${page.title}` : "Incidents"} (simulated PagerDuty)`;
+  at("state").textContent = whole.says;
 }
 
-function show(whole) {
-  if (what.options.length !== whole.suggestions.length) {
-    what.replaceChildren(...whole.suggestions.map((name) => made("option", name)));
-  }
-  state.textContent = whole.says;
-  for (const page of [...whole.pages].reverse()) {
-    const says = JSON.stringify(page);
-    const before = shown.get(page.id);
-    if (before?.says === says) continue;
-    const element = card(page);
-    if (before) before.element.replaceWith(element);
-    else pages.prepend(element);
-    shown.set(page.id, { says, element });
-  }
+function showIncident(page) {
+  const draft = at("note")?.value ?? ""; // a note that came meanwhile does not take away what is being written
+  const [writing, same] = [document.activeElement === at("note"), at("detail").dataset.page === page.id];
+  put(at("detail"), page, () => incident(page, act));
+  at("detail").dataset.page = page.id;
+  if (same && at("note").value !== draft) at("note").value = draft;
+  if (same && writing) at("note").focus();
+}
+
+function choose(name) {
+  tab = name;
+  show();
+}
+
+function setTheme(theme) {
+  localStorage.setItem("pagerduty-theme", theme);
+  if (theme === "auto") delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme;
+  at("theme").textContent = THEMES[theme];
 }
 
 async function look() {
   try {
     const answer = await fetch("/page/pages");
-    if (answer.ok) show(await answer.json());
-    else state.textContent = await answer.text();
+    if (!answer.ok) at("state").textContent = await answer.text();
+    else {
+      whole = await answer.json();
+      show();
+    }
   } catch {
-    state.textContent = "The demo has ended.";
+    at("state").textContent = "The demo has ended.";
   }
 }
 
-document.getElementById("fire").addEventListener("submit", (event) => {
-  event.preventDefault();
-  act("fire", { number: what.selectedIndex });
+const theme = () => localStorage.getItem("pagerduty-theme") ?? "auto";
+at("theme").addEventListener("click", () => {
+  const names = Object.keys(THEMES);
+  setTheme(names[(names.indexOf(theme()) + 1) % names.length]);
 });
-if (new URLSearchParams(location.search).has("token")) history.replaceState(null, "", "/");
+at("fire").addEventListener("submit", (event) => {
+  event.preventDefault();
+  tab = "Open";
+  act("fire", { number: at("what").selectedIndex });
+});
+addEventListener("hashchange", () => {
+  show();
+  scrollTo(0, 0);
+});
+setTheme(theme());
+const linkedTo = /^\/page\/incidents\/(\w+)$/.exec(location.pathname);
+if (linkedTo) history.replaceState(null, "", `/#${linkedTo[1]}`);
+else if (new URLSearchParams(location.search).has("token")) history.replaceState(null, "", `/${location.hash}`);
 await look();
 setInterval(() => document.visibilityState === "visible" && look(), 700);
