@@ -65,6 +65,10 @@ def note_text(
     last = [f"record {head}"] if head and all(view.ended for view in group.incidents) else []
     last += [f"Card in Slack: {card}"] if card else []
     links = group.incidents[0].links if len(group.incidents) == 1 else ()
+    pages = {
+        page for alert in incidents[0].alerts if (page := page_of(alert))
+    }  # a link to them leads nowhere from here
+    links = tuple((name, address) for name, address in links if not any(page in address for page in pages))
     last += [f"{one_line(name, 75)}: {address}" for name, address in links if len(address) <= LINE]
     last.append(f"The whole story: zombie incidents show {first}")
     last.append(mark(first))
