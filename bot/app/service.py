@@ -213,7 +213,7 @@ class Service:
             notices,
             self._scheduler,
             deliveries=books.inbox,
-            nodes=len(known.nodes),
+            known=known,
             askers=asking,
             picker=self._alerts,
             profiles=profiles,

@@ -27,6 +27,7 @@ from bot.surfaces.slack.home import Deliveries, HomeDesk
 from bot.surfaces.slack.interactions import InteractionHandler
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.profiles import SlackProfiles
+from bot.surfaces.slack.suggestions import NodeNames, NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.slack.voices import SlackVoices
 
@@ -55,7 +56,7 @@ def slack_acting(
     readings: Readings,
     *,
     deliveries: Deliveries,
-    nodes: int = 0,
+    known: NodeNames | None = None,
     askers: Askers | None = None,
     picker: NodePicker | None = None,
     profiles: SlackProfiles | None = None,
@@ -65,7 +66,7 @@ def slack_acting(
     fleet: FleetCards | None = None,
     links: Mapping[str, str] | None = None,
 ) -> SlackActing:
-    """Put it together; `nodes` is how many the inventory has, `wishes` keep what Slack delivers.
+    """Put it together; `known` are the nodes that may be looked for, `wishes` keep what Slack delivers.
 
     Without `askers` every full member may ask.
     """
@@ -85,6 +86,7 @@ def slack_acting(
     )
     if pagerduty is not None:
         pagerduty.surface.card_of = lambda name: _card_address(slack, surface, name)
+    askers = askers or Askers(slack, people, timing.clock)
     context = SlackContext(
         responder=responder,
         policy=policy,
@@ -95,13 +97,16 @@ def slack_acting(
         slack=slack,
         notices=notices,
         log=log,
-        askers=askers or Askers(slack, people, timing.clock),
+        askers=askers,
         picker=picker,
         profiles=profiles,
         opener=opener,
         wishes=wishes,
+        suggestions=NodeSuggestions(known, askers) if known is not None else None,
     )
-    home = HomeDesk(context, background, outbox, nodes, readings, deliveries, pagerduty)
+    home = HomeDesk(
+        context, background, outbox, len(known.names) if known is not None else 0, readings, deliveries, pagerduty
+    )
     return SlackActing(
         surface, InteractionHandler(context, home, background, fleet), CommandReplies(context, pagerduty), home
     )

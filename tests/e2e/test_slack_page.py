@@ -125,6 +125,22 @@ async def test_menu_tells_the_app_what_was_chosen_and_shows_it(desk: Window) -> 
     await expect(menu).to_have_text("node-2")
 
 
+async def test_menu_asks_the_app_with_each_letter(desk: Window) -> None:
+    await type_in(desk, "/zombie check node-1")
+    menu = desk.page.locator('[data-action-id="find_node"]')
+    await expect(menu).to_have_text("Check a node")
+    await menu.click()
+    await expect(desk.page.get_by_role("option")).to_have_text(["gpu-1", "gpu-2", "web-1"])
+    await desk.page.get_by_label("Search").fill("gpu")
+    await expect(desk.page.get_by_role("option")).to_have_text(["gpu-1", "gpu-2"])
+    await desk.page.get_by_label("Search").fill("zzz")
+    await desk.until_text(".menu-none", "No results")
+    await desk.page.get_by_label("Search").fill("2")
+    await desk.page.get_by_role("option", name="gpu-2").click()
+    await desk.until_text("article", "found gpu-2")
+    await expect(menu).to_have_text("gpu-2")
+
+
 async def test_command_in_a_thread_is_answered_as_slack_does(desk: Window, slack: SlackWorkspace) -> None:
     await type_in(desk, "anybody?")
     await desk.page.locator("article", has_text="anybody?").hover()

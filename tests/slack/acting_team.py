@@ -72,6 +72,13 @@ GROUPED = Policy(
 )
 
 
+@dataclass(frozen=True)
+class Names:
+    """The names of the nodes."""
+
+    names: tuple[str, ...]
+
+
 @dataclass
 class ActingTeam:
     """Everything that acts, in one workspace; `run_plans` carries out what is approved."""
@@ -295,7 +302,7 @@ async def acting_team(
                 team,
                 team,
                 deliveries=on_threads(Inbox(database, "runner-1"), threads),
-                nodes=nodes,
+                known=Names(tuple(team.stage.nodes)),
                 wishes=team.wishes,
             )
 

@@ -1,7 +1,7 @@
 """Block Kit's rules for elements: buttons, menus, inputs, images.
 
-Defined in https://docs.slack.dev/reference/block-kit/block-elements. Elements that need external data, uploads by
-people or other apps' workflows are refused as unsupported.
+Defined in https://docs.slack.dev/reference/block-kit/block-elements. Elements that need uploads by people or other
+apps' workflows are refused as unsupported.
 """
 
 from __future__ import annotations
@@ -77,6 +77,7 @@ MULTI_STATIC_SELECT = both(
     _element(None, {**_MENU, **_OPTIONS, **_SEVERAL, "initial_options": items(OPTION, SELECT_OPTIONS)}),
     _exactly_one("options", "option_groups"),
 )
+EXTERNAL_SELECT = _element(None, {**_MENU, "initial_option": OPTION, "min_query_length": integer(0, 255)})
 USERS_SELECT = _element(None, {**_MENU, "initial_user": ID})
 MULTI_USERS_SELECT = _element(None, {**_MENU, **_SEVERAL, "initial_users": items(ID, 100)})
 CHANNELS_SELECT = _element(None, {**_MENU, "initial_channel": ID, "response_url_enabled": boolean})
@@ -130,6 +131,7 @@ _CLICKED: Mapping[str, Rule] = {
     "button": BUTTON,
     "static_select": STATIC_SELECT,
     "multi_static_select": MULTI_STATIC_SELECT,
+    "external_select": EXTERNAL_SELECT,
     "users_select": USERS_SELECT,
     "multi_users_select": MULTI_USERS_SELECT,
     "channels_select": CHANNELS_SELECT,

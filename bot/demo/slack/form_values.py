@@ -11,7 +11,7 @@ from typing import Any
 from bot.demo.slack.block_parts import Block, choices
 from bot.demo.slack.view import View
 
-ONE_OPTION = ("static_select", "overflow", "radio_buttons")
+ONE_OPTION = ("static_select", "external_select", "overflow", "radio_buttons")
 OPTIONS = ("multi_static_select", "checkboxes")
 NAMED = {
     "users_select": ("selected_user", "initial_user"),

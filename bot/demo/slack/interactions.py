@@ -6,15 +6,18 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.demo.slack.block_parts import find_element
+from bot.demo.slack.block_parts import Block, find_element
+from bot.demo.slack.composition import OPTION, SELECT_OPTIONS
 from bot.demo.slack.delivery import Delivered
 from bot.demo.slack.dispatcher import Dispatcher
 from bot.demo.slack.form_values import fill, filled
 from bot.demo.slack.message import Message
 from bot.demo.slack.methods_views import changed_view, make_view
 from bot.demo.slack.payloads import Payloads
+from bot.demo.slack.people import Channel, User
 from bot.demo.slack.refusal import SlackRefused
 from bot.demo.slack.response_urls import ResponseUrls
+from bot.demo.slack.shapes import items
 from bot.demo.slack.triggers import Triggers
 from bot.demo.slack.validation import check_view
 from bot.demo.slack.view import View
@@ -23,6 +26,8 @@ from bot.domain.contracts import Clock
 
 CONNECTION_ERROR = "We had some trouble connecting. Try again?"
 MOST_VIEWS = 3
+MOST_TYPED = 3  # letters before the app is asked, where a menu does not say how many
+SUGGESTED = items(OPTION, SELECT_OPTIONS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,6 +59,7 @@ class Interactions:
         self._triggers = triggers
         self._urls = urls
         self._clock = clock
+        self._options: dict[tuple[str, str], list[Block]] = {}  # by person and menu: what the app suggested last
 
     async def click(
         self, user: str, message: Message, action_id: str, value: Any = None, block_id: str | None = None
@@ -63,12 +69,13 @@ class Interactions:
         Raises: LookupError when the person cannot see the message, or it has no such element or option.
         """
         person = self._workspace.user(user)
-        place = self._workspace.channel(message.channel)
-        now = self._workspace.find(message.channel, message.ts)
-        if now is None or now.is_deleted or person.id not in place.members or not now.seen_by(person.id):
-            raise LookupError(f"{person.name} sees no such message")
+        place, now = self._seen(person, message)
         block, element = find_element(now.all_blocks, action_id, block_id)
-        action = {**filled(element, value), "action_id": action_id, "block_id": block["block_id"]}
+        action = {
+            **filled(self._suggested(person, element), value),
+            "action_id": action_id,
+            "block_id": block["block_id"],
+        }
         urls = {
             "response_url": self._urls.give("actions", place.id, person.id, now),
             "trigger_id": self._triggers.give(person.id),
@@ -88,7 +95,7 @@ class Interactions:
         """
         person, now = self._workspace.user(user), self._open(view)
         block, element = find_element(now.blocks, action_id, block_id)
-        state = filled(element, value)
+        state = filled(self._suggested(person, element), value)
         if element["type"] not in ("button", "overflow"):
             values = {**now.values, block["block_id"]: {**now.values.get(block["block_id"], {}), action_id: state}}
             now = self._workspace.replace_view(replace(now, values=values))
@@ -97,6 +104,47 @@ class Interactions:
         action = {**state, "action_id": action_id, "block_id": block["block_id"]}
         trigger = self._triggers.give(person.id)
         return await self._dispatcher.interaction(self._payloads.click_in_view(person, now, action, trigger))
+
+    async def suggest(
+        self, user: str, place: Message | View, action_id: str, typed: str, block_id: str | None = None
+    ) -> list[Block]:
+        """Type into a menu whose options the app knows, and return them; none where its answer is none of Slack's form.
+
+        Raises: LookupError when the person does not see the menu.
+        """
+        person = self._workspace.user(user)
+        if isinstance(place, View):
+            view = self._open(place)
+            block, element = find_element(view.blocks, action_id, block_id)
+            where = {"container": {"type": "view", "view_id": view.id}, "view": view.as_slack()}
+        else:
+            channel, now = self._seen(person, place)
+            block, element = find_element(now.all_blocks, action_id, block_id)
+            container = {"type": "message", "message_ts": now.ts, "channel_id": channel.id}
+            where = {"container": container, "channel": {"id": channel.id, "name": channel.name_in_payloads}}
+        if element["type"] != "external_select" or len(typed) < element.get("min_query_length", MOST_TYPED):
+            return []
+        payload = self._payloads.suggestion(person, action_id, block["block_id"], typed, where)
+        answer = (await self._dispatcher.interaction(payload)).answer or {}
+        options = answer.get("options")
+        if list(SUGGESTED(options, "/options")):
+            options = []
+        self._options[person.id, action_id] = options or []
+        return options or []
+
+    def _suggested(self, person: User, element: Block) -> Block:
+        """Return the element; a menu whose options the app knows has those that it suggested last."""
+        if element["type"] != "external_select":
+            return element
+        return {**element, "options": self._options.get((person.id, element["action_id"]), [])}
+
+    def _seen(self, person: User, message: Message) -> tuple[Channel, Message]:
+        """Return a message as it is now, and its channel. Raises: LookupError when the person cannot see it."""
+        place = self._workspace.channel(message.channel)
+        now = self._workspace.find(message.channel, message.ts)
+        if now is None or now.is_deleted or person.id not in place.members or not now.seen_by(person.id):
+            raise LookupError(f"{person.name} sees no such message")
+        return place, now
 
     async def submit(self, user: str, view: View, values: Mapping[str, Any] | None = None) -> Submitted:
         """Fill in a modal and submit it; `values` are by action id, or by block id and then action id.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from bot.domain.capture import CaptureRequest
@@ -28,13 +29,14 @@ from bot.response.decision.braking import stale
 from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, PROFILE, REPORT
 from bot.surfaces.slack.click import Click
 from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
+from bot.surfaces.slack.dialog import HOME, Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.feedback import FEEDBACK, said_of, thanks
 from bot.surfaces.slack.fleet_card import OF_FLEET, PLAN, WHO_ELSE
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.requests import MOST_NODES
+from bot.surfaces.slack.suggestions import FIND_NODE
 from bot.surfaces.slack.wave_decisions import WaveDecisions
 from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
@@ -74,6 +76,7 @@ class BlockActions:
             PROFILE: self._profile,
             CHECK_AGAIN: self._check_again,
             CHECK_MEANT: self._check_meant,
+            FIND_NODE: self._check_found,
         }
 
     async def handle(self, click: Click) -> None:
@@ -255,6 +258,13 @@ class BlockActions:
     async def _check_meant(self, click: Click) -> None:
         """Check the node that somebody meant who mistyped its name, as if they had typed it right."""
         await self._check(click, (click.value,))
+
+    async def _check_found(self, click: Click) -> None:
+        """Check the node that was chosen by its name; from the App Home its card comes as a direct message."""
+        home = self._context.slack.signer.verify(click.metadata) if click.in_home else None
+        if click.in_home and (home is None or home.action != HOME or home.user != click.person.user):
+            raise NothingProposed(UNKNOWN_BUTTON)
+        await self._check(replace(click, channel=home.channel) if home is not None else click, (click.value,))
 
     async def _check(self, click: Click, nodes: Sequence[str]) -> None:
         if self._context.opener is None or not nodes:

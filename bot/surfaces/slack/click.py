@@ -17,7 +17,8 @@ class Click:
     """A button that was clicked, or a menu's entry that was chosen.
 
     Shape: `key` is Slack's own id of this click: two deliveries with one key are one click. `value` is the button's
-    value, or the chosen entry. `channel` and `ts` are the message's, both empty in the App Home.
+    value, or the chosen entry. `channel` and `ts` are the message's, both empty in the App Home, which brings its
+    signed `metadata` instead.
     """
 
     key: str
@@ -30,6 +31,7 @@ class Click:
     ts: str = ""
     thread_ts: str = ""
     in_home: bool = False
+    metadata: str = ""
 
     @property
     def thread(self) -> str:
@@ -55,4 +57,5 @@ def click_of(body: Mapping[str, Any]) -> Click:
         ts=str(container.get("message_ts") or message.get("ts") or ""),
         thread_ts=str(container.get("thread_ts") or message.get("thread_ts") or ""),
         in_home=container.get("type") == "view",
+        metadata=str(mapping(body.get("view")).get("private_metadata") or ""),
     )

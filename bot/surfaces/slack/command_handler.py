@@ -32,6 +32,7 @@ from bot.surfaces.slack.requests import (
     parse,
     unknown_words,
 )
+from bot.surfaces.slack.suggestions import ASKS, find_node_block
 
 REQUESTS_REMEMBERED = 1000
 NOT_KNOWN = "CannotTell: The ledger cannot be read or written now, so nothing was done. Try again."
@@ -110,6 +111,8 @@ class CommandHandler:
                 target = MessageTarget(request.channel, request.thread_ts, request.answer_at)
                 await self._profiles.ask(asked.node, asked.capture, target, request.key, request.by)
         elif await self._may_ask(request, asked.nodes):
+            if asked.asks:
+                await self._ephemeral.quote(request, ASKS, [find_node_block()])
             if asked.unknown:
                 quoted = self._ephemeral.quote(request, unknown_words(asked), meant_blocks(asked.near))
                 self._background.begin(quoted, f"answer to {request.key}")

@@ -35,6 +35,7 @@ from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.ephemeral import Ephemeral, refusal_words
 from bot.surfaces.slack.people import People, Person
 from bot.surfaces.slack.profiles import SlackProfiles
+from bot.surfaces.slack.suggestions import NodeSuggestions
 from bot.surfaces.slack.surface import SlackSurface
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
@@ -63,7 +64,8 @@ class SlackContext:
     """The parts of the bot that decisions made in Slack use.
 
     Shape: `picker` is None where no alert ever asks which node it means, `profiles` where nodes are not profiled,
-    `opener` where no check is begun from here, `wishes` where nothing is kept of deliveries.
+    `opener` where no check is begun from here, `wishes` where nothing is kept of deliveries, `suggestions` where no
+    node is looked for by name.
     """
 
     responder: Responder
@@ -80,6 +82,7 @@ class SlackContext:
     profiles: SlackProfiles | None = None
     opener: CheckOpener | None = None
     wishes: Wishes | None = None
+    suggestions: NodeSuggestions | None = None
 
     @property
     def marking(self) -> Marking:

@@ -20,6 +20,7 @@ from bot.surfaces.view.view import IncidentView
 
 REASON = "reason"
 PLAN_DIALOG, CONTROL = "wave-plan", "control"  # the dialog that asks how many nodes a wave leaves alone
+HOME = "home"  # the action of the intent that the App Home carries: it names the person's direct message with the bot
 MOST_PLANS = 25  # decided by one dialog; those left over are decided by the next
 MOST_BLOCKS = 90  # of the 100 that a dialog may have
 LONGEST_REASON = 1000

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -18,9 +19,11 @@ from bot.response.decision import guards
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import BRAKE, bold, button, choice_blocks, code, date, line, person, text
 from bot.surfaces.slack.context import SlackContext
+from bot.surfaces.slack.dialog import HOME, Intent
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.message import Block, bullets, divider, footnote, header, paragraph
 from bot.surfaces.slack.people import Person
+from bot.surfaces.slack.suggestions import find_node_block
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 from bot.surfaces.view.standing import decisions_on, group_of
 from bot.surfaces.view.words import node_words
@@ -30,6 +33,8 @@ MOST_PENDING = 12
 MOST_NODES = 5
 MOST_RUNNING = 15
 MOST_GIVEN_UP = 3
+MOST_PEOPLE = 2000
+AFTER_WELCOME = 2  # blocks: the title, and what the bot is
 RUNNING = (State.APPROVED, State.ACTING, State.VERIFYING, State.UNKNOWN)
 COMMANDS = (
     ("/zombie check NODE…", "one verdict for each node"),
@@ -106,9 +111,15 @@ class HomeDesk:
         self._readings = readings
         self._deliveries = deliveries
         self._pagerduty = pagerduty
+        self._direct: OrderedDict[str, str] = OrderedDict()  # people's direct messages with the bot, as Slack said
 
-    def open(self, user: str) -> None:
-        """Begin to bring somebody's App Home up to date; returns at once."""
+    def open(self, user: str, channel: str = "") -> None:
+        """Begin to bring somebody's App Home up to date; returns at once. `channel` is their direct message with us."""
+        if channel:
+            self._direct[user] = channel
+            self._direct.move_to_end(user)
+            if len(self._direct) > MOST_PEOPLE:
+                self._direct.popitem(last=False)
         self._background.begin(self._show(user), f"home {user}")
 
     async def _show(self, user: str) -> None:
@@ -119,6 +130,10 @@ class HomeDesk:
             waiting, deeds, given_up = None, None, ()
         trouble = self._pagerduty.trouble if self._pagerduty is not None else ""
         view = home_view(self._nodes, self._readings.running, waiting, deeds, trouble, given_up)
+        if self._context.suggestions is not None and (channel := self._direct.get(user)):
+            # Signed, so that what is chosen comes to the person who opened it and to nobody else.
+            view["private_metadata"] = self._context.slack.signer.sign(Intent(HOME, user, {}, channel))
+            view["blocks"].insert(AFTER_WELCOME, find_node_block())
         await self._context.slack.publish_home(user, view)
 
     async def deeds(self, user: str) -> Deeds:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from bot.domain.errors import CannotTell, LedgerError
 from bot.domain.safe_text import one_line
@@ -19,6 +20,7 @@ from bot.surfaces.slack.click import Click
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.fleet_cards import FleetCards
+from bot.surfaces.slack.message import Block
 from bot.surfaces.slack.view_submissions import AppHome, Submission, ViewSubmissions, kept_submission
 from bot.surfaces.slack.wave_decisions import WaveDecisions
 from bot.surfaces.slack.wave_plans import WavePlans
@@ -49,6 +51,11 @@ class InteractionHandler:
         """Begin to handle a click; returns at once. A second delivery of it is ignored."""
         if self._is_new(click.key):
             self._background.begin(self._click(click), f"click {one_line(click.action, 40)}")
+
+    async def suggested(self, body: Mapping[str, Any]) -> Sequence[Block]:
+        """Return the options of a menu into which somebody types the name of a node."""
+        suggestions = self._context.suggestions
+        return await suggestions.answer(body) if suggestions is not None else ()
 
     async def submitted(self, submission: Submission) -> Mapping[str, str]:
         """Keep a dialog and begin to handle it; return the errors that it shows instead of closing, by block."""

@@ -13,6 +13,7 @@ from bot.surfaces.slack.click import click_of
 from bot.surfaces.slack.dialog import PLAN_DIALOG, REASON
 from bot.surfaces.slack.interactions import InteractionHandler
 from bot.surfaces.slack.requests import CommandRequest
+from bot.surfaces.slack.suggestions import FIND_NODE
 from bot.surfaces.slack.view_submissions import AppHome, submission_of
 
 _MENTION = re.compile(r"<@([UW][A-Z0-9]+)(?:\|[^>]*)?>")
@@ -49,12 +50,16 @@ def listen(app: AsyncApp, commands: CommandSink, home: AppHome, interactions: In
     async def opened(ack: Any, event: Mapping[str, Any]) -> None:
         await ack()
         if event.get("tab", "home") == "home" and event.get("user"):
-            home.open(str(event["user"]))
+            home.open(str(event["user"]), str(event.get("channel") or ""))
 
     @app.action(_ANY)  # also buttons that are on no card of ours: the person is told so
     async def click(ack: Any, body: Mapping[str, Any]) -> None:
         await ack()
         interactions.clicked(click_of(body))
+
+    @app.options(FIND_NODE)
+    async def suggestions(ack: Any, body: Mapping[str, Any]) -> None:
+        await ack(options=list(await interactions.suggested(body)))  # nothing is done, so nothing is kept
 
     @app.view(_DIALOGS)
     async def submission(ack: Any, body: Mapping[str, Any]) -> None:

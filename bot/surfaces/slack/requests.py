@@ -105,13 +105,14 @@ class CheckRequest:
     """A request to check nodes.
 
     Shape: `missing` counts the unknown names, `unknown` explains the first of them; `near` are nodes that may have been
-    meant by them.
+    meant by them. `asks` where no node was named at all.
     """
 
     nodes: tuple[Node, ...]
     unknown: tuple[str, ...] = ()
     missing: int = 0
     near: tuple[str, ...] = ()
+    asks: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +169,7 @@ def parse(text: str, known: Known) -> CheckRequest | FleetAsk | ProfileRequest |
         except UsageError as no:
             return HelpRequest(_quoted_sentence(no))
     if not names:
-        return HelpRequest("Which node? Say `/zombie check NODE`.")
+        return CheckRequest((), asks=True)
     if len(names) > MOST_NODES:
         return HelpRequest(f"{len(names)} nodes at once are too many; {MOST_NODES} is the most.")
     missing = [name for name in names if not known.knows(name)]

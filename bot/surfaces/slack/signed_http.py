@@ -70,6 +70,8 @@ def _is_of_slacks_shape(body: Mapping[str, Any]) -> bool:
             actions = body.get("actions")
             first = actions[0] if isinstance(actions, list) and actions else None
             return isinstance(first, dict) and isinstance(first.get("action_id"), str)
+        case "block_suggestion":
+            return isinstance(body.get("action_id"), str) and isinstance(body.get("block_id"), str)
         case "view_submission":
             view = body.get("view")
             return isinstance(view, dict) and isinstance(view.get("type"), str)

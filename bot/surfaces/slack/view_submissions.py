@@ -73,8 +73,8 @@ class Submission:
 class AppHome(Protocol):
     """Shows people the App Home."""
 
-    def open(self, user: str, /) -> None:
-        """Begin to bring a person's App Home up to date; returns at once."""
+    def open(self, user: str, channel: str = "", /) -> None:
+        """Begin to bring a person's App Home up to date; returns at once. `channel` is their direct message with us."""
         ...
 
 

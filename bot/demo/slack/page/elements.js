@@ -10,6 +10,7 @@ const MAKERS = {
   feedback_buttons: makeFeedback,
   static_select: (element, context) => makeMenu(element, context, optionGroups(element)),
   multi_static_select: (element, context) => makeMenu(element, context, optionGroups(element), true),
+  external_select: makeExternal,
   users_select: (element, context) => makeMenu(element, context, userGroups()),
   multi_users_select: (element, context) => makeMenu(element, context, userGroups(), true),
   channels_select: (element, context) => makeMenu(element, context, channelGroups()),
@@ -101,6 +102,31 @@ function makeMenu(element, context, groups, multiple = false) {
   }
 
   show();
+  return node;
+}
+
+// The app knows the options, and is asked with each letter; what it says to an older question comes too late.
+function makeExternal(element, context) {
+  const words = el("span", { class: "select-words placeholder" }, plainText(element.placeholder?.text ?? "Choose"));
+  let asked = 0;
+  async function load(typed) {
+    const mine = (asked += 1);
+    const found = typed.length < (element.min_query_length ?? 3) ? [] : await context.suggest(element, typed);
+    return mine === asked ? optionGroups({ options: found ?? [] }) : null;
+  }
+  async function pick(value, label) {
+    const former = words.textContent;
+    words.textContent = label;
+    words.classList.remove("placeholder");
+    node.chosen = value;
+    if (!(await used(element, context, value))) words.textContent = former;
+  }
+  const node = button(
+    { class: "b-select", "aria-haspopup": "listbox", onclick: () => openMenu(node, [], pick, { load }) },
+    words,
+    icon("down", 16),
+  );
+  node.chosen = null;
   return node;
 }
 

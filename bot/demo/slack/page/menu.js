@@ -3,17 +3,30 @@ import { avatar, button, el, icon } from "./dom.js";
 import { plainText, textObject } from "./mrkdwn.js";
 import { store } from "./store.js";
 
-export function openMenu(anchor, groups, onPick, { searchable = false, chosen = [], multiple = false } = {}) {
+// `load` asks for the groups with each letter, instead of looking among those that are there.
+export function openMenu(
+  anchor,
+  groups,
+  onPick,
+  { searchable = false, chosen = [], multiple = false, load = null } = {},
+) {
   const picked = new Set(chosen);
   const list = el("div", { class: "menu-list", role: "listbox" });
-  const search = searchable
-    ? el("input", { class: "menu-search", placeholder: "Search", "aria-label": "Search" })
-    : null;
+  const search =
+    searchable || load ? el("input", { class: "menu-search", placeholder: "Search", "aria-label": "Search" }) : null;
   const menu = el("div", { class: "menu", popover: "auto" }, search, list);
   let active = 0;
 
+  async function ask() {
+    const found = await load(search.value.trim());
+    if (found === null) return;
+    groups = found;
+    fill();
+    place(menu, anchor);
+  }
+
   function fill() {
-    const wanted = (search?.value ?? "").trim().toLowerCase();
+    const wanted = load ? "" : (search?.value ?? "").trim().toLowerCase();
     list.replaceChildren();
     for (const group of groups) {
       const found = group.options.filter((each) => each.label.toLowerCase().includes(wanted));
@@ -48,7 +61,7 @@ export function openMenu(anchor, groups, onPick, { searchable = false, chosen = 
   function pick(option) {
     if (!multiple) {
       close();
-      onPick(option.value);
+      onPick(option.value, option.label);
       return;
     }
     if (!picked.delete(option.value)) picked.add(option.value);
@@ -74,8 +87,9 @@ export function openMenu(anchor, groups, onPick, { searchable = false, chosen = 
     event.preventDefault();
   });
   menu.addEventListener("toggle", (event) => event.newState === "closed" && menu.remove());
-  search?.addEventListener("input", fill);
-  fill();
+  search?.addEventListener("input", load ? ask : fill);
+  if (load) ask();
+  else fill();
   (anchor.closest("dialog") ?? document.body).append(menu);
   menu.showPopover();
   place(menu, anchor);

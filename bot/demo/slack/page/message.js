@@ -74,7 +74,10 @@ function content(message) {
     out.append(el("em", { class: "gone" }, "This message was deleted."));
     return out;
   }
-  const context = { use: (block, element, value) => click(message, block, element, value) };
+  const context = {
+    use: (block, element, value) => click(message, block, element, value),
+    suggest: (block, element, value) => act("suggest", { ...placeOf(message, block, element), value }),
+  };
   if (message.blocks?.length) out.append(makeBlocks(message.blocks, context));
   else if (message.text) out.append(mrkdwn(message.text));
   for (const part of message.attachments ?? []) out.append(attachment(part, context));
@@ -97,13 +100,11 @@ function attachment(part, context) {
 }
 
 function click(message, block, element, value) {
-  return act("click", {
-    channel: message.channel,
-    ts: message.ts,
-    block_id: block.block_id,
-    action_id: element.action_id,
-    value,
-  });
+  return act("click", { ...placeOf(message, block, element), value });
+}
+
+function placeOf(message, block, element) {
+  return { channel: message.channel, ts: message.ts, block_id: block.block_id, action_id: element.action_id };
 }
 
 const replyCount = (message) => replies(message.channel, message.ts).length;
