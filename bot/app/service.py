@@ -376,6 +376,7 @@ class Service:
             try:
                 await self._deeds.clicks.carry_on()
                 await self._deeds.surface.nudge(now(), self._engine.mine)
+                await self._deeds.surface.tick(now(), self._engine.mine)
                 if posts := await self._poster.sweep():
                     self._journal.log("taken_up", posts=posts)
             except LedgerError as error:

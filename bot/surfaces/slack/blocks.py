@@ -146,7 +146,7 @@ def step_blocks(plan: PlanView) -> Iterator[Block]:
 
 
 def _step(step: StepView) -> list[Block]:
-    pieces = [bold(step.words, 200), text(f" — {step.outcome}", SAID * 2)]
+    pieces = [bold(step.words, 200), text(f" — {step.outcome_so_far}", SAID * 2)]
     if step.since is not None:
         usually = [text(f"; {step.usually}")] if step.usually else []
         return [*pieces, text(", since "), date(step.since, "{time_secs}"), *usually]

@@ -29,13 +29,13 @@ from bot.surfaces.slack.nudges import NudgeTimes, nudges
 from bot.surfaces.slack.part import MessageTarget, spot_of
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.running_steps import PROGRESS, RunningSteps
 from bot.surfaces.slack.thread import replies, voices
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.standing import group_of
 
 REMEMBERED = 2000  # groups of which the last wording is known
-PROGRESS = (State.ACTING, State.VERIFYING)
 
 
 class SlackSurface:
@@ -73,6 +73,7 @@ class SlackSurface:
         self._heard: dict[str, set[str]] = {}  # of each card, the replies to a yes that were asked for
         self._checking: dict[str, str] = {}
         self._nudges = NudgeTimes(policy)
+        self._running = RunningSteps()
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def show(self, group: Sequence[Incident]) -> None:
@@ -85,6 +86,7 @@ class SlackSurface:
         group = newest(group)
         name = group_of(group[0])
         self._nudges.heard(name, group)
+        self._running.heard(name, group)
         as_of = max(incident.updated_at for incident in group)
         async with self._alone(name):
             if as_of < self._as_of.get(name, as_of):
@@ -134,6 +136,17 @@ class SlackSurface:
         if sent is None:
             return f"The report is written by: zombie report {incident.id}"
         return "The report comes into this card's thread." if sent else "The report is in this card's thread."
+
+    async def tick(self, now: datetime, mine: Collection[str]) -> None:
+        """Say on these cards for how long their steps run by now, where that is not what stands there.
+
+        Raises: LedgerError when the record cannot be asked.
+        """
+        for name in self._running.due(now, mine):
+            group = await self.group(name)
+            self._running.looked(name, now)
+            self._running.heard(name, group)
+            await self.show(group)
 
     async def nudge(self, now: datetime, mine: Collection[str]) -> None:
         """Remind, in the threads of these cards, of what waits for a decision since half of its time.
@@ -207,6 +220,7 @@ class SlackSurface:
             frozenset(incident.id for incident in group if incident.ended and undoable(incident, self._actions)),
             links=self._links,
             usual=await self._usual.under_way(group, self._actions) if self._usual is not None else {},
+            now=self._running.now(name),
         )
 
     @staticmethod

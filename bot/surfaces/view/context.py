@@ -37,7 +37,7 @@ class ViewContext:
     Shape: without a `policy` nothing is said of who may approve, and until when. `head` is the record's, as
     `SEQ:HASH`, for cards that close. By incident: `checking` is who said yes while the node is read again,
     `waits_for` why an approved plan does not begin yet; `undoable` are those whose steps can be taken back; `usual` is
-    how long the step that is under way takes as a rule. By node: `progress` is how far its reading has come, `fresh`
+    how long the step that is under way takes as a rule; with `now` it also says how long it runs. By node: `progress` is how far its reading has come, `fresh`
     the verdict that is not on record yet. `links` are the templates of `[links]` by name.
     """
 
@@ -51,6 +51,7 @@ class ViewContext:
     fresh: Mapping[str, Verdict] = field(default_factory=dict)
     links: Mapping[str, str] = field(default_factory=dict)
     usual: Mapping[str, UsualTime] = field(default_factory=dict)
+    now: datetime | None = None
 
     def decides_until(self, incident: Incident) -> datetime | None:
         """Return until when the incident's plan can be decided."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from bot.domain.action import ALSO, Action, Plan, Step
 from bot.domain.duration import span
@@ -25,7 +25,7 @@ class StepView:
 
     Shape: `since` is set while it runs; `seen` is what proved it, or what was seen instead. `also` is what else it does
     on the node, which is part of what is approved: never shortened. `usually` says, while it runs, how long it
-    takes as a rule.
+    takes as a rule, and `lasts` how long it runs by now, where that is counted.
     """
 
     number: int
@@ -37,12 +37,18 @@ class StepView:
     seen: tuple[str, ...] = ()
     also: str = ""
     usually: str = ""
+    lasts: timedelta = timedelta(0)
+
+    @property
+    def outcome_so_far(self) -> str:
+        """What became of it, and for how long it runs by now."""
+        return f"{self.outcome} for {span(self.lasts)}" if self.lasts else self.outcome
 
     @property
     def sentence(self) -> str:
         """What became of it, as one sentence."""
         usually = f"; {self.usually}" if self.usually else ""
-        return f"Step {self.number}, {self.words}: {self.outcome}{usually}."
+        return f"Step {self.number}, {self.words}: {self.outcome_so_far}{usually}."
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,12 +138,28 @@ class PlanWords:
 BY_NAME = PlanWords()
 
 
-def with_usual(plan: PlanView, usual: UsualTime | None) -> PlanView:
-    """Return the plan whose step under way says how long it takes as a rule; as it is where nobody knows."""
-    if usual is None:
-        return plan
-    steps = (replace(step, usually=usual_words(usual)) if step.since is not None else step for step in plan.steps)
+def with_times(plan: PlanView, usual: UsualTime | None, now: datetime | None) -> PlanView:
+    """Return the plan whose step under way says how long it takes as a rule, where somebody knows, and runs by now."""
+    usually = usual_words(usual) if usual is not None else ""
+    steps = (
+        replace(step, usually=usually, lasts=lasting(step.since, now)) if step.since is not None else step
+        for step in plan.steps
+    )
     return replace(plan, steps=tuple(steps))
+
+
+def lasting(since: datetime, now: datetime | None) -> timedelta:
+    """Return how long something runs, as it is said: by tens of seconds, after 2 min by thirties, then by minutes.
+
+    Example:
+    >>> from datetime import UTC
+    >>> began = datetime(2026, 11, 22, 3, 0, tzinfo=UTC)
+    >>> [lasting(began, began + timedelta(seconds=after)).seconds for after in (9, 41, 140, 700)]
+    [0, 40, 120, 660]
+    """
+    seconds = int((now - since).total_seconds()) if now is not None else 0
+    pace = 10 if seconds < 120 else 30 if seconds < 600 else 60
+    return timedelta(seconds=max(0, seconds - seconds % pace))
 
 
 def usual_words(usual: UsualTime) -> str:

@@ -18,7 +18,7 @@ from bot.surfaces import PEOPLE
 from bot.surfaces.view.context import Underway, ViewContext
 from bot.surfaces.view.growth_words import growth_words
 from bot.surfaces.view.links import links_of
-from bot.surfaces.view.plan_words import SAID, PlanView, PlanWords, with_usual
+from bot.surfaces.view.plan_words import SAID, PlanView, PlanWords, with_times
 from bot.surfaces.view.standing import (
     Choice,
     approvers_of,
@@ -156,7 +156,7 @@ def incident_view(incident: Incident, context: ViewContext) -> IncidentView:
     """Return the view of one incident."""
     verdict = context.fresh.get(incident.node, incident.verdict)
     plan = _plan(incident, verdict, context.words)
-    plan = with_usual(plan, context.usual.get(incident.id)) if plan is not None else None
+    plan = with_times(plan, context.usual.get(incident.id), context.now) if plan is not None else None
     state = incident.state
     if state is State.OPENED and verdict is not None:
         state = State.TRIAGED  # it is about to be on record

@@ -1,0 +1,50 @@
+"""The seconds of a step under way, said anew on its card at a calm pace: often at first, ever more seldom later."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+
+from bot.domain.incident import Incident
+from bot.domain.transitions import State
+from bot.surfaces.view.plan_words import lasting
+
+PROGRESS = (State.ACTING, State.VERIFYING)
+
+
+@dataclass(slots=True)
+class RunningSteps:
+    """Remembers on which cards a step runs, and what was said of it; made anew from what is shown after a restart."""
+
+    _since: dict[str, tuple[datetime, ...]] = field(default_factory=dict)
+    _looked: dict[str, datetime] = field(default_factory=dict)
+
+    def heard(self, name: str, group: Sequence[Incident]) -> None:
+        """Take note of how a card stands; one that also waits for people is left alone until it changes."""
+        steps = [step for incident in group if (step := incident.step_under_way) is not None]
+        if steps and all(incident.ended or incident.state in PROGRESS for incident in group):
+            self._since[name] = tuple(step.started_at for step in steps)
+        else:
+            self._since.pop(name, None)
+            self._looked.pop(name, None)
+
+    def due(self, now: datetime, mine: Collection[str]) -> list[str]:
+        """Return the cards among these whose seconds would be others than those that stand there."""
+        return [
+            name
+            for name, starts in self._since.items()
+            if name in mine and _said(starts, now) != _said(starts, self._looked.get(name))
+        ]
+
+    def looked(self, name: str, now: datetime) -> None:
+        """Count a card's seconds up to this instant."""
+        self._looked[name] = now
+
+    def now(self, name: str) -> datetime | None:
+        """Return the instant up to which a card's seconds are counted; None where they are not."""
+        return self._looked.get(name)
+
+
+def _said(starts: Sequence[datetime], now: datetime | None) -> list[timedelta]:
+    return [lasting(since, now) for since in starts]
