@@ -59,7 +59,8 @@ def matching(typed: str, names: Iterable[str]) -> list[str]:
     ['gpu-04', 'ray-gpu-1a-0417']
     """
     words = typed[:LONGEST_TYPED].casefold().split()
-    begin, hold = [], []
+    begin: list[str] = []
+    hold: list[str] = []
     for name in names:
         folded = name.casefold()
         if len(name) <= LONGEST_VALUE and all(word in folded for word in words):

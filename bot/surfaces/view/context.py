@@ -37,8 +37,9 @@ class ViewContext:
     Shape: without a `policy` nothing is said of who may approve, and until when. `head` is the record's, as
     `SEQ:HASH`, for cards that close. By incident: `checking` is who said yes while the node is read again,
     `waits_for` why an approved plan does not begin yet; `undoable` are those whose steps can be taken back; `usual` is
-    how long the step that is under way takes as a rule; with `now` it also says how long it runs. By node: `progress` is how far its reading has come, `fresh`
-    the verdict that is not on record yet. `links` are the templates of `[links]` by name.
+    how long the step that is under way takes as a rule; with `now` it also says how long it runs. By node: `progress`
+    is how far its reading has come, `fresh` the verdict that is not on record yet. `links` are the templates of
+    `[links]` by name.
     """
 
     policy: Policy | None = None
