@@ -1,4 +1,7 @@
-"""The workspace's page in a real browser: typing, reading, clicking, as several people."""
+"""The workspace's page in a real browser: typing, reading, clicking, as several people.
+
+Longer than 300 lines: one browser is started for all of its stories.
+"""
 
 from __future__ import annotations
 

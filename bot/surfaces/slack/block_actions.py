@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import replace
 from typing import Any
 
 from bot.domain.capture import CaptureRequest
@@ -27,15 +26,15 @@ from bot.domain.transitions import State
 from bot.response.decision import guards
 from bot.response.decision.braking import stale
 from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, PROFILE, REPORT
-from bot.surfaces.slack.click import Click
+from bot.surfaces.slack.check_clicks import CheckClicks
+from bot.surfaces.slack.click import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.context import SlackContext
-from bot.surfaces.slack.dialog import HOME, Intent, covered, reason_dialog
+from bot.surfaces.slack.dialog import Intent, covered, reason_dialog
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.feedback import FEEDBACK, said_of, thanks
 from bot.surfaces.slack.fleet_card import OF_FLEET, PLAN, WHO_ELSE
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.part import MessageTarget
-from bot.surfaces.slack.requests import MOST_NODES
 from bot.surfaces.slack.suggestions import FIND_NODE
 from bot.surfaces.slack.wave_decisions import WaveDecisions
 from bot.surfaces.slack.wave_plans import WavePlans
@@ -46,7 +45,6 @@ DIGEST = 32  # digits by which a dialog names the plan that it shows
 RECORDED_SECONDS = 5.0
 TRIGGER_SECONDS = 3.0  # by then Slack opens no dialog for a click any more
 _NUMBERED = (ANSWER, CHECK_MEANT)  # of these a row has several buttons, each with a number of its own
-UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
 
 
 class BlockActions:
@@ -64,6 +62,7 @@ class BlockActions:
         self._fleet = fleet
         self._waves = waves
         self._plans = plans
+        self._checks = CheckClicks(context)
         self._handlers = {
             APPROVE: self._decision,
             DECLINE: self._decision,
@@ -75,8 +74,8 @@ class BlockActions:
             **({WHO_ELSE: self._who_else} if fleet is not None else {}),
             PROFILE: self._profile,
             CHECK_AGAIN: self._check_again,
-            CHECK_MEANT: self._check_meant,
-            FIND_NODE: self._check_found,
+            CHECK_MEANT: self._checks.meant,
+            FIND_NODE: self._checks.found,
         }
 
     async def handle(self, click: Click) -> None:
@@ -253,29 +252,7 @@ class BlockActions:
         name = incident.summary.card
         await self._is_its_card(click, name)
         nodes = dict.fromkeys(member.node for member in await self._context.surface.group(name) if member.node)
-        await self._check(click, tuple(nodes))
-
-    async def _check_meant(self, click: Click) -> None:
-        """Check the node that somebody meant who mistyped its name, as if they had typed it right."""
-        await self._check(click, (click.value,))
-
-    async def _check_found(self, click: Click) -> None:
-        """Check the node that was chosen by its name; from the App Home its card comes as a direct message."""
-        home = self._context.slack.signer.verify(click.metadata) if click.in_home else None
-        if click.in_home and (home is None or home.action != HOME or home.user != click.person.user):
-            raise NothingProposed(UNKNOWN_BUTTON)
-        await self._check(replace(click, channel=home.channel) if home is not None else click, (click.value,))
-
-    async def _check(self, click: Click, nodes: Sequence[str]) -> None:
-        if self._context.opener is None or not nodes:
-            raise NothingProposed(UNKNOWN_BUTTON)
-        if len(nodes) > MOST_NODES:
-            raise NothingProposed(f"{len(nodes)} nodes at once are too many; {MOST_NODES} is the most.")
-        await self._context.askers.admit(click.person)  # before any name is looked up: who may not ask learns none
-        names = [self._context.responder.nodes.find(name).name for name in nodes]
-        self._context.askers.count(click.person)
-        spot = MessageTarget(click.channel, click.thread)
-        await self._context.opener.begin(click.key, spot, click.person.by, f"check {' '.join(names)}", names)
+        await self._checks.begin(click, tuple(nodes))
 
     async def _is_its_card(self, click: Click, group: str) -> None:
         """Do nothing for a click on the card itself. Raises: NothingProposed for a click on a copy of it."""

@@ -11,6 +11,8 @@ from typing import Any
 
 from bot.surfaces.slack.people import Person, mapping
 
+UNKNOWN_BUTTON = "This button does nothing: the bot does not know it."
+
 
 @dataclass(frozen=True, slots=True)
 class Click:
