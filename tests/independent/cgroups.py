@@ -150,7 +150,7 @@ LEAKS: list[Label] = [
 _LIVE = "too-many-live-cgroups"
 
 
-def _walks(machine: Machine, core: int) -> Machine:
+def walks(machine: Machine, core: int) -> Machine:
     machine.process("systemd", usr=40, sys=390, core=core, pid=1, state="R")
     return machine.core(core, sys=88, usr=9)
 
@@ -159,18 +159,18 @@ LIVE: list[Label] = [
     sick(
         _LIVE,
         "sixty thousand scopes that nobody removed, on v1",
-        _walks(kubelet_holds(amazon2(up=80 * DAY, cores=32, memory_gib=128).cgroups(61_000, 40), 4), 9),
+        walks(kubelet_holds(amazon2(up=80 * DAY, cores=32, memory_gib=128).cgroups(61_000, 40), 4), 9),
         "live directories, few pods",
     ),
     sick(
         _LIVE,
         "forty-five thousand on v2 for eight pods",
-        _walks(Machine(cores=48, memory_gib=192, up=150 * DAY).cgroups(45_200, 90), 12),
+        walks(Machine(cores=48, memory_gib=192, up=150 * DAY).cgroups(45_200, 90), 12),
     ),
     sick(
         _LIVE,
         "thirty thousand session scopes on a bastion",
-        _walks(Machine(cores=8, memory_gib=16, kubernetes=False, up=400 * DAY).cgroups(31_500, 20), 1),
+        walks(Machine(cores=8, memory_gib=16, kubernetes=False, up=400 * DAY).cgroups(31_500, 20), 1),
     ),
     near(_LIVE, "a hundred and ten pods", google().pods(110).cgroups(1_310, 44)),
     near(

@@ -15,7 +15,7 @@ _GLOBAL = (
 )
 
 
-def _in_pod(pod: str = _POD, name: str = "python3") -> tuple[str, str]:
+def in_pod(pod: str = _POD, name: str = "python3") -> tuple[str, str]:
     where = f"oom_memcg={pod},task_memcg={pod}/cri-1,task={name},pid=7{{n}}1,uid=0"
     return (
         f"oom-kill:constraint=CONSTRAINT_MEMCG,nodemask=(null),cpuset=cri-1,mems_allowed=0,{where}",
@@ -25,7 +25,7 @@ def _in_pod(pod: str = _POD, name: str = "python3") -> tuple[str, str]:
 
 def kills(machine: Machine, newest: float, every: float, count: int, lines: tuple[str, str] | None = None) -> Machine:
     """Let processes of one cgroup be killed at its limit, again and again."""
-    constraint, killed = lines or _in_pod()
+    constraint, killed = lines or in_pod()
     machine.log_every(newest, every, count, constraint).log_every(newest - 0.001, every, count, killed)
     return machine.vmstat(oom_kill=(count, count))
 
@@ -62,11 +62,11 @@ OOM: list[Label] = [
         OOM_KILLS,
         "batch jobs die now and then, each its own",
         kills(
-            kills(kills(Machine(), 3 * HOUR, 1, 1, _in_pod("/slurm/job_11")), 9 * HOUR, 1, 1, _in_pod("/slurm/job_12")),
+            kills(kills(Machine(), 3 * HOUR, 1, 1, in_pod("/slurm/job_11")), 9 * HOUR, 1, 1, in_pod("/slurm/job_12")),
             20 * HOUR,
             1,
             1,
-            _in_pod("/slurm/job_13"),
+            in_pod("/slurm/job_13"),
         ),
         "one each, hours apart",
     ),

@@ -109,3 +109,88 @@ def google(up: float = 14 * DAY, cores: int = 8) -> Machine:
         clocksource="kvm-clock",
         driver="gve",
     )
+
+
+def arm(up: float = 22 * DAY, cores: int = 64, memory_gib: float = 128) -> Machine:
+    """A Graviton instance with Amazon Linux 2023."""
+    return Machine(
+        kernel="6.1.141-155.222.amzn2023.aarch64",
+        cores=cores,
+        memory_gib=memory_gib,
+        up=up,
+        product="c7g.16xlarge",
+        clocksource="arch_sys_counter",
+    )
+
+
+def azure(up: float = 33 * DAY, cores: int = 16) -> Machine:
+    """An AKS node, Ubuntu 22.04, with the card of the host passed through."""
+    return Machine(
+        kernel="5.15.0-1081-azure",
+        system="Ubuntu 22.04.5 LTS",
+        cores=cores,
+        memory_gib=64,
+        up=up,
+        maker="Microsoft Corporation",
+        product="Virtual Machine",
+        virt="microsoft",
+        clocksource="hyperv_clocksource_tsc_page",
+        driver="mlx5_core",
+        systemd="systemd 249 (249.11-0ubuntu3.16)",
+    )
+
+
+def guest(up: float = 75 * DAY, cores: int = 8, memory_gib: float = 32) -> Machine:
+    """A virtual machine of an OpenStack cloud, Debian 11, outside Kubernetes."""
+    return Machine(
+        kernel="5.10.0-33-amd64",
+        system="Debian GNU/Linux 11 (bullseye)",
+        cores=cores,
+        memory_gib=memory_gib,
+        up=up,
+        kubernetes=False,
+        maker="OpenStack Foundation",
+        product="OpenStack Nova",
+        virt="kvm",
+        clocksource="kvm-clock",
+        driver="virtio_net",
+        systemd="systemd 247 (247.3-7+deb11u6)",
+    )
+
+
+def rocky8(up: float = 160 * DAY, cores: int = 48) -> Machine:
+    """A login or batch host of a cluster, Rocky Linux 8 on cgroup v1."""
+    return Machine(
+        kernel="4.18.0-553.16.1.el8_10.x86_64",
+        system="Rocky Linux 8.10 (Green Obsidian)",
+        cores=cores,
+        memory_gib=384,
+        up=up,
+        v1=True,
+        kubernetes=False,
+        maker="Supermicro",
+        product="SYS-620P-TRT",
+        virt="none",
+        driver="mlx5_core",
+        systemd="systemd 239 (239-82.el8_10.1)",
+    )
+
+
+def rancher(up: float = 50 * DAY) -> Machine:
+    """An RKE2 agent on VMware, Rocky Linux 9."""
+    machine = Machine(
+        kernel="5.14.0-503.14.1.el9_5.x86_64",
+        system="Rocky Linux 9.5 (Blue Onyx)",
+        cores=12,
+        memory_gib=48,
+        up=up,
+        kubernetes=False,
+        maker="VMware, Inc.",
+        product="VMware7,1",
+        virt="vmware",
+        driver="vmxnet3",
+    )
+    machine.facts.kubernetes = True
+    machine.facts.health = ["200 0", "200 0"]
+    machine.service("rke2-agent.service", Restart="always", RestartUSec="5s").essential("rke2-agent.service")
+    return machine.agent("rke2-agent.service").pods(31)

@@ -225,64 +225,68 @@ _WANTS = "multi-user.target.wants/"
 _GATE = "image-gate"
 
 
-def _image(label: Label) -> Label:
+def on_image(label: Label) -> Label:
     return Label(label.about, label.title, label.machine, label.causes, label.why, label.plan, label.ill, _GATE)
 
 
-def _disk(*lines: str) -> Machine:
+def disk_image(*lines: str) -> Machine:
     machine = Machine(up=240, kubernetes=False).boot_units(f"{_WANTS}chronyd.service", f"{_WANTS}sshd.service", *lines)
     machine.facts.agents.clear()
     return machine
 
 
 AGENTS: list[Label] = [
-    _image(
+    on_image(
         sick(
             _AGENT,
             "ECS enabled beside a kubelet's package",
-            _disk(f"{_WANTS}ecs.service", "kubelet /usr/bin/kubelet", "kubelet /etc/eks/bootstrap.sh"),
+            disk_image(f"{_WANTS}ecs.service", "kubelet /usr/bin/kubelet", "kubelet /etc/eks/bootstrap.sh"),
         )
     ),
-    _image(
-        sick(_AGENT, "SUSE's ECS unit beside K3s", _disk(f"{_WANTS}amazon-ecs.service", "kubelet /usr/local/bin/k3s"))
+    on_image(
+        sick(
+            _AGENT,
+            "SUSE's ECS unit beside K3s",
+            disk_image(f"{_WANTS}amazon-ecs.service", "kubelet /usr/local/bin/k3s"),
+        )
     ),
-    _image(
+    on_image(
         sick(
             _AGENT,
             "ECS beside an enabled kubelet, with an empty configuration",
-            _disk(f"{_WANTS}ecs.service", f"{_WANTS}kubelet.service", "kubelet kubelet.service").ecs(None),
+            disk_image(f"{_WANTS}ecs.service", f"{_WANTS}kubelet.service", "kubelet kubelet.service").ecs(None),
         )
     ),
-    _image(
+    on_image(
         near(
             _AGENT,
             "an ECS image with its cluster",
-            _disk(f"{_WANTS}ecs.service", f"{_WANTS}docker.service", "ECS_CLUSTER=prod").ecs("prod"),
+            disk_image(f"{_WANTS}ecs.service", f"{_WANTS}docker.service", "ECS_CLUSTER=prod").ecs("prod"),
         )
     ),
-    _image(
+    on_image(
         near(
             _AGENT,
             "ECS is there and not enabled",
-            _disk("kubelet /usr/bin/kubelet", "kubelet kubelet.service").agent(
+            disk_image("kubelet /usr/bin/kubelet", "kubelet kubelet.service").agent(
                 "ecs.service", "disabled", "inactive", "dead"
             ),
         )
     ),
-    _image(
+    on_image(
         near(
             _AGENT,
             "a plain Kubernetes image",
-            _disk(f"{_WANTS}kubelet.service", f"{_WANTS}containerd.service", "kubelet kubelet.service"),
+            disk_image(f"{_WANTS}kubelet.service", f"{_WANTS}containerd.service", "kubelet kubelet.service"),
         )
     ),
-    _image(
+    on_image(
         near(
             _AGENT,
             "an ECS image that joins the default cluster",
-            _disk(f"{_WANTS}ecs.service", f"{_WANTS}docker.service"),
+            disk_image(f"{_WANTS}ecs.service", f"{_WANTS}docker.service"),
             "no kubelet anywhere",
         )
     ),
-    _image(near(_AGENT, "an image with nothing but its own services", _disk())),
+    on_image(near(_AGENT, "an image with nothing but its own services", disk_image())),
 ]

@@ -89,7 +89,7 @@ LOCKUPS: list[Label] = [
 ]
 
 _CONSOLE = "serial-console-printk"
-_SERIAL = "ttyS0                -W- (EC  p a)    4:64\ntty0                 -WU (E   p  )    4:1"
+SERIAL = "ttyS0                -W- (EC  p a)    4:64\ntty0                 -WU (E   p  )    4:1"
 _RESET = (
     (
         "ena 0000:00:05.0 eth0: TX q 3 is paused for too long (threshold 5000000). "
@@ -100,7 +100,7 @@ _RESET = (
 )
 
 
-def _reset(machine: Machine, ago: float) -> Machine:
+def reset(machine: Machine, ago: float) -> Machine:
     return machine.log(*((ago - n / 100, line) for n, line in enumerate(_RESET))).nic(
         total_resets=(1, 1), suspected_poll_starvation=(1, 1)
     )
@@ -110,21 +110,21 @@ CONSOLE: list[Label] = [
     sick(
         _CONSOLE,
         "the node ran out of memory, its dump went out at 115,200 baud, and the card starved",
-        _reset(died(Machine().consoles(_SERIAL, 7), 190), 165),
+        reset(died(Machine().consoles(SERIAL, 7), 190), 165),
         also=(OOM_KILLS,),
     ),
     sick(
         _CONSOLE,
         "a pod's kills are dumped one after another, then the card resets",
-        _reset(kills(Machine(cores=4).consoles(_SERIAL, 8), 100, 3, 6), 80),
+        reset(kills(Machine(cores=4).consoles(SERIAL, 8), 100, 3, 6), 80),
         also=(OOM_KILLS,),
     ),
     sick(
         _CONSOLE,
         "the same on an old kernel",
-        _reset(
+        reset(
             amazon2()
-            .consoles(_SERIAL, 7)
+            .consoles(SERIAL, 7)
             .log((300, "Out of memory: Kill process 88 (ruby) score 900 or sacrifice child")),
             260,
         ),
@@ -133,7 +133,7 @@ CONSOLE: list[Label] = [
     near(
         _CONSOLE,
         "no serial line is a console",
-        _reset(died(Machine().consoles("tty0                 -WU (EC  p  )    4:1", 7), 190), 165),
+        reset(died(Machine().consoles("tty0                 -WU (EC  p  )    4:1", 7), 190), 165),
         "out of memory, and nothing slow to print on",
         OOM_KILLS,
         "nic-device-fault",
@@ -141,17 +141,17 @@ CONSOLE: list[Label] = [
     near(
         _CONSOLE,
         "the console is kept quiet",
-        _reset(died(Machine().consoles(_SERIAL, 1), 190), 165),
+        reset(died(Machine().consoles(SERIAL, 1), 190), 165),
         "nothing reached it",
         OOM_KILLS,
         "nic-device-fault",
     ),
-    near(_CONSOLE, "a dump and no reset", died(Machine().consoles(_SERIAL, 7), 400), "out of memory alone", OOM_KILLS),
+    near(_CONSOLE, "a dump and no reset", died(Machine().consoles(SERIAL, 7), 400), "out of memory alone", OOM_KILLS),
     near(
         _CONSOLE,
         "both, hours apart and long ago",
-        _reset(died(Machine().consoles(_SERIAL, 7), 30 * HOUR), 28 * HOUR),
+        reset(died(Machine().consoles(SERIAL, 7), 30 * HOUR), 28 * HOUR),
         "aged, and not within minutes",
     ),
-    near(_CONSOLE, "a serial console on a quiet machine", metal().consoles(_SERIAL, 7)),
+    near(_CONSOLE, "a serial console on a quiet machine", metal().consoles(SERIAL, 7)),
 ]

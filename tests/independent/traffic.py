@@ -63,7 +63,7 @@ AFFINITY: list[Label] = [
 _STORM = "softirq-storm"
 
 
-def _storm(machine: Machine, cores: range, soft: float, processed: int, dropped: int, squeezed: int) -> Machine:
+def storm(machine: Machine, cores: range, soft: float, processed: int, dropped: int, squeezed: int) -> Machine:
     for core in cores:
         machine.core(core, soft=soft, sys=100 - soft - 1).packets(core, processed, dropped, squeezed)
     return machine
@@ -73,31 +73,31 @@ STORMS: list[Label] = [
     sick(
         _STORM,
         "half of the cores drown in packets and drop",
-        _storm(Machine(), range(8), 95, 2_400_000, 30_000, 60_000).served(
+        storm(Machine(), range(8), 95, 2_400_000, 30_000, 60_000).served(
             {n: n for n in range(8)}, dict.fromkeys(range(8), 80000)
         ),
     ),
     sick(
         _STORM,
         "all cores of an edge board",
-        _storm(edge(), range(4), 92, 700_000, 4_000, 22_000).served(
+        storm(edge(), range(4), 92, 700_000, 4_000, 22_000).served(
             {n: n for n in range(4)}, dict.fromkeys(range(4), 50000)
         ),
     ),
     sick(
         _STORM,
         "thirty-two of sixty-four cores, backlog full",
-        _storm(metal(), range(32), 97, 3_000_000, 90_000, 120_000).served(
+        storm(metal(), range(32), 97, 3_000_000, 90_000, 120_000).served(
             {n: n for n in range(32)}, dict.fromkeys(range(32), 70000)
         ),
     ),
     near(
         _STORM,
         "one core at 85 % and nothing is lost",
-        _storm(Machine(), range(3, 4), 85, 900_000, 0, 0),
+        storm(Machine(), range(3, 4), 85, 900_000, 0, 0),
         "work, and no drop",
     ),
-    near(_STORM, "a load balancer at two thirds", _storm(google(), range(8), 62, 500_000, 0, 12)),
+    near(_STORM, "a load balancer at two thirds", storm(google(), range(8), 62, 500_000, 0, 12)),
     near(_STORM, "a few squeezes", Machine().packets(2, 80_000, 0, 14)),
     near(_STORM, "a handful of drops on an idle host", metal().packets(9, 30_000, 2, 0)),
     near(_STORM, "cores busy with programs", gpu_node().all_cores(usr=97, sys=2)),
@@ -132,17 +132,17 @@ ALLOWANCES: list[Label] = [
 _STEAL = "cpu-steal"
 
 
-def _stolen(machine: Machine, cores: range, steal: float) -> Machine:
+def stolen(machine: Machine, cores: range, steal: float) -> Machine:
     for core in cores:
         machine.core(core, steal=steal, usr=(100 - steal) * 0.9, sys=(100 - steal) * 0.1)
     return machine
 
 
 STEAL: list[Label] = [
-    sick(_STEAL, "a burstable instance without credits", _stolen(small(), range(2), 78)),
-    sick(_STEAL, "four of ninety-six cores lose almost half", _stolen(gpu_node(), range(40, 44), 45)),
-    sick(_STEAL, "a crowded host takes a third", _stolen(google(), range(8), 33)),
-    near(_STEAL, "two percent", _stolen(small(), range(2), 2)),
+    sick(_STEAL, "a burstable instance without credits", stolen(small(), range(2), 78)),
+    sick(_STEAL, "four of ninety-six cores lose almost half", stolen(gpu_node(), range(40, 44), 45)),
+    sick(_STEAL, "a crowded host takes a third", stolen(google(), range(8), 33)),
+    near(_STEAL, "two percent", stolen(small(), range(2), 2)),
     near(
         _STEAL,
         "one second of one core",
@@ -150,7 +150,7 @@ STEAL: list[Label] = [
     ),
     near(_STEAL, "bare metal", metal().all_cores(usr=90, sys=8)),
     near(_STEAL, "a busy guest that gets what it asks for", Machine(cores=4).all_cores(usr=95, sys=4)),
-    near(_STEAL, "a shade on every core", _stolen(google(), range(8), 0.6)),
+    near(_STEAL, "a shade on every core", stolen(google(), range(8), 0.6)),
 ]
 
 _QUOTA = "cfs-throttling"
