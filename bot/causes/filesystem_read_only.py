@@ -40,7 +40,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     evidence: list[Evidence] = []
     sure, doubtful = False, []
     for mount in reading.mounts:
-        told = [event for event in shut if _device(event) == mount.device]
+        told = [event for event in shut if mount.device in _devices(event)]
         if mount.is_shut or (mount.is_read_only and (told or mount.meant == "rw")):
             sure = True
             why = ", and fstab wants it writable" if mount.meant == "rw" and not mount.is_shut else ""
@@ -71,9 +71,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     )
 
 
-def _device(event: KernelEvent) -> str:
-    """The device's name as the kernel knows it; JBD2 adds the journal's inode to it (`sda1-8`)."""
-    return re.sub(r"-[0-9]{1,6}\Z", "", event.device.rstrip(".:")) if event.device else ""
+def _devices(event: KernelEvent) -> set[str]:
+    """The names that the line may mean: JBD2 adds the journal's inode to the device's (`sda1-8`), LVM's is `dm-2`."""
+    name = event.device.rstrip(".:")
+    return {name, re.sub(r"-[0-9]{1,6}\Z", "", name)} - {""}
 
 
 def _none(log: KernelLogReading | Unread, doubtful: Sequence[Mount]) -> Weighing:

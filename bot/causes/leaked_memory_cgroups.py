@@ -7,7 +7,7 @@ Harm, kept apart: a core held in the kernel by a statistics walker, resets for w
 dear: before Linux 5.8 on cgroup v1, or where a call trace names it), memory gone, ids spent. A profile that somebody
 asked for proves the walk, where it is dear, or shows that the held core does something else.
 Supports: the held core serves the starved queue; the walker's threads ran on it.
-Refutes: few dying cgroups; the held core runs something else.
+Refutes: few dying cgroups; a count that falls so fast that few are left at once; the held core runs something else.
 Remedy: disable the leaker; with harm, then reboot (what is dying is freed by nothing else); never a reboot alone.
 """
 
@@ -67,6 +67,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     suspects = _leaker.find(snapshot, dying, tuning, largest_share, cgroups.growth)
     blame = _leaker.blame(suspects, cgroups.growth, tuning)
     harms = _harm.find(snapshot, cgroups, dying, blame.leaker is not None, tuning)
+    at_large = blame.leaker is None and not blame.looping
+    if at_large and not harms.seen and not harms.unread and _freed(cgroups, dying - many, tuning["freed_seconds"]):
+        fewer = f"{-(cgroups.growth or 0):,} fewer {span(timedelta(seconds=cgroups.seconds_between or 0))} later"
+        return RuledOut(NAME, f"{count(dying, 'dying memory cgroup')}, {fewer}: they are being freed")
     evidence = (
         _count(cgroups, dying, alive),
         _who(blame, suspects),
@@ -78,6 +82,12 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if blame.leaker is None:
         return _unnamed(said, cgroups.growth, blame, harms, evidence)
     return _named(snapshot, blame.leaker, blame.doubt, said, harms, evidence)
+
+
+def _freed(cgroups: CgroupsReading, too_many: float, within_seconds: float) -> bool:
+    """True where, at the window's own pace, so many fewer are left within these seconds: what leaks is never freed."""
+    growth, between = cgroups.growth, cgroups.seconds_between
+    return growth is not None and growth < 0 and bool(between) and -growth * within_seconds >= too_many * (between or 0)
 
 
 def _dying(snapshot: Snapshot) -> float | None:
@@ -246,6 +256,7 @@ CAUSE = Cause(
         "dying_many",
         "leak_growth",
         "growth_told_apart",
+        "freed_seconds",
         "ratio_high",
         "unit_share",
         "turn_seconds_low",

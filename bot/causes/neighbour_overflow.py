@@ -1,7 +1,8 @@
 """The table of neighbours (ARP, or IPv6's) has no room, and packets to machines that are not in it are dropped.
 
-Confirms: the count of refused entries rises between the looks; the kernel's line about it within the last while.
-Refutes: a count that stands still, and a log without the line.
+Confirms: the count of refused entries rises between the looks; the kernel's line about it within the last while, or,
+where the count is read and stands still, within the last minutes.
+Refutes: a count that stands still, and a log without such a line.
 Remedy: none planned: the table fills again after a reboot; raise net.ipv4.neigh.default.gc_thresh3.
 """
 
@@ -23,8 +24,10 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether the table is full now, or was within the last while."""
     reading, log = snapshot.get(KernelLimitsReading), snapshot.get(KernelLogReading)
     said = () if isinstance(log, Unread) else log.of(KernelEventKind.NEIGHBOURS_FULL)
-    recent = _recent.recent(snapshot, said, tuning["recent_hours"])
+    counted = not isinstance(reading, Unread) and None not in (reading.table_fulls, reading.table_fulls_later)
     rise = 0 if isinstance(reading, Unread) else reading.table_fulls_rise
+    stands = counted and rise < tuning["refused_rise"]
+    recent = _recent.recent(snapshot, said, tuning["refused_now_minutes"] / 60 if stands else tuning["recent_hours"])
     evidence = []
     if rise >= tuning["refused_rise"] and not isinstance(reading, Unread):
         says = f"{count(rise, 'neighbour')} found no room in the table within the window"
@@ -44,13 +47,14 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if isinstance(reading, Unread) or reading.table_fulls is None:
         because = reading.reason if isinstance(reading, Unread) else "the kernel does not count it here"
         return Undecided(NAME, f"the table's refusals were not read ({because})")
-    return RuledOut(NAME, "no neighbour was refused within the window, and the log does not tell of an overflow")
+    over = f"; the table overflowed {_recent.ago(snapshot, said[-1])}" if said else ", and the log tells of no overflow"
+    return RuledOut(NAME, f"no neighbour was refused within the window{over}")
 
 
 CAUSE = Cause(
     name=NAME,
     title="Neighbour table full",
     probes=("kernel_limits", "kernel_log", "host"),
-    thresholds=("refused_rise", "recent_hours"),
+    thresholds=("refused_rise", "recent_hours", "refused_now_minutes"),
     weigh=weigh,
 )

@@ -1,13 +1,15 @@
 """The kernel wrote so much to a slow serial console that the network card was not served, and was reset.
 
 Confirms: nothing alone; likely where a reset and an out-of-memory dump, or a burst of other messages, lie within two
-minutes of each other and the kernel prints such messages to a serial console.
+minutes of each other and the kernel prints such messages to a serial console. A burst is known by our lines, each of
+which heads a trace, or by the bytes of any lines, where they are more than the console prints in their time.
 Refutes: no serial console; a console level that keeps warnings off it; resets without such messages near them.
 Remedy: none planned: the same dump does it again after a reboot. Lower the console's level, or dump less.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import timedelta
 
 from bot.causes import _recent
@@ -16,6 +18,7 @@ from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
+from bot.probes.formats.log_burst import SECONDS
 from bot.probes.host import HostReading
 from bot.probes.kernel_log import KernelLogReading
 
@@ -32,7 +35,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     resets = _recent.recent(snapshot, log.of(*_RESETS), tuning["recent_hours"])
     if not resets:
         return RuledOut(NAME, "the network card was not reset within the last day")
-    told = [(reset, near) for reset in resets if (near := _near(reset, log.events, tuning))]
+    told = [(reset, near) for reset in resets if (near := _near(reset, log, tuning)) is not None]
     if not told:
         return RuledOut(NAME, "no reset lies near an out-of-memory dump or a burst of other messages")
     if isinstance(host, Unread):
@@ -45,8 +48,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if level is not None and level < tuning["console_level"]:
         return RuledOut(NAME, f"the console's level {level} keeps warnings off {host.serial_consoles[0]}")
     reset, near = told[-1]
-    apart = span(min(_apart(reset, event) for event in near))
-    says = f"{count(len(told), 'reset')} within {apart} of {_what(near)}"
+    says = f"{count(len(told), 'reset')} within {span(near.apart)} of {near.what}"
     where = f"the kernel prints to the serial console {', '.join(host.serial_consoles)}"
     row = (f"console_loglevel {level}",) if level is not None else ()
     return Finding(
@@ -55,41 +57,56 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         confidence=Confidence.LIKELY,
         summary=sentence(says, where),
         evidence=(
-            Evidence("reset-beside-messages", "kernel_log", says, (*_recent.lines(near, 2), reset.text)),
+            Evidence("reset-beside-messages", "kernel_log", says, (*near.lines[-2:], reset.text)),
             Evidence("serial-console", "host", where, (*host.consoles, *row)),
         ),
     )
 
 
-def _near(reset: KernelEvent, events: tuple[KernelEvent, ...], tuning: Tuning) -> list[KernelEvent]:
+@dataclass(frozen=True, slots=True)
+class _Printed:
+    """What was printed near a reset, and how near."""
+
+    what: str
+    apart: timedelta
+    lines: tuple[str, ...]
+
+
+def _near(reset: KernelEvent, log: KernelLogReading, tuning: Tuning) -> _Printed | None:
     """What was printed near a reset: out-of-memory kills, or a burst of others. Lines without a time are not near."""
-    if reset.since_boot is None:
-        return []
+    at = reset.since_boot
+    if at is None:
+        return None
     within = timedelta(minutes=tuning["apart_minutes"])
-    near = [
-        event
-        for event in events
-        if event.since_boot is not None and _apart(reset, event) <= within and not event.kind.startswith(_OF_THE_CARD)
-    ]
+    near = [event for event in log.events if _is_near(event, at, within)]
     kills = [event for event in near if event.kind is KernelEventKind.OOM_KILL]
-    return kills or (near if len(near) >= tuning["burst_lines"] else [])
+    if kills or len(near) >= tuning["burst_lines"]:
+        what = "an out-of-memory dump" if kills else f"a burst of {count(len(near), 'other message')}"
+        apart = min(_apart(event, at) for event in kills or near)
+        return _Printed(what, apart, tuple(event.text for event in kills or near))
+    slow = tuning["console_bytes_a_second"] * SECONDS
+    bursts = [burst for burst in log.bursts if burst.apart(at) <= within and burst.size_bytes >= slow]
+    if not bursts:
+        return None
+    most = max(bursts, key=lambda burst: burst.size_bytes)
+    what = f"{count(most.line_count, 'line')} in {SECONDS} s, {most.size_bytes // 1000:,} kB"
+    within = min(burst.apart(at) for burst in bursts) + timedelta(seconds=SECONDS)
+    return _Printed(what, within, (most.text,))
 
 
-def _apart(first: KernelEvent, second: KernelEvent) -> timedelta:
-    return abs((first.since_boot or timedelta(0)) - (second.since_boot or timedelta(0)))
+def _is_near(event: KernelEvent, at: timedelta, within: timedelta) -> bool:
+    return event.since_boot is not None and _apart(event, at) <= within and not event.kind.startswith(_OF_THE_CARD)
 
 
-def _what(near: list[KernelEvent]) -> str:
-    if near[0].kind is KernelEventKind.OOM_KILL:
-        return "an out-of-memory dump"
-    return f"a burst of {count(len(near), 'other message')}"
+def _apart(event: KernelEvent, at: timedelta) -> timedelta:
+    return abs((event.since_boot or timedelta(0)) - at)
 
 
 CAUSE = Cause(
     name=NAME,
     title="Serial console held the kernel up",
     probes=("kernel_log", "host"),
-    thresholds=("recent_hours", "apart_minutes", "burst_lines", "console_level"),
+    thresholds=("recent_hours", "apart_minutes", "burst_lines", "console_bytes_a_second", "console_level"),
     signature=("kernel_log", "host"),
     weigh=weigh,
     worst=Status.DEGRADED,

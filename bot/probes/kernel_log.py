@@ -17,6 +17,7 @@ from bot.domain.probe import Probe
 from bot.domain.root_command import in_folders, root_line
 from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind, kernel_line
 from bot.probes.formats.kernel_story import told_by
+from bot.probes.formats.log_burst import COUNT, TELL, LogBurst, log_burst
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,7 @@ class KernelLogReading:
     events: tuple[KernelEvent, ...] = ()
     kinds: tuple[str, ...] = field(default=())  # every kind seen, for conditions
     left_out: int = 0  # older lines that matter: of each sort only the newest are read
+    bursts: tuple[LogBurst, ...] = ()  # stretches in which more was said than a serial line prints, oldest first
 
     def of(self, *kinds: KernelEventKind) -> tuple[KernelEvent, ...]:
         """Return the events of these kinds, oldest first."""
@@ -160,13 +162,13 @@ _SORTS = (
 )
 _PER_PACKET = "/completed on time, qid|TX hasn.t completed/"  # one a packet, a hundred in a row: the first three tell
 FILTER = (
-    f'$0 == "{_WHOLE}" {{ w = 1; next }} {{ n++; c = 0 }} '
+    f'$0 == "{_WHOLE}" {{ w = 1; next }} {{ n++; c = 0; {COUNT} }} '
     f"{_PER_PACKET} {{ if (++f < 4) c = 1 }} "
     f"!{_PER_PACKET} {{ f = 0; "
     + "; else ".join(f"if (/{words}/) c = {number}" for number, words in enumerate(_SORTS, start=1))
     + " } "
     f"c {{ i = k[c]++ % {MOST_OF_A_SORT}; if ((c, i) in r) {{ delete s[r[c, i]]; x++ }} r[c, i] = n; s[n] = $0 }} "
-    "END { if (w && n) { for (i = 1; i <= n; i++) if (i in s) print s[i]; "
+    f"END {{ if (w && n) {{ for (i = 1; i <= n; i++) if (i in s) print s[i]; {TELL}; "
     'print "-- " o ": " n " lines, " x + 0 " left out --" } }'
 )
 _END = re.compile(r"-- (journal|dmesg): ([0-9]{1,12}) lines, ([0-9]{1,12}) left out --")
@@ -192,10 +194,12 @@ def parse(outputs: Outputs) -> KernelLogReading:
     origin, seen, left_out = end.groups()
     if not int(seen):
         raise CannotRead("kernel_log: the log is empty, which a kernel's log never is")
-    read = (kernel_line(line, origin == "journal") for line in lines[:-1])
+    told = {line: burst for line in lines[:-1] if (burst := log_burst(line)) is not None}
+    read = (kernel_line(line, origin == "journal") for line in lines[:-1] if line not in told)
     events = told_by([line for line in read if line is not None])
     kinds = tuple(dict.fromkeys(event.kind.value for event in events))
-    return KernelLogReading(origin, int(seen), events, kinds, int(left_out))
+    bursts = tuple(sorted(told.values(), key=lambda burst: burst.since_boot))
+    return KernelLogReading(origin, int(seen), events, kinds, int(left_out), bursts)
 
 
 def _last(said: str) -> tuple[str, ...]:

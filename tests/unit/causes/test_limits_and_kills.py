@@ -73,6 +73,13 @@ def test_neighbours_that_find_no_room(line: str) -> None:
     ruled_out(NEIGHBOURS, b.log(said(line, 3 * HOUR)))
 
 
+def test_neighbours_that_found_no_room_a_while_ago() -> None:
+    line = said("neighbour: arp_cache: neighbor table overflow!", 40 * MINUTE)
+    assert "40 minutes ago" in ruled_out(NEIGHBOURS, limits(fulls=2, later=2), b.log(line)).because
+    for uncounted in (limits(fulls=None, later=None), limits(fulls=2, later=None), b.unread("kernel_limits")):
+        found(NEIGHBOURS, uncounted, b.log(line))
+
+
 def test_neighbours_by_the_count_alone() -> None:
     assert found(NEIGHBOURS, limits(fulls=7, later=8)).status is Status.CRITICAL
     ruled_out(NEIGHBOURS, limits(fulls=70_000, later=70_000))  # since boot: over

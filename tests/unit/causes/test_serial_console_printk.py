@@ -1,5 +1,6 @@
 """Resets of the network card beside bursts of messages, on nodes with a serial console and without."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -7,7 +8,9 @@ import pytest
 from bot.domain.verdict import Confidence, Status
 from bot.probes.formats.kernel_line import KernelEvent
 from bot.probes.formats.kernel_line import KernelEventKind as Kind
+from bot.probes.formats.log_burst import LogBurst
 from bot.probes.host import HostReading
+from bot.probes.kernel_log import KernelLogReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
 
@@ -47,6 +50,27 @@ def test_burst_of_other_messages_is_as_much() -> None:
     burst = [b.event(Kind.DISK_ERROR, ago=HOUR + timedelta(seconds=at)) for at in range(40)]
     assert "a burst of 40 other messages" in found(SERIAL, host("ttyS0"), b.log(*burst, *RESET)).summary
     ruled_out(SERIAL, host("ttyS0"), b.log(*burst[:39], *RESET))
+
+
+def flooded(before: float, size_bytes: int = 300_000) -> KernelLogReading:
+    """A log with a flood that began so many seconds before the reset of an hour ago."""
+    began = timedelta(days=b.DAYS) - HOUR - timedelta(seconds=before)
+    flood = LogBurst(began, 2_600, size_bytes, "[7.0] netfilter-in: IN=eth0 DPT=22")
+    return replace(b.log(*RESET), bursts=(flood,))
+
+
+@pytest.mark.parametrize("before", [4, 60, 129])
+def test_flood_of_any_lines_that_the_console_cannot_print_in_time_is_a_burst(before: float) -> None:
+    finding = found(SERIAL, host("ttyS0"), flooded(before))
+    assert "2,600 lines in 10 s, 300 kB" in finding.summary
+    assert finding.evidence[0].source[0] == "[7.0] netfilter-in: IN=eth0 DPT=22"
+
+
+def test_flood_that_is_minutes_away_or_that_the_console_prints_in_time_is_none() -> None:
+    ruled_out(SERIAL, host("ttyS0"), flooded(131))
+    ruled_out(SERIAL, host("ttyS0"), flooded(-121))
+    ruled_out(SERIAL, host("ttyS0"), flooded(4, size_bytes=115_000))
+    ruled_out(SERIAL, host("tty0"), flooded(4))
 
 
 def test_messages_of_the_card_itself_are_no_burst() -> None:
