@@ -1,9 +1,10 @@
-"""All labels, one line a cause."""
+"""All labels: the first set, one line a cause, and the second."""
 
 from __future__ import annotations
 
 from tests.independent import cgroups, hardware, kernel, services, stalls, storage, traffic, trust
 from tests.independent.label import Label
+from tests.independent.second.labels import SECOND
 
 LABELS: tuple[Label, ...] = (
     *cgroups.LEAKS,
@@ -33,4 +34,5 @@ LABELS: tuple[Label, ...] = (
     *traffic.ALLOWANCES,
     *traffic.STEAL,
     *traffic.QUOTAS,
+    *SECOND,
 )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.independent.facts import DAY, HOUR, MINUTE
 from tests.independent.kernel import died, in_pod, kills
 from tests.independent.kinds import arm, azure, database, google, gpu_node, guest, metal, rocky8
-from tests.independent.label import Label, near, sick
+from tests.independent.label import Label, corrected, near, sick
 from tests.independent.machine import Machine
 
 _OOM = "oom-kills"
@@ -124,10 +124,13 @@ RECLAIM: list[Label] = [
         gpu_node().vmstat(compact_stall=(900, 1_180), compact_success=(700, 960), thp_fault_alloc=(90_000, 90_900)),
         "compaction, and memory is free",
     ),
-    near(
-        _RECLAIM,
-        "a job at its own limit waits, the node has room",
-        rocky8().vmstat(pgscan_direct=(10, 9_000), pgsteal_direct=(10, 8_700)).pressure(memory_some=6, memory_full=2),
+    corrected(
+        near(
+            _RECLAIM,
+            "a job at its own limit waits, the node has room",
+            rocky8().pressure(memory_some=6, memory_full=2),
+        ),
+        "the recording let pgscan_direct rise, which no cgroup's own reclaim does (mm/vmscan.c, global_reclaim)",
     ),
 ]
 
