@@ -1,4 +1,4 @@
-"""The past of nodes, where PROMETHEUS_URL says who kept it."""
+"""The past of nodes, where PROMETHEUS_URL and PYROSCOPE_URL say who kept it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 from bot.app.parts import now
-from bot.domain.errors import SettingsError
+from bot.app.profile_history import profiled_by
+from bot.app.web_base import checked_base
 from bot.domain.growth import Look
+from bot.domain.metric_history import PROFILED
 from bot.domain.node import Node
 from bot.inventory import Inventory
 from bot.response.diagnosis.metric_history import with_past
@@ -29,15 +30,7 @@ def past_of(settings: Settings, nodes: Iterable[Node]) -> PrometheusPast | None:
     url = settings.prometheus_url
     if not url:
         return None
-    try:
-        parts = urlsplit(url)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and not (parts.query or parts.fragment)
-    except ValueError:
-        is_address = False
-    if not is_address:
-        raise SettingsError(
-            "PROMETHEUS_URL is no address.", "Write its base: PROMETHEUS_URL=https://prometheus.example"
-        )
+    checked_base("PROMETHEUS_URL", url)
     from bot.sources.prometheus import PrometheusPast
 
     return PrometheusPast(url, nodes)
@@ -58,11 +51,13 @@ class KnownPast:
 
 
 def informed(diagnose: Diagnose, settings: Settings, known: Inventory) -> tuple[Diagnose, PrometheusPast | None]:
-    """Return a diagnosis that knows the past, and who tells it; where no Prometheus is set, the same as before.
+    """Return a diagnosis that knows the past, and the Prometheus that tells it; without any it is the same as before.
 
-    Raises: SettingsError when PROMETHEUS_URL is no address.
+    Raises: SettingsError when PROMETHEUS_URL or PYROSCOPE_URL is no address.
     """
     past = past_of(settings, known.nodes)
+    if (profiled := profiled_by(settings, known.nodes)) is not None:
+        diagnose = with_past(diagnose, profiled, now, PROFILED)
     return (diagnose, None) if past is None else (with_past(diagnose, past, now), past)
 
 

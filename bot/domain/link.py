@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 
-BLANKS = ("node", "cause", "incident", "page")
+# `from` and `until` are around the incident's beginning, in milliseconds, as Grafana, Pyroscope and Parca take them.
+BLANKS = ("node", "cause", "incident", "page", "from", "until")
 LONGEST = 1000
 _BLANK = re.compile(r"\{([^{}]*)\}")
 # The machine's name is written out: nothing that an alert or a node says decides where a click leads.
@@ -21,7 +22,7 @@ def fault_of(template: str) -> str:
     >>> fault_of("http://127.0.0.1:8092/page/incidents/{page}"), fault_of("http://127.0.0.1.example/") != ""
     ('', True)
     >>> fault_of("https://grafana.example/{host}")
-    'holds {host}; what can be filled in is {node}, {cause}, {incident}, {page}'
+    'holds {host}; what can be filled in is {node}, {cause}, {incident}, {page}, {from}, {until}'
     """
     if len(template) > LONGEST or _ADDRESS.match(template) is None:
         return "should be one https:// address, whose machine is written out"

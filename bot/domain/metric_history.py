@@ -9,7 +9,9 @@ from bot.domain.growth import Look
 from bot.domain.node import Node
 from bot.domain.verdict import Evidence
 
-PAST = "prometheus"  # the name under which it stands among what was read, and what was not
+# The names under which they stand among what was read, and what was not.
+PAST = "prometheus"
+PROFILED = "pyroscope"
 
 
 class CountedBefore(Protocol):

@@ -19,6 +19,7 @@ from bot.settings.tables import (
     KubernetesSettings,
     McpSettings,
     PolicySettings,
+    PyroscopeSettings,
     RetentionSettings,
     RouteSettings,
     SlackSettings,
@@ -49,6 +50,7 @@ class Settings(General):
     retention: RetentionSettings = RetentionSettings()
     kubernetes: KubernetesSettings = KubernetesSettings()
     mcp: McpSettings = McpSettings()
+    pyroscope: PyroscopeSettings = PyroscopeSettings()
     acting_login: ActingLogin = ActingLogin()
     routes: tuple[RouteSettings, ...] = ()
     sweeps: tuple[SweepSettings, ...] = ()
@@ -135,6 +137,7 @@ def _tables(members: Members) -> Members:
         "retention": RetentionSettings,
         "kubernetes": KubernetesSettings,
         "mcp": McpSettings,
+        "pyroscope": PyroscopeSettings,
     }
 
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import math
-import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
@@ -26,6 +25,7 @@ from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Evidence
 from bot.sources.addresses import is_loopback
+from bot.sources.node_names import any_of, names_of
 from bot.sources.prometheus_questions import COUNTED, QUESTIONS, Series, told
 
 LIMIT_SECONDS = 5.0  # for all questions together: as long as a node is watched, so that nobody waits for it
@@ -33,9 +33,7 @@ ANSWER_LIMIT_BYTES = 1024 * 1024
 AT_ONCE = 16  # questions of all nodes; Prometheus works on 20 at a time, and we are not alone
 SPAN, STEP = timedelta(minutes=15), timedelta(seconds=30)
 WEEKS, HOURLY = timedelta(days=14), timedelta(hours=1)
-_LABELS = ("instance_id", "private_dns", "hostname", "kubernetes_node")
 _MOST_POINTS = 10_000
-_PRINTABLE = re.compile(r"[!-~]{1,253}")
 
 
 class _NotNow(Exception):
@@ -70,7 +68,7 @@ class PrometheusPast:
 
     def knows(self, nodes: Iterable[Node]) -> None:
         """Take these nodes for the inventory from now on."""
-        self._named = Counter(name for node in nodes for name in _names(node))
+        self._named = Counter(name for node in nodes for name in names_of(node))
 
     async def close(self) -> None:
         """Hang up."""
@@ -81,7 +79,7 @@ class PrometheusPast:
 
         Raises: CannotRead when Prometheus does not answer, or knows nothing of the node.
         """
-        instance = _instance([name for name in _names(node) if self._named[name] <= 1])
+        instance = _instance([name for name in names_of(node) if self._named[name] <= 1])
         try:
             async with asyncio.timeout(self._limit):
                 asked = [self._ask(question.query(instance), until) for question in QUESTIONS]
@@ -104,7 +102,7 @@ class PrometheusPast:
         Raises: CannotRead when Prometheus does not answer.
         """
         question = COUNTED.get(cause)
-        names = [name for name in _names(node) if self._named[name] <= 1]
+        names = [name for name in names_of(node) if self._named[name] <= 1]
         if question is None or not names:
             return ()
         try:
@@ -151,22 +149,9 @@ class PrometheusPast:
         return body
 
 
-def _names(node: Node) -> tuple[str, ...]:
-    """Every name by which a node may be scraped. Behind a loopback address any number of nodes may be."""
-    address = f"[{node.address}]" if ":" in node.address else node.address
-    labelled = [node.labels.get(label, "") for label in _LABELS]
-    names = [node.name, *([] if is_loopback(node.address) else [address]), *labelled]
-    return tuple(dict.fromkeys(name for name in names if _PRINTABLE.fullmatch(name)))
-
-
 def _instance(names: Sequence[str]) -> str:
-    """Return the matcher of the label that names a node, whatever port it is scraped at.
-
-    Shape: a regular expression in a quoted string, so that a backslash stands there twice.
-    """
-    either = "|".join(re.sub(r"([^A-Za-z0-9_-])", r"\\\1", name) for name in names)
-    quoted = f"({either})(:[0-9]+)?".replace("\\", "\\\\").replace('"', '\\"')
-    return f'instance=~"{quoted}"'
+    """Return the matcher of the label that names a node, whatever port it is scraped at."""
+    return any_of("instance", names, "(:[0-9]+)?")
 
 
 def _series(body: bytes) -> tuple[Series, ...]:

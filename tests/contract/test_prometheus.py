@@ -19,7 +19,8 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.verdict import Evidence, Verdict
 from bot.response.diagnosis.metric_history import with_past
-from bot.sources.prometheus import AT_ONCE, PrometheusPast, _instance, _names, _series
+from bot.sources.node_names import names_of
+from bot.sources.prometheus import AT_ONCE, PrometheusPast, _instance, _series
 from bot.sources.prometheus_questions import QUESTIONS
 from tests.monitoring.exporters import KNOWN
 from tests.monitoring.prometheus import Prometheus, simulated
@@ -124,7 +125,7 @@ async def test_fifty_nodes_at_once_do_not_flood_it(prometheus: Prometheus) -> No
 @pytest.mark.parametrize("node", [*NODES, Node("n", "fd00::1"), Node("n.x", "a.b", labels={"hostname": 'q"\\|.*'})])
 def test_every_query_is_one_that_prometheus_takes_of_metrics_that_exist(node: Node) -> None:
     for question in QUESTIONS:
-        found = selectors(question.query(_instance(_names(node))))
+        found = selectors(question.query(_instance(names_of(node))))
         assert found
         assert all(one.name in KNOWN for one in found)
         assert all({label for label, _, _ in one.matchers} <= KNOWN[one.name] | {"instance"} for one in found)

@@ -9,7 +9,7 @@ from typing import Any
 from bot.app.acting import acting_login, acting_rights
 from bot.app.doctor import home
 from bot.app.doctor.nodes import NodeExamination, sample
-from bot.app.doctor.past import prometheus
+from bot.app.doctor.past import prometheus, pyroscope
 from bot.app.doctor.serving import BotHere
 from bot.app.listings import told
 from bot.app.parts import library, now, ssh_transport
@@ -76,6 +76,7 @@ class Doctor:
             *(look for surface in self._surfaces for look in surface.looks(self._settings, self._policy, now)),
             *((source.title, self._of_source(source, here)) for source in self._sources),
             ("Prometheus", lambda: prometheus(self._settings, self._nodes, now)),
+            ("Pyroscope", lambda: pyroscope(self._settings, self._nodes, now)),
             ("inventory", self._inventory),
             *self._of_nodes(),
         ]

@@ -1,10 +1,11 @@
-"""Prometheus, examined: does it answer, and know one of the nodes?"""
+"""Prometheus and Pyroscope, examined: do they answer, and know one of the nodes?"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from bot.app.metric_history import past_of
+from bot.app.profile_history import profiled_by
 from bot.domain.contracts import Clock
 from bot.domain.errors import CannotRead
 from bot.domain.examined import Examined, Mark
@@ -30,3 +31,21 @@ async def prometheus(settings: Settings, nodes: Sequence[Node], now: Clock) -> t
     finally:
         await past.close()
     return (Examined("Prometheus", Mark.NOTE, "not tried: there are no nodes"),)
+
+
+async def pyroscope(settings: Settings, nodes: Sequence[Node], now: Clock) -> tuple[Examined, ...]:
+    """Does Pyroscope answer, and know one of the nodes? Nothing is said where none is set.
+
+    Raises: SettingsError when PYROSCOPE_URL is no address.
+    """
+    profiled = profiled_by(settings, nodes)
+    if profiled is None:
+        return ()
+    try:
+        for node in nodes[:1]:
+            (told,) = await profiled.before(node, now())
+            return (Examined("Pyroscope", Mark.OK, f"of {node.name}: {told.says}"),)
+    except CannotRead as no:
+        hint = "Is it reachable, and which label names nodes there? [pyroscope] label in zombie.toml"
+        return (Examined("Pyroscope", Mark.WRONG, str(no), hint),)
+    return (Examined("Pyroscope", Mark.NOTE, "not tried: there are no nodes"),)

@@ -17,11 +17,14 @@ from bot.response.diagnosis.scheduler import Diagnose
 FIRST_TOLD = 4  # lines of the node's own before the first of the past, so that a card of five lines has one of it
 
 
-def with_past(diagnose: Diagnose, past: Past, clock: Clock) -> Diagnose:
-    """Return a diagnosis that asks for the past while it reads the node: status, cause, confidence and plan stay."""
+def with_past(diagnose: Diagnose, past: Past, clock: Clock, name: str = PAST) -> Diagnose:
+    """Return a diagnosis that asks for the past while it reads the node: status, cause, confidence and plan stay.
+
+    Shape: `name` is whose past it is, which is said where it cannot be read.
+    """
 
     async def both(node: Node, playbook: Playbook, heard: Listener) -> Verdict:
-        asking = asyncio.create_task(_before(past, node, clock), name=f"past of {node.name}")
+        asking = asyncio.create_task(_before(past, node, clock, name), name=f"{name} of {node.name}")
         try:
             verdict = await diagnose(node, playbook, heard)
             told = await asking
@@ -35,8 +38,8 @@ def with_past(diagnose: Diagnose, past: Past, clock: Clock) -> Diagnose:
     return both
 
 
-async def _before(past: Past, node: Node, clock: Clock) -> tuple[Evidence, ...] | Unread:
+async def _before(past: Past, node: Node, clock: Clock, name: str) -> tuple[Evidence, ...] | Unread:
     try:
         return await past.before(node, clock())
     except CannotRead as no:
-        return Unread(PAST, str(no))
+        return Unread(name, str(no))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from urllib.parse import quote
 
 from bot.domain.incident import Incident
@@ -10,6 +11,7 @@ from bot.domain.link import blanks_of
 from bot.domain.pagerduty import page_of
 
 MOST = 5
+AROUND = timedelta(minutes=15)  # before and after an incident's beginning: what a link to a window shows
 
 
 def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[str, str], ...]:
@@ -22,6 +24,8 @@ def links_of(incident: Incident, templates: Mapping[str, str]) -> tuple[tuple[st
         "node": incident.node,
         "cause": (verdict.cause or "") if verdict is not None else "",
         "incident": incident.id,
+        "from": f"{(incident.opened_at - AROUND).timestamp() * 1000:.0f}",
+        "until": f"{(incident.opened_at + AROUND).timestamp() * 1000:.0f}",
         "page": next((page for alert in incident.alerts if (page := page_of(alert))), ""),
     }
     found = []

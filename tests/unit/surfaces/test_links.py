@@ -78,3 +78,12 @@ def test_links_are_read_from_the_settings_and_a_wrong_one_is_told_with_its_line(
         config.write_text(f'[links]\ngrafana = "{GRAFANA}"\nbad = "{wrong}"\n')
         with pytest.raises(SettingsError, match=r"zombie\.toml:3: .*bad"):
             Settings.load({"config": config}, {}, tmp_path)
+
+
+def test_window_is_around_the_beginning_in_milliseconds() -> None:
+    incident = told(*WAYS[State.PROPOSED])
+    template = "https://parca.example/?from={from}&to={until}&expression={node}"
+    ((_, address),) = links_of(incident, {"Parca": template})
+    start, end = (int(part.partition("=")[2]) for part in address.partition("?")[2].split("&")[:2])
+    middle = incident.opened_at.timestamp() * 1000
+    assert (start, end) == (middle - 900_000, middle + 900_000)

@@ -1,0 +1,27 @@
+"""What a continuous profiler kept of nodes, where PYROSCOPE_URL says which."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from bot.app.web_base import checked_base
+from bot.domain.node import Node
+from bot.settings import Settings
+
+if TYPE_CHECKING:
+    from bot.sources.pyroscope import PyroscopePast
+
+
+def profiled_by(settings: Settings, nodes: Iterable[Node]) -> PyroscopePast | None:
+    """Return the Pyroscope that is set, None where none is.
+
+    Raises: SettingsError when PYROSCOPE_URL is no address.
+    """
+    set_up = settings.pyroscope
+    if not set_up.url:
+        return None
+    checked_base("PYROSCOPE_URL", set_up.url)
+    from bot.sources.pyroscope import PyroscopePast
+
+    return PyroscopePast(set_up.url, nodes, set_up.label, set_up.profile, set_up.tenant)

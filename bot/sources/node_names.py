@@ -1,0 +1,34 @@
+"""The names by which others who watch nodes may know one, and the matcher that selects it by them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from bot.domain.node import Node
+from bot.sources.addresses import is_loopback
+
+_LABELS = ("instance_id", "private_dns", "hostname", "kubernetes_node")
+_PRINTABLE = re.compile(r"[!-~]{1,253}")
+
+
+def names_of(node: Node) -> tuple[str, ...]:
+    """Every name by which a node may be known. Behind a loopback address any number of nodes may be."""
+    address = f"[{node.address}]" if ":" in node.address else node.address
+    labelled = [node.labels.get(label, "") for label in _LABELS]
+    names = [node.name, *([] if is_loopback(node.address) else [address]), *labelled]
+    return tuple(dict.fromkeys(name for name in names if _PRINTABLE.fullmatch(name)))
+
+
+def any_of(label: str, names: Sequence[str], then: str = "") -> str:
+    """Return the matcher for any of these values of a label; `then` is a pattern for what may follow.
+
+    Shape: a regular expression in a quoted string, so that a backslash stands there twice.
+
+    Example:
+    >>> print(any_of("node", ["a.b"]))
+    node=~"(a\\\\.b)"
+    """
+    either = "|".join(re.sub(r"([^A-Za-z0-9_-])", r"\\\1", name) for name in names)
+    quoted = f"({either}){then}".replace("\\", "\\\\").replace('"', '\\"')
+    return f'{label}=~"{quoted}"'
