@@ -7,13 +7,17 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
+from bot.app.check import PROGRAM
 from bot.app.parts import incident_id, nonce, now, ssh_talks, ssh_transport
 from bot.app.policing import rules_of_acting
+from bot.domain.case import CaseStore
 from bot.domain.contracts import ActingLedger
 from bot.domain.rolling import Places
 from bot.response.capture.ring_access import RingAccess
 from bot.response.capture.roller import Roller, RollingLimits
-from bot.response.capture.rolling_watch import Keep
+from bot.response.capture.rolling_watch import Keep, RollingWatch
+from bot.response.capture.sketches import Sketches
+from bot.response.record import unheard
 from bot.settings import Settings
 
 
@@ -23,6 +27,11 @@ def roller(settings: Settings, ledger: ActingLedger, environment: Mapping[str, s
     said = settings.capture
     limits = RollingLimits(said.at_once, said.most_hours, said.a_day, said.approval)
     return Roller(access, ledger, rules_of_acting(settings), limits, now, incident_id)
+
+
+def watch(rolls: Roller, cases: CaseStore) -> RollingWatch:
+    """Return what looks at captures from a terminal, and keeps sketches of what it caught."""
+    return RollingWatch(rolls, Sketches(cases, now, PROGRAM, unheard))
 
 
 @contextmanager

@@ -14,7 +14,6 @@ from typing import Any
 from bot.actions import ACTIONS
 from bot.app.acting import acting
 from bot.app.alerts import alerts, channel_of, rules_of
-from bot.app.cases import judge
 from bot.app.explaining import Explainer
 from bot.app.fleet import fleet_desk
 from bot.app.journal import Journal
@@ -24,11 +23,12 @@ from bot.app.mcp import serving_mcp
 from bot.app.metric_history import informed, told_before
 from bot.app.metrics import metering
 from bot.app.pagerduty import serving_pagerduty
-from bot.app.parts import inventory, library, nonce, now, ssh_talks, ssh_transport
+from bot.app.parts import inventory, library, now, ssh_transport
 from bot.app.policing import note_policy
 from bot.app.reports import ReportMaker
-from bot.app.rolling import roller
 from bot.app.slack_acting import slack_acting
+from bot.app.slack_captures import slack_captures
+from bot.app.slack_files import slack_files
 from bot.app.slack_waves import slack_waves
 from bot.app.stores import Stores
 from bot.app.sweeps import Sweeps, scheduled
@@ -37,11 +37,6 @@ from bot.domain.engine_contracts import Surface
 from bot.domain.errors import LedgerError
 from bot.engine import Engine, NoticeBoard
 from bot.inventory import Inventory
-from bot.response.capture.desk import ProfileDesk
-from bot.response.capture.keeper import RollingKeeper
-from bot.response.capture.profiler import Profiler
-from bot.response.capture.reweighing import Reweighing
-from bot.response.capture.rolling_watch import RollingWatch
 from bot.response.diagnosis.diagnosis import Diagnosis
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.requests import CheckRequests
@@ -70,8 +65,6 @@ from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.pictures import Pictures
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.profiles import SlackProfiles
-from bot.surfaces.slack.reports import Reports
 from bot.surfaces.slack.storm_board import StormBoard
 from bot.surfaces.slack.sweep_card import digest_card
 from bot.surfaces.slack.voices import SlackVoices
@@ -118,8 +111,8 @@ class Service:
         self._slack = SlackConnection(tokens, self._timing, now, log, journal.logger("slack"), counted)
         pictures = Pictures(self._slack.uploads, books.outbox, self._timing, now, log)
         made = ReportMaker(books.database, books.threads, playbooks.library, known)
-        reports = Reports(made.page, self._slack.uploads, books.outbox, self._timing, now, log)
-        self._poster = Poster(self._slack.calls, books.outbox, self._timing, now, log, pictures, reports)
+        files = slack_files(made, self._slack, books.outbox, self._timing, log)
+        self._poster = Poster(self._slack.calls, books.outbox, self._timing, now, log, pictures, files)
         self._pagerduty = serving_pagerduty(settings, books, self._poster, log, arrivals)
         rules = rules_of(settings, playbooks.library, sources)
         storms = StormBoard(
@@ -195,11 +188,18 @@ class Service:
         )
         waves = slack_waves(kept, self._poster, self._background, self._storming, log, books.wishes)
         fleet = FleetCards(desk, self._poster, opener, asking, self._background, log, books.wishes, waves)
-        weighing = Reweighing(book, books.ledger, books.kept_cases, judge(playbooks), log)
-        profiler = Profiler(ssh_talks(environment), nonce)
-        rolls = roller(settings, books.ledger, environment)
-        self._keeper = RollingKeeper(RollingWatch(rolls), known, log)
-        profiles = SlackProfiles(ProfileDesk(profiler, book, log, weighing), self._poster, rolls)
+        self._captures = slack_captures(
+            settings,
+            known,
+            books,
+            environment,
+            playbooks,
+            self._slack,
+            self._poster,
+            self._background,
+            self._storming,
+            log,
+        )
         self._deeds = slack_acting(
             self._slack,
             self._poster,
@@ -216,12 +216,13 @@ class Service:
             known=known,
             askers=asking,
             picker=self._alerts,
-            profiles=profiles,
+            profiles=self._captures.profiles,
             opener=opener,
             pagerduty=self._pagerduty,
             wishes=books.wishes,
             fleet=fleet,
             links=settings.links,
+            captures=self._captures.cards,
         )
         self._waves = WaveKeeper(kept.run, books.waves, books.leases, log, self._timing.clock)
         self._desk = CommandHandler(
@@ -234,7 +235,8 @@ class Service:
             asking,
             books.wishes,
             fleet,
-            profiles,
+            self._captures.profiles,
+            self._captures.cards,
         )
         shown: list[Surface] = [cards, self._deeds.surface, self._metering.witness]
         if self._pagerduty is not None:
@@ -297,7 +299,7 @@ class Service:
         self._renewing = asyncio.create_task(self._renewal.run(), name="inventory")
         await note_machines(self._known, self._books.ledger, self._journal.log)
         listen(self._slack.app, self._desk, self._deeds.home, self._deeds.clicks)
-        self._keeping = asyncio.create_task(self._keeper.run(), name="captures")
+        self._keeping = asyncio.create_task(self._captures.keeper.run(), name="captures")
         self._engine.start()  # what was approved is carried on, whether Slack can be reached or not
         self._waves.start()
         self._alerts.start()

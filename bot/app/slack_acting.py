@@ -17,6 +17,8 @@ from bot.response.execution.usual import UsualTimes
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.calls import Timing
+from bot.surfaces.slack.capture_cards import CaptureCards
+from bot.surfaces.slack.capture_decisions import CaptureDecisions
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.connection import SlackConnection
@@ -65,6 +67,7 @@ def slack_acting(
     wishes: Wishes | None = None,
     fleet: FleetCards | None = None,
     links: Mapping[str, str] | None = None,
+    captures: CaptureCards | None = None,
 ) -> SlackActing:
     """Put it together; `known` are the nodes that may be looked for, `wishes` keep what Slack delivers.
 
@@ -107,9 +110,9 @@ def slack_acting(
     home = HomeDesk(
         context, background, outbox, len(known.names) if known is not None else 0, readings, deliveries, pagerduty
     )
-    return SlackActing(
-        surface, InteractionHandler(context, home, background, fleet), CommandReplies(context, pagerduty), home
-    )
+    recording = CaptureDecisions(context, captures, log) if captures is not None else None
+    clicks = InteractionHandler(context, home, background, fleet, recording)
+    return SlackActing(surface, clicks, CommandReplies(context, pagerduty, recording), home)
 
 
 async def _card_address(slack: SlackConnection, surface: SlackSurface, name: str) -> str:

@@ -16,8 +16,7 @@ from bot.domain.errors import Refused, Unreachable, UsageError
 if TYPE_CHECKING:
     from bot.domain.node import Node
     from bot.domain.rolling_record import Rolling
-    from bot.response.capture.roller import Roller
-    from bot.response.capture.rolling_watch import RollingNews
+    from bot.response.capture.rolling_watch import RollingNews, RollingWatch
 
 _EXAMPLES = """examples:
   zombie capture start node-123 --for 12h                what the cores did just before a reset or a lockup
@@ -86,7 +85,7 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.commands import record
     from bot.domain.errors import CannotRead
 
-    deeds: dict[str, Callable[[argparse.Namespace, Roller], Coroutine[Any, Any, int]]] = {
+    deeds: dict[str, Callable[[argparse.Namespace, RollingWatch], Coroutine[Any, Any, int]]] = {
         "start": _start,
         "list": _list,
         "show": _show,
@@ -94,12 +93,15 @@ def run(arguments: argparse.Namespace) -> int:
         "approve": _approve,
     }
     try:
-        with record.opened(arguments.environ) as database, record.ledger_of(database) as ledger:
-            from bot.app.rolling import roller
+        with (
+            record.opened(arguments.environ) as database,
+            record.ledger_of(database) as ledger,
+            record.cases_of(database) as cases,
+        ):
+            from bot.app.rolling import roller, watch
 
-            return asyncio.run(
-                deeds[arguments.deed](arguments, roller(options.settings(arguments), ledger, arguments.environ))
-            )
+            rolls = roller(options.settings(arguments), ledger, arguments.environ)
+            return asyncio.run(deeds[arguments.deed](arguments, watch(rolls, cases)))
     except Refused as no:
         return approvals.say_refused(no)
     except (CannotRead, Unreachable) as no:
@@ -112,7 +114,7 @@ def _node(arguments: argparse.Namespace, name: str) -> Node:
     return inventory.find(name)
 
 
-async def _start(arguments: argparse.Namespace, roller: Roller) -> int:
+async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     from bot.commands.login import terminal_user
     from bot.domain.rolling import RollingRequest, hours_of, minutes_of
 
@@ -125,7 +127,7 @@ async def _start(arguments: argparse.Namespace, roller: Roller) -> int:
             f"{str(no).capitalize()}.", "A node gives a right for exactly these: zombie sudoers --profile"
         ) from no
     by = terminal_user(arguments.environ)
-    rolling = await roller.ask(_node(arguments, arguments.node), request, by, by.removeprefix("terminal:"))
+    rolling = await watch.roller.ask(_node(arguments, arguments.node), request, by, by.removeprefix("terminal:"))
     if rolling.started is None:
         print(f"Capture {rolling.id} of {rolling.node} waits for somebody else's yes:")
         print(f"  zombie capture approve {rolling.id} --approve-as NAME")
@@ -134,17 +136,17 @@ async def _start(arguments: argparse.Namespace, roller: Roller) -> int:
     return 0
 
 
-async def _approve(arguments: argparse.Namespace, roller: Roller) -> int:
-    rolling = await roller.find(arguments.capture)
+async def _approve(arguments: argparse.Namespace, watch: RollingWatch) -> int:
+    rolling = await watch.roller.find(arguments.capture)
     approval = approvals.approval(arguments.environ, arguments.approve_as, "capture")
-    _print_begun(await roller.approve(_node(arguments, rolling.node), rolling, approval))
+    _print_begun(await watch.roller.approve(_node(arguments, rolling.node), rolling, approval))
     return 0
 
 
-async def _list(arguments: argparse.Namespace, roller: Roller) -> int:
+async def _list(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     from bot.response.capture.rolling_words import document, line
 
-    captures = list(reversed((await roller.all()).values()))
+    captures = list(reversed((await watch.roller.all()).values()))
     if arguments.json:
         print(json.dumps({"captures": [document(rolling) for rolling in captures]}, ensure_ascii=False, indent=2))
         return 0
@@ -155,10 +157,10 @@ async def _list(arguments: argparse.Namespace, roller: Roller) -> int:
     return 0
 
 
-async def _show(arguments: argparse.Namespace, roller: Roller) -> int:
+async def _show(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     from bot.response.capture.rolling_words import document, lines
 
-    news = await _looked(arguments, roller)
+    news = await _looked(arguments, watch)
     if arguments.json:
         print(json.dumps({"schema": 1, **document(news.rolling, news)}, ensure_ascii=False, indent=2))
     else:
@@ -166,30 +168,30 @@ async def _show(arguments: argparse.Namespace, roller: Roller) -> int:
     return 0
 
 
-async def _stop(arguments: argparse.Namespace, roller: Roller) -> int:
+async def _stop(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     """Stop it, then look: what came last is read before the ring is removed."""
     from bot.commands.login import terminal_user
     from bot.response.capture.rolling_words import lines
 
-    rolling = await roller.find(arguments.capture)
+    rolling = await watch.roller.find(arguments.capture)
     if not rolling.is_over:
         by = terminal_user(arguments.environ)
-        await roller.stop(_node(arguments, rolling.node), rolling, by, by.removeprefix("terminal:"))
-    print("\n".join(lines(await _looked(arguments, roller))))
+        await watch.roller.stop(_node(arguments, rolling.node), rolling, by, by.removeprefix("terminal:"))
+    print("\n".join(lines(await _looked(arguments, watch))))
     return 0
 
 
-async def _looked(arguments: argparse.Namespace, roller: Roller) -> RollingNews:
+async def _looked(arguments: argparse.Namespace, watch: RollingWatch) -> RollingNews:
     from bot.app.rolling import kept_in
-    from bot.response.capture.rolling_watch import RollingNews, RollingWatch
+    from bot.response.capture.rolling_watch import RollingNews
 
-    rolling = await roller.find(arguments.capture)
+    rolling = await watch.roller.find(arguments.capture)
     if not rolling.is_on_node:
         return RollingNews(rolling)
     if arguments.out is not None:
         arguments.out.mkdir(parents=True, exist_ok=True)
     with kept_in(arguments.out) as (keep, files):
-        news = await RollingWatch(roller).look(_node(arguments, rolling.node), rolling, keep)
+        news = await watch.look(_node(arguments, rolling.node), rolling, keep)
         for path in files():
             print(f"kept: {path}", file=sys.stderr)
     return news

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from bot.domain.errors import CaseError, LedgerError, LedgerUnavailable, SettingsError, UnknownIncident, UsageError
 
 if TYPE_CHECKING:
-    from bot.domain.case import Case, KeptCases, Readings
+    from bot.domain.case import Case, CaseStore, KeptCases, Readings
     from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
     from bot.domain.incident import IncidentSummary
@@ -209,7 +209,7 @@ def ledger_of(database: Database) -> Iterator[ActingLedger]:
 
 
 @contextlib.contextmanager
-def cases_of(database: Database) -> Iterator[KeptCases]:
+def cases_of(database: Database) -> Iterator[CaseStore]:
     """The cases that a database keeps with its incidents, for one command."""
     from concurrent.futures import ThreadPoolExecutor
 

@@ -65,12 +65,14 @@ class ProfileTaken:
 
     Shape: `headline` says what burns, `sampled` how that was seen; `unread` is why something of it was not, empty
     where all was. `reading` is what causes weigh of it, as the probe `profile` reads it; empty where that is nothing.
+    `sketch` is the content hash of its sketch, which is kept with the incident; empty where none is.
     """
 
     headline: str
     sampled: str
     unread: str = ""
     reading: str = ""
+    sketch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

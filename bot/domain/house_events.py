@@ -167,6 +167,7 @@ class CaptureApproved:
 
     capture: str
     os_user: str = ""
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,6 +195,8 @@ class SymptomCaught:
     """A symptom came while a capture ran; `sentence` says what the segments around it show, `unread` why they do not.
 
     Shape: `at` is the wall's time of the symptom, `at_mono` the same by the node's CLOCK_MONOTONIC, in seconds.
+    `error` is how far that may be off, None where it was not told. `sketch` is the content hash of what was sketched of
+    the core that it names, kept under the capture's id; empty where nothing is.
     """
 
     capture: str
@@ -202,6 +205,8 @@ class SymptomCaught:
     at_mono: float
     sentence: str
     unread: str = ""
+    error: float | None = None
+    sketch: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,9 @@ if TYPE_CHECKING:
     from bot.domain.entry import Entry
 
 
+SAME_SECONDS = 10.0  # symptoms of one kind that lie closer together are one
+
+
 class RollingState(enum.StrEnum):
     """How far a capture is."""
 
@@ -73,6 +76,10 @@ class Rolling:
         """When it ends by itself; None before it was started."""
         return None if self.started_at is None else self.started_at + self.request.lasts
 
+    def knows(self, symptom: str, at_mono: float) -> bool:
+        """True when that was caught before: two programs may see it at once, each with its own error of the clock."""
+        return any(caught.symptom == symptom and abs(caught.at_mono - at_mono) < SAME_SECONDS for caught in self.caught)
+
     def is_overdue(self, now: datetime) -> bool:
         """True when it must have ended by itself."""
         return self.until is not None and now > self.until + timedelta(minutes=5)
@@ -114,9 +121,9 @@ def _after(before: Rolling, event: object, entry: Entry) -> Rolling:
         case CaptureBegan():
             return replace(before, state=RollingState.RUNNING, since_usec=event.since_usec)
         case SymptomCaught():
-            same = {(caught.symptom, round(caught.at_mono, 1)) for caught in before.caught}
-            is_known = (event.symptom, round(event.at_mono, 1)) in same  # two programs may have seen it at once
-            return before if is_known else replace(before, caught=(*before.caught, event))
+            if before.knows(event.symptom, event.at_mono):
+                return before
+            return replace(before, caught=(*before.caught, event))
         case CaptureStopping():
             return replace(before, state=RollingState.STOPPING, stopped_by=entry.by, stopping=event)
         case CaptureEnded():

@@ -9,13 +9,20 @@ from __future__ import annotations
 import heapq
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Protocol
 
 from bot.domain.safe_text import decode
-from bot.profile.counts import Counts
 
 NARROWEST = 1 / 4000  # of the whole: less than half a pixel on a wide window
 DEEPEST = 256  # what calls deeper counts for the deepest that is drawn
+
+
+class Stacks(Protocol):
+    """Folded stacks with their counts."""
+
+    def items(self) -> Iterator[tuple[bytes, int]]:
+        """Yield each stack once, in the order of the stacks' bytes."""
+        ...
 
 
 @dataclass(slots=True)
@@ -40,7 +47,7 @@ class FlameTree:
         return _values(self.root, self.compares)
 
 
-def flame_tree(now: Counts, before: Counts | None = None) -> FlameTree:
+def flame_tree(now: Stacks, before: Stacks | None = None) -> FlameTree:
     """Grow the tree in one pass over the stacks."""
     total = sum(times for _, times in now.items()) or 1
     earlier = sum(times for _, times in before.items()) or 1 if before is not None else 1
@@ -63,7 +70,7 @@ def flame_tree(now: Counts, before: Counts | None = None) -> FlameTree:
     return FlameTree(root, before is not None)
 
 
-def _side_by_side(now: Counts, before: Counts | None) -> Iterator[tuple[bytes, int, int]]:
+def _side_by_side(now: Stacks, before: Stacks | None) -> Iterator[tuple[bytes, int, int]]:
     here: Iterable[tuple[bytes, int, int]] = ((key, times, 0) for key, times in now.items())
     there: Iterable[tuple[bytes, int, int]] = ((key, 0, times) for key, times in before.items()) if before else ()
     return iter(heapq.merge(here, there, key=lambda entry: entry[0]) if before else here)

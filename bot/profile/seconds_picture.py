@@ -15,9 +15,9 @@ def png(drawn: SecondsMap, title: str, said: str) -> bytes:
     wide, high = drawn.size
     image = Image.new("RGB", (2 * wide, 2 * high), GROUND)
     draw = ImageDraw.Draw(image)
-    draw.text((24, 22), _printable(one_line(title, wide // 10)), INK, ImageFont.load_default(34))
+    draw.text((24, 22), printable(one_line(title, wide // 10)), INK, ImageFont.load_default(34))
     for at, line in enumerate(lines(said, wide)):
-        draw.text((24, 80 + 38 * at), _printable(line), FAINT, ImageFont.load_default(26))
+        draw.text((24, 80 + 38 * at), printable(line), FAINT, ImageFont.load_default(26))
     for x, y, colour in drawn.cells():
         draw.rectangle((2 * x, 2 * y, 2 * (x + drawn.cell_wide) - 1, 2 * (y + CELL_TALL) - 1), colour)
     font = ImageFont.load_default(25)
@@ -28,5 +28,6 @@ def png(drawn: SecondsMap, title: str, said: str) -> bytes:
     return out.getvalue()
 
 
-def _printable(text: str) -> str:
+def printable(text: str) -> str:
+    """Return text in the letters that pictures have."""
     return text.encode("latin-1", "replace").decode("latin-1")  # Pillow's own letters go no further

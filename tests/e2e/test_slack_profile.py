@@ -49,6 +49,15 @@ async def test_a_command_is_answered_at_once_and_then_with_the_function(
         assert len(cards(slack)) == 1, "one message, edited in place"
         assert "Core 39 ran kubelet" in done.text
 
+        def pictures() -> list[str] | None:
+            files = [file for message in slack.thread(done) for file in message.files]
+            return sorted(f"{file.name}: {file.alt_text}" for file in files) if len(files) > 1 else None
+
+        flame, seconds = await slack.until(pictures, timeout=LONG, what="its pictures, in its thread")
+        assert flame.startswith(f"flame-core-39.png: Flame graph of core 39 of {FOUNDING}: ")
+        assert HOT in flame
+        assert seconds.startswith("seconds-core-39.png: Heat map of ")
+
 
 async def test_the_button_of_a_card_answers_in_its_thread_and_the_incident_keeps_it(
     slack: SlackWorkspace,  # noqa: F811

@@ -45,13 +45,14 @@ from bot.response.execution.remediation import Remediation
 from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import Opening, Record
 from bot.surfaces.slack.connection import SlackConnection
+from bot.surfaces.slack.enclosed_report import EnclosedReport
+from bot.surfaces.slack.enclosures import Enclosures
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SlackTokens
 from bot.surfaces.slack.message import Message as Posted
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
-from bot.surfaces.slack.reports import Reports
 from bot.surfaces.slack.requests import CommandRequest, HelpRequest, parse
 from tests.schedules.parts import CountingNode, Wire
 from tests.schedules.stage import PLAYBOOK, Stage
@@ -276,14 +277,15 @@ async def acting_team(
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
         connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), journal.log, journal.logger("slack"))
         made = ReportMaker(database, threads, library(), Inventory({}, "none"))
-        sending = Reports(made.page, connection.uploads, outbox, QUICK, lambda: datetime.now(UTC), journal.log)
+        kinds = (EnclosedReport(made.page),)
+        sending = Enclosures(kinds, connection.uploads, outbox, QUICK, lambda: datetime.now(UTC), journal.log)
         poster = Poster(
             connection.calls,
             outbox,
             QUICK,
             lambda: datetime.now(UTC),
             journal.log,
-            reports=sending if reports else None,
+            files=sending if reports else None,
         )
         team = ActingTeam(slack, world, stage, ledger, poster, responder, remediation, log)
 

@@ -17,10 +17,13 @@ from bot.domain.probe import Unread
 from bot.domain.safe_text import one_line
 from bot.probes.profile import as_text
 from bot.profile import Profile, Reader, words
+from bot.profile.by_core import CoreRuns
+from bot.profile.sketch import Sketch, sketch
 from bot.response.capture.evidence import profile_reading
 from bot.response.capture.profiler import Captured, Profiler
 from bot.response.capture.reading import says
 from bot.response.capture.reweighing import Reweighing
+from bot.response.capture.sketches import Sketches
 from bot.response.record import Record
 
 AT_ONCE = 2  # profiles read side by side: each keeps a core of ours busy
@@ -29,12 +32,17 @@ TRIES = 5
 
 @dataclass(frozen=True, slots=True)
 class ProfileAnswer:
-    """What a profile says. Shape: `table` is for a fixed font; `lines` say how it was sampled and what was not read."""
+    """What a profile says.
+
+    Shape: `table` is for a fixed font; `lines` say how it was sampled and what was not read. `sketch` is of the hottest
+    core, None where there is none.
+    """
 
     headline: str
     table: str
     lines: tuple[str, ...]
     taken: ProfileTaken
+    sketch: Sketch | None = None
 
 
 @dataclass(slots=True)
@@ -45,6 +53,7 @@ class ProfileDesk:
     book: Record
     log: Log
     reweighing: Reweighing | None = None
+    sketches: Sketches | None = None
     _busy: set[str] = field(default_factory=set)
     _gate: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
 
@@ -63,19 +72,22 @@ class ProfileDesk:
             self._busy.discard(node.name)
         if not incident:
             return answer
+        drawn = await self.sketches.keep(incident, answer.sketch) if self.sketches is not None else ""
+        answer = replace(answer, taken=replace(answer.taken, sketch=drawn))
         kept = await self._keep(incident, answer.taken, by)
         follows = await self.reweighing.consider(kept, answer.taken) if kept and self.reweighing is not None else ""
         return replace(answer, lines=(follows, *answer.lines)) if follows else answer
 
     async def _taken(self, node: Node, request: CaptureRequest) -> ProfileAnswer:
+        runs = CoreRuns()
         with tempfile.TemporaryFile() as beyond_memory:
-            reader = Reader(lambda: cast(BinaryIO, beyond_memory))
+            reader = Reader(lambda: cast(BinaryIO, beyond_memory), each=runs)
             captured = await self.profiler.profile(node, request, reader.feed)
             try:
                 profile = reader.finish()
             except ProfileError as no:
                 raise CannotRead("perf took no sample", "Is the node idle? A longer profile may see more.") from no
-            return _answer(captured, profile)
+            return _answer(captured, profile, runs)
 
     async def _keep(self, incident_id: str, taken: ProfileTaken, by: str) -> Incident | None:
         """Append it, after whatever came meanwhile; a profile that cannot be kept is shown all the same."""
@@ -91,14 +103,22 @@ class ProfileDesk:
         return None
 
 
-def _answer(captured: Captured, profile: Profile) -> ProfileAnswer:
+def _answer(captured: Captured, profile: Profile, runs: CoreRuns) -> ProfileAnswer:
     said = says(captured, profile)
     lines = tuple(line for line in (*said.lines, *captured.remarks, captured.incomplete) if line)
     unread = said.unread or captured.incomplete
     table = words.text(profile, captured.node)
     reading = profile_reading(profile)
     weighed = "" if isinstance(reading, Unread) else as_text(reading)
-    return ProfileAnswer(said.headline, table, lines, ProfileTaken(said.headline, said.sampled, unread, weighed))
+    taken = ProfileTaken(said.headline, said.sampled, unread, weighed)
+    return ProfileAnswer(said.headline, table, lines, taken, _sketch(captured.node, profile, runs, said.headline))
+
+
+def _sketch(node: str, profile: Profile, runs: CoreRuns, says: str) -> Sketch | None:
+    hot, _ = profile.burners()
+    if hot is None or hot.core is None or hot.core not in runs.cores:
+        return None
+    return sketch(node, hot.core, runs.cores[hot.core], says)
 
 
 def why_not(node: str, no: ZombieError) -> str:

@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass, field
+from typing import Protocol
 
 from bot.domain.contracts import Log, NodeDirectory, Sleep
 from bot.domain.errors import ZombieError
 from bot.domain.rolling_record import Rolling
 from bot.domain.safe_text import one_line
-from bot.response.capture.rolling_watch import RollingWatch
+from bot.response.capture.rolling_watch import RollingNews, RollingWatch
 
 EVERY_SECONDS = 60.0
 _LOOKS_FOR = 900.0  # a look that reads many segments through is left after that, and goes on with the next
+
+
+class HearsNews(Protocol):
+    """Hears what each look at a capture brought."""
+
+    def news(self, news: RollingNews) -> None:
+        """Take note."""
+        ...
 
 
 @dataclass(slots=True)
@@ -22,6 +31,7 @@ class RollingKeeper:
     watch: RollingWatch
     known: NodeDirectory
     log: Log
+    hears: HearsNews | None = None
     sleep: Sleep = asyncio.sleep
     _said: dict[str, str] = field(default_factory=dict)
 
@@ -53,6 +63,8 @@ class RollingKeeper:
             self._said[rolling.id] = said
             return
         self._said.pop(rolling.id, None)
+        if self.hears is not None:
+            self.hears.news(news)
         for caught in news.rolling.caught[len(rolling.caught) :]:
             self.log("capture_caught", capture=rolling.id, node=rolling.node, says=one_line(caught.sentence, 400))
         if news.rolling.ended is not None:

@@ -34,9 +34,7 @@ from bot.domain.house_events import (
 from bot.domain.node import Node
 from bot.domain.policy import Approval, Policy
 from bot.domain.rolling import (
-    ROOM_KIB,
     ROOT_SECONDS,
-    SYSTEMD_LEAST,
     RollingRequest,
     forget_ways,
     make_folder_argv,
@@ -47,8 +45,7 @@ from bot.domain.rolling import (
 from bot.domain.rolling_record import Rolling, RollingState, captures_of
 from bot.domain.root_command import root_argv, root_line
 from bot.domain.safe_text import one_line
-from bot.response.capture.bearing import too_starved
-from bot.response.capture.missing import perf_missing
+from bot.response.capture.bearing import can_keep_ring
 from bot.response.capture.ring_access import RingAccess, Whom
 from bot.response.capture.rolling_look import RollingLook
 from bot.response.decision import guards
@@ -93,8 +90,8 @@ class Roller:
             raise UsageError(f"{several} {one_line(capture, 40)}.", "zombie capture list")
         return found[0]
 
-    async def ask(self, node: Node, request: RollingRequest, by: str, os_user: str = "") -> Rolling:
-        """Put a wish on record, and start it where nobody else has to agree.
+    async def ask(self, node: Node, request: RollingRequest, by: str, os_user: str = "", capture: str = "") -> Rolling:
+        """Put a wish on record, and start it where nobody else has to agree; `capture` is its id, where that is known.
 
         Raises: Refused, by its name, when it may not be; Unreachable; CannotRead, with how to mend it.
         """
@@ -102,7 +99,7 @@ class Roller:
             raise BudgetSpent(f"[capture] most_hours allows {self.limits.most_hours} hours, and not {request.hours}.")
         await self._is_free(node.name, by, "")
         asked = CaptureAsked(
-            self.new_id(),
+            capture or self.new_id(),
             node.name,
             request.hours,
             request.segment_minutes,
@@ -124,21 +121,32 @@ class Roller:
 
         Raises: NotAnApprover, SelfApproval, StateChanged; and what `begin` raises.
         """
-        guards.is_named(self.policy, approval)
-        asker = self.policy.people_of(rolling.by, rolling.os_user)
-        if not self.policy.self_approval and asker & self.policy.people_of(approval.by, approval.os_user):
-            raise SelfApproval("Whoever asked for a capture may not approve it.", "Ask somebody else.")
-        if rolling.state is not RollingState.ASKED:
-            raise StateChanged(f"Capture {rolling.id} is {rolling.state.value}: nobody is asked.")
+        self.may_approve(rolling, approval)
         if self.now() - rolling.asked_at > self.policy.approval_expires:
             await self._tell(CaptureEnded(rolling.id, "nobody agreed in time"), BOT)
             raise StateChanged(f"Capture {rolling.id} was asked for too long ago.", "Ask again.")
-        await self._tell(CaptureApproved(rolling.id, approval.os_user), approval.by)
+        await self._tell(CaptureApproved(rolling.id, approval.os_user, one_line(approval.reason, 500)), approval.by)
         try:
             return await self.begin(node, await self.find(rolling.id))
         except BaseException as no:
             await self._over_if_never_started(rolling.id, no)
             raise
+
+    def may_approve(self, rolling: Rolling, approval: Approval) -> None:
+        """Do nothing for whoever may say yes. Raises: NotAnApprover, SelfApproval, StateChanged."""
+        guards.is_named(self.policy, approval)
+        asker = self.policy.people_of(rolling.by, rolling.os_user)
+        if not self.policy.self_approval and asker & self.policy.people_of(approval.by, approval.os_user):
+            raise SelfApproval("Whoever asked for a capture may not approve it.", "Ask somebody else.")
+        _is_asked(rolling)
+
+    async def decline(self, rolling: Rolling, approval: Approval) -> Rolling:
+        """Let a person who may say yes say no. Raises: NotAnApprover, StateChanged."""
+        guards.is_named(self.policy, approval)
+        _is_asked(rolling)
+        because = f"{approval.by} declined it: {one_line(approval.reason, 300)}"
+        await self._tell(CaptureEnded(rolling.id, because), approval.by)
+        return await self.find(rolling.id)
 
     async def begin(self, node: Node, rolling: Rolling) -> Rolling:
         """Look whether the node can bear it, put the intent on record, and start the recorder.
@@ -146,7 +154,7 @@ class Roller:
         Raises: Refused; Unreachable; CannotRead, with how to mend it. Then nothing runs there, or the next look says.
         """
         whom, look = await self.access.look(node)
-        _can_bear(node, look)
+        can_keep_ring(node, look)
         starting = CaptureStarting(rolling.id, whom.boot_id, whom.machine_id, whom.host_key, whom.uptime, look.event)
         await self._tell(starting, BOT)
         argv = start_argv(rolling.request, look.event, look.systemd, self.access.places, self.seconds)
@@ -257,27 +265,12 @@ def same_machine(node: Node, rolling: Rolling, whom: Whom) -> None:
         raise CannotTell(f"Another machine answers as {node.name} than the one that capture {rolling.id} runs on.")
 
 
+def _is_asked(rolling: Rolling) -> None:
+    """Raises: StateChanged when nobody is asked about it any more."""
+    if rolling.state is not RollingState.ASKED:
+        raise StateChanged(f"Capture {rolling.id} is {rolling.state.value}: nobody is asked.")
+
+
 def _first(ways: tuple[tuple[str, ...], ...]) -> str:
     folders = tuple(way[0].rpartition("/")[0] for way in ways)
     return root_line((ways[0][0].rpartition("/")[2], *ways[0][1:]), ROOT_SECONDS, folders)
-
-
-def _can_bear(node: Node, look: RollingLook) -> None:
-    """Raises: CannotRead or NodeBusy when no recorder can be started there."""
-    if look.systemd < SYSTEMD_LEAST:
-        runs = f"runs systemd {look.systemd}" if look.systemd else "runs no systemd"
-        raise CannotRead(f"{node.name} {runs}, and a capture needs {SYSTEMD_LEAST}", "zombie profile needs none.")
-    if look.is_active:
-        raise NodeBusy(
-            f"A recorder runs on {node.name} already, which this record does not know of.",
-            "It ends by itself within 24 h; whoever started it can stop it: systemctl stop zombie-capture",
-        )
-    if (missing := perf_missing(look.facts)) is not None:
-        raise missing
-    if not look.keeps_ring:
-        raise CannotRead("its perf keeps no ring (--switch-max-files, Linux 5.1)", "zombie profile needs none.")
-    if look.room_kib is None or look.room_kib < ROOM_KIB:
-        free = "an unknown amount" if look.room_kib is None else f"{look.room_kib / 1024:.0f} MB"
-        raise CannotRead(f"not started: /var/lib has {free} free, and 2 GB are wanted", "Make room there first.")
-    if why := too_starved(look.facts):
-        raise CannotRead(f"not started: {why}", "zombie profile --anyway looks for some seconds all the same.")

@@ -18,6 +18,7 @@ from bot.domain.safe_text import one_line
 
 _SEGMENT = re.compile(r"(perf\.data(?:\.\d{10,20})?) (\d{1,15}) (\d{1,12})\Z")
 _FIELD = re.compile(r"(MESSAGE|__MONOTONIC_TIMESTAMP|_SOURCE_MONOTONIC_TIMESTAMP)=(.*)\Z")
+_UPTIME_STEP = 0.01  # seconds: /proc/uptime counts hundredths
 _RUNS = ("active", "activating", "reloading", "deactivating")
 
 
@@ -43,7 +44,8 @@ class RollingLook:
     """What the node told; `log_unread` is why nothing is known of the kernel's log, empty where it was read.
 
     Shape: `systemd` is its version, 0 without one; `since_usec` when the unit's main process began, by CLOCK_MONOTONIC,
-    0 where no unit runs; `keeps_ring` whether its perf can. `wall_minus_mono` is None where it was not told.
+    0 where no unit runs; `keeps_ring` whether its perf can. `wall_minus_mono` is None where it was not told, and then
+    `wall_error`, by how much that may be off, is as well. Units: seconds.
     """
 
     facts: Facts
@@ -57,6 +59,7 @@ class RollingLook:
     room_kib: int | None = None
     has_pmu: bool = False
     wall_minus_mono: float | None = None
+    wall_error: float | None = None
     kernel_log: ClockOffset | None = None
     lines: tuple[LogLine, ...] = ()
     log_unread: str = ""
@@ -117,6 +120,7 @@ def read_look(told: Outputs) -> RollingLook:
         room_kib=None if (room := _number(node.get("room", ""))) is None else int(room),
         has_pmu=node.get("pmu") == "yes",
         wall_minus_mono=None if wall is None or before is None or after is None else wall - (before + after) / 2,
+        wall_error=None if wall is None or before is None or after is None else (after - before) / 2 + _UPTIME_STEP,
         kernel_log=clock_offset(pairs, after),
         lines=tuple(lines),
         log_unread="" if lines else _why_unread(log),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from typing import BinaryIO, cast
 
@@ -14,16 +14,18 @@ from bot.domain.house_events import HOUSE, CaptureBegan, SymptomCaught
 from bot.domain.node import Node
 from bot.domain.rolling_record import Rolling
 from bot.domain.safe_text import one_line
-from bot.profile import Reader
+from bot.profile import Reader, Sample
+from bot.profile.by_core import CoreRuns
+from bot.profile.sketch import sketch
 from bot.response.capture.held import HELD_SECONDS, Held, HeldCores
 from bot.response.capture.roller import Roller, owns, same_machine
 from bot.response.capture.rolling_look import RollingLook, Segment
+from bot.response.capture.sketches import Sketches
 from bot.response.capture.symptoms import Symptom, symptoms
 
 BEFORE_SECONDS, AFTER_SECONDS = 30.0, 2.0  # of a symptom, which are taken home
 _NEAR_SECONDS = 1.5  # a core that was let go so shortly before is said to have been held until then
 _MOST_HELD = 5  # stretches of one look that go on record
-_SAME_SECONDS = 10.0
 Keep = Callable[[str, bytes], None]  # a name for a file, and the next piece of perf's text
 
 
@@ -54,9 +56,13 @@ def _keep_nothing(name: str, text: bytes) -> None:
 
 @dataclass(slots=True)
 class RollingWatch:
-    """Looks at captures. What was looked through for held cores is remembered while this lives."""
+    """Looks at captures. What was looked through for held cores is remembered while this lives.
+
+    Shape: without `sketches` nothing is kept for pictures.
+    """
 
     roller: Roller
+    sketches: Sketches | None = None
     _through: dict[str, set[str]] = field(default_factory=dict)
 
     async def look(self, node: Node, rolling: Rolling, keep: Keep = _keep_nothing, deep: bool = True) -> RollingNews:
@@ -112,7 +118,7 @@ class RollingWatch:
             waits.append(f"the kernel's log is unread ({look.log_unread}), so resets and lockups are not seen")
         since = rolling.since_usec / 1e6 if rolling.since_usec else (rolling.started.uptime if rolling.started else 0.0)
         for symptom in symptoms(look, rolling.request.around, since):
-            if _is_known(rolling, symptom.name, symptom.at_mono):
+            if rolling.knows(symptom.name, symptom.at_mono):
                 continue
             at = look.wall(symptom.at_mono)
             if at is None:
@@ -123,26 +129,30 @@ class RollingWatch:
                 minutes = rolling.request.segment_minutes
                 waits.append(f"{symptom.words} at {_clock(at)}: its segment is written for up to {minutes} min more")
                 continue
-            sentence, unread = await self._before(node, rolling, symptom, at, names, keep)
-            await self._tell(SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, sentence, unread))
+            caught = SymptomCaught(rolling.id, symptom.name, at, symptom.at_mono, "", error=_error(look))
+            await self._tell(await self._before(node, rolling, symptom, caught, names, keep))
         return waits
 
     async def _before(
-        self, node: Node, rolling: Rolling, symptom: Symptom, at: datetime, names: Sequence[str], keep: Keep
-    ) -> tuple[str, str]:
-        """Return what the cores did just before a symptom, in a sentence, and why that is not known."""
-        head = f"{symptom.words} at {_clock(at)} UTC"
+        self, node: Node, rolling: Rolling, symptom: Symptom, caught: SymptomCaught, names: Sequence[str], keep: Keep
+    ) -> SymptomCaught:
+        """Return a symptom with what the cores did just before it, in a sentence, or with why that is not known."""
+        head = f"{symptom.words} at {_clock(caught.at)} UTC"
         if not names:
-            return head, "the ring no longer reaches back to it, or recorded nothing then"
+            return replace(
+                caught, sentence=head, unread="the ring no longer reaches back to it, or recorded nothing then"
+            )
         between = (symptom.at_mono - BEFORE_SECONDS, symptom.at_mono + AFTER_SECONDS)
         try:
-            held = await self._text(node, rolling, names, between, f"{symptom.name}-{at:%H%M%S}", keep)
+            held, runs = await self._text(node, rolling, names, between, f"{symptom.name}-{caught.at:%H%M%S}", keep)
         except CannotRead as no:
-            return head, one_line(no.sentence, 200)
+            return replace(caught, sentence=head, unread=one_line(no.sentence, 200))
         before = [stretch for stretch in held if stretch.begins < symptom.at_mono]
         if not before:
-            return f"{head}; in the {BEFORE_SECONDS:.0f} s before it no process held a core in the kernel", ""
-        return f"{head}; {_said(before[0], symptom.at_mono)}", ""
+            nobody = f"in the {BEFORE_SECONDS:.0f} s before it no process held a core in the kernel"
+            return replace(caught, sentence=f"{head}; {nobody}")
+        sentence = f"{head}; {_said(before[0], symptom.at_mono)}"
+        return replace(caught, sentence=sentence, sketch=await self._sketched(rolling, before[0], runs, sentence))
 
     async def _held(self, node: Node, rolling: Rolling, look: RollingLook, keep: Keep) -> list[str]:
         """Look through segments that were closed since, for cores that were held."""
@@ -152,17 +162,21 @@ class RollingWatch:
             if segment.ended is None or segment.name in through:
                 continue
             try:
-                held = await self._text(node, rolling, [segment.name], None, segment.name, keep)
+                held, runs = await self._text(node, rolling, [segment.name], None, segment.name, keep)
             except CannotRead as no:
                 waits.append(f"{segment.name}: {one_line(no.sentence, 160)}")
                 continue
             through.add(segment.name)
             for stretch in [stretch for stretch in held if stretch.seconds >= HELD_SECONDS][:_MOST_HELD]:
                 at = look.wall(stretch.begins)
-                if at is None or _is_known(await self.roller.find(rolling.id), "core-held", stretch.begins):
+                if at is None or (await self.roller.find(rolling.id)).knows("core-held", stretch.begins):
                     continue
                 said = f"core held for {stretch.seconds:.1f} s from {_clock(at)} UTC: {stretch.says}"
-                await self._tell(SymptomCaught(rolling.id, "core-held", at, stretch.begins, said))
+                drawn = await self._sketched(rolling, stretch, runs, said)
+                event = SymptomCaught(
+                    rolling.id, "core-held", at, stretch.begins, said, error=look.wall_error, sketch=drawn
+                )
+                await self._tell(event)
         return waits
 
     async def _text(
@@ -173,11 +187,19 @@ class RollingWatch:
         between: tuple[float, float] | None,
         called: str,
         keep: Keep,
-    ) -> list[Held]:
-        """Take text home and return who held cores, the longest first. Raises: CannotRead when there is none."""
-        found = HeldCores()
+    ) -> tuple[list[Held], CoreRuns]:
+        """Take text home and return who held cores, the longest first, and what each core ran.
+
+        Raises: CannotRead when there is none.
+        """
+        found, runs = HeldCores(), CoreRuns()
+
+        def taken(sample: Sample) -> None:
+            found(sample)
+            runs(sample)
+
         with tempfile.TemporaryFile() as beyond_memory:
-            reader = Reader(lambda: cast(BinaryIO, beyond_memory), each=found)
+            reader = Reader(lambda: cast(BinaryIO, beyond_memory), each=taken)
 
             def hand_on(text: bytes) -> None:
                 reader.feed(text)
@@ -188,14 +210,16 @@ class RollingWatch:
                 reader.finish()
             except ProfileError as no:
                 raise CannotRead(f"perf's text is none ({one_line(no.sentence, 120)})") from no
-        return found.finish()
+        return found.finish(), runs
+
+    async def _sketched(self, rolling: Rolling, held: Held, runs: CoreRuns, says: str) -> str:
+        """Keep a sketch of the core that was held; return its content hash, empty where none is kept."""
+        if self.sketches is None or held.core not in runs.cores:
+            return ""
+        return await self.sketches.keep(rolling.id, sketch(rolling.node, held.core, runs.cores[held.core], says))
 
     async def _tell(self, event: SymptomCaught | CaptureBegan) -> None:
         await self.roller.ledger.append(HOUSE, None, event, BOT)
-
-
-def _is_known(rolling: Rolling, name: str, at_mono: float) -> bool:
-    return any(caught.symptom == name and abs(caught.at_mono - at_mono) < _SAME_SECONDS for caught in rolling.caught)
 
 
 def _around(look: RollingLook, rolling: Rolling, at: float, runs: bool) -> tuple[list[str], bool]:
@@ -217,6 +241,12 @@ def _said(held: Held, at_mono: float) -> str:
     if at_mono - held.ends <= _NEAR_SECONDS:
         return f"in the {at_mono - held.begins:.1f} s before it {held.says}"
     return f"from {at_mono - held.begins:.1f} s to {at_mono - held.ends:.1f} s before it {held.says}"
+
+
+def _error(look: RollingLook) -> float | None:
+    """How far a symptom's time may be off, in seconds: the kernel log's clock against perf's, and that against ours."""
+    log = look.kernel_log.error if look.kernel_log is not None else None
+    return None if log is None or look.wall_error is None else log + look.wall_error
 
 
 def _clock(at: datetime) -> str:

@@ -23,16 +23,14 @@ def lines(news: RollingNews) -> list[str]:
     rolling = news.rolling
     found = [f"Capture {rolling.id} of {one_line(rolling.node, 60)}: {_standing(rolling)}."]
     found.append(f"Looks for {', '.join(rolling.request.around)}; asked by {one_line(rolling.by, 80)}.")
-    load = news.load_percent
-    if load is not None:
+    ended, load = rolling.ended, news.load_percent
+    if (cost := _cost(news)) is not None and (rolling.stopping is not None or rolling.is_over):
+        found.append(f"It recorded {cost[0]:.0f} s and cost {cost[1]:.2f} % of one core.")
+    elif load is not None:
         found.append(
             f"It has recorded {news.recorded_seconds:.0f} s and costs {load:.2f} % of one core; its ring holds "
             f"{news.segments} segments, {news.ring_bytes / 1e6:.1f} MB."
         )
-    ended, stopping = rolling.ended, rolling.stopping
-    if stopping is not None and stopping.recorded_seconds:
-        cost = 100 * stopping.spent_seconds / stopping.recorded_seconds
-        found.append(f"It recorded {stopping.recorded_seconds:.0f} s and cost {cost:.2f} % of one core.")
     if ended is not None and ended.left:
         found.append(f"Left on the node: {one_line(ended.left, 200)}.")
     if news.clock_error is not None:
@@ -44,6 +42,14 @@ def lines(news: RollingNews) -> list[str]:
     if not rolling.caught and not news.waits and rolling.started is not None:
         found.append("Nothing was caught." if rolling.is_over else "Nothing was caught so far.")
     return found
+
+
+def _cost(news: RollingNews) -> tuple[float, float] | None:
+    """Seconds recorded and percent of one core: as it was stopped, or as the last look that saw it run counted."""
+    stopping = news.rolling.stopping
+    if stopping is not None and stopping.recorded_seconds:
+        return stopping.recorded_seconds, 100 * stopping.spent_seconds / stopping.recorded_seconds
+    return None if news.load_percent is None else (news.recorded_seconds, news.load_percent)
 
 
 def document(rolling: Rolling, news: RollingNews | None = None) -> dict[str, Any]:

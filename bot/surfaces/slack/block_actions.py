@@ -26,6 +26,7 @@ from bot.domain.transitions import State
 from bot.response.decision import guards
 from bot.response.decision.braking import stale
 from bot.surfaces.slack.blocks import AMONG, BRAKE, CHECK_AGAIN, CHECK_MEANT, PROFILE, REPORT
+from bot.surfaces.slack.card_decisions import CardDecisions
 from bot.surfaces.slack.check_clicks import CheckClicks
 from bot.surfaces.slack.click import UNKNOWN_BUTTON, Click
 from bot.surfaces.slack.context import SlackContext
@@ -36,7 +37,6 @@ from bot.surfaces.slack.fleet_card import OF_FLEET, PLAN, WHO_ELSE
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.suggestions import FIND_NODE
-from bot.surfaces.slack.wave_decisions import WaveDecisions
 from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, PICK, UNDO, group_of, options_of
 from bot.surfaces.view.view import IncidentView, incident_view
@@ -54,13 +54,13 @@ class BlockActions:
         self,
         context: SlackContext,
         fleet: FleetCards | None = None,
-        waves: WaveDecisions | None = None,
+        others: Sequence[CardDecisions] = (),
         plans: WavePlans | None = None,
     ) -> None:
-        """`fleet` takes clicks on the cards of sweeps, `plans` those on *Plan*, `waves` those on waves; None: none."""
+        """`fleet` takes clicks on the cards of sweeps, `plans` those on *Plan*, None: none; `others` on other cards."""
         self._context = context
         self._fleet = fleet
-        self._waves = waves
+        self._others = others
         self._plans = plans
         self._checks = CheckClicks(context)
         self._handlers = {
@@ -91,9 +91,10 @@ class BlockActions:
             if click.action.startswith(FEEDBACK):
                 await self._feedback(click)
                 return
-            if self._waves is not None and self._waves.is_about(click.action, click.value):
-                await self._waves.ask(click)
-                return
+            for other in self._others:
+                if other.is_about(click.action, click.value):
+                    await other.ask(click)
+                    return
             several = next((kind for kind in _NUMBERED if click.action.startswith(f"{kind}-")), click.action)
             handler = self._handlers.get(several)
             if handler is None:

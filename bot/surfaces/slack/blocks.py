@@ -7,7 +7,7 @@ https://docs.slack.dev/reference/block-kit/blocks/rich-text-block
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from datetime import datetime
 
 from bot.domain.safe_text import one_line, safe
@@ -91,6 +91,15 @@ def _named(by: str) -> str:
     """A person in a text: Slack's clients and screen readers turn the id into a name."""
     user = slack_user(by)
     return f"<@{user}>" if user else escaped(one_line(by, 140))
+
+
+def with_people(said: str, people: Collection[str], limit: int) -> list[Block]:
+    """Return a sentence in which those people, as the record names them, stand by the names that each reader knows."""
+    words = clipped(safe(said), limit)
+    if not people:
+        return [text(words)]
+    parts = re.split(f"({'|'.join(map(re.escape, sorted(people)))})", words)
+    return [person(part) if part in people else text(part) for part in parts if part]
 
 
 def line(*pieces: Block) -> Block:

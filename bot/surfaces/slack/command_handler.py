@@ -13,19 +13,21 @@ from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.askers import Askers
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.blocks import meant_blocks
+from bot.surfaces.slack.capture_cards import CaptureCards
 from bot.surfaces.slack.check_opener import CheckOpener
 from bot.surfaces.slack.command_replies import CommandReplies
 from bot.surfaces.slack.ephemeral import Ephemeral
 from bot.surfaces.slack.fleet_cards import FleetCards
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.people import Person
+from bot.surfaces.slack.profile_requests import CapturesRequest, ProfileRequest, RecordRequest
 from bot.surfaces.slack.profiles import SlackProfiles
 from bot.surfaces.slack.requests import (
     CheckRequest,
     CommandRequest,
     HelpRequest,
     Known,
-    ProfileRequest,
+    Request,
     Subcommand,
     help_words,
     not_here,
@@ -58,8 +60,10 @@ class CommandHandler:
         wishes: Wishes | None = None,
         fleet: FleetCards | None = None,
         profiles: SlackProfiles | None = None,
+        captures: CaptureCards | None = None,
     ) -> None:
         self._profiles = profiles
+        self._captures = captures
         self._known = known
         self._opener = opener
         self._replies = replies
@@ -95,12 +99,10 @@ class CommandHandler:
             with contextlib.suppress(LedgerError):
                 await self._wishes.done(request.key)
 
-    async def _handle(
-        self, request: CommandRequest, asked: CheckRequest | FleetAsk | ProfileRequest | HelpRequest | Subcommand
-    ) -> None:
+    async def _handle(self, request: CommandRequest, asked: Request) -> None:
         if isinstance(asked, HelpRequest):
             await self._ephemeral.say(request, help_words(asked))
-        elif isinstance(asked, Subcommand):
+        elif isinstance(asked, Subcommand | CapturesRequest):
             await self._replies.reply(request, asked)
         elif self._channels and request.channel not in self._channels and not request.channel.startswith("D"):
             await self._ephemeral.say(request, not_here(self._channels))
@@ -110,6 +112,10 @@ class CommandHandler:
             if await self._may_ask(request, (asked.node,)) and self._profiles is not None:
                 target = MessageTarget(request.channel, request.thread_ts, request.answer_at)
                 await self._profiles.ask(asked.node, asked.capture, target, request.key, request.by)
+        elif isinstance(asked, RecordRequest):
+            if await self._may_ask(request, (asked.node,)) and self._captures is not None:
+                target = MessageTarget(request.channel, request.thread_ts, request.answer_at)
+                await self._captures.begin(asked.node, asked.rolling, target, request.key, request.by)
         elif await self._may_ask(request, asked.nodes):
             if asked.asks:
                 await self._ephemeral.quote(request, ASKS, [find_node_block()])

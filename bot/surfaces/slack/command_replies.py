@@ -10,10 +10,12 @@ from bot.domain.policy import Approval
 from bot.domain.safe_text import one_line
 from bot.response.decision.braking import said
 from bot.response.decision.guards import is_named
+from bot.surfaces.slack.capture_decisions import CaptureDecisions
 from bot.surfaces.slack.context import SlackContext, brake_words
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.member import ids_of
 from bot.surfaces.slack.people import Person
+from bot.surfaces.slack.profile_requests import CapturesRequest
 from bot.surfaces.slack.requests import CommandRequest, Subcommand, is_user_id
 from bot.surfaces.view.words import node_words, urgency, utc
 
@@ -31,20 +33,31 @@ class Subscription(Protocol):
 class CommandReplies:
     """Does what a subcommand asks for, and answers in private.
 
-    Shape: `pagerduty` is None where the bot does not talk to PagerDuty.
+    Shape: `pagerduty` is None where the bot does not talk to PagerDuty, `captures` where nothing is recorded.
     """
 
-    def __init__(self, context: SlackContext, pagerduty: Subscription | None = None) -> None:
+    def __init__(
+        self,
+        context: SlackContext,
+        pagerduty: Subscription | None = None,
+        captures: CaptureDecisions | None = None,
+    ) -> None:
+        self._captures = captures
         self._context = context
         self._subscription = pagerduty
 
-    async def reply(self, request: CommandRequest, asked: Subcommand) -> None:
+    async def reply(self, request: CommandRequest, asked: Subcommand | CapturesRequest) -> None:
         """Do what was asked, and answer the person in private."""
         person = Person(request.user, request.workspace, request.enterprise)
-        about = asked.incident or asked.node
+        about = asked.capture if isinstance(asked, CapturesRequest) else asked.incident or asked.node
         async with self._context.answering(asked.verb, person, request.channel, request.thread_ts, about):
             try:
-                words = await self._words(request, person, asked)
+                if isinstance(asked, Subcommand):
+                    words = await self._words(request, person, asked)
+                elif self._captures is not None:
+                    words = await self._captures.typed(asked.verb, asked.capture, person)
+                else:
+                    words = "This bot records no captures."
             except (_OnRecord, UnknownIncident) as no:
                 words = refusal_words(no.refusal if isinstance(no, _OnRecord) else no)
             await self._context.ephemeral.tell(request.by, request.channel, request.thread_ts, words, request.answer_at)

@@ -16,6 +16,7 @@ from bot.domain.errors import CannotTell, LedgerError
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.block_actions import BlockActions
+from bot.surfaces.slack.capture_decisions import CaptureDecisions
 from bot.surfaces.slack.click import Click
 from bot.surfaces.slack.context import SlackContext
 from bot.surfaces.slack.ephemeral import refusal_words
@@ -34,16 +35,22 @@ class InteractionHandler:
     """Takes clicks and dialogs."""
 
     def __init__(
-        self, context: SlackContext, home: AppHome, background: Background, fleet: FleetCards | None = None
+        self,
+        context: SlackContext,
+        home: AppHome,
+        background: Background,
+        fleet: FleetCards | None = None,
+        captures: CaptureDecisions | None = None,
     ) -> None:
         self._context = context
-        self._fleet = fleet
+        self._takes = [part for part in (fleet, captures) if part is not None]
         self._wishes = context.wishes
         self._background = background
         waves = WaveDecisions(context, fleet.waves) if fleet is not None and fleet.waves is not None else None
         plans = WavePlans(context, fleet) if fleet is not None and fleet.waves is not None else None
-        self._block_actions = BlockActions(context, fleet, waves, plans)
-        self._view_submissions = ViewSubmissions(context, home, waves, plans)
+        others = [part for part in (waves, captures) if part is not None]
+        self._block_actions = BlockActions(context, fleet, others, plans)
+        self._view_submissions = ViewSubmissions(context, home, others, plans)
         self._seen: OrderedDict[str, None] = OrderedDict()
         self._submitting: dict[str, asyncio.Task[Mapping[str, str]]] = {}
 
@@ -72,7 +79,7 @@ class InteractionHandler:
         Raises: LedgerError.
         """
         for kept in await self._wishes.left() if self._wishes is not None else ():
-            if self._fleet is not None and self._fleet.takes(kept):
+            if any(part.takes(kept) for part in self._takes):
                 continue
             submission = kept_submission(kept.body)
             if submission is None:

@@ -27,6 +27,10 @@ class Parts:
         """How many cards are not finished."""
         return len(self._open)
 
+    def is_open(self, card: str) -> bool:
+        """True for a card that is not finished."""
+        return card in self._open
+
     def get(self, card: str, name: str = CARD) -> Part | None:
         """Return a part where it is remembered."""
         return self._cards.get(card, {}).get(name)

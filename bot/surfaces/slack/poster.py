@@ -33,18 +33,16 @@ from bot.surfaces.slack.calls import (
     Timing,
     is_about_content,
 )
+from bot.surfaces.slack.channel_turns import ChannelTurns
+from bot.surfaces.slack.enclosures import Enclosures, FileAsked
 from bot.surfaces.slack.heat_block import has_pictures
 from bot.surfaces.slack.message import Message, for_one_person, without_blocks
 from bot.surfaces.slack.newer_blocks import has_newer_blocks, in_older_blocks
 from bot.surfaces.slack.part import MessageTarget, Part, PendingDelivery, Say, kept, kept_part
 from bot.surfaces.slack.parts import CARD, Parts
 from bot.surfaces.slack.pictures import Pictures
-from bot.surfaces.slack.reports import Reports
 
 EDITS = 40  # a minute; Slack allows 50 for the whole app, and other programs may edit too
-POSTS = 3  # a channel in a little over three seconds: Slack allows about one a second, in short bursts
-POSTS_RESERVED = 1  # details leave room for the next card
-CHANNELS_REMEMBERED = 100
 BEING_POSTED = 1.0  # seconds that a click waits for Slack to say where the clicked card is
 
 
@@ -59,10 +57,10 @@ class Poster:
         now: Clock,
         log: Log,
         pictures: Pictures | None = None,
-        reports: Reports | None = None,
+        files: Enclosures | None = None,
     ) -> None:
-        """Without `pictures` the cards keep their strips; without `reports` none is sent."""
-        self._reports = reports
+        """Without `pictures` the cards keep their strips; without `files` none is sent."""
+        self._files = files
         self._calls = calls
         self._pictures = pictures
         self._outbox = outbox
@@ -72,7 +70,7 @@ class Poster:
         self._parts = Parts()
         # Every open card will need one edit for its verdict: progress may use the rest.
         self._edits = RateLimiter(EDITS, timing.edits_span, timing.clock, lambda: self._parts.open)
-        self._posts: dict[str, RateLimiter] = {}
+        self._posts = ChannelTurns(outbox, timing)
         self._takes_newer_blocks = True  # until this workspace refuses them
 
     @property
@@ -103,17 +101,20 @@ class Poster:
         if self._pictures is not None:
             self._pictures.begin(card, target.channel, incident, node, heat, self._redraw)
 
-    async def enclose(self, card: str, target: MessageTarget, incident: str) -> bool | None:
-        """Have an incident's report made and sent into the card's thread, which nothing waits for.
+    async def enclose(self, card: str, target: MessageTarget, asked: FileAsked) -> bool | None:
+        """Have a file made and sent into a card's thread, which nothing waits for.
 
         Shape: False where it stands there already, None where this program sends none.
         """
-        return await self._reports.begin(card, target, incident, self._instead) if self._reports is not None else None
+        return await self._files.begin(card, target, asked, self.reply) if self._files is not None else None
 
-    async def _instead(self, card: str, name: str, target: MessageTarget, message: Message) -> None:
-        await self.adopt(card, target)  # the card may be forgotten by now, and it is in its thread that this belongs
+    async def reply(self, card: str, name: str, target: MessageTarget, message: Message) -> None:
+        """Say something in the thread of a card, which may be forgotten by now; whether it is open stays as it is."""
+        was_open = self._parts.is_open(card)
+        await self.adopt(card, target)
         await self.enqueue(card, name, target, message, under=CARD)
-        self.finished(card)
+        if not was_open:
+            self.finished(card)
 
     async def adopt(self, card: str, target: MessageTarget) -> bool:
         """Go on with a card that an earlier run of the program may have posted; True where it did."""
@@ -159,7 +160,7 @@ class Poster:
         for due in await self._outbox.due(self._now()):
             if self._pictures is not None and self._pictures.take_up(due, self._redraw):
                 continue
-            if self._reports is not None and self._reports.take_up(due, self._instead):
+            if self._files is not None and self._files.take_up(due, self.reply):
                 continue
             if self._parts.get(due.post.incident, due.post.part) is None:
                 part = kept_part(due)
@@ -172,8 +173,8 @@ class Poster:
         """Wait until Slack has what has to arrive, for so long at most; the rest stays in the outbox."""
         if self._pictures is not None:
             await self._pictures.drain()
-        if self._reports is not None:
-            await self._reports.drain()
+        if self._files is not None:
+            await self._files.drain()
         workers = {part.worker: part for part in self._parts if part.worker is not None}
         pending = [worker for worker, part in workers.items() if part.pending is not None]
         if pending:
@@ -245,28 +246,13 @@ class Poster:
         if part.in_private:
             return
         if part.place is None:
-            await self._posts_of(part.at.channel).turn(lambda: part.post_rank)
+            await self._posts.of(part.at.channel).turn(lambda: part.post_rank)
             # A summary waits for no slot: other programs have reserved those to come, for cards that it stands for.
-            if part.at.patient and self._timing.posts_apart and part.post_rank != SUMMARY:
-                await self._apart(part)
+            if part.at.patient and part.post_rank != SUMMARY:
+                await self._posts.apart(part.at.channel)
         else:
             await part.unhurried(self._timing.edit_every, self._timing.clock)
             await self._edits.turn(lambda: part.pending.rank if part.pending is not None else LAST)
-
-    async def _apart(self, part: Part) -> None:
-        """Keep a distance to what other programs post there; without the outbox, Slack's own limit has to do."""
-        with contextlib.suppress(LedgerError):
-            until = await self._outbox.turn(part.at.channel, timedelta(seconds=self._timing.posts_apart))
-            await asyncio.sleep(until.total_seconds())
-
-    def _posts_of(self, channel: str) -> RateLimiter:
-        if channel not in self._posts:
-            if len(self._posts) >= CHANNELS_REMEMBERED:
-                self._posts = {name: limiter for name, limiter in self._posts.items() if not limiter.is_idle()}
-            self._posts[channel] = RateLimiter(
-                POSTS, self._timing.posts_span, self._timing.clock, lambda: POSTS_RESERVED
-            )
-        return self._posts[channel]
 
     async def _send(self, part: Part, message: Message) -> Outcome:
         if part.in_private:
@@ -276,7 +262,7 @@ class Poster:
         else:
             outcome = await self._calls.edit(part.place, message)
         if isinstance(outcome, RetryLater) and outcome.seconds:
-            (self._posts_of(part.at.channel) if part.place is None else self._edits).pause(outcome.seconds)
+            (self._posts.of(part.at.channel) if part.place is None else self._edits).pause(outcome.seconds)
         return outcome
 
     # --- pictures

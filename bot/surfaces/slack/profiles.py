@@ -1,17 +1,17 @@
-"""Profiles that are asked for in Slack: a message at once, and in its place what the node's cores ran."""
+"""Profiles that are asked for in Slack: a message at once, in its place what the cores ran, and then its pictures."""
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 
 from bot.domain.capture import CaptureRequest
-from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable, ZombieError
+from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable
 from bot.domain.node import Node
-from bot.domain.rolling import RollingRequest
-from bot.domain.rolling_record import Rolling
+from bot.profile.sketch import Sketch
 from bot.response.capture.desk import ProfileAnswer, ProfileDesk, why_not
-from bot.response.capture.roller import Roller
 from bot.surfaces.slack.blocks import PROFILE
+from bot.surfaces.slack.enclosed_sketch import pictures_of
 from bot.surfaces.slack.message import TEXT, Message, clipped, escaped, footnote, header, paragraph, preformatted
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
@@ -24,20 +24,12 @@ LINE = 110
 class SlackProfiles:
     """Shows profiles in channels and in the threads of cards."""
 
-    def __init__(self, desk: ProfileDesk, poster: Poster, roller: Roller | None = None) -> None:
-        """`roller` starts captures that run for hours; without one there are none."""
-        self._roller = roller
+    def __init__(self, desk: ProfileDesk, poster: Poster) -> None:
         self._desk = desk
         self._poster = poster
 
     async def ask(
-        self,
-        node: Node,
-        request: CaptureRequest | RollingRequest,
-        target: MessageTarget,
-        key: str,
-        by: str,
-        incident: str = "",
+        self, node: Node, request: CaptureRequest, target: MessageTarget, key: str, by: str, incident: str = ""
     ) -> None:
         """Profile a node and show what came of it at that place; `key` is the wish's own, so that each is shown once.
 
@@ -45,39 +37,26 @@ class SlackProfiles:
         """
         name = PROFILE + hashlib.sha256(key.encode(errors="replace")).hexdigest()[:20]
         await self._poster.enqueue(name, CARD, target, _begun(node, request))
+        drawn = None
         try:
-            if isinstance(request, RollingRequest):
-                message = await self._rolling(node, request, by)
-            else:
-                message = _message(node, await self._desk.profile(node, request, incident, by))
+            answer = await self._desk.profile(node, request, incident, by)
+            message, drawn = _message(node, answer), answer.sketch
         except (CannotRead, Unreachable, Refused) as no:
-            message = _not_profiled(node, no, isinstance(request, RollingRequest))
+            words = why_not(node.name, no)
+            message = Message(escaped(clipped(words, TEXT)), (paragraph(words),))
         await self._poster.enqueue(name, CARD, target, message)
         self._poster.finished(name)
+        await self._draw(name, target, drawn)
 
-    async def _rolling(self, node: Node, request: RollingRequest, by: str) -> Message:
-        if self._roller is None:
-            raise CannotRead("this program starts no captures", "zombie capture start does.")
-        try:
-            return _recording(await self._roller.ask(node, request, by))
-        except LedgerError as no:
-            raise CannotRead(f"the record cannot be written ({no.sentence})", "Try again.") from no
-
-
-def _recording(rolling: Rolling) -> Message:
-    if rolling.until is None:
-        words = f"Capture {rolling.id} of {rolling.node} waits for somebody else's yes."
-        how = f"zombie capture approve {rolling.id} --approve-as NAME"
-    else:
-        words = f"Capture {rolling.id} records on {rolling.node} until {rolling.until:%Y-%m-%d %H:%M} UTC."
-        how = f"zombie capture show {rolling.id} says what it caught; zombie capture stop {rolling.id} ends it."
-    return Message(escaped(words), (paragraph(words), footnote(how)))
+    async def _draw(self, name: str, target: MessageTarget, drawn: Sketch | None) -> None:
+        """Have the pictures brought into the thread; the words stand already, and nothing is lost without them."""
+        with contextlib.suppress(LedgerError):
+            if drawn is not None and await self._poster.place(name) is not None:  # nobody else sees a private answer
+                for asked in pictures_of(drawn):
+                    await self._poster.enclose(name, target, asked)
 
 
-def _begun(node: Node, request: CaptureRequest | RollingRequest) -> Message:
-    if isinstance(request, RollingRequest):
-        words = f"Looking whether {node.name} can be recorded for {request.hours} h."
-        return Message(escaped(words), (paragraph(words), footnote("The answer takes the place of this message.")))
+def _begun(node: Node, request: CaptureRequest) -> Message:
     words = f"Profiling {node.name}: every core is sampled for {request.seconds} s."
     return Message(escaped(words), (paragraph(words), footnote("The answer takes the place of this message.")))
 
@@ -87,10 +66,3 @@ def _message(node: Node, answer: ProfileAnswer) -> Message:
     blocks = [header(f"Profile of {node.name}"), paragraph(answer.headline), preformatted(lines[:LINES])]
     blocks += [footnote(line) for line in answer.lines]
     return Message(escaped(clipped(f"Profile of {node.name}: {answer.headline}", TEXT)), tuple(blocks))
-
-
-def _not_profiled(node: Node, no: ZombieError, rolling: bool) -> Message:
-    words = why_not(node.name, no)
-    if rolling:
-        words = f"{node.name} is not recorded: {no.sentence.rstrip('.')}. {no.try_next}".strip()
-    return Message(escaped(clipped(words, TEXT)), (paragraph(words),))

@@ -7,18 +7,24 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
-from bot.domain.capture import SECONDS, CaptureRequest
 from bot.domain.errors import InventoryError, UnknownNode, UsageError
 from bot.domain.node import Node
 from bot.domain.redaction import redacted_text
-from bot.domain.rolling import HOURS, RollingRequest, hours_of
 from bot.domain.safe_text import one_line
 from bot.domain.selector import Kind, Selector
 from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.slack.message import escaped
+from bot.surfaces.slack.profile_requests import (
+    CapturesRequest,
+    ProfileRequest,
+    RecordRequest,
+    captures_of,
+    record_of,
+    seconds_of,
+)
 
 MOST_NODES = 100
 MOST_UNKNOWN = 8  # names that are answered with a sentence; the rest is counted
@@ -35,13 +41,14 @@ USAGE = {
     "brake": "Say `/zombie brake on` or `/zombie brake off`, with a reason.",
     "pagerduty": "Say `/zombie pagerduty on` to have a disabled webhook subscription switched on again.",
 }
-VERBS = ("check", "fleet", "profile", "capture", *SUBCOMMANDS, "help")
+VERBS = ("check", "fleet", "profile", "capture", "captures", *SUBCOMMANDS, "help")
 
 HELP = """*What I can do*
 `/zombie check NODE…` — log in to each node, read what matters, and post one verdict
 `/zombie fleet SELECTOR… [--cause SLUG] [--sample 5%] [--full]` — which nodes have it, how common it is, and among whom
 `/zombie profile NODE [SECONDS]` — which function burns which core, sampled there by perf for 10 s, or 5, 30, 60
 `/zombie capture NODE 12h` — record it for 1, 6, 12 or 24 h, and keep what its cores ran before a reset or a lockup
+`/zombie capture list`, `show ID`, `stop ID` — what was recorded, what it caught, and its end before its time
 A NODE may also be a glob `ray-gpu-*`, labels `role=gpu,az=us-east-1a`, `pod/NAME` or `job/NAME`
 `/zombie status` — what is open, what is being done, and whether the brake is on
 `/zombie cancel ID [reason]` — cancel an incident before its first step begins
@@ -116,14 +123,6 @@ class CheckRequest:
 
 
 @dataclass(frozen=True, slots=True)
-class ProfileRequest:
-    """A request to profile one node, for seconds or for hours."""
-
-    node: Node
-    capture: CaptureRequest | RollingRequest
-
-
-@dataclass(frozen=True, slots=True)
 class HelpRequest:
     """A request for help, with a sentence about what was not understood."""
 
@@ -142,7 +141,12 @@ class Known(Protocol):
         ...
 
 
-def parse(text: str, known: Known) -> CheckRequest | FleetAsk | ProfileRequest | HelpRequest | Subcommand:
+Request: TypeAlias = (
+    CheckRequest | FleetAsk | ProfileRequest | RecordRequest | CapturesRequest | HelpRequest | Subcommand
+)
+
+
+def parse(text: str, known: Known) -> Request:
     """Understand what follows `/zombie` or the mention."""
     if len(text) > LONGEST_REQUEST:
         return HelpRequest(f"That was {len(text)} characters long; I read at most {LONGEST_REQUEST}.")
@@ -156,10 +160,8 @@ def parse(text: str, known: Known) -> CheckRequest | FleetAsk | ProfileRequest |
         return HelpRequest(f"I do not know the command `{_quoted(words[0])}`.{meant}")
     if verb == "help":
         return HelpRequest()
-    if verb == "profile":
-        return _profile(words[1:], known)
-    if verb == "capture":
-        return _capture(words[1:], known)
+    if verb in ("profile", "capture", "captures"):
+        return _profile(verb, words[1:], known)
     if verb in SUBCOMMANDS:
         asked = subcommand_of(verb, words[1:])
         return HelpRequest(asked) if isinstance(asked, str) else asked
@@ -179,31 +181,22 @@ def parse(text: str, known: Known) -> CheckRequest | FleetAsk | ProfileRequest |
     return CheckRequest(nodes, tuple(sentence for sentence, _ in told), len(missing), tuple(offered))
 
 
-def _profile(words: list[str], known: Known) -> ProfileRequest | CheckRequest | HelpRequest:
-    """Understand what follows `profile`; an unknown node is answered as one of a check is."""
+def _profile(verb: str, words: list[str], known: Known) -> Request:
+    """Understand what follows `profile` or `capture`; an unknown node is answered as one of a check is."""
+    if verb == "captures":
+        verb, words = "capture", words or ["list"]
+    if verb == "capture" and (asked := captures_of(words)) is not None:
+        return HelpRequest(asked) if isinstance(asked, str) else asked
     if not 1 <= len(words) <= 2:
-        return HelpRequest("Say which node, and if you like for how long: `/zombie profile NODE 10`.")
+        example = "profile NODE 10" if verb == "profile" else "capture NODE 12h"
+        return HelpRequest(f"Say which node, and if you like for how long: `/zombie {example}`.")
     if not known.knows(words[0]):
         return CheckRequest((), (_not_known(words[0], known)[0],), 1)
-    seconds = words[1].removesuffix("s") if len(words) == 2 else "10"
-    try:
-        capture = CaptureRequest(seconds=int(seconds) if seconds.isdecimal() and len(seconds) < 6 else 0)
-    except ValueError:
-        return HelpRequest(f"A profile lasts {', '.join(map(str, SECONDS))} seconds, and nothing else.")
-    return ProfileRequest(known.find(words[0]), capture)
-
-
-def _capture(words: list[str], known: Known) -> ProfileRequest | CheckRequest | HelpRequest:
-    """Understand what follows `capture`; an unknown node is answered as one of a check is."""
-    if not 1 <= len(words) <= 2:
-        return HelpRequest("Say which node, and if you like for how long: `/zombie capture NODE 12h`.")
-    if not known.knows(words[0]):
-        return CheckRequest((), (_not_known(words[0], known)[0],), 1)
-    try:
-        hours = hours_of(words[1] if len(words) == 2 else "12h")
-    except ValueError:
-        return HelpRequest(f"A capture runs for {', '.join(f'{hours}h' for hours in HOURS)}, and nothing else.")
-    return ProfileRequest(known.find(words[0]), RollingRequest(hours))
+    if verb == "profile":
+        capture = seconds_of(words[1:])
+        return HelpRequest(capture) if isinstance(capture, str) else ProfileRequest(known.find(words[0]), capture)
+    rolling = record_of(words[1:])
+    return HelpRequest(rolling) if isinstance(rolling, str) else RecordRequest(known.find(words[0]), rolling)
 
 
 def subcommand_of(verb: str, words: list[str]) -> Subcommand | str:

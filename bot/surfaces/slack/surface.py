@@ -24,6 +24,8 @@ from bot.response.execution.usual import UsualTimes
 from bot.response.record import Record, undoable
 from bot.surfaces.slack.calls import FIRST
 from bot.surfaces.slack.card import acting_card
+from bot.surfaces.slack.enclosed_report import REPORT
+from bot.surfaces.slack.enclosures import FileAsked
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.nudges import NudgeTimes, nudges
 from bot.surfaces.slack.part import MessageTarget, spot_of
@@ -132,7 +134,7 @@ class SlackSurface:
         """
         name = group_of(incident)
         spot = await self._spot(await self.group(name))
-        sent = await self._poster.enclose(name, spot, incident.id) if spot is not None else None
+        sent = await self._poster.enclose(name, spot, FileAsked(REPORT, incident.id)) if spot is not None else None
         if sent is None:
             return f"The report is written by: zombie report {incident.id}"
         return "The report comes into this card's thread." if sent else "The report is in this card's thread."
@@ -238,7 +240,7 @@ class SlackSurface:
             heard.add(voice.part)
         for incident in group:
             if incident.ended and incident.steps:  # of others it comes where somebody asks for it
-                await self._poster.enclose(name, spot, incident.id)
+                await self._poster.enclose(name, spot, FileAsked(REPORT, incident.id))
             for reply in replies(incident, self.words):
                 if await self._outbox.place(name, reply.part) is None:
                     await self._poster.enqueue(name, reply.part, spot, reply.message, under=CARD)

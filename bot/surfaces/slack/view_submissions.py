@@ -29,11 +29,11 @@ from bot.domain.redaction import redacted_text
 from bot.domain.safe_text import one_line
 from bot.response.decision import guards
 from bot.surfaces.slack.blocks import BRAKE
+from bot.surfaces.slack.card_decisions import CardDecisions
 from bot.surfaces.slack.context import SlackContext, brake_words
 from bot.surfaces.slack.dialog import CONTROL, LONGEST_REASON, PLAN_DIALOG, REASON, Intent
 from bot.surfaces.slack.ephemeral import refusal_words
 from bot.surfaces.slack.people import Person, mapping
-from bot.surfaces.slack.wave_decisions import WaveDecisions
 from bot.surfaces.slack.wave_plans import WavePlans
 from bot.surfaces.view.standing import ANSWER, APPROVE, DECLINE, UNDO
 
@@ -85,12 +85,12 @@ class ViewSubmissions:
         self,
         context: SlackContext,
         home: AppHome,
-        waves: WaveDecisions | None = None,
+        others: Sequence[CardDecisions] = (),
         plans: WavePlans | None = None,
     ) -> None:
         self._context = context
         self._home = home
-        self._waves = waves
+        self._others = others
         self._plans = plans
         self._locks: dict[str, asyncio.Lock] = {}
 
@@ -121,9 +121,10 @@ class ViewSubmissions:
             self._home.open(submission.person.user)
 
     async def _decide(self, intent: Intent, submission: Submission, reason: str, again: bool) -> None:
-        if self._waves is not None and self._waves.is_about(intent.action, next(iter(intent.plans), "")):
-            await self._waves.decide(intent, submission.person, reason, again=again)
-            return
+        for other in self._others:
+            if other.is_about(intent.action, next(iter(intent.plans), "")):
+                await other.decide(intent, submission.person, reason, again=again)
+                return
         if self._plans is not None and intent.action == PLAN_DIALOG:
             await self._plans.propose(intent, submission.person, submission.control or "", submission.key)
             return

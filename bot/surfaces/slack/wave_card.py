@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 
 from bot.domain.duration import span
-from bot.domain.safe_text import one_line, safe
+from bot.domain.safe_text import one_line
 from bot.domain.wave import Wave, WaveState
 from bot.response.fleet.ask import FleetAsk
-from bot.surfaces.slack.blocks import button, line, listing, person, slack_user, text
+from bot.surfaces.slack.blocks import button, line, listing, person, slack_user, text, with_people
 from bot.surfaces.slack.message import TEXT, Block, Message, clipped, escaped, footnote, header, paragraph
 from bot.surfaces.view.standing import APPROVE, DECLINE
 from bot.surfaces.waves import proposal_lines, wave_lines
@@ -49,8 +48,8 @@ def wave_card(wave: Wave, does: str) -> Message:
         shown.append(f"More: zombie wave {wave.id}")
     blocks: tuple[Block, ...] = (
         header(title),
-        *([line(*_pieces(closing, _people(wave)))] if closing else []),
-        listing([_pieces(said, _people(wave)) for said in shown]),
+        *([line(*with_people(closing, _people(wave), SAID))] if closing else []),
+        listing([with_people(said, _people(wave), SAID) for said in shown]),
         *_buttons(wave),
         footnote(f"zombie wave {wave.id}"),
         *_asked(wave.asked_by),
@@ -107,15 +106,6 @@ def _people(wave: Wave) -> frozenset[str]:
     """Everybody in Slack whom the card's sentences may name."""
     everybody = (wave.asked_by, wave.stopped_by, *(voice.by for voice in wave.voices))
     return frozenset(by for by in everybody if slack_user(by))
-
-
-def _pieces(said: str, people: frozenset[str]) -> list[Block]:
-    """Return a sentence in which those people stand by the names that each reader knows them by."""
-    words = clipped(safe(said), SAID)
-    if not people:
-        return [text(words)]
-    parts = re.split(f"({'|'.join(map(re.escape, sorted(people)))})", words)
-    return [person(part) if part in people else text(part) for part in parts if part]
 
 
 def _asked(by: str) -> Iterator[Block]:

@@ -1,0 +1,61 @@
+"""Profiles and rolling captures for whoever serves, put together: who takes them, who looks, and where they show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from bot.app.cases import judge
+from bot.app.check import PROGRAM
+from bot.app.parts import nonce, now, ssh_talks
+from bot.app.rolling import roller
+from bot.app.stores import Stores
+from bot.domain.contracts import Log
+from bot.domain.playbook import Playbooks
+from bot.inventory import Inventory
+from bot.response.capture.desk import ProfileDesk
+from bot.response.capture.keeper import RollingKeeper
+from bot.response.capture.profiler import Profiler
+from bot.response.capture.reweighing import Reweighing
+from bot.response.capture.rolling_watch import RollingWatch
+from bot.response.capture.sketches import Sketches
+from bot.response.record import Record
+from bot.settings import Settings
+from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.capture_cards import CaptureCards
+from bot.surfaces.slack.connection import SlackConnection
+from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.profiles import SlackProfiles
+
+
+@dataclass(frozen=True, slots=True)
+class SlackCaptures:
+    """What a service needs of them: `keeper` looks once a minute, the others listen to Slack."""
+
+    profiles: SlackProfiles
+    cards: CaptureCards
+    keeper: RollingKeeper
+
+
+def slack_captures(
+    settings: Settings,
+    known: Inventory,
+    books: Stores,
+    environment: Mapping[str, str],
+    playbooks: Playbooks,
+    slack: SlackConnection,
+    poster: Poster,
+    background: Background,
+    watching: Background,
+    log: Log,
+) -> SlackCaptures:
+    """Put them together; `watching` is broken off at once when the bot stops."""
+    sketches = Sketches(books.kept_cases, now, PROGRAM, log)
+    book = Record(books.ledger, log)
+    weighing = Reweighing(book, books.ledger, books.kept_cases, judge(playbooks), log)
+    desk = ProfileDesk(Profiler(ssh_talks(environment), nonce), book, log, weighing, sketches)
+    watch = RollingWatch(roller(settings, books.ledger, environment), sketches)
+    cards = CaptureCards(
+        watch, known, books.ledger, poster, books.outbox, slack, background, watching, log, books.wishes
+    )
+    return SlackCaptures(SlackProfiles(desk, poster), cards, RollingKeeper(watch, known, log, cards))

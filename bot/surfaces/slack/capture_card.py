@@ -1,0 +1,165 @@
+"""The card of a rolling capture, what its thread says of each symptom, and the list of captures. Pure functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from bot.domain.house_events import SymptomCaught
+from bot.domain.incident import IncidentSummary
+from bot.domain.node import Node
+from bot.domain.rolling import HERTZ, RollingRequest, is_capture_id
+from bot.domain.rolling_record import Rolling, RollingState
+from bot.domain.safe_text import one_line
+from bot.response.capture.rolling_watch import RollingNews
+from bot.response.capture.rolling_words import line as standing
+from bot.response.capture.rolling_words import lines
+from bot.surfaces.slack.blocks import (
+    bold,
+    button,
+    code,
+    date,
+    line,
+    link,
+    listing,
+    person,
+    slack_user,
+    text,
+    with_people,
+)
+from bot.surfaces.slack.message import TEXT, Block, Message, clipped, escaped, footnote, header, paragraph
+from bot.surfaces.view.standing import APPROVE, DECLINE
+
+PREFIX = "capture-"
+SHOW, STOP = "capture-show", "capture-stop"
+SAID = 500
+MOST_LINES = 12  # of a card; the terminal has them all
+MOST_LISTED = 20
+
+
+def card_name(capture: str) -> str:
+    """Return the name of a capture's card."""
+    return PREFIX + capture
+
+
+def capture_of(name: str) -> str:
+    """Return the id of the capture whose card has that name; empty for any other name."""
+    capture = name.removeprefix(PREFIX)
+    return capture if name.startswith(PREFIX) and is_capture_id(capture) else ""
+
+
+def looking_card(node: Node, request: RollingRequest) -> Message:
+    """Say that the node is being looked at, before anything runs there."""
+    words = f"Looking whether {node.name} can be recorded for {request.hours} h."
+    return Message(escaped(words), (paragraph(words), footnote("The answer takes the place of this message.")))
+
+
+def not_recorded(node: str, because: str, by: str) -> Message:
+    """Say why nothing is recorded."""
+    words = clipped(f"{one_line(node, 80)} is not recorded: {one_line(because, SAID)}", TEXT)
+    people = {by} if slack_user(by) else set()
+    return Message(escaped(words), (line(*with_people(words, people, TEXT)), *_asked(by)))
+
+
+def capture_card(news: RollingNews) -> Message:
+    """Show how a capture stands, with the buttons that are left."""
+    rolling = news.rolling
+    node = one_line(rolling.node, 80)
+    title = f"{_TITLES[rolling.state]} {node}"
+    people = _people(rolling)
+    told = [with_people(said.removeprefix("* "), people, SAID) for said in lines(news)[1 : MOST_LINES + 1]]
+    until = rolling.until
+    first = [text(_asks(rolling))] if rolling.state is RollingState.ASKED else []
+    if until is not None and not rolling.is_over:
+        words = "It ends by itself at " if rolling.state is not RollingState.STOPPING else "It would have ended at "
+        first = [text(words), date(until, "{date_short_pretty} {time}"), text(", whatever becomes of this bot.")]
+    if rolling.ended is not None:
+        first = with_people(f"It is over: {one_line(rolling.ended.because, 300)}.", people, SAID)
+    blocks = (
+        header(title),
+        listing([*([first] if first else []), *told]),
+        *_buttons(rolling),
+        footnote(f"zombie capture show {rolling.id}"),
+        *_asked(rolling.by),
+    )
+    caught = f"{len(rolling.caught)} caught; the last: {rolling.caught[-1].sentence}" if rolling.caught else ""
+    when = f" until {until:%Y-%m-%d %H:%M} UTC" if until is not None and not rolling.is_over else ""
+    said = f"Capture {rolling.id} {_VERBS[rolling.state]} {node}{when}. {one_line(caught, 1000)}"
+    return Message(clipped(escaped(said.strip()), TEXT), blocks)
+
+
+def caught_reply(caught: SymptomCaught, incident: IncidentSummary | None, address: str) -> Message:
+    """Say what was caught; `address` is that of the card of the incident that it belongs to, empty without one."""
+    unread = f" Not read: {one_line(caught.unread, 200)}." if caught.unread else ""
+    words = f"{one_line(caught.sentence, SAID)}.{unread}"
+    blocks: list[Block] = [line(bold(words))]
+    if incident is not None:
+        cause = f" ({one_line(incident.cause, 60)}, {incident.state.value})" if incident.cause else ""
+        name = f"incident {incident.id}"
+        where = link(name, address) if address else code(f"zombie incidents show {incident.id}")
+        blocks.append(line(text("It belongs to "), where, text(f"{cause}.")))
+    return Message(clipped(escaped(words), TEXT), tuple(blocks))
+
+
+def listed(captures: Sequence[Rolling]) -> str:
+    """Return the captures on record, the newest first, a line each."""
+    if not captures:
+        return "Nothing was captured. /zombie capture NODE 12h begins one."
+    newest = list(reversed(captures))
+    more = [f"And {len(newest) - MOST_LISTED} more: zombie capture list"] if len(newest) > MOST_LISTED else []
+    return "\n".join([*(f"• {standing(rolling)}" for rolling in newest[:MOST_LISTED]), *more])
+
+
+def dialog_words(rolling: Rolling) -> Iterator[str]:
+    """Yield what whoever decides has to know."""
+    yield (
+        f"perf records every core of {one_line(rolling.node, 80)} at {HERTZ} Hz for {rolling.request.hours} h, as "
+        "root, niced to the last, into a ring of at most 1.7 GB. It ends by itself."
+    )
+    yield f"It looks for {', '.join(rolling.request.around)}. Nothing on the node is changed by it."
+
+
+_TITLES = {
+    RollingState.ASKED: "May be recorded?",
+    RollingState.APPROVED: "Recording begins:",
+    RollingState.STARTING: "Recording begins:",
+    RollingState.RUNNING: "Recording",
+    RollingState.STOPPING: "Recording stops:",
+    RollingState.ENDED: "Recorded",
+}
+_VERBS = {
+    RollingState.ASKED: "waits for somebody else's yes to record",
+    RollingState.APPROVED: "is about to record",
+    RollingState.STARTING: "is being started on",
+    RollingState.RUNNING: "records on",
+    RollingState.STOPPING: "is being stopped on",
+    RollingState.ENDED: "has ended on",
+}
+
+
+def _asks(rolling: Rolling) -> str:
+    return f"Somebody else has to agree before {one_line(rolling.node, 80)} is recorded for {rolling.request.hours} h."
+
+
+def _buttons(rolling: Rolling) -> Iterator[Block]:
+    name = card_name(rolling.id)
+    elements: list[Block] = []
+    match rolling.state:
+        case RollingState.ASKED:
+            elements = [button("Approve", APPROVE, name, "primary"), button("Decline", DECLINE, name)]
+        case RollingState.STARTING | RollingState.RUNNING:
+            elements = [button("Show", SHOW, name), button("Stop", STOP, name, "danger")]
+        case RollingState.STOPPING:
+            elements = [button("Show", SHOW, name)]
+    if elements:
+        yield {"type": "actions", "elements": elements}
+
+
+def _people(rolling: Rolling) -> frozenset[str]:
+    """Everybody in Slack whom the card's sentences may name."""
+    because = rolling.ended.because.partition(" ")[0] if rolling.ended is not None else ""
+    return frozenset(by for by in (rolling.by, rolling.stopped_by, because) if slack_user(by))
+
+
+def _asked(by: str) -> Iterator[Block]:
+    if slack_user(by):
+        yield line(text("Asked by "), person(by))

@@ -1,0 +1,215 @@
+"""Rolling captures in Slack: one card each, from the wish to its end, and in its thread what was caught.
+
+What a capture is stands on record; a card only shows it. The program that shows one keeps it with the wishes, so that
+each thing caught is told once, and whoever serves after a crash or a restart goes on under the same card.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from bot.domain.contracts import ActingLedger, Log, NodeDirectory, Outbox
+from bot.domain.errors import CannotRead, LedgerError, Refused, Unreachable, UsageError, ZombieError
+from bot.domain.house_events import SymptomCaught
+from bot.domain.node import Node
+from bot.domain.rolling import RollingRequest
+from bot.domain.rolling_record import Rolling, RollingState
+from bot.domain.safe_text import one_line
+from bot.domain.wish import KeptWish, Wishes
+from bot.response.capture.belonging import incident_of
+from bot.response.capture.rolling_watch import RollingNews, RollingWatch
+from bot.response.record import short_id
+from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.capture_card import (
+    capture_card,
+    capture_of,
+    card_name,
+    caught_reply,
+    looking_card,
+    not_recorded,
+)
+from bot.surfaces.slack.connection import SlackConnection
+from bot.surfaces.slack.enclosed_sketch import pictures_of
+from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.poster import Poster
+
+LOOKS_EVERY = 2.0  # seconds: at the record, not at the node
+MOST_TOLD = 25  # symptoms of one capture that its thread tells of; the terminal has them all
+_FIGURES = 200  # captures whose figures are remembered
+
+
+class CaptureCards:
+    """Begins captures and shows them. `watching` ends with the bot; `slack` knows where cards are."""
+
+    def __init__(
+        self,
+        watch: RollingWatch,
+        known: NodeDirectory,
+        ledger: ActingLedger,
+        poster: Poster,
+        outbox: Outbox,
+        slack: SlackConnection,
+        background: Background,
+        watching: Background,
+        log: Log,
+        wishes: Wishes,
+    ) -> None:
+        self.watch = watch
+        self.roller = watch.roller
+        self.wishes = wishes
+        self._known = known
+        self._ledger = ledger
+        self._poster = poster
+        self._outbox = outbox
+        self._slack = slack
+        self._background = background
+        self._watching = watching
+        self._log = log
+        self._figures: dict[str, RollingNews] = {}
+
+    async def begin(self, node: Node, request: RollingRequest, target: MessageTarget, key: str, by: str) -> None:
+        """Ask for a capture, on a card of its own; `key` is the wish's own, so that it is asked for once.
+
+        Raises: LedgerError when the card cannot be kept.
+        """
+        capture = short_id(CARD, target.channel, key)
+        body = {"channel": target.channel, "thread_ts": target.thread_ts, "node": node.name, "by": by}
+        if not await self.wishes.keep(card_name(capture), json.dumps(body)):
+            return  # another delivery of the same command
+        await self._poster.enqueue(card_name(capture), CARD, target, looking_card(node, request))
+        self._background.begin(self._ask(node, request, target, capture, by), f"capture {capture}")
+
+    def takes(self, kept: KeptWish) -> bool:
+        """Go on with the card of a capture; False for what is none."""
+        if not (capture := capture_of(kept.key)):
+            return False
+        self._watching.begin(self._again(capture, kept), f"{kept.key} carried on")
+        return True
+
+    def news(self, news: RollingNews) -> None:
+        """Take note of what a look brought, for the card."""
+        before = self._figures.pop(news.rolling.id, None)
+        if news.load_percent is None and before is not None:  # it has ended: what it cost is what was seen last
+            news = replace(before, rolling=news.rolling, waits=news.waits)
+        self._figures[news.rolling.id] = news
+        while len(self._figures) > _FIGURES:
+            del self._figures[next(iter(self._figures))]
+
+    async def is_its_card(self, capture: str, channel: str, ts: str) -> bool:
+        """True where the capture's card stands there, and no copy of it. Raises: LedgerError."""
+        place = await self._poster.place(card_name(capture))
+        return place is not None and (place.channel, place.ts) == (channel, ts)
+
+    async def look(self, rolling: Rolling) -> RollingNews:
+        """Look at it on its node now; raises as `RollingWatch.look`, and InventoryError."""
+        if not rolling.is_on_node:
+            return self._figures.get(rolling.id) or RollingNews(rolling)
+        news = await self.watch.look(self._known.find(rolling.node), rolling)
+        self.news(news)
+        return self._figures[rolling.id]
+
+    async def stop(self, rolling: Rolling, by: str) -> RollingNews:
+        """Stop it, then look: what came last is read before the ring is removed; raises as `Roller.stop`."""
+        if not rolling.is_over:
+            rolling = await self.roller.stop(self._known.find(rolling.node), rolling, by)
+        return await self.look(rolling)
+
+    def node(self, rolling: Rolling) -> Node:
+        """Return the node of a capture. Raises: InventoryError."""
+        return self._known.find(rolling.node)
+
+    # --- the card
+
+    async def _ask(self, node: Node, request: RollingRequest, target: MessageTarget, capture: str, by: str) -> None:
+        try:
+            await self.roller.ask(node, request, by, capture=capture)
+        except (CannotRead, Unreachable, Refused, LedgerError) as no:
+            named = f" ({type(no).__name__})" if isinstance(no, Refused) else ""
+            because = f"{no.sentence.rstrip('.')}. {no.try_next}".strip()
+            await self._end(card_name(capture), target, node.name, f"{because}{named}", by)
+            return
+        self._watching.begin(self._show(capture, target), card_name(capture))
+
+    async def _again(self, capture: str, kept: KeptWish) -> None:
+        self._log("capture_card_carried_on", key=one_line(kept.key, 80))
+        body: Mapping[str, Any] = json.loads(kept.body)
+        target = MessageTarget(str(body["channel"]), str(body.get("thread_ts", "")))
+        await self._poster.adopt(kept.key, target)
+        rolling: Rolling | None = None
+        while True:
+            try:
+                rolling = (await self.roller.all()).get(capture)
+                if rolling is not None and rolling.state is RollingState.APPROVED:
+                    rolling = await self.roller.over(rolling, "the bot was restarted before it began", "")
+                break
+            except LedgerError:
+                await asyncio.sleep(LOOKS_EVERY)
+        if rolling is None:
+            because = "The bot was restarted before it began. Ask again."
+            await self._end(kept.key, target, str(body.get("node", "")), because, str(body.get("by", "")))
+        else:
+            await self._show(capture, target)
+
+    async def _show(self, capture: str, target: MessageTarget) -> None:
+        """Show the capture as it stands on record, until it is over."""
+        name, state, shown, told = card_name(capture), None, None, set[str]()
+        while True:
+            try:
+                rolling = await self._found(capture)
+                figures = self._figures.get(capture)
+                news = replace(figures, rolling=rolling) if figures is not None else RollingNews(rolling)
+                card = capture_card(news)
+                if rolling.state is not state:  # what has to arrive; figures between are progress
+                    await self._poster.enqueue(name, CARD, target, card)
+                elif card != shown:
+                    self._poster.show(name, target, lambda card=card: card)  # type: ignore[misc]
+                state, shown = rolling.state, card
+                for caught in rolling.caught[:MOST_TOLD]:
+                    await self._tell(name, target, rolling, caught, told)
+                if rolling.is_over:
+                    self._figures.pop(capture, None)
+                    await self._done(name)
+                    return
+            except (LedgerError, UsageError) as error:
+                self._log("ledger_unavailable", error=one_line(str(error)), card=name)
+            await asyncio.sleep(LOOKS_EVERY)
+
+    async def _found(self, capture: str) -> Rolling:
+        rolling = await self.roller.find(capture)
+        is_late = self.roller.now() - rolling.asked_at > self.roller.policy.approval_expires
+        if rolling.state is RollingState.ASKED and is_late:
+            return await self.roller.over(rolling, "nobody agreed in time", "")
+        return rolling
+
+    async def _tell(
+        self, name: str, target: MessageTarget, rolling: Rolling, caught: SymptomCaught, told: set[str]
+    ) -> None:
+        """Say in the thread what was caught, once, and have its pictures brought there."""
+        part = f"caught-{caught.symptom}-{round(10 * caught.at_mono)}"
+        if part in told:
+            return
+        if await self._outbox.place(name, part) is None:
+            found = incident_of(await self._ledger.incidents(node=rolling.node), rolling.node, caught.at)
+            place = await self._poster.place(found.card) if found is not None else None
+            address = self._slack.workspace.permalink(place) if place is not None else ""
+            await self._poster.enqueue(name, part, target, caught_reply(caught, found, address), under=CARD)
+        told.add(part)
+        drawn = await self.watch.sketches.find(rolling.id, caught.sketch) if self.watch.sketches is not None else None
+        if drawn is not None and await self._poster.place(name) is not None:
+            for asked in pictures_of(drawn):
+                await self._poster.enclose(name, target, asked)
+
+    async def _end(self, name: str, target: MessageTarget, node: str, because: str, by: str) -> None:
+        await self._poster.enqueue(name, CARD, target, not_recorded(node, because, by))
+        await self._done(name)
+
+    async def _done(self, name: str) -> None:
+        self._poster.finished(name)
+        with contextlib.suppress(ZombieError):
+            await self.wishes.done(name)

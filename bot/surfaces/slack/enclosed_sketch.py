@@ -1,0 +1,54 @@
+"""The pictures of a profile as files of a thread: a core's flame graph, and the heat map of its seconds."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from bot.domain.errors import ProfileError
+from bot.domain.json_form import NotOfForm, plain
+from bot.domain.safe_text import one_line
+from bot.profile.sketch import Sketch, sketch_of
+from bot.surfaces.slack.enclosures import Enclosed, FileAsked
+
+SKETCH = "sketch-"
+FLAME, SECONDS = "flame", "seconds"
+
+
+@dataclass(frozen=True, slots=True)
+class EnclosedSketch:
+    """Pictures of sketches, which are kept with what is on its way."""
+
+    prefix: str = SKETCH
+    word: str = "sketch"
+
+    async def make(self, name: str, content: Mapping[str, Any]) -> Enclosed:
+        """Draw it. Raises: ProfileError where what was kept is no sketch."""
+        try:
+            drawn = sketch_of(content.get("sketch"))
+        except NotOfForm as no:
+            raise ProfileError(f"What was kept of it cannot be read ({one_line(str(no), 160)}).") from no
+        which = SECONDS if content.get("which") == SECONDS else FLAME
+        png = await asyncio.to_thread(_drawn, drawn, which)  # Pillow is loaded there, the first time
+        flame, seconds = drawn.alt_texts
+        return Enclosed(f"{which}-core-{drawn.core}.png", png, seconds if which == SECONDS else flame)
+
+    def instead(self, name: str, because: str) -> str:
+        """Say why a picture is missing, once for both."""
+        return f"No picture of it is here: {because}" if name.startswith(FLAME) else ""
+
+
+def pictures_of(drawn: Sketch) -> Iterator[FileAsked]:
+    """Yield both pictures, each with its sketch."""
+    digest = hashlib.sha256(drawn.text().encode()).hexdigest()[:12]
+    for which in (FLAME, SECONDS):
+        yield FileAsked(SKETCH, f"{which}-{digest}", {"sketch": plain(drawn), "which": which})
+
+
+def _drawn(drawn: Sketch, which: str) -> bytes:
+    from bot.profile.flame_picture import flame_picture, seconds_picture
+
+    return seconds_picture(drawn) if which == SECONDS else flame_picture(drawn)

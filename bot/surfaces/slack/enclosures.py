@@ -1,0 +1,195 @@
+"""Files in the threads of cards: an incident's report, the pictures of a profile. Each is sent once, in nobody's way.
+
+What is on its way is kept in the outbox: a restart goes on with it, and sends none again that has arrived. What Slack
+does not take leaves a sentence in the thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, Protocol, TypeAlias
+
+from bot.domain.contracts import Clock, Log, Outbox
+from bot.domain.errors import ZombieError
+from bot.domain.post import DuePost, Post
+from bot.domain.safe_text import one_line
+from bot.surfaces.slack.calls import RetryLater, Timing
+from bot.surfaces.slack.message import Message, escaped, paragraph
+from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.uploads import Uploaded, Uploads
+
+FILES = "files"  # stands where a message has its channel
+TRIES = 3
+TOO_LATE = timedelta(hours=6)  # a thread that could not be had for so long: nobody waits for its files
+
+Instead: TypeAlias = Callable[[str, str, MessageTarget, Message], Awaitable[None]]
+
+
+@dataclass(frozen=True, slots=True)
+class Enclosed:
+    """A file as it is sent; `alt_text` says what a picture shows."""
+
+    name: str
+    content: bytes
+    alt_text: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileAsked:
+    """A file that is asked for: its kind by `prefix`, its name, and what is kept with it while it is on its way."""
+
+    prefix: str
+    name: str
+    content: Mapping[str, Any] = field(default_factory=dict)
+
+
+class EnclosureKind(Protocol):
+    """One kind of file."""
+
+    @property
+    def prefix(self) -> str:
+        """Begins the names of its parts in the outbox."""
+        ...
+
+    @property
+    def word(self) -> str:
+        """Begins its lines of the log."""
+        ...
+
+    async def make(self, name: str, content: Mapping[str, Any]) -> Enclosed:
+        """Make the file of that name from what was kept with it. Raises: ZombieError where it cannot be made."""
+        ...
+
+    def instead(self, name: str, because: str) -> str:
+        """Return what is said in the thread where it does not come; empty where nothing is lost with it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class _Way:
+    """A file on its way: of which kind, name and card, where to, and what says in the thread that it does not come."""
+
+    kind: EnclosureKind
+    card: str
+    name: str
+    content: Mapping[str, Any]
+    target: MessageTarget
+    post_id: str
+    instead: Instead
+
+    @property
+    def part(self) -> str:
+        """Its name in the outbox."""
+        return self.kind.prefix + self.name
+
+
+class Enclosures:
+    """Makes files and uploads each once."""
+
+    def __init__(
+        self, kinds: Sequence[EnclosureKind], uploads: Uploads, outbox: Outbox, timing: Timing, now: Clock, log: Log
+    ) -> None:
+        self._kinds = {kind.prefix: kind for kind in kinds}
+        self._uploads = uploads
+        self._outbox = outbox
+        self._timing = timing
+        self._now = now
+        self._log = log
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+
+    async def begin(self, card: str, target: MessageTarget, asked: FileAsked, instead: Instead) -> bool:
+        """Begin to make and send a file into a card's thread; False where it stands there already.
+
+        Raises: LedgerError when the outbox cannot be asked.
+        """
+        part = asked.prefix + asked.name
+        if part in self._tasks:
+            return True
+        if await self._outbox.place(card, part) is not None:
+            return False
+        kept = {**asked.content, "thread_ts": target.thread_ts}
+        post_id = await self._outbox.keep(Post(card, part, target.channel, kept, CARD))
+        self._start(_Way(self._kinds[asked.prefix], card, asked.name, kept, target, post_id, instead))
+        return True
+
+    def take_up(self, due: DuePost, instead: Instead) -> bool:
+        """Go on with a file that the outbox kept; False where the post is none."""
+        kind = next((kind for prefix, kind in self._kinds.items() if due.post.part.startswith(prefix)), None)
+        if kind is None:
+            return False
+        if due.post.part not in self._tasks:
+            target = MessageTarget(due.post.channel, str(due.post.content.get("thread_ts", "")))
+            name, content = due.post.part.removeprefix(kind.prefix), due.post.content
+            is_late = self._now() - due.kept_at > TOO_LATE
+            self._start(_Way(kind, due.post.incident, name, content, target, due.id, instead), is_late=is_late)
+        return True
+
+    async def drain(self) -> None:
+        """Leave what is on its way to the next run."""
+        tasks = list(self._tasks.values())
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    # --- on the way
+
+    def _start(self, way: _Way, *, is_late: bool = False) -> None:
+        task = asyncio.create_task(self._unless_it_ends(way, is_late), name=way.part)
+        self._tasks[way.part] = task
+        task.add_done_callback(lambda done: self._ended(way, done))
+
+    def _ended(self, way: _Way, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(way.part, None)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self._log(f"{way.kind.word}_failed", name=way.name, error=one_line(repr(error), 500))
+
+    async def _unless_it_ends(self, way: _Way, is_late: bool) -> None:
+        try:
+            await self._brought(way, is_late)
+        except asyncio.CancelledError:  # the bot ends: the next run need not wait until nobody can be at it any more
+            with suppress(ZombieError):
+                await self._outbox.failed(way.post_id, self._now(), "the bot ended")
+            raise
+
+    async def _brought(self, way: _Way, is_late: bool) -> None:
+        place = await self._outbox.place(way.card, CARD)
+        if place is None and is_late:
+            await self._outbox.dropped(way.post_id, "its card was never posted")
+            return
+        if place is None:  # its card is being posted: the outbox hands it out once that stands
+            await self._outbox.failed(way.post_id, self._now(), "its card is not posted yet")
+            return
+        try:
+            made = await way.kind.make(way.name, way.content)
+        except ZombieError as no:
+            await self._given_up(way, no.sentence)
+            return
+        error = ""
+        for attempt in range(TRIES):
+            thread = way.target.thread_ts or place.ts
+            outcome = await self._uploads.upload(
+                made.name, made.content, made.alt_text, channel=place.channel, thread_ts=thread
+            )
+            if isinstance(outcome, Uploaded):
+                await self._outbox.taken(way.post_id, FILES, outcome.file)
+                self._log(f"{way.kind.word}_sent", name=way.name)
+                return
+            error = outcome.error
+            if not isinstance(outcome, RetryLater):
+                break
+            pause = max(outcome.seconds, self._timing.first_pause * 4**attempt)
+            self._log(f"{way.kind.word}_delayed", name=way.name, error=error, again_in_seconds=pause)
+            await asyncio.sleep(pause)
+        await self._given_up(way, f"Slack did not take the file ({error}).")
+
+    async def _given_up(self, way: _Way, because: str) -> None:
+        self._log(f"{way.kind.word}_given_up", name=way.name, because=because)
+        await self._outbox.dropped(way.post_id, because)
+        if words := way.kind.instead(way.name, because):
+            said = Message(escaped(words), (paragraph(words),))
+            await way.instead(way.card, f"no-{way.part}", way.target, said)

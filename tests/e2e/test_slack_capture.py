@@ -1,0 +1,106 @@
+"""A rolling capture in Slack: a second person's yes, one card, what was caught with its pictures, across a restart."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot.demo.fleet_leaks import AUTO_RESTART
+from bot.demo.machine.state import Resets, State
+from bot.demo.slack.message import File, Message
+from bot.demo.slack.server import SlackWorkspace
+from tests.e2e.test_slack_story import LONG, POLICY, card, decides, serving
+from tests.nodes.acting_fleet import site
+from tests.slack.workspace import workspace
+
+pytestmark = pytest.mark.slow
+AGREED = POLICY + "[capture]\napproval = true\n"
+HOT = "mem_cgroup_nr_lru_pages"
+
+
+def soon_reset(state: State) -> State:
+    """That node with a reset every four seconds from now on."""
+    card = replace(state.nics[0], resets=Resets(queue=5, first=state.uptime + 8, every=4.0))
+    return replace(state, nics=(card, *state.nics[1:]))
+
+
+def caught(slack: SlackWorkspace, message: Message) -> list[Message]:
+    return [said for said in slack.thread(message) if said.text.startswith("reset at ")]
+
+
+def pictures(slack: SlackWorkspace, message: Message) -> list[File]:
+    return [file for said in slack.thread(message) for file in said.files]
+
+
+def both(slack: SlackWorkspace, message: Message) -> list[File] | None:
+    return found if len(found := pictures(slack, message)) > 1 else None
+
+
+def told(slack: SlackWorkspace, person: str, words: str) -> Message | None:
+    return next((said for said in slack.messages("oncall-gpu", person) if said.only_for and words in said.text), None)
+
+
+@pytest.mark.long
+async def test_second_person_agrees_and_what_is_caught_is_told_once_with_pictures(tmp_path: Path) -> None:
+    async with workspace() as slack, site(tmp_path, {"node-1": (soon_reset(AUTO_RESTART), None)}, AGREED) as here:
+        bot = await serving(slack, here)
+        await slack.say("alice", "oncall-gpu", "/zombie check node-1")
+        await card(slack, "node-1", "leaked-memory-cgroups")
+        await slack.say("alice", "oncall-gpu", "/zombie capture node-1 1h")
+        asked = await card(slack, "waits for somebody else's yes", button="approve")
+        await decides(slack, "alice", asked)
+        await slack.until(lambda: told(slack, "alice", "SelfApproval"), LONG, what="SelfApproval")
+        await decides(slack, "bob", asked)
+        running = await card(slack, "records on node-1 until", button="capture-stop")
+        assert running.ts == asked.ts, "one card"
+
+        bot.process.kill()
+        await bot.end()
+        bot = await serving(slack, here)
+        await slack.until(lambda: bot.logged("capture_card_carried_on"), LONG, what="the card carried on")
+        await slack.click("bob", running, "capture-show")
+        shown = await slack.until(lambda: told(slack, "bob", "of one core"), LONG, what="its figures, in private")
+        assert "MB" in shown.text
+        await slack.say("bob", "oncall-gpu", "/zombie captures")
+        await slack.until(lambda: told(slack, "bob", "running until"), LONG, what="the list")
+
+        def has_reset() -> bool:
+            machine = here.machine("node-1")
+            resets = machine.state.nics[0].resets
+            return resets is not None and len(resets.times(machine.uptime() - 4)) > 1
+
+        await slack.until(has_reset, LONG, what="a reset while it is recorded")
+        await slack.click("alice", running, "capture-stop")
+        over = await card(slack, "has ended on node-1", "caught")
+        assert over.ts == asked.ts
+        text = json.dumps(over.blocks)
+        assert "of one core" in text
+        assert "capture-stop" not in text
+        found = await slack.until(lambda: caught(slack, over), LONG, what="what was caught, in its thread")
+        assert "core 39 ran kubelet" in found[0].text
+        assert HOT in found[0].text
+        assert "It belongs to " in json.dumps(found[0].blocks)
+        files = await slack.until(lambda: both(slack, over), LONG, what="both pictures")
+        assert {file.name for file in files} == {"flame-core-39.png", "seconds-core-39.png"}
+        assert all(file.content.startswith(b"\x89PNG") for file in files)
+        assert any(HOT in file.alt_text for file in files)
+        assert len({said.text for said in caught(slack, over)}) == len(caught(slack, over)), "each once"
+        assert await bot.end() == 0
+
+
+async def test_no_is_a_no_and_hostile_words_stay_words(tmp_path: Path) -> None:
+    async with workspace() as slack, site(tmp_path, {"node-1": (AUTO_RESTART, None)}, AGREED) as here:
+        bot = await serving(slack, here)
+        await slack.say("alice", "oncall-gpu", "/zombie capture node-1 1h")
+        asked = await card(slack, "waits for somebody else's yes", button="decline")
+        await slack.click("bob", asked, "decline")
+        view = await slack.until(lambda: slack.modal("bob"), what="the dialog")
+        await slack.submit("bob", view, {"reason": "<!channel> *not* now"})
+        over = await card(slack, "has ended on node-1")
+        assert "<!channel>" not in over.text
+        assert "declined it" in json.dumps(over.blocks)
+        assert '"approve"' not in json.dumps(over.blocks)
+        assert await bot.end() == 0
