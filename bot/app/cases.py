@@ -18,6 +18,7 @@ from bot.domain.errors import CaseError
 from bot.domain.json_form import NotOfForm, read
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
+from bot.domain.redaction import Redactor
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
 from bot.probes.profile import profiled
@@ -127,7 +128,9 @@ def why(case: Case, playbook: Playbook) -> Why:
     if verdict.snapshot is None:
         return Why(case, verdict, ())
     found = what_ifs(verdict.snapshot, Judge(as_asked(case, playbook), ACTIONS, node, draining))
-    return Why(case, verdict, tuple(replace(each, verdict=without_secrets(each.verdict)) for each in found))
+    redactor = Redactor()
+    told = (replace(each, verdict=without_secrets(each.verdict, redactor)) for each in found)
+    return Why(case, verdict, tuple(told))
 
 
 def surroundings(head: Head) -> tuple[Node, Draining]:

@@ -84,7 +84,7 @@ def walk_of(snapshot: Snapshot, mode: str) -> Walk:
 def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, tuning: Tuning) -> Harms:
     """Return the harm done by dying cgroups; `proven`: the leak itself is, with its leaker named."""
     walk = walk_of(snapshot, cgroups.mode)
-    held = held_cores(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
+    held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     walks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
     stacks = tuple(event for event in walks if _is_of_now(snapshot, event, tuning))
     cost = _walk_cost(walk, dying, tuning)
@@ -174,7 +174,7 @@ def _core(held: HeldCores, walk: Walk, stack: bool) -> Harm | Evidence | None:
 def _resets(
     snapshot: Snapshot, held: HeldCores, walk: Walk, stack: bool, proven: bool, tuning: Tuning
 ) -> Harm | Evidence | None:
-    starved = starvation(snapshot, tuning["recent_hours"])
+    starved = snapshot.once(starvation, tuning["recent_hours"])
     if starved is None:
         return None
     probe, says, source = "kernel_log" if starved.events else "nic", starved.says, starved.source

@@ -78,13 +78,13 @@ def find(
     """Return what loops or looped, each held against the count of dying cgroups and the place where they lie."""
     host = snapshot.get(HostReading)
     uptime = None if isinstance(host, Unread) else host.uptime
-    units, looping = snapshot.get(UnitsReading), _loops.loops(snapshot, tuning["loop_many"])
+    units, looping = snapshot.get(UnitsReading), snapshot.once(_loops.loops, tuning["loop_many"])
     found = (
         []
         if isinstance(looping, Unread)
         else [_of_loop(snapshot, loop, dying, growth, uptime, tuning) for loop in looping]
     )
-    for churn in _churn.churns(snapshot, tuning["turn_seconds_high"]):
+    for churn in snapshot.once(_churn.churns, tuning["turn_seconds_high"]):
         suspect = _of_churn(snapshot, churn, dying, uptime, tuning)
         if suspect is not None:
             found.append(suspect)

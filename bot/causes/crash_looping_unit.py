@@ -30,14 +30,14 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell which service or container starts over and over."""
     host = snapshot.get(HostReading)
     uptime = None if isinstance(host, Unread) else host.uptime
-    looping = _loops.loops(snapshot, tuning["loop_many"])
+    looping = snapshot.once(_loops.loops, tuning["loop_many"])
     found = (
         []
         if isinstance(looping, Unread)
         else [_of_loop(snapshot, o, uptime, tuning) for o in looping if _is_crash(o, uptime, tuning)]
     )
     named = {name for finding in found for name in finding.suspects}
-    for churn in _churn.churns(snapshot, tuning["young_seconds"]):
+    for churn in snapshot.once(_churn.churns, tuning["young_seconds"]):
         finding = _of_churn(snapshot, churn, tuning)
         if finding is not None and not named & set(finding.suspects):
             found.append(finding)

@@ -74,7 +74,7 @@ def _found(
         if dropped:
             says = f"{dropped:,} packets dropped on core {placement.core} within the window"
             evidence.append(Evidence("packets-dropped", "softirq", says, tuple(core.raw for core in mine if core.raw)))
-    starved = starvation(snapshot, tuning["recent_hours"])
+    starved = snapshot.once(starvation, tuning["recent_hours"])
     if starved is not None:
         evidence.append(Evidence("nic-starved", "kernel_log", starved.says, starved.source))
     hurt = bool(dropped or starved)

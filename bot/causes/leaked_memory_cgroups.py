@@ -217,16 +217,16 @@ def _no_harm(harms: Harms) -> str:
 def _unread(snapshot: Snapshot, reason: str, tuning: Tuning) -> Undecided:
     """Nothing can be said of cgroups that were not counted, but other readings may point at them."""
     points = []
-    held = held_cores(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
+    held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     if held.walker is not None:
         points.append(held.says)
-    if (starved := starvation(snapshot, tuning["recent_hours"])) is not None:
+    if (starved := snapshot.once(starvation, tuning["recent_hours"])) is not None:
         points.append(starved.says)
     thousands = tuning["suspect_turns"]
-    looping = _loops.loops(snapshot, thousands)
+    looping = snapshot.once(_loops.loops, thousands)
     if not isinstance(looping, Unread):
         points += [f"{loop.unit.name} was started {loop.turns:,} times" for loop in looping if loop.turns >= thousands]
-    for churn in _churn.churns(snapshot, tuning["turn_seconds_high"]):
+    for churn in snapshot.once(_churn.churns, tuning["turn_seconds_high"]):
         hides = churn.agent is not None and churn.goes_on
         if hides or churn.turns_scaled >= thousands:
             points.append(_churn.says(churn))

@@ -56,7 +56,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if walks:
         says += "; the trace is in the walk over memory cgroups"
         evidence.append(Evidence("memcg-walk-stack", "kernel_log", "the trace names the walk", _recent.lines(walks)))
-    starved = starvation(snapshot, tuning["recent_hours"])
+    starved = snapshot.once(starvation, tuning["recent_hours"])
     if starved is not None:
         says += "; the network card was starved of CPU too"
         evidence.append(Evidence("nic-starved", "kernel_log", starved.says, starved.source))

@@ -100,7 +100,7 @@ def _rises(nic: NicReading | Unread) -> list[Evidence]:
 
 def _starved(snapshot: Snapshot, log: KernelLogReading | Unread, tuning: Tuning) -> str:
     """Say what speaks for want of CPU, nothing where nothing does."""
-    if (starved := starvation(snapshot, tuning["recent_hours"])) is not None:
+    if (starved := snapshot.once(starvation, tuning["recent_hours"])) is not None:
         return starved.says
     if lockups := _events(snapshot, log, tuning, *_LOCKUPS):
         return f"a core was locked up {_recent.ago(snapshot, lockups[-1])}"

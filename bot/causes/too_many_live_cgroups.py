@@ -44,15 +44,15 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         if not _stopped(snapshot, tuning):
             why = f"{alive:,} memory cgroups are alive; how many containers they serve is not known ({because})"
             # Whoever cannot list a single container may not take the node for healthy, nor where a core is held.
-            held = held_cores(
-                snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"]
+            held = snapshot.once(
+                held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"]
             )
             return Undecided(NAME, why, suspected=isinstance(containers, Unread) or held.walker is not None)
     said = f"{at_least}{alive:,} memory cgroups are alive"
     evidence = [Evidence("live-cgroups", "cgroups", said, cgroups.source_later or cgroups.source)]
     stacks = _events(snapshot, tuning, KernelEventKind.STACK_MEMCG_WALK)
     refused = [e for e in _events(snapshot, tuning, KernelEventKind.CGROUP_EXHAUSTED) if "fork rejected" not in e.text]
-    held = held_cores(snapshot, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
+    held = snapshot.once(held_cores, tuning["core_held_percent"], tuning["core_held_seconds"], tuning["walker_share"])
     harm = []
     if stacks:
         harm.append("a call trace is in the walk over them")

@@ -103,7 +103,7 @@ class Change:
                 kept.append(self._in_entries(entry))
                 is_there = is_there or kept[-1] is not entry
                 continue
-            if self.entry not in names_of(entry):
+            if not _goes_by(entry, self.entry):
                 kept.append(entry)
                 continue
             is_there = True
@@ -182,6 +182,11 @@ def names_of(entry: Any) -> dict[str, str]:
     kind: Any = type(entry)
     held = ((name, getattr(entry, name)) for name in _naming(kind))
     return {str(value): name for name, value in held if value is not None and value != ""}
+
+
+def _goes_by(entry: Any, name: str) -> bool:
+    kind: Any = type(entry)
+    return any((held := getattr(entry, each)) is not None and str(held) == name for each in _naming(kind))
 
 
 @functools.cache

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from bot.domain.cause import Weighing
 from bot.domain.mute import Mute
-from bot.domain.playbook import Playbook
+from bot.domain.playbook import Condition, Playbook, WeighedCause
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.truth import Unknown
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided, Verdict
@@ -19,27 +19,40 @@ def conclude(snapshot: Snapshot, playbook: Playbook, mutes: Sequence[Mute] = ())
     Shape: `mutes` are those of this node. A muted cause steps behind every other finding that is at least as grave,
     settles nothing that was not read, and has no remedy.
     """
-    weighings = [_tuned(used.cause.weigh(snapshot, used.tuning), used.lasting_fix) for used in playbook.causes]
+    return concluded(snapshot, playbook, weighings(snapshot, playbook), mutes)
+
+
+def weighings(snapshot: Snapshot, playbook: Playbook) -> list[Weighing | None]:
+    """Weigh each cause and each condition, in the playbook's order; None for a condition that says nothing."""
+    causes = [weighed(used, snapshot) for used in playbook.causes]
+    return [*causes, *(held(condition, snapshot) for condition in playbook.conditions)]
+
+
+def concluded(
+    snapshot: Snapshot, playbook: Playbook, found: Sequence[Weighing | None], mutes: Sequence[Mute] = ()
+) -> Verdict:
+    """Add a snapshot's weighings up to its verdict, without a plan."""
     muted = {mute.cause: mute for mute in mutes}
-    return _add_up(snapshot, playbook, [*weighings, *_conditions(snapshot, playbook)], muted)
+    return _add_up(snapshot, playbook, [weighing for weighing in found if weighing is not None], muted)
 
 
-def _tuned(weighing: Weighing, lasting_fix: str) -> Weighing:
+def weighed(used: WeighedCause, snapshot: Snapshot) -> Weighing:
+    """Weigh a cause as its playbook uses it."""
+    weighing = used.cause.weigh(snapshot, used.tuning)
     if isinstance(weighing, Finding) and not weighing.lasting_fix:
-        return replace(weighing, lasting_fix=lasting_fix)
+        return replace(weighing, lasting_fix=used.lasting_fix)
     return weighing
 
 
-def _conditions(snapshot: Snapshot, playbook: Playbook) -> list[Weighing]:
-    weighings: list[Weighing] = []
-    for condition in playbook.conditions:
-        holds = condition.holds(snapshot)
-        if isinstance(holds, Unknown):
-            weighings.append(Undecided(condition.cause or condition.name, holds.because or "something was not read"))
-        elif holds and condition.status is not None:
-            seen = Evidence(condition.name, ", ".join(condition.probes), condition.says, (condition.when,))
-            weighings.append(Finding(condition.cause, condition.status, condition.confidence, condition.says, (seen,)))
-    return weighings
+def held(condition: Condition, snapshot: Snapshot) -> Weighing | None:
+    """Weigh a condition of the playbook's own; None where it does not hold, and where it only mentions something."""
+    holds = condition.holds(snapshot)
+    if isinstance(holds, Unknown):
+        return Undecided(condition.cause or condition.name, holds.because or "something was not read")
+    if not holds or condition.status is None:
+        return None
+    seen = Evidence(condition.name, ", ".join(condition.probes), condition.says, (condition.when,))
+    return Finding(condition.cause, condition.status, condition.confidence, condition.says, (seen,))
 
 
 def _ordered(findings: Sequence[Finding], playbook: Playbook, muted: Mapping[str, Mute]) -> tuple[Finding, ...]:

@@ -10,10 +10,16 @@ import pytest
 
 from bot import app
 from bot.__main__ import main
-from bot.app.cases import replay, why
-from bot.domain.probe import Snapshot
+from bot.actions import ACTIONS
+from bot.app.cases import as_asked, replay, surroundings, why
+from bot.domain.change import Change
+from bot.domain.conclude import weighings
+from bot.domain.errors import UsageError
+from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Status
-from bot.response.diagnosis.what_if import outcome
+from bot.response.diagnosis.looks import looked_at
+from bot.response.diagnosis.remembered import Weighings
+from bot.response.diagnosis.what_if import Judge, outcome
 from bot.transport.case_file import load
 
 CAPTURES = Path(__file__).parents[1] / "captures"
@@ -33,6 +39,46 @@ def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> N
         nearby = replace(each.change, value=each.still or "")
         assert outcome(replay(case, playbook, [nearby]).verdict) == outcome(told.verdict), str(nearby)
     assert [each.size for each in told.changes] == sorted(each.size for each in told.changes)
+
+
+def weighed_alike(path: Path, name: str) -> int:
+    """Weigh each change twice, once without remembering anything, and return how many there were."""
+    case, playbook = load(path), app.library().get(name)
+    snapshot = replay(case, playbook).verdict.snapshot
+    assert snapshot is not None
+    judge = Judge(as_asked(case, playbook), ACTIONS, *surroundings(case.head))
+    kept = Weighings(snapshot, judge.playbook)
+    before = judge.concluded(snapshot, kept.found)
+    looks = looked_at(snapshot, judge, before)
+    changes = [Change(probe) for probe, reading in snapshot.readings.items() if not isinstance(reading, Unread)]
+    changes += [fact.change for fact in looks.facts if fact.change.entry and fact.was is None]
+    for fact in looks.facts:
+        values = ("true", "false") if isinstance(fact.was, bool) else ("0", "100", "90000000")
+        changes += [fact.at(value) for value in values if fact.was is not None]
+    for change in changes:
+        try:
+            reading = change.applied(snapshot.readings[change.probe])
+        except UsageError:
+            continue
+        changed = replace(snapshot, readings={**snapshot.readings, change.probe: reading})
+        fresh, found = weighings(changed, judge.playbook), kept.changed(reading, change, looks)
+        assert found == fresh, str(change)
+        if change.field and kept.decide_alike(found) and not looks.plan_hangs_on(change):
+            assert outcome(judge.concluded(changed, fresh)) == outcome(before), str(change)
+    return len(changes)
+
+
+@pytest.mark.parametrize("name", ["form-2--leaked-memory-cgroups", "debian-12-v2--leak-in-one-unit"])
+def test_what_is_not_weighed_again_would_weigh_the_same(name: str) -> None:
+    (path,) = (path for path in CASES if path.name.startswith(name))
+    assert weighed_alike(path, "node-health") > 50
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.split(".")[0])
+def test_what_is_not_weighed_again_would_weigh_the_same_in_every_case(path: Path) -> None:
+    for name in app.library().names:
+        assert weighed_alike(path, name) > 5
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.split(".")[0])

@@ -3,20 +3,38 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, fields, is_dataclass
 from typing import Any
 
-from bot.domain.cause import Cause, Tuning, Weighing
-from bot.domain.playbook import Condition, Playbook
-from bot.domain.probe import CustomReading, Snapshot, Unread
-from bot.domain.truth import Truth
+from bot.domain.cause import Weighing
+from bot.domain.change import Change
+from bot.domain.conclude import held, weighed, weighings
+from bot.domain.playbook import Playbook
+from bot.domain.probe import CustomReading, F, Snapshot, Unread
+from bot.domain.verdict import Finding, RuledOut, Undecided
+from bot.response.diagnosis.looks import Looks
+from bot.response.diagnosis.watch import Figure
 
 
-def computing_once(snapshot: Snapshot) -> Snapshot:
+def computing_once(snapshot: Snapshot) -> _Remembering:
     """Return the snapshot with readings that work out each figure once: they are asked for it hundreds of times."""
     readings = {name: _Once(reading).reading for name, reading in snapshot.readings.items()}
-    return replace(snapshot, readings=readings)
+    return _Remembering(snapshot.node, snapshot.taken_at, snapshot.window, readings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Remembering(Snapshot):
+    """A snapshot that keeps the figures that were worked out from it."""
+
+    figures: dict[Figure, Any] = field(default_factory=dict, compare=False, repr=False)
+
+    def once(self, work_out: Callable[..., F], *asked: float) -> F:
+        figure = (work_out, *asked)
+        if figure not in self.figures:
+            self.figures[figure] = work_out(self, *asked)
+        known: F = self.figures[figure]
+        return known
 
 
 class _Once:
@@ -28,61 +46,66 @@ class _Once:
         if isinstance(reading, Unread | CustomReading) or not is_dataclass(reading):
             return
         kind, body = type(reading), dict[str, Any]()
-        for name, held in vars(kind).items():
-            if isinstance(held, property):
-                body[name] = property(self._keeping(name, held.fget))
-            elif inspect.isfunction(held) and not name.startswith("_"):
-                body[name] = self._keeping(name, held)
+        for name, method in vars(kind).items():
+            if isinstance(method, property):
+                body[name] = property(self._keeping(name, method.fget))
+            elif inspect.isfunction(method) and not name.startswith("_"):
+                body[name] = self._keeping(name, method)
         made: Any = object.__new__(type(kind.__name__, (kind,), body | {"__slots__": ()}))
         for each in fields(reading):
             object.__setattr__(made, each.name, getattr(reading, each.name))
         self.reading = made
 
     def _keeping(self, name: str, work_out: Any) -> Any:
-        def held(reading: Any, *asked: Any) -> Any:
+        def kept(reading: Any, *asked: Any) -> Any:
             if reading is not self.reading:
                 return work_out(reading, *asked)
             if (name, *asked) not in self._kept:
                 self._kept[name, *asked] = work_out(reading, *asked)
             return self._kept[name, *asked]
 
-        return held
+        return kept
 
 
-def remembering(snapshot: Snapshot, playbook: Playbook) -> Playbook:
-    """Return the playbook with causes and conditions that weigh again only what has changed."""
-    causes = []
-    for used in playbook.causes:
-        weighed = used.cause.weigh(snapshot, used.tuning)
-        causes.append(replace(used, cause=replace(used.cause, weigh=_Weighed(used.cause, snapshot, weighed))))
-    conditions = [
-        replace(condition, holds=_Held(condition, snapshot, condition.holds(snapshot)))
-        for condition in playbook.conditions
-    ]
-    return replace(playbook, causes=tuple(causes), conditions=tuple(conditions))
+class Weighings:
+    """A playbook's weighings of one snapshot; a change of it weighs anew only those that looked at what changed."""
+
+    def __init__(self, snapshot: Snapshot, playbook: Playbook) -> None:
+        self._snapshot = computing_once(snapshot)
+        self._playbook = playbook
+        self.found = weighings(self._snapshot, playbook)
+        self._decides = [_decides(weighing) for weighing in self.found]
+
+    def changed(self, reading: Any, change: Change, looks: Looks) -> list[Weighing | None]:
+        """Return the weighings with one change made; `reading` is the changed one."""
+        before = self._snapshot
+        readings = {**before.readings, change.probe: reading}
+        figures = {name: known for name, known in before.figures.items() if not looks.figure_hangs_on(name, change)}
+        now = _Remembering(before.node, before.taken_at, before.window, readings, figures=figures)
+        found = [*self.found]
+        for at, used in enumerate(self._playbook.causes):
+            if looks.cause_hangs_on(used.cause, change):
+                found[at] = weighed(used, now)
+        for at, condition in enumerate(self._playbook.conditions):
+            if looks.condition_hangs_on(at, change):
+                found[len(self._playbook.causes) + at] = held(condition, now)
+        return found
+
+    def decide_alike(self, found: Sequence[Weighing | None]) -> bool:
+        """True where weighings differ from those of the snapshot in words alone, so that the verdict stays."""
+        return all(
+            now is before or _decides(now) == decides
+            for now, before, decides in zip(found, self.found, self._decides, strict=True)
+        )
 
 
-def _same(probes: Sequence[str], before: Snapshot, now: Snapshot) -> bool:
-    return all(before.readings.get(probe) is now.readings.get(probe) for probe in probes)
-
-
-@dataclass(frozen=True, slots=True)
-class _Weighed:
-    cause: Cause
-    snapshot: Snapshot
-    weighed: Weighing
-
-    def __call__(self, snapshot: Snapshot, tuning: Tuning) -> Weighing:
-        is_same = _same((*self.cause.probes, *self.cause.beside), self.snapshot, snapshot)
-        return self.weighed if is_same else self.cause.weigh(snapshot, tuning)
-
-
-@dataclass(frozen=True, slots=True)
-class _Held:
-    condition: Condition
-    snapshot: Snapshot
-    held: Truth
-
-    def __call__(self, snapshot: Snapshot) -> Truth:
-        is_same = _same(self.condition.probes, self.snapshot, snapshot)
-        return self.held if is_same else self.condition.holds(snapshot)
+def _decides(weighing: Weighing | None) -> tuple[Any, ...]:
+    """Return what of a weighing a verdict's status, cause, confidence and plan hang on; the rest is words."""
+    match weighing:
+        case Finding():
+            return weighing.cause, weighing.status, weighing.confidence, weighing.remedy
+        case Undecided():
+            return "open", weighing.cause, weighing.suspected, weighing.worst
+        case RuledOut():
+            return "ruled out", weighing.cause
+    return ()

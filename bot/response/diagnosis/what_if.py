@@ -8,21 +8,23 @@ entry that the verdict speaks of. Nothing is drawn by chance, so the same case h
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain.action import Action
+from bot.domain.cause import Weighing
 from bot.domain.change import NONE, Change
-from bot.domain.conclude import conclude
+from bot.domain.conclude import concluded, weighings
 from bot.domain.errors import UsageError
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Verdict
-from bot.response.diagnosis.facts import Fact, Number, looked_at, number
+from bot.response.diagnosis.facts import Fact, Number, number
+from bot.response.diagnosis.looks import looked_at
 from bot.response.diagnosis.planning import Draining, with_plan
-from bot.response.diagnosis.remembered import computing_once, remembering
+from bot.response.diagnosis.remembered import Weighings
 
 FAR = 1_000_000  # how far up a number is moved, beside a thousand times what was read
 FINE = 2e-3  # of a number: nearer to where the verdict changes nobody needs it, unless a threshold stands there
@@ -61,7 +63,12 @@ class Judge:
 
     def verdict(self, snapshot: Snapshot) -> Verdict:
         """Return the verdict with its plan."""
-        return with_plan(conclude(snapshot, self.playbook), self.playbook, self.actions, self.node, self.draining)
+        return self.concluded(snapshot, weighings(snapshot, self.playbook))
+
+    def concluded(self, snapshot: Snapshot, found: Sequence[Weighing | None]) -> Verdict:
+        """Return the verdict that weighings of a snapshot come to, with its plan."""
+        verdict = concluded(snapshot, self.playbook, found)
+        return with_plan(verdict, self.playbook, self.actions, self.node, self.draining)
 
 
 def what_ifs(snapshot: Snapshot, judge: Judge) -> tuple[WhatIf, ...]:
@@ -70,8 +77,8 @@ def what_ifs(snapshot: Snapshot, judge: Judge) -> tuple[WhatIf, ...]:
     Shape: each was weighed anew before it is returned; a cause is weighed again where a probe that it names changed.
     """
     search = _Search(snapshot, judge)
-    found = [*search.left_out(), *search.numbers()]
-    return tuple(sorted(found, key=lambda each: (each.size, not each.change.field, str(each.change))))
+    found = {each.change: each for each in (*search.left_out(), *search.numbers())}  # both ways may come to the same
+    return tuple(sorted(found.values(), key=lambda each: (each.size, not each.change.field, str(each.change))))
 
 
 def outcome(verdict: Verdict) -> tuple[str, str | None, str | None, str | None]:
@@ -83,12 +90,13 @@ class _Search:
     """The search in one snapshot; what was weighed once is remembered."""
 
     def __init__(self, snapshot: Snapshot, judge: Judge) -> None:
-        self._snapshot = computing_once(snapshot)
-        self._judge = replace(judge, playbook=remembering(self._snapshot, judge.playbook))
+        self._snapshot, self._judge = snapshot, judge
         self._tried: dict[Change, Verdict | None] = {}
-        before = self._judge.verdict(self._snapshot)
+        self._weighings = Weighings(snapshot, judge.playbook)
+        before = judge.concluded(snapshot, self._weighings.found)
         self._outcome = outcome(before)
-        self._facts = looked_at(snapshot, judge.playbook, judge, before)
+        self._looks = looked_at(snapshot, judge, before)
+        self._facts = self._looks.facts
         self._edges = _edges(judge.playbook)
 
     def left_out(self) -> Iterator[WhatIf]:
@@ -152,15 +160,21 @@ class _Search:
     def _changed(self, change: Change) -> Verdict | None:
         """Return the verdict with the change where it is another one."""
         if change not in self._tried:
-            readings = self._snapshot.readings
-            try:
-                changed = {**readings, change.probe: change.applied(readings[change.probe])}
-            except UsageError:
-                self._tried[change] = None
-            else:
-                verdict = self._judge.verdict(replace(self._snapshot, readings=changed))
-                self._tried[change] = verdict if outcome(verdict) != self._outcome else None
+            verdict = self._with(change)
+            self._tried[change] = verdict if verdict is not None and outcome(verdict) != self._outcome else None
         return self._tried[change]
+
+    def _with(self, change: Change) -> Verdict | None:
+        """Return the verdict with the change; None where it cannot be made, or surely decides nothing."""
+        readings = self._snapshot.readings
+        try:
+            reading = change.applied(readings[change.probe])
+        except UsageError:
+            return None
+        found = self._weighings.changed(reading, change, self._looks)
+        if change.field and self._weighings.decide_alike(found) and not self._looks.plan_hangs_on(change):
+            return None
+        return self._judge.concluded(replace(self._snapshot, readings={**readings, change.probe: reading}), found)
 
 
 def _edges(playbook: Playbook) -> tuple[Number, ...]:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar
 
 from bot.actions import ACTIONS
 from bot.domain.cause import Cause, Threshold, Tuning, Weighing
 from bot.domain.node import Node
-from bot.domain.playbook import Playbook, WeighedCause
+from bot.domain.playbook import Condition, Playbook, WeighedCause
 from bot.domain.probe import Probe, Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
 from bot.response.diagnosis.planning import Draining
@@ -38,6 +39,14 @@ class Reading:
     is_open: bool = True
     calls: int = 100
     calls_later: int | None = None
+
+    @property
+    def last_seconds(self) -> float:
+        return -1e12
+
+    @property
+    def degrees(self) -> int:
+        return -5
 
     @property
     def most(self) -> int:
@@ -116,6 +125,33 @@ def test_yes_or_no_is_turned_and_a_reading_left_out() -> None:
     assert changes["pools.is_open=false"].verdict.status is Status.HEALTHY
     assert changes["pools=unread"].verdict.status is Status.UNKNOWN
     assert next(iter(changes)) == "pools.full=999"
+
+
+def by_condition(when: str, holds: Callable[[Reading], bool], reading: Reading) -> list[WhatIf]:
+    def truth(snapshot: Snapshot) -> bool:
+        now = snapshot.get(Reading)
+        return not isinstance(now, Unread) and holds(now)
+
+    condition = Condition("much", when, "much is used", truth, ("pools",), Status.DEGRADED)
+    snapshot = Snapshot("n", datetime(2026, 1, 1, tzinfo=UTC), timedelta(seconds=5), {"pools": reading})
+    playbook = replace(PLAYBOOK, causes=(), conditions=(condition,))
+    changes = what_ifs(snapshot, Judge(playbook, ACTIONS, Node("n", "n"), Draining()))
+    return [each for each in changes if each.change.field]
+
+
+def test_figure_that_a_condition_names_is_moved_also_where_it_is_worked_out() -> None:
+    (told,) = by_condition("pools.most > 100", lambda now: now.most > 100, Reading(17, (Pool("pool-a", 3),)))
+    assert 100 < float(told.change.value) <= 101
+    assert (told.change.what, told.verdict.status) == ("pools.most", Status.DEGRADED)
+
+
+def test_figure_that_stands_for_never_is_not_moved() -> None:
+    assert not by_condition("pools.last_seconds > 0", lambda now: now.last_seconds > 0, Reading(17))
+
+
+def test_change_to_which_both_ways_lead_is_told_once() -> None:
+    (told,) = by_condition("pools.degrees > -3", lambda now: now.degrees > -3, Reading(17))
+    assert str(told.change) == "pools.degrees=-2"
 
 
 def test_unread_reading_has_nothing_to_change() -> None:

@@ -1,0 +1,92 @@
+"""Who looked at what: the facts that a verdict hangs on, and the fields that each cause looked at."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from typing import Protocol
+
+from bot.domain.cause import Cause, Weighing
+from bot.domain.change import Change
+from bot.domain.conclude import held, weighed
+from bot.domain.playbook import Playbook
+from bot.domain.probe import Snapshot
+from bot.domain.verdict import Verdict
+from bot.response.diagnosis.facts import Fact
+from bot.response.diagnosis.watch import Figure, Watch, told
+
+
+class Judges(Protocol):
+    """Whoever judges a snapshot by a playbook."""
+
+    @property
+    def playbook(self) -> Playbook:
+        """The playbook."""
+        ...
+
+    def concluded(self, snapshot: Snapshot, found: Sequence[Weighing | None], /) -> Verdict:
+        """Return the verdict that weighings of a snapshot come to, with its plan."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """What was looked at in one snapshot: the facts, in order of name, and the fields that each cause looked at.
+
+    Shape: `by_cause`, `by_condition` (in the playbook's order), `by_figure` (of `Snapshot.once`) and `by_plan` hold
+    fields, written `probe.field`, and probes. `unwatched` are the probes of readings that cannot be watched.
+    """
+
+    facts: tuple[Fact, ...]
+    by_cause: Mapping[str, frozenset[str]]
+    by_condition: Sequence[frozenset[str]]
+    by_figure: Mapping[Figure, frozenset[str]]
+    by_plan: frozenset[str]
+    unwatched: frozenset[str]
+
+    def cause_hangs_on(self, cause: Cause, change: Change) -> bool:
+        """False where a cause weighs the same again: it did not look at what is changed."""
+        return self._touches(change, self.by_cause[cause.name])
+
+    def condition_hangs_on(self, at: int, change: Change) -> bool:
+        """False where the playbook's condition of that place holds as before."""
+        return self._touches(change, self.by_condition[at])
+
+    def figure_hangs_on(self, figure: Figure, change: Change) -> bool:
+        """False where a figure that causes ask for is the same again."""
+        return figure not in self.by_figure or self._touches(change, self.by_figure[figure])
+
+    def plan_hangs_on(self, change: Change) -> bool:
+        """False where the plan's commands are the same again."""
+        return self._touches(change, self.by_plan)
+
+    def _touches(self, change: Change, seen: frozenset[str]) -> bool:
+        if not change.field or change.probe in self.unwatched:
+            return change.probe in seen
+        first = f"{change.probe}.{change.field}"
+        return first in seen or f"{first}_later" in seen  # both looks move
+
+
+def looked_at(snapshot: Snapshot, judge: Judges, verdict: Verdict) -> Looks:
+    """Return what the judge looks at in a snapshot; of lists, the entries the verdict speaks of are facts."""
+    watch, playbook = Watch(told(verdict)), judge.playbook
+    watched = watch.snapshot(snapshot)
+    by_cause, by_condition = dict[str, frozenset[str]](), list[frozenset[str]]()
+    found: list[Weighing | None] = []
+    for used in playbook.causes:
+        weighing, by_cause[used.cause.name] = watch.noting(partial(weighed, used, watched))
+        found.append(weighing)
+    for condition in playbook.conditions:
+        says, seen = watch.noting(partial(held, condition, watched))
+        found.append(says)
+        by_condition.append(seen.union(condition.probes))
+    _, by_plan = watch.noting(lambda: judge.concluded(watched, found))
+    named = [when for condition in playbook.conditions for when in re.findall(r"(\w+)\.(\w+)", condition.when)]
+    for probe, name in dict.fromkeys(named):
+        reading = snapshot.readings.get(probe)
+        if not (name.endswith("_seconds") and hasattr(reading, name.removesuffix("_seconds"))):  # once is enough
+            watch.named(reading, Change(probe, name))
+    facts = tuple(fact for what, fact in sorted(watch.facts.items()) if what in watch.seen)
+    return Looks(facts, by_cause, tuple(by_condition), watch.by_figure, by_plan, frozenset(watch.unwatched))
