@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Protocol
 
@@ -36,7 +36,8 @@ class Looks:
     """What was looked at in one snapshot: the facts, in order of name, and the fields that each cause looked at.
 
     Shape: `by_cause`, `by_condition` (in the playbook's order), `by_figure` (of `Snapshot.once`) and `by_plan` hold
-    fields, written `probe.field`, and probes. `unwatched` are the probes of readings that cannot be watched.
+    fields, written `probe.field`, and probes. `unwatched` are the probes of readings that cannot be watched; `parted`
+    the fields of whose entries each part that was looked at is among them, as `probe.field.part`.
     """
 
     facts: tuple[Fact, ...]
@@ -45,6 +46,7 @@ class Looks:
     by_figure: Mapping[Figure, frozenset[str]]
     by_plan: frozenset[str]
     unwatched: frozenset[str]
+    parted: frozenset[str]
 
     def cause_hangs_on(self, cause: Cause, change: Change) -> bool:
         """False where a cause weighs the same again: it did not look at what is changed."""
@@ -55,8 +57,8 @@ class Looks:
         return self._touches(change, self.by_condition[at])
 
     def figure_hangs_on(self, figure: Figure, change: Change) -> bool:
-        """False where a figure that causes ask for is the same again."""
-        return figure not in self.by_figure or self._touches(change, self.by_figure[figure])
+        """False where a figure that causes ask for is the same again, with all entries that it may hold."""
+        return figure not in self.by_figure or self._touches(replace(change, part=""), self.by_figure[figure])
 
     def plan_hangs_on(self, change: Change) -> bool:
         """False where the plan's commands are the same again."""
@@ -65,8 +67,10 @@ class Looks:
     def _touches(self, change: Change, seen: frozenset[str]) -> bool:
         if not change.field or change.probe in self.unwatched:
             return change.probe in seen
-        first = f"{change.probe}.{change.field}"
-        return first in seen or f"{first}_later" in seen  # both looks move
+        field = f"{change.probe}.{change.field}"
+        if change.part and field in self.parted and f"{field}_later" not in seen:
+            field = f"{field}.{change.part}"
+        return field in seen or f"{field}_later" in seen  # both looks move
 
 
 def looked_at(snapshot: Snapshot, judge: Judges, verdict: Verdict) -> Looks:
@@ -89,4 +93,12 @@ def looked_at(snapshot: Snapshot, judge: Judges, verdict: Verdict) -> Looks:
         if not (name.endswith("_seconds") and hasattr(reading, name.removesuffix("_seconds"))):  # once is enough
             watch.named(reading, Change(probe, name))
     facts = tuple(fact for what, fact in sorted(watch.facts.items()) if what in watch.seen)
-    return Looks(facts, by_cause, tuple(by_condition), watch.by_figure, by_plan, frozenset(watch.unwatched))
+    return Looks(
+        facts,
+        by_cause,
+        tuple(by_condition),
+        watch.by_figure,
+        by_plan,
+        frozenset(watch.unwatched),
+        frozenset(watch.parted),
+    )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import timedelta
 from itertools import pairwise
@@ -32,8 +32,9 @@ class Watch:
 
     words: frozenset[str]
     facts: dict[str, Fact] = field(default_factory=dict)
-    seen: set[str] = field(default_factory=set)  # facts, fields as `probe.field`, and probes
+    seen: set[str] = field(default_factory=set)  # facts, probes, `probe.field`, and `probe.field.part` of entries
     unwatched: set[str] = field(default_factory=set)  # probes of readings that note nothing
+    parted: set[str] = field(default_factory=set)  # fields of whose entries each part is noted
     by_figure: dict[Figure, frozenset[str]] = field(default_factory=dict)
 
     def noting(self, work_out: Callable[[], F]) -> tuple[F, frozenset[str]]:
@@ -57,8 +58,7 @@ class Watch:
         for each in fields(reading):
             held = getattr(reading, each.name)
             if isinstance(held, tuple) and held and not each.name.endswith("_later"):
-                entries = self._entries(Change(probe, each.name), held, set())
-                changed |= {each.name: entries} if entries is not held else {}
+                changed |= {each.name: watched} if (watched := self._entries(Change(probe, each.name), held)) else {}
             elif isinstance(held, Mapping) and held:
                 changed[each.name] = _Asked(held, self, Change(probe, each.name))
         return self._record(replace(reading, **changed), Change(probe))
@@ -81,50 +81,64 @@ class Watch:
                 self.facts[of_part.what] = Fact(of_part, value)
                 self.seen.add(of_part.what)
 
-    def _entries(self, change: Change, held: tuple[Any, ...], names: set[str]) -> tuple[Any, ...]:
-        """Watch the entries that the verdict speaks of."""
+    def _entries(self, change: Change, held: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Watch the entries that the verdict speaks of, and all that go by their names; nothing where there is none."""
+        spoken: dict[int, str] = {}
+        known = {id(entry): names_of(entry) for entry in _flat(held)}
+        for entry, names in known.items():
+            name = self._name(names)
+            if name and (name in (told := set(spoken.values())) or len(told) < MOST_ENTRIES):
+                spoken[entry] = name
+        if not spoken:
+            return ()
+        self.parted.add(change.what)
+        told = set(spoken.values())
+        return self._watched(held, change, spoken, {entry for entry, names in known.items() if told & names.keys()})
+
+    def _watched(
+        self, held: tuple[Any, ...], change: Change, spoken: Mapping[int, str], moved: Collection[int]
+    ) -> tuple[Any, ...]:
         found = []
         for entry in held:
             if isinstance(entry, tuple):
-                found.append(self._entries(change, entry, names))
-            elif is_dataclass(entry) and (name := self._name(entry)) and (name in names or len(names) < MOST_ENTRIES):
-                names.add(name)
+                found.append(self._watched(entry, change, spoken, moved))
+            elif name := spoken.get(id(entry)):
                 whole = replace(change, entry=name)
                 self.facts[whole.what] = Fact(whole)
                 self.seen.add(whole.what)
                 found.append(self._record(entry, whole))
-            else:
-                found.append(entry)
-        return tuple(found) if names else held
+            else:  # a change of the others moves it too, where it has one of their names
+                found.append(self._record(entry, replace(change, entry="?"), False) if id(entry) in moved else entry)
+        return tuple(found)
 
-    def _name(self, entry: Any) -> str:
-        """Return the name by which the verdict speaks of the entry; any by its kind."""
+    def _name(self, names: Mapping[str, str]) -> str:
+        """Return the name by which the verdict speaks of an entry; any by its kind."""
         found = ""
-        for name, attribute in names_of(entry).items():
+        for name, attribute in names.items():
             words = f"{attribute} {name}" if attribute in _COUNTED else name
             if attribute == "kind" or words in self.words:
                 found = name
         return found
 
-    def _record(self, record: Any, change: Change) -> Any:
-        """Return the record of a type that notes which of its numbers are looked at."""
-        kind = type(record)
+    def _record(self, record: Any, change: Change, tells: bool = True) -> Any:
+        """Return the record of a type that notes which of its fields are looked at; `tells`: its numbers are facts."""
+        kind, where = type(record), f"{change.probe}.{change.field}." if change.field else f"{change.probe}."
         body: dict[str, Any] = {"__slots__": ()}
         for each in fields(record):
             value = getattr(record, each.name)
-            if isinstance(value, int | float | timedelta) and each.name not in NAMES:  # a name is no quantity
+            noted = [where + each.name]
+            if tells and isinstance(value, int | float | timedelta) and each.name not in NAMES:  # a name is no quantity
                 # The first look moves the later one with it, and the later one moves alone: growth is a fact too.
                 names = dict.fromkeys((each.name, each.name.removesuffix("_later")))
                 of = [replace(change, **{"part" if change.entry else "field": name}) for name in names]
                 before = self.facts.get(of[0].what)
                 if before is None or (before.was is not None and number(before.was) < number(value)):
                     self.facts[of[0].what] = Fact(of[0], value)
-                body[each.name] = _Noted(self.seen, tuple(fact.what for fact in of), vars(kind)[each.name])
-            elif not change.field:
-                body[each.name] = _Noted(self.seen, (f"{change.probe}.{each.name}",), vars(kind)[each.name])
+                noted += [fact.what for fact in of]
+            body[each.name] = _Noted(self.seen, tuple(noted), vars(kind)[each.name])
         for name, worked_out in [] if change.field else vars(kind).items():
             if isinstance(worked_out, property):
-                body[name] = _Noted(self.seen, (f"{change.probe}.{name}",), worked_out)
+                body[name] = _Noted(self.seen, (where + name,), worked_out)
         made: Any = object.__new__(type(kind.__name__, (kind,), body))
         for each in fields(record):
             vars(kind)[each.name].__set__(made, getattr(record, each.name))
@@ -145,6 +159,14 @@ class _Watched(Snapshot):
         figure, seen = self.watch.noting(lambda: work_out(self, *asked))
         self.watch.by_figure[work_out, *asked] = seen | self.watch.by_figure.get((work_out, *asked), frozenset())
         return figure
+
+
+def _flat(held: tuple[Any, ...]) -> Iterator[Any]:
+    for entry in held:
+        if isinstance(entry, tuple):
+            yield from _flat(entry)
+        elif is_dataclass(entry):
+            yield entry
 
 
 class _Noted:
