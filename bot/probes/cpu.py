@@ -76,11 +76,14 @@ class CpuReading:
 
     def hottest(self, field: str) -> tuple[int, float]:
         """Return the core with the highest mean over the window, and that mean."""
-        runs: dict[int, list[CoreSecond]] = {}
+        spans: dict[int, float] = {}
+        spent: dict[int, float] = {}
         for second in self.seconds:
             for core in second:
-                runs.setdefault(core.core, []).append(core)
-        means = ((number, _weighted(run, field)) for number, run in sorted(runs.items()))
+                number, span = core.core, core.span_seconds
+                spans[number] = spans.get(number, 0) + span
+                spent[number] = spent.get(number, 0) + getattr(core, field) * span
+        means = ((number, spent[number] / spans[number] if spans[number] else 0.0) for number in sorted(spans))
         return max(means, key=lambda pair: pair[1], default=(-1, 0.0))
 
     @property

@@ -1,6 +1,6 @@
 """What it costs to say why: every capture, judged again hundreds of times.
 
-A report, run by `./zombie test all`; the bound of the median is the promise of docs/cases.md.
+A report, run by `./zombie test all`; the bound of each case is the promise of docs/cases.md.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from bot.transport.case_file import load
 from tests.contract.test_why import CASES
 
 RUNS = 5
-MEDIAN_SECONDS, WORST_SECONDS = 0.1, 0.4  # the worst are of 96 cores
+SECONDS = 0.1  # of CPU, for the worst of them: 96 cores and everything wrong
 
 
 @pytest.mark.benchmark
@@ -43,5 +43,4 @@ def test_why_is_said_in_a_moment(record_property: Callable[[str, object], None])
     print(f"median {median * 1000:.0f} ms of CPU a case, worst {seconds[slowest] * 1000:.0f} ms ({slowest})")
     record_property("median_seconds", median)
     record_property("worst_seconds", seconds[slowest])
-    assert median < MEDIAN_SECONDS
-    assert seconds[slowest] < WORST_SECONDS
+    assert seconds[slowest] < SECONDS
