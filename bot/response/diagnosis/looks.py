@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Protocol
 
 from bot.domain.cause import Cause, Weighing
@@ -41,12 +40,12 @@ class Looks:
     """
 
     facts: tuple[Fact, ...]
-    by_cause: Mapping[str, frozenset[str]]
-    by_condition: Sequence[frozenset[str]]
-    by_figure: Mapping[Figure, frozenset[str]]
-    by_plan: frozenset[str]
-    unwatched: frozenset[str]
-    parted: frozenset[str]
+    by_cause: Mapping[str, Set[str]]
+    by_condition: Sequence[Set[str]]
+    by_figure: Mapping[Figure, Set[str]]
+    by_plan: Set[str]
+    unwatched: Set[str]
+    parted: Set[str]
 
     def cause_hangs_on(self, cause: Cause, change: Change) -> bool:
         """False where a cause weighs the same again: it did not look at what is changed."""
@@ -64,7 +63,7 @@ class Looks:
         """False where the plan's commands are the same again."""
         return self._touches(change, self.by_plan)
 
-    def _touches(self, change: Change, seen: frozenset[str]) -> bool:
+    def _touches(self, change: Change, seen: Set[str]) -> bool:
         if not change.field or change.probe in self.unwatched:
             return change.probe in seen
         field = f"{change.probe}.{change.field}"
@@ -77,16 +76,17 @@ def looked_at(snapshot: Snapshot, judge: Judges, verdict: Verdict) -> Looks:
     """Return what the judge looks at in a snapshot; of lists, the entries the verdict speaks of are facts."""
     watch, playbook = Watch(told(verdict)), judge.playbook
     watched = watch.snapshot(snapshot)
-    by_cause, by_condition = dict[str, frozenset[str]](), list[frozenset[str]]()
+    by_cause, by_condition = dict[str, set[str]](), list[set[str]]()
     found: list[Weighing | None] = []
     for used in playbook.causes:
-        weighing, by_cause[used.cause.name] = watch.noting(partial(weighed, used, watched))
-        found.append(weighing)
+        with watch.noting() as by_cause[used.cause.name]:
+            found.append(weighed(used, watched))
     for condition in playbook.conditions:
-        says, seen = watch.noting(partial(held, condition, watched))
-        found.append(says)
+        with watch.noting() as seen:
+            found.append(held(condition, watched))
         by_condition.append(seen.union(condition.probes))
-    _, by_plan = watch.noting(lambda: judge.concluded(watched, found))
+    with watch.noting() as by_plan:
+        judge.concluded(watched, found)
     named = [when for condition in playbook.conditions for when in re.findall(r"(\w+)\.(\w+)", condition.when)]
     for probe, name in dict.fromkeys(named):
         reading = snapshot.readings.get(probe)

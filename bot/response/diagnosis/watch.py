@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, fields, is_dataclass, replace
 from datetime import timedelta
 from itertools import pairwise
@@ -35,15 +36,16 @@ class Watch:
     seen: set[str] = field(default_factory=set)  # facts, probes, `probe.field`, and `probe.field.part` of entries
     unwatched: set[str] = field(default_factory=set)  # probes of readings that note nothing
     parted: set[str] = field(default_factory=set)  # fields of whose entries each part is noted
-    by_figure: dict[Figure, frozenset[str]] = field(default_factory=dict)
+    by_figure: dict[Figure, set[str]] = field(default_factory=dict)
 
-    def noting(self, work_out: Callable[[], F]) -> tuple[F, frozenset[str]]:
-        """Return what is worked out, and what was seen for it; within another it counts for both."""
-        before = frozenset(self.seen)
+    @contextmanager
+    def noting(self) -> Iterator[set[str]]:
+        """Yield what is seen meanwhile, whole when it ends; within another it counts for both."""
+        before, noted = frozenset(self.seen), set[str]()
         self.seen.clear()
-        worked_out, seen = work_out(), frozenset(self.seen)
+        yield noted
+        noted |= self.seen
         self.seen |= before
-        return worked_out, seen
 
     def snapshot(self, snapshot: Snapshot) -> Snapshot:
         """Return the snapshot with readings that are watched."""
@@ -156,8 +158,9 @@ class _Watched(Snapshot):
         return Snapshot.get(self, kind)
 
     def once(self, work_out: Callable[..., F], *asked: float) -> F:
-        figure, seen = self.watch.noting(lambda: work_out(self, *asked))
-        self.watch.by_figure[work_out, *asked] = seen | self.watch.by_figure.get((work_out, *asked), frozenset())
+        with self.watch.noting() as seen:
+            figure = work_out(self, *asked)
+        self.watch.by_figure[work_out, *asked] = seen | self.watch.by_figure.get((work_out, *asked), set())
         return figure
 
 
