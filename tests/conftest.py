@@ -26,6 +26,13 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     return min(MOST_WORKERS, 3 * (os.cpu_count() or 1)) if side_by_side else 0
 
 
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave out folders of which a mark expression wants nothing: every worker would import them for nothing."""
+    marks = str(config.option.markexpr)
+    unwanted = {folder for folder, mark in (("lab", "lab"), ("benchmarks", "benchmark")) if f"not {mark}" in marks}
+    return True if collection_path.parent == Path(__file__).parent and collection_path.name in unwanted else None
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what runs real processes or machines: only that may be tried a second time (`.ci/run`)."""
     for item in items:
