@@ -7,7 +7,6 @@ a stream travels as lines of base64 when its looks have ended.
 
 from __future__ import annotations
 
-import base64
 import binascii
 import math
 import shlex
@@ -208,8 +207,11 @@ class Unframer:
     _by_number: Mapping[str, Question] = field(init=False)
     _stderr: dict[str, str] = field(default_factory=dict)
     _most: int = field(init=False)
+    _marks: tuple[bytes, bytes, bytes] = field(init=False)  # before a run, before its errors, after it
 
     def __post_init__(self) -> None:
+        nonce = self.nonce.encode()
+        self._marks = b"\n%b q" % nonce, b"\n%b e\n" % nonce, b"\n%b .\n" % nonce
         self._by_number = {question.number: question for question in self.batch.questions}
         self._streams = {name: bytearray() for name in self.batch.parts()}
         self._most = 2 * self.batch.output_limit_bytes + 1024 * 1024
@@ -228,13 +230,13 @@ class Unframer:
             )
         elif words[0] == LANE_MARK and len(words) == 3 and (stream := self._streams.get(words[1])) is not None:
             try:
-                piece = base64.b64decode(words[2], validate=True)
+                piece = binascii.a2b_base64(words[2], strict_mode=True)
             except (binascii.Error, ValueError):
                 return
             yield from self._grown(stream, piece)
 
     def _grown(self, stream: bytearray, piece: bytes) -> Iterator[Completed]:
-        end = f"\n{self.nonce} .\n".encode()
+        end = self._marks[2]
         # A run can only have ended if its end mark is in what is new, or straddles it.
         since = max(0, len(stream) - len(end))
         stream += piece
@@ -249,9 +251,9 @@ class Unframer:
             stream.clear()
 
     def _run(self, frame: bytes) -> Completed | None:
-        start = frame.find(f"\n{self.nonce} q".encode())
+        begin, stderr_mark, _ = self._marks
+        start = frame.find(begin)
         head_end = frame.find(b"\n", start + 1)
-        stderr_mark = f"\n{self.nonce} e\n".encode()
         errors_at = frame.find(stderr_mark, head_end)
         if start < 0 or head_end < 0 or errors_at < 0:
             return None

@@ -63,7 +63,7 @@ _ONLINE = "/sys/devices/system/cpu/online"
 
 _HEADER = re.compile(r"CPU([0-9]{1,5})", re.ASCII)
 _NAME = re.compile(r"(\w{1,32}):", re.ASCII)
-_HEX = re.compile(r"[0-9a-f]{8}", re.ASCII)
+_ROW = re.compile(r"[0-9a-f]{8}(?: [0-9a-f]{8})*", re.ASCII)
 
 # Columns of softnet_stat: processed, dropped and time_squeeze lead in every kernel; Linux 5.14 added the core at 12.
 _CORE_AT = 12
@@ -127,7 +127,8 @@ def _softnet(files: dict[str, tuple[str, ...]]) -> dict[int, tuple[tuple[int, ..
     if not rows:
         raise CannotRead(f"softirq: {_SOFTNET} could not be read")
     width = len(rows[0])
-    if width < _FEWEST_COLUMNS or any(len(row) != width or not all(map(_HEX.fullmatch, row)) for row in rows):
+    flat = [" ".join(row) for row in rows]
+    if width < _FEWEST_COLUMNS or any(len(row) != width for row in rows) or not all(map(_ROW.fullmatch, flat)):
         raise CannotRead(f"softirq: the rows of {_SOFTNET} are malformed")
     if width > _CORE_AT:
         cores = tuple(int(row[_CORE_AT], 16) for row in rows)
@@ -136,7 +137,8 @@ def _softnet(files: dict[str, tuple[str, ...]]) -> dict[int, tuple[tuple[int, ..
     if len(cores) != len(rows) or len(set(cores)) != len(cores) or max(cores) >= MOST_CORES:
         raise CannotRead(f"softirq: the rows of {_SOFTNET} cannot be told apart by core")
     return {
-        core: (tuple(int(word, 16) for word in row[:3]), " ".join(row)) for core, row in zip(cores, rows, strict=True)
+        core: (tuple([int(word, 16) for word in row[:3]]), raw)
+        for core, row, raw in zip(cores, rows, flat, strict=True)
     }
 
 

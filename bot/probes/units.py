@@ -179,7 +179,8 @@ def parse(outputs: Outputs) -> UnitsReading:
     shown = outputs.text("show", 0)
     if shown.strip() == _NO_SYSTEMD:
         return UnitsReading(systemd=False)
-    first, later = _by_name(shown), _by_name(outputs.text_or_none("show", 1) or "")
+    seen: dict[str, Mapping[str, str]] = {}  # most units are in both looks as they were
+    first, later = _by_name(shown, seen), _by_name(outputs.text_or_none("show", 1) or "", seen)
     if not first:
         raise CannotRead("units: systemctl named no unit")
     version, failed = _failed(outputs)
@@ -200,9 +201,9 @@ def parse(outputs: Outputs) -> UnitsReading:
     )
 
 
-def _by_name(text: str) -> dict[str, Mapping[str, str]]:
-    named = ((properties.get("Id") or properties.get("Names", ""), properties) for properties in shown_units(text))
-    return {name: properties for name, properties in named if name}
+def _by_name(text: str, seen: dict[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
+    named = [(told.get("Id") or told.get("Names", ""), told) for told in shown_units(text, seen)]
+    return {name: told for name, told in named if name}
 
 
 def _unit(name: str, told: Mapping[str, str], later: Mapping[str, str] | None) -> Unit:
@@ -244,7 +245,8 @@ def _unit(name: str, told: Mapping[str, str], later: Mapping[str, str] | None) -
 
 
 def _whole(told: Mapping[str, str], key: str) -> int | None:
-    return int(told[key]) if re.fullmatch(r"[0-9]{1,20}", told.get(key, "")) else None
+    value = told.get(key, "")
+    return int(value) if value.isascii() and value.isdigit() and len(value) <= 20 else None
 
 
 def _failed(outputs: Outputs) -> tuple[str, tuple[FailedUnit, ...]]:

@@ -16,12 +16,21 @@ BEGINNING, BETWEEN, END = f'{{"schema": {SCHEMA_VERSION}, "nodes": [\n', ",\n", 
 SCHEMA_FILE = Path(__file__).with_name("check.schema.json")
 
 
+# A node's document is a tree that was made just now: nothing in it can hold itself.
+_ENCODER = json.JSONEncoder(ensure_ascii=False, check_circular=False)
+
+
+def node_text(node: Mapping[str, Any]) -> str:
+    """Return one node's part of a document of several, as one line."""
+    return _ENCODER.encode(node)
+
+
 def document(verdicts: Iterable[Verdict], incidents: Mapping[str, str] | None = None) -> str:
     """Return the whole document as text: one node's is laid out for people, of several each is a line."""
     whole = documents(verdicts, incidents)
     if len(whole["nodes"]) <= 1:
         return json.dumps(whole, ensure_ascii=False, indent=2)
-    return BEGINNING + BETWEEN.join(json.dumps(node, ensure_ascii=False) for node in whole["nodes"]) + END
+    return BEGINNING + BETWEEN.join(map(node_text, whole["nodes"])) + END
 
 
 def documents(verdicts: Iterable[Verdict], incidents: Mapping[str, str] | None = None) -> dict[str, Any]:

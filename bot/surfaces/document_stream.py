@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TextIO
 
 from bot.domain.verdict import Verdict
-from bot.surfaces.document import BEGINNING, BETWEEN, END, document, node_document
+from bot.surfaces.document import BEGINNING, BETWEEN, END, document, node_document, node_text
 from bot.surfaces.json_teller import JsonTeller
 
 PAUSE_SECONDS = 0.1  # between two looks for what is ready: a few nodes at a time cost less than each by itself
@@ -43,7 +43,7 @@ class DocumentStream:
         if self._alone:
             self._only.append(verdict)
             return
-        text = json.dumps(node_document(verdict, None, self._teller), ensure_ascii=False)
+        text = node_text(node_document(verdict, None, self._teller))
         self._waiting[verdict.node] = zlib.compress(text.encode(), 1)
         self._more.set()
 

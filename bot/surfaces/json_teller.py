@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import enum
 import functools
-from collections.abc import Container, Mapping
-from dataclasses import fields, is_dataclass
+import operator
+from collections.abc import Callable, Container, Mapping
+from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -20,7 +21,6 @@ from bot.domain.secret_forms import SECRET_NAME
 # The node's own lines stand in the evidence; in the readings they would only repeat, at some hundred kB a node.
 _LEFT_OUT = frozenset({"raw", "lines", "source", "source_later"})
 _AS_IT_IS = frozenset({int, bool, type(None)})
-_PLAIN = _AS_IT_IS | {str}
 _LISTS = frozenset({tuple, list, set, frozenset})
 _MOST_REMEMBERED = 16_384  # texts; a few MB
 
@@ -45,33 +45,61 @@ class JsonTeller:
         if kind is str:
             return value if value in self._clean or self._is_clean(value) else self._whole_way(value)
         if kind is float:
-            return round(value, 3)
+            return _rounded(value)
         if kind in _LISTS:
-            clean = self._clean
-            if all(item in clean or self._is_clean(item) for item in value if type(item) is str):
-                return [item if type(item) in _PLAIN else self.told(item) for item in value]
-            return self._whole_way(value)
+            return self._listed(value)
         if is_dataclass(kind):
             return self._record(value)
         if isinstance(value, Mapping):
-            names = self._names
-            if all(name in names or self._is_name(name) for name in value) and not _tells_a_name(value):
-                return {str(name): item if type(item) in _AS_IT_IS else self.told(item) for name, item in value.items()}
+            return self._mapping(value)
         return self._whole_way(value)
+
+    def _mapping(self, value: Mapping[Any, Any]) -> Any:
+        known = self._names.issuperset(value) or all(map(self._is_name, value))
+        if not known or _tells_a_name(value):
+            return self._whole_way(value)
+        clean = self._clean
+        told: dict[str, Any] = {}
+        for name, item in value.items():
+            kind = type(item)
+            told[str(name)] = item if kind in _AS_IT_IS or (kind is str and item in clean) else self.told(item)
+        return told
+
+    def _listed(self, values: Any) -> Any:
+        clean = self._clean
+        told: list[Any] = []
+        for item in values:
+            kind = type(item)
+            if kind is str:
+                if item not in clean and not self._is_clean(item):
+                    return self._whole_way(values)  # what stands beside a secret may belong to it
+                told.append(item)
+            elif kind is float:
+                told.append(_rounded(item))
+            else:
+                told.append(item if kind in _AS_IT_IS else self.told(item))
+        return told
 
     def _record(self, value: Any) -> Any:
         kind: Any = type(value)
-        names, properties, is_harmless = _parts(kind)
-        if not is_harmless:
+        parts = _parts(kind)
+        if not parts.is_harmless:
             return self._whole_way(value)
+        clean = self._clean
         record: dict[str, Any] = {}
-        for name in names:
-            held = getattr(value, name)
-            if type(held) in _AS_IT_IS:
+        for name, held in zip(parts.names, parts.all_of(value), strict=True):
+            of = type(held)  # most are texts seen before, and figures: no call for each
+            if of in _AS_IT_IS or (of is str and held in clean):
                 record[name] = held
+            elif of is float:
+                record[name] = _rounded(held)
+            elif of in _LISTS:
+                record[name] = self._listed(held) if held else []
+            elif of is timedelta:
+                record[f"{name}_seconds"] = self.told(held)
             else:
-                record[f"{name}_seconds" if type(held) is timedelta else name] = self.told(held)
-        for name in properties:
+                record[name] = self.told(held)
+        for name in parts.properties:
             held = getattr(value, name)
             if held is None or isinstance(held, bool | int | float | str):
                 record.setdefault(name, self.told(held))
@@ -95,6 +123,12 @@ class JsonTeller:
         return True
 
 
+@functools.lru_cache(maxsize=8_192)
+def _rounded(value: float) -> float:
+    """Three decimals; figures come back, and to round one costs more than to look it up. No zero has a sign."""
+    return round(value, 3) + 0.0
+
+
 def plain(value: Any) -> Any:
     """Return a value as JSON's own types, made safe; nothing is taken out of it."""
     match value:
@@ -107,7 +141,7 @@ def plain(value: Any) -> Any:
         case datetime():
             return value.isoformat()
         case float():
-            return round(value, 3)
+            return _rounded(value)
         case Mapping():
             return {safe(str(name)): plain(item) for name, item in value.items()}
         case tuple() | list() | frozenset() | set():
@@ -117,26 +151,44 @@ def plain(value: Any) -> Any:
 
 def _plain_record(value: Any) -> dict[str, Any]:
     kind: Any = type(value)
-    names, properties, _ = _parts(kind)
+    parts = _parts(kind)
     record: dict[str, Any] = {}
-    for name in names:
-        held = getattr(value, name)
+    for name, held in zip(parts.names, parts.all_of(value), strict=True):
         record[f"{name}_seconds" if isinstance(held, timedelta) else name] = plain(held)
-    for name in properties:
+    for name in parts.properties:
         held = getattr(value, name)
         if held is None or isinstance(held, bool | int | float | str):
             record.setdefault(name, plain(held))
     return record
 
 
+@dataclass(frozen=True, slots=True)
+class _Parts:
+    """What is told of a dataclass: its fields, which `all_of` takes out at once, and its properties.
+
+    Shape: `is_harmless` where no name among them stands for a secret.
+    """
+
+    names: tuple[str, ...]
+    properties: tuple[str, ...]
+    is_harmless: bool
+    all_of: Callable[[Any], tuple[Any, ...]]
+
+
 @functools.cache
-def _parts(kind: Any) -> tuple[tuple[str, ...], tuple[str, ...], bool]:
-    """The names of a dataclass's fields and properties, as far as told, and whether none stands for a secret."""
+def _parts(kind: Any) -> _Parts:
     told = tuple(field.name for field in fields(kind) if field.name not in _LEFT_OUT)
     members = vars(kind).items()
     properties = tuple(name for name, part in members if isinstance(part, property) and not name.startswith("_"))
     names = {*told, *properties}
-    return told, properties, not (any(map(SECRET_NAME.match, names)) or _tells_a_name(names))
+    harmless = not (any(map(SECRET_NAME.match, names)) or _tells_a_name(names))
+    return _Parts(told, properties, harmless, _taker(told))
+
+
+def _taker(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
+    if len(names) > 1:
+        return operator.attrgetter(*names)
+    return lambda value: tuple(getattr(value, name) for name in names)
 
 
 def _tells_a_name(names: Container[str]) -> bool:

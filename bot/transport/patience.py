@@ -7,7 +7,7 @@ once. A heartbeat of the event loop tells how long it stood still, and every lim
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -15,6 +15,7 @@ from bot.domain.contracts import Seconds
 from bot.domain.errors import StoodStill
 
 BEAT_SECONDS = 0.05
+MOST_KEPT = 1_000  # standstills that not every limit has taken in
 LATE_SECONDS = 0.01  # a beat that comes later than that was held up; timers themselves are late by a millisecond
 
 
@@ -31,6 +32,7 @@ class Limit:
         self._seconds = seconds
         self._whole = whole  # it ends with that at the latest
         self._lost = self._longest = 0.0
+        self._next = heartbeat.told  # the first standstill that is not taken in yet
 
     @property
     def ends_at(self) -> float:
@@ -49,19 +51,23 @@ class Limit:
         """Whether this program stood still for so long that the node did not get its time."""
         if self._whole is not None and self._whole.ends_at < self._own_end:
             return self._whole.is_ours
+        self.take_in()
         return self._lost - self._longest > self._seconds
 
     @property
     def stood_mostly(self) -> bool:
         """Whether this program stood still for most of the time since it began: the other side may have given up."""
         self._heartbeat.look()
+        self.take_in()
         return self._lost > (asyncio.get_running_loop().time() - self._began) / 2
 
-    def stood_still(self, seconds: float, until: float) -> None:
-        """Take in that nothing went on for so long, until then."""
-        seconds = min(seconds, until - self._began)
-        self._lost += seconds
-        self._longest = max(self._longest, seconds)
+    def take_in(self) -> None:
+        """Take in what standstills there were since it was last asked: most limits are over before anybody asks."""
+        for seconds, until in self._heartbeat.standstills(self._next):
+            seconds = min(seconds, until - self._began)
+            self._lost += seconds
+            self._longest = max(self._longest, seconds)
+        self._next = self._heartbeat.told
 
     @contextmanager
     def part(self, seconds: float) -> Iterator[Limit]:
@@ -101,6 +107,7 @@ class Limit:
 
     @property
     def _own_end(self) -> float:
+        self.take_in()
         return self._began + self._seconds + self._longest + min(self._lost - self._longest, self._seconds)
 
 
@@ -110,13 +117,25 @@ class Heartbeat:
     Shape: `waited` says how many seconds this thread has waited for a processor so far.
     """
 
-    def __init__(self, waited: Seconds | None = None) -> None:
+    def __init__(self, waited: Seconds | None = None, most_kept: int = MOST_KEPT) -> None:
         self._waited_so_far = waited_seconds if waited is None else waited
         self._limits: set[Limit] = set()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._due = 0.0  # when the loop should be heard of next
         self._waited = 0.0  # for a processor, until the last beat
-        self._told = 0.0  # what limits were told since then
+        self._since_beat = 0.0  # how long it stood still since then
+        self._standstills: list[tuple[float, float]] = []  # how long, and until when
+        self._most_kept = most_kept
+        self._forgotten = 0  # standstills that every limit has taken in
+
+    @property
+    def told(self) -> int:
+        """How many standstills there were."""
+        return self._forgotten + len(self._standstills)
+
+    def standstills(self, since: int) -> Sequence[tuple[float, float]]:
+        """Return how long each lasted and until when, from that number on."""
+        return self._standstills[max(0, since - self._forgotten) :]
 
     @contextmanager
     def limit(self, seconds: float, whole: Limit | None = None) -> Iterator[Limit]:
@@ -146,19 +165,22 @@ class Heartbeat:
             return
         self.look()
         # Where the loop is given a processor for a moment again and again its beats are hardly late.
-        if (more := self._waited_so_far() - self._waited - self._told) > LATE_SECONDS:
+        if (more := self._waited_so_far() - self._waited - self._since_beat) > LATE_SECONDS:
             self._tell(more, loop.time())
         self._beat_again(loop)
 
     def _beat_again(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._waited, self._told = self._waited_so_far(), 0.0
+        self._waited, self._since_beat = self._waited_so_far(), 0.0
         self._due = loop.time() + BEAT_SECONDS
         loop.call_at(self._due, self._beat, loop)
 
     def _tell(self, seconds: float, until: float) -> None:
-        self._told += seconds
-        for limit in self._limits:
-            limit.stood_still(seconds, until)
+        self._since_beat += seconds
+        self._standstills.append((seconds, until))
+        if len(self._standstills) > self._most_kept:
+            for limit in self._limits:
+                limit.take_in()
+            self._forgotten, self._standstills = self.told, []
 
 
 def waited_seconds() -> float:

@@ -52,11 +52,12 @@ def core_second(core: int, shares: Mapping[str, float], raw: str, span_seconds: 
     total = sum(shares.values())
     if total == 0 and not any(shares.values()):
         return None  # sysstat before 12 shows cores that are offline as a row of zeros
-    if not (total < math.inf and min(shares.values()) >= 0 and max(shares.values()) <= 100.5):  # also refuses nan
+    highest = max(shares.values())
+    if not (total < math.inf and min(shares.values()) >= 0 and highest <= 100.5):  # also refuses nan
         raise CannotRead(f"cpu: a share of core {core} is not between 0 and 100 percent")
     if abs(total - 100) > _SUM_MAY_BE_OFF_BY:
         raise CannotRead(f"cpu: the shares of core {core} add up to {total:.0f} percent")
-    share = {name: min(100.0, value) for name, value in shares.items()} if max(shares.values()) > 100 else shares
+    share = {name: min(100.0, value) for name, value in shares.items()} if highest > 100 else shares
     return CoreSecond(
         core=core,
         usr_percent=share["usr"],

@@ -6,6 +6,7 @@ Defined in: sysstat, mpstat(1) and json_stats.c; the clock in it follows the loc
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -16,6 +17,9 @@ from bot.probes.formats.core_second import CoreSecond, core_second, sample_secon
 _ALL = ("all", "-1")  # the row of averages over cores; "-1" before 12.0.4
 _NEEDED = ("usr", "nice", "sys", "iowait", "irq", "soft", "steal", "idle")
 _LATER = ("guest", "gnice")  # absent on old kernels and sysstats
+_ALL_KEYS = (*_NEEDED, *_LATER)
+_NEEDED_KEYS = frozenset(_NEEDED)
+_FIGURES = frozenset({int, float})  # by type itself: true is an int
 _STATISTICS = re.compile(r'"statistics"\s*:\s*\[')
 
 
@@ -90,18 +94,29 @@ def _sample(sample: dict[str, Any], rows: Any, span: float) -> tuple[CoreSecond,
         raw = next(rows, "")
         if name in _ALL:
             continue
-        if not isinstance(name, str) or not re.fullmatch(r"[0-9]{1,5}", name) or int(name) in cores:
+        if not isinstance(name, str) or not _is_number(name) or (core := int(name)) in cores:
             raise CannotRead("cpu: mpstat's JSON names a core that cannot be one")
         if f'"{name}"' not in raw:  # not printed one core a line
             raw = safe(json.dumps(row))
-        shares = {key: _share(row, key) for key in (*_NEEDED, *(key for key in _LATER if key in row))}
-        cores[int(name)] = core_second(int(name), shares, raw, span)
+        cores[core] = core_second(core, _shares(row), raw, span)
     return tuple(core for _, core in sorted(cores.items()) if core is not None)
 
 
-def _share(row: dict[str, Any], key: str) -> float:
-    value = row.get(key)
-    # not isinstance: true is an int
-    if (type(value) is float or type(value) is int) and -1e6 < value < 1e6:
-        return float(value)
-    raise CannotRead(f"cpu: mpstat's JSON has no figure for {key}")
+def _is_number(name: str) -> bool:
+    return name.isascii() and name.isdigit() and len(name) <= 5
+
+
+def _shares(row: dict[str, Any]) -> dict[str, float]:
+    """Return a row's figures by name; they are looked at together, for a wide node has thousands."""
+    shares = {key: row[key] for key in _ALL_KEYS if key in row}
+    figures, kinds = shares.values(), set(map(type, shares.values()))
+    usable = shares.keys() >= _NEEDED_KEYS and kinds <= _FIGURES
+    if not (usable and min(figures) > -1e6 and max(figures) < 1e6 and not math.isnan(sum(figures))):
+        raise CannotRead(f"cpu: mpstat's JSON has no figure for {_wrong(shares)}")
+    return shares if kinds == {float} else {key: float(figure) for key, figure in shares.items()}
+
+
+def _wrong(shares: dict[str, Any]) -> str:
+    """Return the first name under which there is no figure."""
+    wrong = (key for key in (*_NEEDED, *shares) if type(shares.get(key)) not in _FIGURES or not abs(shares[key]) < 1e6)
+    return next(wrong, "a core")

@@ -22,8 +22,7 @@ def sections(text: str) -> dict[str, tuple[str, ...]]:
     found: dict[str, list[str]] = {}
     lines: list[str] = []
     for line in text.split("\n"):
-        heading = _HEADING.fullmatch(line)
-        if heading:
+        if line.startswith("==> ") and (heading := _HEADING.fullmatch(line)):
             lines = found.setdefault(heading.group(1), [])
         else:
             lines.append(line)

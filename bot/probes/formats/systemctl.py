@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from dataclasses import dataclass
 
 from bot.domain.errors import CannotRead
@@ -28,10 +28,16 @@ _LOADS = "loaded|not-found|bad-setting|error|masked|merged|stub"
 _LISTED = re.compile(rf"(?:[●○↻×x*]\s+)?(?P<name>\S.*?)\s+(?:{_LOADS})\s+(?P<active>\S+)\s+\S+(?:\s+(?P<says>.*))?")
 
 
-def shown_units(text: str) -> Iterator[Mapping[str, str]]:
-    """Yield each unit's properties from `systemctl show`: KEY=VALUE lines, an empty line between two units."""
+def shown_units(text: str, seen: MutableMapping[str, Mapping[str, str]] | None = None) -> Iterator[Mapping[str, str]]:
+    """Yield each unit's properties from `systemctl show`: KEY=VALUE lines, an empty line between two units.
+
+    `seen` keeps what was read of each unit, for a second look that says mostly the same.
+    """
+    seen = {} if seen is None else seen
     for block in text.split("\n\n"):
-        properties = dict(line.split("=", 1) for line in block.split("\n") if "=" in line)
+        properties = seen.get(block)
+        if properties is None:
+            properties = seen[block] = dict([line.split("=", 1) for line in block.split("\n") if "=" in line])
         if properties:
             yield properties
 

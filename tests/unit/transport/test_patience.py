@@ -124,3 +124,17 @@ async def test_wait_for_a_processor_counts_also_where_no_beat_is_late() -> None:
 def test_kernel_tells_how_long_a_thread_waited_for_a_processor() -> None:
     before = waited_seconds()
     assert 0 <= before <= waited_seconds() < 10**6
+
+
+async def test_limit_takes_in_what_happened_while_nobody_asked_it() -> None:
+    heartbeat = Heartbeat(lambda: 0.0, most_kept=2)
+    with heartbeat.limit(10) as limit:
+        before = limit.seconds_left
+        for _ in range(4):  # more than are kept: what is forgotten was taken in
+            stand_still(0.2)
+            heartbeat.look()
+        assert heartbeat.told >= 4
+        assert len(heartbeat.standstills(0)) <= 2
+        with heartbeat.limit(10) as later:
+            assert later.seconds_left > 9.5, "what is behind it is not its own"
+        assert limit.seconds_left > before - 0.1, "four standstills, and none of them counts"
