@@ -17,17 +17,19 @@ LAUNCH = re.compile(r"""exec /bin/sh -c 's=\$\(head -c (\d+)\) && eval "\$s"'\Z"
 Send = Callable[[bytes], Awaitable[None]]
 
 _NONCE = re.compile(r"^N=([0-9a-f]+)$", re.MULTILINE)
+_LIFETIME = re.compile(r"^  timeout [0-9.]+ head -c 1 <&9 & h=", re.MULTILINE)  # it is no part of a request
 
 
 def read_request(script: str) -> Request:
-    """Parse a batch's script. Parsing is slow, so scripts that differ only in their nonce are parsed once.
+    """Parse a batch's script. Parsing is slow, so scripts that differ only in nonce and lifetime are parsed once.
 
     Raises: ValueError when it is not a batch.
     """
     nonce = _NONCE.search(script)
     if nonce is None:
         raise ValueError("not a batch")
-    return replace(_read(_NONCE.sub("N=0", script, count=1)), nonce=nonce.group(1))
+    alike = _LIFETIME.sub("  timeout 0 head -c 1 <&9 & h=", _NONCE.sub("N=0", script, count=1), count=1)
+    return replace(_read(alike), nonce=nonce.group(1))
 
 
 @functools.lru_cache(maxsize=64)

@@ -128,7 +128,7 @@ class CpuReading:
 
 
 def _span(run: Sequence[CoreSecond]) -> float:
-    return sum(core.span_seconds for core in run)
+    return sum([core.span_seconds for core in run])
 
 
 def _seconds(run: Sequence[CoreSecond]) -> int:
@@ -137,7 +137,7 @@ def _seconds(run: Sequence[CoreSecond]) -> int:
 
 def _weighted(run: Sequence[CoreSecond], field: str) -> float:
     span = _span(run)
-    return sum(getattr(core, field) * core.span_seconds for core in run) / span if span else 0.0
+    return sum([getattr(core, field) * core.span_seconds for core in run]) / span if span else 0.0
 
 
 _ENDED_BY_A_SIGNAL = (124, 130, 137, 143)  # by `timeout`, or by somebody on the node

@@ -90,7 +90,7 @@ def properties(state: State, unit: Unit, now: Moment) -> dict[str, str]:
 
 
 def _names(unit: Unit, names: Sequence[str]) -> bool:
-    return any(name in (unit.name, *unit.aliases) for name in names)
+    return bool(names) and any(name in (unit.name, *unit.aliases) for name in names)
 
 
 def stopping_with(state: State, unit: Unit) -> list[Unit]:
