@@ -202,8 +202,7 @@ def parse(outputs: Outputs) -> UnitsReading:
 
 
 def _by_name(text: str, seen: dict[str, Mapping[str, str]]) -> dict[str, Mapping[str, str]]:
-    named = [(told.get("Id") or told.get("Names", ""), told) for told in shown_units(text, seen)]
-    return {name: told for name, told in named if name}
+    return {name: told for told in shown_units(text, seen) if (name := told.get("Id") or told.get("Names", ""))}
 
 
 def _unit(name: str, told: Mapping[str, str], later: Mapping[str, str] | None) -> Unit:
