@@ -244,8 +244,7 @@ def _unit(name: str, told: Mapping[str, str], later: Mapping[str, str] | None) -
 
 
 def _whole(told: Mapping[str, str], key: str) -> int | None:
-    value = told.get(key, "")
-    return int(value) if value.isascii() and value.isdigit() and len(value) <= 20 else None
+    return int(value) if (value := told.get(key, "")).isascii() and value.isdigit() and len(value) <= 20 else None
 
 
 def _failed(outputs: Outputs) -> tuple[str, tuple[FailedUnit, ...]]:

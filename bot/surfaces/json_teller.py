@@ -9,7 +9,7 @@ from __future__ import annotations
 import enum
 import functools
 import operator
-from collections.abc import Callable, Container, Mapping
+from collections.abc import Container, Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -87,7 +87,7 @@ class JsonTeller:
             return self._whole_way(value)
         clean = self._clean
         record: dict[str, Any] = {}
-        for name, held in zip(parts.names, parts.all_of(value), strict=True):
+        for name, held in zip(parts.names, parts.values(value), strict=True):
             of = type(held)  # most are texts seen before, and figures: no call for each
             if of in _AS_IT_IS or (of is str and held in clean):
                 record[name] = held
@@ -153,7 +153,7 @@ def _plain_record(value: Any) -> dict[str, Any]:
     kind: Any = type(value)
     parts = _parts(kind)
     record: dict[str, Any] = {}
-    for name, held in zip(parts.names, parts.all_of(value), strict=True):
+    for name, held in zip(parts.names, parts.values(value), strict=True):
         record[f"{name}_seconds" if isinstance(held, timedelta) else name] = plain(held)
     for name in parts.properties:
         held = getattr(value, name)
@@ -164,15 +164,22 @@ def _plain_record(value: Any) -> dict[str, Any]:
 
 @dataclass(frozen=True, slots=True)
 class _Parts:
-    """What is told of a dataclass: its fields, which `all_of` takes out at once, and its properties.
+    """What is told of a dataclass: the names of its fields and properties.
 
-    Shape: `is_harmless` where no name among them stands for a secret.
+    Shape: `is_harmless` where none of them stands for a secret; `taker` takes several fields out at once.
     """
 
     names: tuple[str, ...]
     properties: tuple[str, ...]
     is_harmless: bool
-    all_of: Callable[[Any], tuple[Any, ...]]
+    taker: operator.attrgetter[Any] | None
+
+    def values(self, record: Any) -> tuple[Any, ...]:
+        """Return the fields' values, in the order of their names."""
+        if self.taker is None:
+            return tuple(getattr(record, name) for name in self.names)
+        taken: tuple[Any, ...] = self.taker(record)
+        return taken
 
 
 @functools.cache
@@ -182,13 +189,7 @@ def _parts(kind: Any) -> _Parts:
     properties = tuple(name for name, part in members if isinstance(part, property) and not name.startswith("_"))
     names = {*told, *properties}
     harmless = not (any(map(SECRET_NAME.match, names)) or _tells_a_name(names))
-    return _Parts(told, properties, harmless, _taker(told))
-
-
-def _taker(names: tuple[str, ...]) -> Callable[[Any], tuple[Any, ...]]:
-    if len(names) > 1:
-        return operator.attrgetter(*names)
-    return lambda value: tuple(getattr(value, name) for name in names)
+    return _Parts(told, properties, harmless, operator.attrgetter(*told) if len(told) > 1 else None)
 
 
 def _tells_a_name(names: Container[str]) -> bool:
