@@ -19,6 +19,7 @@ from bot.app.service import Service
 from bot.app.stores import books
 from bot.app.watching import shown_progress, terminal_width
 from bot.demo.fleet import CLUSTER_SETTINGS
+from bot.demo.pagerduty.account import SCHEDULE
 from bot.demo.session import DemoTools, run_demo
 from bot.demo.slack.guide import Guide, Suggested
 from bot.demo.slack.people import ALERTS, CHANNELS, GROUPS, USERS
@@ -36,6 +37,8 @@ from bot.surfaces.view.plan_words import PlanWords
 POLICY = f"""\
 [slack]
 alerts_channel = "{ALERTS.id}"
+[pagerduty]
+schedule = "{SCHEDULE}"
 [policy]
 acting = true
 approver_groups = ["{GROUPS[0].id}"]

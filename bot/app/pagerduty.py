@@ -7,6 +7,7 @@ import contextlib
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
+from time import monotonic
 from typing import TypeAlias
 
 from bot.actions import ACTIONS
@@ -26,6 +27,7 @@ from bot.settings import Settings
 from bot.sources.pagerduty import alarm_of_page, signals_of
 from bot.sources.pagerduty_client import PagerDutyClient
 from bot.sources.pagerduty_http import Access, Patience
+from bot.sources.pagerduty_on_call import OnCallNow
 from bot.sources.pagerduty_settings import PagerDutySettings
 from bot.surfaces.pagerduty import PARTS, PagerDutySurface
 from bot.surfaces.slack.message import Message, escaped
@@ -46,7 +48,7 @@ class PagerDutyParts:
     """What a service needs of it.
 
     Shape: `surface` is for the engine; `signals` for the intake. `pages` and `subscription` are there where there is an
-    inbox.
+    inbox, `on_call` where a schedule is named.
     """
 
     client: PagerDutyClient
@@ -57,6 +59,7 @@ class PagerDutyParts:
     polls: bool
     pages: PageWatch | None = None
     subscription: SubscriptionWatch | None = None
+    on_call: OnCallNow | None = None
     _fields_known: bool = True
     _tasks: list[asyncio.Task[None]] = field(default_factory=list)
 
@@ -190,6 +193,8 @@ def pagerduty_parts(
         look_every=said.poll_every if said.poll else said.relist_every,
         polls=said.poll,
     )
+    if access.token and said.schedule:
+        parts.on_call = OnCallNow(client, said.schedule, monotonic)
     if access.token and inbox is not None and cases is not None:
         parts.pages = PageWatch(client, inbox, cases, alarm_of_page, now, log, arrivals or asyncio.Event())
         if said.webhook_secrets:  # else nothing that PagerDuty brings is for us

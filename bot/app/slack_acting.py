@@ -86,6 +86,7 @@ def slack_acting(
         ACTIONS,
         links,
         usual,
+        pagerduty.on_call if pagerduty is not None else None,
     )
     if pagerduty is not None:
         pagerduty.surface.card_of = lambda name: _card_address(slack, surface, name)

@@ -71,6 +71,15 @@ class Raised:
     details: Mapping[str, Any] = field(default_factory=dict)
 
 
+@dataclass(frozen=True, slots=True)
+class OnCall:
+    """Who is on call by a schedule, and until when that is known to hold; `unread` is why it is not known who."""
+
+    names: tuple[str, ...] = ()
+    until: datetime | None = None
+    unread: str = ""
+
+
 def page_of(alert: Alert) -> str:
     """Return the id of the page that an alert tells of; empty where it is none of PagerDuty's.
 
@@ -146,6 +155,22 @@ class PageWriter(Protocol):
 
     async def raise_alert(self, raised: Raised) -> None:
         """Raise an alert; the same key again is the same alert."""
+        ...
+
+
+class OnCallReader(Protocol):
+    """Reads schedules."""
+
+    async def on_call(self, schedule: str) -> OnCall:
+        """Return who is on call by a schedule now. Raises: PagerDutyUnavailable or PagerDutyRefused."""
+        ...
+
+
+class OnCallSource(Protocol):
+    """Says who is on call by the schedule that is set."""
+
+    async def read(self) -> OnCall:
+        """Return who is on call now, or why that is not known; within seconds."""
         ...
 
 

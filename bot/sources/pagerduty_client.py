@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import quote
 
 from bot.domain.errors import PagerDutyRefused, PagerDutyUnavailable
-from bot.domain.pagerduty import Note, Page, Raised, Subscription
+from bot.domain.pagerduty import Note, OnCall, Page, Raised, Subscription
 from bot.sources.pagerduty_http import Access, PagerDutyHttp, Patience
 
 PAGE_ROWS = 100
@@ -23,7 +23,10 @@ WITH_RAISER = {"include[]": "first_trigger_log_entries"}  # else the answer does
 
 
 class PagerDutyClient:
-    """Keeps `PageReader`, `PageWriter` and `Subscriptions`. No id is ever made up: each comes from PagerDuty."""
+    """Keeps `PageReader`, `PageWriter`, `Subscriptions` and `OnCallReader`.
+
+    No id is ever made up: each comes from PagerDuty.
+    """
 
     def __init__(self, http: PagerDutyHttp) -> None:
         self._http = http
@@ -74,6 +77,17 @@ class PagerDutyClient:
     async def email_of(self, user_id: str) -> str:
         """Return a person's e-mail address."""
         return str(_one(await self._http.ask("GET", f"/users/{_in_path(user_id)}"), "user").get("email", ""))
+
+    async def on_call(self, schedule: str) -> OnCall:
+        """Return who is on call by a schedule now, each once; see https://developer.pagerduty.com, `GET /oncalls`."""
+        query = {"schedule_ids[]": schedule, "earliest": "true", "limit": PAGE_ROWS}
+        found: dict[str, datetime | None] = {}
+        for row in _rows(await self._http.ask("GET", "/oncalls", query), "oncalls"):
+            user = row.get("user")
+            name = str(user.get("summary") or user.get("name") or "") if isinstance(user, Mapping) else ""
+            if name:
+                found.setdefault(name, _instant(row.get("end")))
+        return OnCall(tuple(found), min((until for until in found.values() if until is not None), default=None))
 
     # --- what is written
 

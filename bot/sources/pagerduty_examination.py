@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from bot.domain.errors import PagerDutyFailed, PagerDutyRefused
 from bot.domain.examined import Examined, Mark
 from bot.domain.pagerduty import Subscription
+from bot.domain.safe_text import one_line
 from bot.sources.pagerduty_client import PagerDutyClient
 from bot.sources.pagerduty_http import Access, Patience
 from bot.sources.pagerduty_settings import PagerDutySettings
@@ -63,12 +64,25 @@ class PagerDutyExamination:
             known = await client.subscriptions()
             sender = access.sender or "nobody: notes need PAGERDUTY_FROM with an account's key"
             key = Examined("PagerDuty key", Mark.OK if access.sender else Mark.NOTE, f"taken; notes come from {sender}")
-            return (key, *await self._subscription(client, known), events)
+            return (key, *await self._subscription(client, known), *await self._on_call(client), events)
         except PagerDutyFailed as no:
             hint = no.try_next or "Can this machine reach PagerDuty (PAGERDUTY_API_URL, a proxy, DNS)?"
             return (Examined("PagerDuty key", Mark.WRONG, no.sentence, hint), events)
         finally:
             await client.close()
+
+    async def _on_call(self, client: PagerDutyClient) -> tuple[Examined, ...]:
+        if not (schedule := self._settings.schedule):
+            return ()
+        name = "PagerDuty on call"
+        try:
+            found = await client.on_call(schedule)
+        except PagerDutyFailed as no:
+            hint = "[pagerduty] schedule has to be the id of a schedule, and the key may read schedules."
+            return (Examined(name, Mark.WRONG, f"{schedule}: {no.sentence}", hint),)
+        who = one_line(", ".join(found.names), 200)
+        hint = "" if who else "Is [pagerduty] schedule the one that you mean?"
+        return (Examined(name, Mark.OK if who else Mark.NOTE, f"{schedule}: {who or 'nobody is on call'}", hint),)
 
     async def _subscription(self, client: PagerDutyClient, known: tuple[Subscription, ...]) -> tuple[Examined, ...]:
         name = "PagerDuty subscription"

@@ -51,6 +51,7 @@ class PagerDutySettings:
         "PAGERDUTY_WEBHOOK_SECRETS",
     )
     subscription: str = option(TomlTable.text, "")
+    schedule: str = option(TomlTable.text, "")
     watch_every: timedelta = option(duration, timedelta(seconds=60))
     relist_every: timedelta = option(duration, timedelta(seconds=30))
     poll: bool = option(TomlTable.flag, False)

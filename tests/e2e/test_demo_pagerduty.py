@@ -2,85 +2,47 @@
 
 from __future__ import annotations
 
-import json
-import os
-import re
-import subprocess
-import sys
-import urllib.request
-from collections.abc import Iterator
-from datetime import timedelta
-from http.cookiejar import CookieJar
 from pathlib import Path
-from typing import Any
 
 import pytest
+from playwright.async_api import Locator, Page, expect
 
-from tests.waiting import until
-
-ROOT = Path(__file__).parents[2]
-LONG = timedelta(seconds=90)
-
-
-class Demo:
-    """A demo that nobody sits before, and its PagerDuty as a browser has it."""
-
-    def __init__(self, folder: Path) -> None:
-        self.screen = folder / "screen"
-        environment = {"PATH": os.environ["PATH"], "HOME": str(folder), "TMPDIR": str(folder)}
-        with self.screen.open("wb") as screen:
-            self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "bot", "demo", "--samples", "1"],
-                stdin=subprocess.DEVNULL,
-                stdout=screen,
-                stderr=subprocess.STDOUT,
-                env={**environment, "PYTHONPATH": str(ROOT), "NO_COLOR": "1"},
-                cwd=folder,
-            )
-        self._browser = urllib.request.build_opener(urllib.request.HTTPCookieProcessor(CookieJar()))
-        address = until(self._printed, within=LONG, what="PagerDuty's address")
-        self.origin = address.partition("/?")[0]
-        self._browser.open(address).read()
-
-    def _printed(self) -> str:
-        found = re.search(r"A simulated PagerDuty.*?(http://\S+)", self.screen.read_text(), re.DOTALL)
-        return found[1] if found else ""
-
-    def pages(self) -> Any:
-        """What stands on the page."""
-        with self._browser.open(f"{self.origin}/page/pages") as answer:
-            return json.load(answer)
-
-    def does(self, act: str, **body: Any) -> None:
-        """Click there."""
-        headers = {"Content-Type": "application/json", "Origin": self.origin}
-        self._browser.open(urllib.request.Request(f"{self.origin}/page/{act}", json.dumps(body).encode(), headers))
-
-    def end(self) -> None:
-        """Interrupt it."""
-        self._process.terminate()
-        self._process.wait(30)
+from tests.browser import CHROMIUM, Window, chromium, window
+from tests.conftest import missing
+from tests.e2e.test_demo_page import FOUNDING, demo
 
 
-@pytest.fixture
-def demo(tmp_path: Path) -> Iterator[Demo]:
-    one = Demo(tmp_path)
-    try:
-        yield one
-    finally:
-        one.end()
+async def opened_by(link: Locator, someone: Window) -> Page:
+    """Click a link that opens a page of its own, and return that."""
+    async with someone.page.context.expect_page() as opening:
+        await link.click()
+    page = await opening.value
+    page.on("pageerror", lambda error: someone.complaints.append(str(error)))
+    return page
 
 
 @pytest.mark.slow
-def test_founding_alert_becomes_a_note_with_the_verdict(demo: Demo) -> None:
-    assert demo.pages()["suggestions"][0].startswith("the founding case")
-    demo.does("fire", number=0)
+async def test_founding_alert_becomes_a_note_and_a_card_that_lead_to_each_other(tmp_path: Path) -> None:
+    if CHROMIUM is None:
+        missing("chromium is not installed (Debian: apt install chromium)")
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    async with demo(folder, 1) as url, chromium() as browser, window(browser, tmp_path) as someone:
+        await someone.page.goto(url)
+        pagerduty = await opened_by(someone.page.get_by_role("link", name="the simulated PagerDuty"), someone)
+        await expect(pagerduty.locator("#what option").first).to_contain_text("the founding case")
+        await pagerduty.get_by_role("button", name="Fire it").click()
+        await pagerduty.locator(".row").click()
+        note = pagerduty.locator(".note", has_text="[zombie ")
+        for words in ("CRITICAL, leaked-memory-cgroups (confirmed)", "disable ecs.service, then reboot"):
+            await note.get_by_text(words).wait_for()
+        await expect(pagerduty.locator(".summary .pill")).to_have_text("Triggered")
+        await expect(note).not_to_contain_text("/page/incidents/")
 
-    def note() -> str:
-        (page,) = demo.pages()["pages"]
-        return "".join(one["content"] for one in page["notes"])
-
-    text = until(lambda: note() if "[zombie " in note() else "", within=LONG, what="the note")
-    assert "CRITICAL, leaked-memory-cgroups (confirmed)" in text
-    assert "Waits for approval: disable ecs.service, then reboot" in text
-    assert demo.pages()["pages"][0]["status"] == "triggered"
+        slack = await opened_by(note.get_by_role("link"), someone)
+        card = slack.locator("main article", has_text=FOUNDING).first
+        await card.get_by_role("button", name="Approve").wait_for()
+        await card.get_by_text("On call: Ann Oncall").wait_for()
+        again = await opened_by(card.get_by_role("link", name="PagerDuty"), someone)
+        await expect(again.locator("#detail h1")).to_have_text("A core is pinned in the kernel: training jobs fail")
+        assert someone.complaints == []

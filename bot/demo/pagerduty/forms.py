@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from bot.demo.pagerduty.account import WEB, Account, AccountEvent, Alert, Incident, Json, Note, Service, User
@@ -33,6 +33,19 @@ def agent(who: User | Service | None) -> Json | None:
 def user(who: User) -> Json:
     """Return a person."""
     return {**reference("user", who.id, who.name, "/users"), "name": who.name, "email": who.email, "role": "user"}
+
+
+def on_call(who: User, schedule: str, now: datetime) -> Json:
+    """Return one row of who is on call: from the last midnight to the next."""
+    start = now.astimezone(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
+    return {
+        "user": reference("user_reference", who.id, who.name, "/users"),
+        "schedule": reference("schedule_reference", schedule, "GPU fleet", "/schedules"),
+        "escalation_policy": reference("escalation_policy_reference", "PESC001", "Default", "/escalation_policies"),
+        "escalation_level": 1,
+        "start": instant(start),
+        "end": instant(start + timedelta(days=1)),
+    }
 
 
 def incident(incident: Incident, web: str, with_entry: bool = False) -> Json:

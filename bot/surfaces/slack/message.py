@@ -5,6 +5,7 @@ Limits: the Block Kit reference, and what Slack is known to refuse beyond it (13
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -42,6 +43,12 @@ class Message:
     text: str
     blocks: tuple[Block, ...] = ()
     broadcast: bool = False
+
+
+def wording_of(message: Message) -> str:
+    """Return the SHA-256 of what a message says: two that say the same have the same."""
+    body = json.dumps([message.text, list(message.blocks)], sort_keys=True)
+    return hashlib.sha256(body.encode()).hexdigest()
 
 
 def escaped(text: str) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import hashlib
-import json
 from collections import OrderedDict
 from collections.abc import AsyncIterator, Collection, Mapping, Sequence
 from datetime import datetime
@@ -17,6 +15,7 @@ from bot.domain.engine_contracts import Notices
 from bot.domain.errors import LedgerError, UnknownIncident
 from bot.domain.house_events import HOUSE
 from bot.domain.incident import Incident, newest
+from bot.domain.pagerduty import OnCallSource
 from bot.domain.policy import Policy
 from bot.domain.post import MessageRef
 from bot.domain.transitions import State
@@ -26,7 +25,7 @@ from bot.surfaces.slack.calls import FIRST
 from bot.surfaces.slack.card import acting_card
 from bot.surfaces.slack.enclosed_report import REPORT
 from bot.surfaces.slack.enclosures import FileAsked
-from bot.surfaces.slack.message import Message
+from bot.surfaces.slack.message import Message, wording_of
 from bot.surfaces.slack.nudges import NudgeTimes, nudges
 from bot.surfaces.slack.part import MessageTarget, spot_of
 from bot.surfaces.slack.parts import CARD
@@ -36,6 +35,7 @@ from bot.surfaces.slack.thread import replies, voices
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
 from bot.surfaces.view.standing import group_of
+from bot.surfaces.view.view import is_alarm_that_waits
 
 REMEMBERED = 2000  # groups of which the last wording is known
 
@@ -44,7 +44,7 @@ class SlackSurface:
     """Shows groups of incidents in Slack: a `Surface`.
 
     Shape: `notices` says why an approved plan does not begin yet, `actions` whether what was done can be taken back;
-    `usual` says how long a reboot takes.
+    `usual` says how long a reboot takes, `on_call` who is told of on cards of alerts that wait for a decision.
     """
 
     def __init__(
@@ -58,6 +58,7 @@ class SlackSurface:
         actions: Mapping[str, Action],
         links: Mapping[str, str] | None = None,
         usual: UsualTimes | None = None,
+        on_call: OnCallSource | None = None,
     ) -> None:
         self._poster = poster
         self._outbox = outbox
@@ -68,6 +69,7 @@ class SlackSurface:
         self._actions = actions
         self._links = links or {}
         self._usual = usual
+        self._on_call = on_call
         self.words = PlanWords(actions)
         self._shown: OrderedDict[str, str] = OrderedDict()  # the last wording of each card, the last shown last
         self._as_of: dict[str, datetime] = {}
@@ -96,7 +98,7 @@ class SlackSurface:
             self._as_of[name] = as_of
             spot = await self._spot(group)
             message = acting_card(group, await self._telling(name, group)) if spot is not None else None
-            if spot is None or message is None or self._shown.get(name) == (wording := _wording(message)):
+            if spot is None or message is None or self._shown.get(name) == (wording := wording_of(message)):
                 return
             if name not in self._shown and await self._stands_so(name, wording):  # an earlier run has said it
                 self._remember(name, wording)
@@ -189,7 +191,7 @@ class SlackSurface:
         content = await self._outbox.standing(name, CARD)
         if content is None:
             return False
-        return _wording(Message(str(content.get("text", "")), tuple(content.get("blocks", ())))) == wording
+        return wording_of(Message(str(content.get("text", "")), tuple(content.get("blocks", ())))) == wording
 
     async def _progress(self, group: Sequence[Incident]) -> None:
         """Show what is not on record yet."""
@@ -199,7 +201,7 @@ class SlackSurface:
                 whole = await self.group(name)
                 spot = await self._spot(whole)
                 message = acting_card(whole, await self._telling(name, whole)) if spot is not None else None
-                if spot is None or message is None or self._shown.get(name) == (wording := _wording(message)):
+                if spot is None or message is None or self._shown.get(name) == (wording := wording_of(message)):
                     return
                 await self._poster.adopt(name, spot)
                 # Owed like a decision: were it mere progress, a run that ends now would leave it standing for good.
@@ -223,6 +225,7 @@ class SlackSurface:
             links=self._links,
             usual=await self._usual.under_way(group, self._actions) if self._usual is not None else {},
             now=self._running.now(name),
+            on_call=await self._on_call.read() if self._on_call is not None and is_alarm_that_waits(group) else None,
         )
 
     @staticmethod
@@ -292,8 +295,3 @@ def _may_be_held_up(incident: Incident) -> bool:
 
 def _ended(group: Sequence[Incident]) -> bool:
     return all(incident.ended for incident in group)
-
-
-def _wording(message: Message) -> str:
-    body = json.dumps([message.text, list(message.blocks)], sort_keys=True)
-    return hashlib.sha256(body.encode()).hexdigest()

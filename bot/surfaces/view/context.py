@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
 from bot.domain.incident import Incident
+from bot.domain.pagerduty import OnCall
 from bot.domain.policy import Policy
 from bot.domain.verdict import Verdict
 from bot.response.execution.usual import UsualTime
@@ -39,7 +40,7 @@ class ViewContext:
     `waits_for` why an approved plan does not begin yet; `undoable` are those whose steps can be taken back; `usual` is
     how long the step that is under way takes as a rule; with `now` it also says how long it runs. By node: `progress`
     is how far its reading has come, `fresh` the verdict that is not on record yet. `links` are the templates of
-    `[links]` by name.
+    `[links]` by name; `on_call` is told where a decision waits.
     """
 
     policy: Policy | None = None
@@ -53,6 +54,7 @@ class ViewContext:
     links: Mapping[str, str] = field(default_factory=dict)
     usual: Mapping[str, UsualTime] = field(default_factory=dict)
     now: datetime | None = None
+    on_call: OnCall | None = None
 
     def decides_until(self, incident: Incident) -> datetime | None:
         """Return until when the incident's plan can be decided."""

@@ -61,6 +61,11 @@ def is_alarm(alert: Alert) -> bool:
     return alert.kind not in PEOPLE
 
 
+def is_alarm_that_waits(group: Sequence[Incident]) -> bool:
+    """True while people have to decide about something that a source told."""
+    return any(incident.state is State.PROPOSED and is_alarm(incident.alert) for incident in group)
+
+
 @dataclass(frozen=True, slots=True)
 class IncidentView:
     """One incident as people see it.

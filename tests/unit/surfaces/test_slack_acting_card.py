@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
@@ -17,6 +17,7 @@ from bot.domain.events import (
     QuestionAsked,
     StepFailed,
 )
+from bot.domain.pagerduty import OnCall
 from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
 from bot.surfaces.slack.blocks import PROFILE
@@ -29,6 +30,8 @@ from tests.record import incidents
 from tests.record.incidents import BOOT, OPENING, PLAN, PROPOSED, QUESTION, STARTED, TRIAGED, VERDICT, WAYS
 from tests.unit.surfaces.cards import CONTEXT, actions, buttons, part, shown, told, words
 from tests.unit.surfaces.test_slack_card import strings, taken_by_slack
+
+UNTIL = datetime(2026, 11, 22, 7, tzinfo=UTC)
 
 
 def test_proposed_is_short_and_leaves_commands_and_fences_to_the_dialog() -> None:
@@ -46,6 +49,26 @@ def test_proposed_is_short_and_leaves_commands_and_fences_to_the_dialog() -> Non
     assert BOOT not in words(message)
     for said in (dialog, thread):
         assert PLAN.lasting_fix in said
+
+
+@pytest.mark.parametrize(
+    ("found", "says"),
+    [
+        (OnCall(("Ann Oncall", "<!channel> Bea"), UNTIL), "On call: Ann Oncall, <!channel> Bea until "),
+        (OnCall(("Ann Oncall",)), "On call: Ann Oncall."),
+        (OnCall(), "On call: nobody, by the schedule."),
+        (OnCall(unread="PagerDuty refuses: 403."), "Who is on call is not known: PagerDuty refuses: 403."),
+    ],
+)
+def test_proposed_says_who_is_on_call_and_calls_nobody(found: OnCall, says: str) -> None:
+    context = replace(CONTEXT, on_call=found)
+    message = acting_card([told(*WAYS[State.PROPOSED])], context)
+    assert message is not None
+    assert says in words(message)
+    assert "<!channel>" not in message.text, "its notification calls nobody either"
+    ended = acting_card([told(*WAYS[State.RESOLVED])], context)
+    assert ended is not None
+    assert "On call" not in words(ended)
 
 
 def test_proposed_says_how_bad_what_it_is_what_a_yes_does_and_who_may_say_it() -> None:

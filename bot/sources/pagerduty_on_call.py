@@ -1,0 +1,42 @@
+"""Who is on call by a schedule of PagerDuty's, asked at most once a minute and never waited for long."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+from bot.domain.contracts import Seconds
+from bot.domain.errors import PagerDutyFailed
+from bot.domain.pagerduty import OnCall, OnCallReader
+from bot.domain.safe_text import one_line
+
+REMEMBERED_SECONDS = 60.0
+ANSWER_SECONDS = 3.0  # a card waits for it
+SAID = 120
+
+
+@dataclass(slots=True)
+class OnCallNow:
+    """Reads one schedule; what could not be read stands for a minute, too. `clock` is in monotonic seconds."""
+
+    reader: OnCallReader
+    schedule: str
+    clock: Seconds
+    _known: tuple[float, OnCall] | None = None
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    async def read(self) -> OnCall:
+        """Return who is on call now, or why that is not known."""
+        async with self._turn:  # whoever waited hears what the first was told
+            if self._known is None or self.clock() - self._known[0] > REMEMBERED_SECONDS:
+                self._known = (self.clock(), await self._ask())
+            return self._known[1]
+
+    async def _ask(self) -> OnCall:
+        try:
+            async with asyncio.timeout(ANSWER_SECONDS):
+                return await self.reader.on_call(self.schedule)
+        except TimeoutError:
+            return OnCall(unread=f"PagerDuty did not answer within {ANSWER_SECONDS:g} s.")
+        except PagerDutyFailed as no:
+            return OnCall(unread=one_line(no.sentence, SAID))
