@@ -33,6 +33,10 @@ class Wishes(Protocol):
         """Say that a wish is seen to; it stays known for some days."""
         ...
 
+    async def is_open(self, key: str) -> bool:
+        """True for a wish that was taken, by whichever program, and is not done."""
+        ...
+
     async def left(self) -> tuple[KeptWish, ...]:
         """Take over what nobody alive is at, and return it, the oldest first."""
         ...

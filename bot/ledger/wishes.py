@@ -70,6 +70,12 @@ class WishStore:
                 connection.execute(_OLD, {"before": instant_text(now - KNOWN_FOR)})
                 self._swept_at = now
 
+    def is_open(self, key: str) -> bool:
+        """True while a wish that was kept is not done, whoever is at it."""
+        with self._database.reading() as connection:
+            known = connection.execute(_KNOWN, {"of_id": _id(key)}).one_or_none()
+        return known is not None and not known.done
+
     def left(self) -> tuple[KeptWish, ...]:
         """Take over what no live runner is at."""
         with self._database.reading() as connection:  # polled often, and mostly empty

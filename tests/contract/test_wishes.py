@@ -75,6 +75,17 @@ def test_what_a_runner_left_is_carried_on_by_one_other(database: Database, clock
     assert two.left() == ()
 
 
+def test_wish_is_open_for_everybody_until_it_is_done(database: Database, clock: Clock) -> None:
+    one, two = wishes(database, clock), wishes(database, clock, "two")
+    assert not two.is_open("fleet-stop x")
+    one.keep("fleet-stop x")
+    assert two.is_open("fleet-stop x")
+    clock.now += DEAD
+    assert two.is_open("fleet-stop x"), "also where whoever kept it is gone"
+    two.done("fleet-stop x")
+    assert not one.is_open("fleet-stop x")
+
+
 def test_many_at_once_take_it_once(database: Database, clock: Clock) -> None:
     runners = [wishes(database, clock, f"runner-{number}") for number in range(4)]
     with ThreadPoolExecutor(4) as threads:

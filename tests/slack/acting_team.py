@@ -97,6 +97,7 @@ class ActingTeam:
     restarted: Callable[[str], SlackActing] = field(init=False)  # the same again, as another runner
     wishes: Any = None
     tasks: set[asyncio.Task[Any]] = field(default_factory=set)
+    fleet: Any = None  # the cards of sweeps and waves, where the test has some
     needed: int = 1  # how many have to say yes
     looks: int = 0  # how often a node was looked at again
     running: int = 0  # nodes that are read
@@ -251,8 +252,12 @@ async def acting_team(
     nodes: int = 3,
     endings: str = "cured",
     reports: bool = False,
+    fleet: Callable[[ActingTeam, SlackConnection, Database, ThreadPoolExecutor], Any] = lambda *_: None,
 ) -> AsyncIterator[ActingTeam]:
-    """Put it together over a database in a folder, listening to the workspace, for the length of a block."""
+    """Put it together over a database in a folder, listening to the workspace, for the length of a block.
+
+    Shape: `fleet` makes the cards of sweeps and waves, anew for each runner.
+    """
     world: Any = FastWorld()
     log = io.StringIO()
     journal = Journal(log)
@@ -291,6 +296,7 @@ async def acting_team(
 
         def runs(runner: str) -> SlackActing:
             team.wishes = Gone(on_threads(WishStore(database, Leases(database, runner)), threads))
+            team.fleet = fleet(team, connection, database, threads)
             return slack_acting(
                 connection,
                 poster,
@@ -306,6 +312,7 @@ async def acting_team(
                 deliveries=on_threads(Inbox(database, "runner-1"), threads),
                 known=Names(tuple(team.stage.nodes)),
                 wishes=team.wishes,
+                fleet=team.fleet,
             )
 
         team.restarted, team.acting = runs, runs("runner-1")

@@ -36,6 +36,8 @@ if TYPE_CHECKING:
 
 PREFIX = "fleet-"
 SECONDS_A_CHECK = 8.0  # of one node, with its window
+LOOKS_EVERY = 1.0  # seconds between two looks at whether somebody stopped a sweep in another program
+STOPPED = "Stopped by a person; what came until then is counted."
 
 
 class FleetCards:
@@ -51,8 +53,9 @@ class FleetCards:
         log: Log,
         wishes: Wishes | None = None,
         waves: WaveCards | None = None,
+        looks_every: float = LOOKS_EVERY,
     ) -> None:
-        """`waves` propose cures; None where nothing is cured."""
+        """`waves` propose cures; None where nothing is cured. `looks_every`: seconds between two looks at a stop."""
         self._desk = desk
         self._poster = poster
         self._opener = opener
@@ -61,6 +64,7 @@ class FleetCards:
         self._log = log
         self._wishes = wishes
         self.waves = waves
+        self._looks_every = looks_every
         self._running: dict[str, tuple[asyncio.Task[None], list[str]]] = {}
 
     async def ask(self, ask: FleetAsk, key: str, spot: MessageTarget, by: str) -> None:
@@ -91,7 +95,7 @@ class FleetCards:
         """
         await self._askers.admit(click.person)
         if click.action == fleet_card.STOP:
-            self._stop(click.value, click.person)
+            await self._stop(click.value, click.person)
             return
         self._askers.count(click.person)
         spot = MessageTarget(click.channel, click.thread_ts or click.ts)
@@ -193,7 +197,9 @@ class FleetCards:
     async def _until(self, name: str, task: asyncio.Task[None]) -> None:
         """Wait for a sweep; where this ends first, the bot is stopping: the next run carries the sweep on."""
         try:
-            await asyncio.wait({task})
+            while not (await asyncio.wait({task}, timeout=self._looks_every))[0]:
+                if await self._is_stopped_elsewhere(name):
+                    self._stop_here(name)
         finally:
             self._running.pop(name, None)
             if not task.done():
@@ -236,20 +242,42 @@ class FleetCards:
         await self._poster.enqueue(name, CARD, spot, message)
         self._poster.finished(name)
 
-    def _stop(self, name: str, person: Person) -> None:
+    async def _stop(self, name: str, person: Person) -> None:
+        """Stop a sweep here, or have the program stop it that is at it. Raises: NothingProposed, LedgerError."""
+        if not self._stop_here(name):
+            wishes = self._wishes if name.startswith(PREFIX) else None
+            if wishes is None or not await wishes.is_open(name):
+                raise NothingProposed("That does not run any more.")
+            await wishes.keep(_stop_of(name))
+        self._log("sweep_stopped", card=one_line(name, 80), by=person.by)
+
+    def _stop_here(self, name: str) -> bool:
         running = self._running.get(name)
         if running is None:
-            raise NothingProposed("That is not running here: it has ended, or another program is at it.")
+            return False
         task, stopped = running
         if not stopped:
-            stopped.append("Stopped by a person; what came until then is counted.")
-            self._log("sweep_stopped", card=name, by=person.by)
+            stopped.append(STOPPED)
             task.cancel()
+        return True
+
+    async def _is_stopped_elsewhere(self, name: str) -> bool:
+        if self._wishes is None:
+            return False
+        with contextlib.suppress(LedgerError):
+            return await self._wishes.is_open(_stop_of(name))
+        return False
 
     async def _done(self, name: str) -> None:
         if self._wishes is not None:
             with contextlib.suppress(LedgerError):
                 await self._wishes.done(name)
+                await self._wishes.done(_stop_of(name))
+
+
+def _stop_of(name: str) -> str:
+    """The wish that a sweep is stopped: whichever program is at it hears of it."""
+    return f"{fleet_card.STOP} {name}"
 
 
 def _named(spot: MessageTarget, key: str) -> str:

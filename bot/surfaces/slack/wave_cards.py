@@ -46,6 +46,7 @@ class WaveCards:
         watching: Background,
         log: Log,
         wishes: Wishes | None = None,
+        looks_every: float = LOOKS_EVERY,
     ) -> None:
         self.desk = desk
         self._start = start
@@ -55,6 +56,7 @@ class WaveCards:
         self._watching = watching
         self._log = log
         self._wishes = wishes
+        self._looks_every = looks_every
 
     async def begin(self, ask: FleetAsk, nodes: Sequence[Node], key: str, channel: str, by: str) -> None:
         """Check the nodes and propose the wave, on a card of its own. Raises: LedgerError."""
@@ -114,7 +116,7 @@ class WaveCards:
                 await self._end(kept.key, spot, because, str(body.get("by", "")))
                 return
             except LedgerError:
-                await asyncio.sleep(LOOKS_EVERY)
+                await asyncio.sleep(self._looks_every)
         await self._show(kept.key, spot)
 
     async def _show(self, name: str, spot: MessageTarget) -> None:
@@ -136,7 +138,7 @@ class WaveCards:
                     return
             except LedgerError as error:
                 self._log("ledger_unavailable", error=one_line(str(error)), card=name)
-            await asyncio.sleep(LOOKS_EVERY)
+            await asyncio.sleep(self._looks_every)
 
     async def _end(self, name: str, spot: MessageTarget, because: str, by: str) -> None:
         await self._poster.enqueue(name, CARD, spot, no_wave_card(because, by))

@@ -1,0 +1,210 @@
+"""Sweeps and waves in Slack as people wish for them: who may, what comes twice, and what it came to."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import json
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from bot.demo.slack.message import Message
+from bot.demo.slack.people import User
+from bot.demo.slack.server import SlackWorkspace
+from bot.demo.slack.view import View
+from bot.domain.errors import NothingProposed
+from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
+from bot.domain.wave import Wave
+from bot.domain.wave_events import TurnOutcome
+from bot.response.fleet.ask import FleetAsk
+from bot.surfaces.slack.click import Click
+from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.people import Person
+from tests.slack.acting_team import ALICE, BOB, ONCALL, TEAM, ActingTeam, acting_team
+from tests.slack.wave_team import LEAK, Fleet
+from tests.slack.workspace import workspace
+
+CAROL = User("U0CAROL001", "carol", "Carol Ito")
+ASKER = f"slack:{TEAM}/{ALICE}"
+
+
+@asynccontextmanager
+async def fleet_of(
+    folder: Path, nodes: int = 3, endings: str = "cured"
+) -> AsyncIterator[tuple[SlackWorkspace, ActingTeam, Fleet]]:
+    fleet = Fleet()
+    async with workspace() as slack, acting_team(slack, folder, nodes=nodes, endings=endings, fleet=fleet) as team:
+        slack.state.add_user(CAROL)
+        slack.state.set_member(ONCALL, CAROL.id, member=True)
+        try:
+            yield slack, team, fleet
+        finally:
+            await fleet.watching.drain(0)
+
+
+async def swept(team: ActingTeam, fleet: Fleet, words: str = "nodes have") -> Message:
+    """Have alice ask who has it, and return the card that says so."""
+    if words == "nodes have":
+        fleet.reader.let_go.set()
+    ask = FleetAsk.typed(["role=gpu", "--cause", LEAK])
+    await team.fleet.ask(ask, "cmd-1", MessageTarget(ONCALL), ASKER)
+    return await team.card(words)
+
+
+async def planning(slack: SlackWorkspace, team: ActingTeam, fleet: Fleet) -> View:
+    await slack.click("alice", await swept(team, fleet), "fleet-plan")
+    return await slack.until(lambda: slack.modal("alice"), what="the dialog of the plan")
+
+
+async def planned(slack: SlackWorkspace, team: ActingTeam, fleet: Fleet, control: str = "Nobody") -> Message:
+    """Have alice press *Plan* and send its dialog; return the card of the wave."""
+    sent = await slack.submit("alice", await planning(slack, team, fleet), {"control": control})
+    assert (dict(sent.errors), sent.trouble) == ({}, "")
+    return await team.offering("Wave: ")
+
+
+async def wave_of(fleet: Fleet) -> Wave:
+    (wave,) = await fleet.waves()
+    return wave
+
+
+def done(team: ActingTeam) -> list[str]:
+    return [name for name, node in team.stage.nodes.items() if node.asked or node.stopped]
+
+
+async def test_who_is_left_alone_is_asked_and_the_closing_card_says_what_the_cure_did_beyond_chance(
+    tmp_path: Path,
+) -> None:
+    async with fleet_of(tmp_path, nodes=6) as (slack, team, fleet):
+        view = await planning(slack, team, fleet)
+        assert "beyond chance" in json.dumps(view.blocks)
+        await slack.submit("alice", view, {"control": "25 %, drawn at random"})
+        offer = await team.offering("Wave: ")
+        wave = await wave_of(fleet)
+        alone = sorted(member.node for member in wave.proposal.controls)
+        assert (len(alone), wave.asked_by) == (2, ASKER)
+        assert all(name in json.dumps(offer.blocks) for name in ("left alone: 2: ", *alone))
+        dialog = await team.dialog("bob", offer)
+        assert f"Left alone: {' '.join(member.node for member in wave.proposal.controls)}" in json.dumps(dialog.blocks)
+        await slack.submit("bob", dialog, {"reason": "the canary first"})
+        await slack.until(lambda: team.cards("running"), what="a wave that runs")
+        await fleet.carry_on()
+        closed = await team.card("At the end")
+        said = "At the end well: 4 of 4 with the cure, 0 of 2 without it; the cure did 100 points (18 to 100)."
+        assert said in closed.text
+        assert closed.ts == offer.ts
+        assert sorted(set(team.stage.nodes) - set(done(team))) == alone
+
+
+async def test_plan_that_was_forged_is_anothers_or_comes_twice_proposes_one_wave_at_most(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        view = await planning(slack, team, fleet)
+        await slack.submit("alice", view, {"control": "10 %, drawn at random"})
+        offer = await team.offering("Wave: ")
+        sent = next(one.payload for one in slack.dispatcher.delivered if one.payload.get("type") == "view_submission")
+        await slack.dispatcher.interaction(copy.deepcopy(sent))  # Slack delivers it once more
+        await team.restarted("runner-2").clicks.carry_on()  # and another program looks for what is left
+
+        forged: list[tuple[str, dict[str, Any]]] = [
+            ("another's", {"user": {"id": BOB, "team_id": TEAM}}),
+            ("changed", {"view": {**sent["view"], "private_metadata": sent["view"]["private_metadata"] + " "}}),
+            ("decides", {"view": {**sent["view"], "callback_id": "reason"}}),
+        ]
+        for name, changes in forged:
+            payload = {**copy.deepcopy(sent), **changes, "trigger_id": name}
+            told = await slack.dispatcher.interaction(payload)
+            assert "PlanChanged" in json.dumps(told.answer), name
+        await team.idle()
+        assert len(await fleet.waves()) == 1
+        assert len(team.cards("Wave: ")) == 1
+        assert [name for _, name in await team.refusals()] == ["PlanChanged"] * 3
+        assert done(team) == []
+        assert offer.ts == team.cards("Wave: ")[0].ts
+
+
+async def test_wave_is_approved_once_by_somebody_who_may_and_never_under_the_brake(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        offer = await planned(slack, team, fleet)
+        await team.decides("alice", offer)
+        await team.told("alice", "SelfApproval")
+        await team.decides("carol", offer)
+        await team.told("carol", "NotAnApprover")
+        await team.ledger.append(HOUSE, None, BrakePulled("odd"), f"slack:{TEAM}/{BOB}")
+        await team.decides("bob", offer)
+        await team.told("bob", "Braked")
+        assert ((await wave_of(fleet)).state, done(team)) == ("proposed", [])
+
+        await team.ledger.append(HOUSE, None, BrakeReleased("over"), f"slack:{TEAM}/{BOB}")
+        first = await team.dialog("bob", offer)
+        sent = await slack.submit("bob", first, {"reason": "now"})
+        assert sent.trouble == ""
+        again = copy.deepcopy(
+            [one.payload for one in slack.dispatcher.delivered if one.payload.get("type") == "view_submission"][-1]
+        )
+        await slack.dispatcher.interaction(again)  # the same once more
+        again["trigger_id"] = "a second click on the dialog's button"
+        await slack.dispatcher.interaction(again)
+        await team.told("bob", "AlreadyDecided")
+        await slack.until(lambda: team.cards("running"), what="a wave that runs")
+        kinds = [entry.kind for entry in await fleet.desk.waves.read((await wave_of(fleet)).id)]
+        assert kinds == ["WaveProposed", "WaveApproved"]
+        refused = [(who, name) for who, name in await team.refusals()]
+        assert refused[:3] == [(ALICE, "SelfApproval"), (CAROL.id, "NotAnApprover"), (BOB, "Braked")]
+
+
+async def test_brake_stops_a_wave_that_runs_and_who_asked_for_it_does_not_resume_it(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        offer = await planned(slack, team, fleet)
+        await team.decides("bob", offer)
+        await slack.until(lambda: team.cards("running"), what="a wave that runs")
+        await team.ledger.append(HOUSE, None, BrakePulled("odd"), f"slack:{TEAM}/{BOB}")
+        running = asyncio.create_task(fleet.carry_on())
+        stopped = await slack.until(lambda: next(iter(team.cards("stopped")), None), what="a wave that stopped")
+        assert "pulled the brake" in json.dumps(stopped.blocks)
+        assert done(team) == []
+        await team.decides("alice", stopped, "wave-resume")
+        await team.told("alice", "SelfApproval")
+        await team.decides("bob", stopped, "wave-resume")
+        await team.told("bob", "Braked")
+        await team.ledger.append(HOUSE, None, BrakeReleased("over"), f"slack:{TEAM}/{BOB}")
+        await team.decides("bob", stopped, "wave-resume")
+        await team.card("At the end 3 of 3 were cured.")
+        await running
+        assert sorted(done(team)) == ["node-1", "node-2", "node-3"]
+
+
+async def test_node_that_became_another_is_left_alone_and_the_card_says_why(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        offer = await planned(slack, team, fleet)
+        first = (await wave_of(fleet)).proposal.members[0].node
+        await team.decides("bob", offer)
+        await slack.until(lambda: team.cards("running"), what="a wave that runs")
+        team.stage.nodes[first].reboot(by_us=False)
+        await fleet.carry_on()
+        closed = await team.card("At the end 2 of 3 were cured.")
+        assert f"dropped: 1: {first}" in json.dumps(closed.blocks)
+        assert first not in done(team)
+        dropped = (await wave_of(fleet)).having(TurnOutcome.DROPPED)
+        assert [turn.member.node for turn in dropped] == [first]
+
+
+async def test_stop_ends_a_sweep_whichever_program_hears_of_it(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path) as (_, team, fleet):
+        running = await swept(team, fleet, "1 told so far")
+        (stop,) = [block["elements"][0] for block in running.blocks if block["type"] == "actions"]
+        team.restarted("runner-2")  # its cards know nothing of what runs here
+        carol = Person(CAROL.id, TEAM)
+        click = Click("click-1", carol, stop["action_id"], stop["value"], "", "", ONCALL, running.ts)
+        await team.fleet.clicked(click)
+        stopped = await team.card("broken off after 1 of them")
+        assert (stopped.ts, "Stopped by a person" in json.dumps(stopped.blocks)) == (running.ts, True)
+        await team.idle()
+        with pytest.raises(NothingProposed, match="does not run any more"):
+            await team.fleet.clicked(replace(click, key="click-2"))
+        with pytest.raises(NothingProposed, match="does not run any more"):
+            await team.fleet.clicked(replace(click, key="click-3", value="wave-0123456789abcdef"))

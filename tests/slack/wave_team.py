@@ -1,0 +1,150 @@
+"""A team with a fleet: sweeps that read when the test says so, and waves over nodes that count what is done to them."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import random
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
+from typing import Any
+
+from bot.actions import ACTIONS
+from bot.app.parts import library
+from bot.domain.errors import LedgerUnavailable
+from bot.domain.node import Node
+from bot.domain.playbook import Playbook
+from bot.domain.wave import Wave
+from bot.ledger import Database, on_threads
+from bot.ledger import Waves as BlockingWaves
+from bot.response.fleet.answer import Came, Found, NodeAnswer
+from bot.response.fleet.ask import FleetAsk
+from bot.response.fleet.chunk import Hears
+from bot.response.fleet.desk import FleetDesk
+from bot.response.fleet.run import FleetRun
+from bot.response.fleet.sweep import Sweep
+from bot.response.fleet.waves import Waves, WaveWish
+from bot.response.fleet.waves_run import WaveRun
+from bot.surfaces.slack.askers import Askers
+from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.connection import SlackConnection
+from bot.surfaces.slack.fleet_cards import FleetCards
+from bot.surfaces.slack.voices import SlackVoices
+from bot.surfaces.slack.wave_cards import WaveCards
+from bot.surfaces.view.plan_words import PlanWords
+from tests.schedules.stage import PLAYBOOK
+from tests.slack.acting_team import ActingTeam
+
+LEAK = "leaked-memory-cgroups"
+PEOPLE = frozenset(("terminal", "slack"))
+SOON = 0.05  # seconds
+
+
+class HeldReader:
+    """Answers for the first node at once, and for the others when the test lets it."""
+
+    def __init__(self) -> None:
+        self.let_go = asyncio.Event()
+
+    async def answers(self, nodes: Sequence[Node], heard: Hears) -> list[NodeAnswer]:
+        leak = Found(LEAK, "degraded", "possible", "68,700 dying memory cgroups")
+        found = [NodeAnswer(node.name, Came.ANSWERED, "degraded", LEAK, "possible", found=(leak,)) for node in nodes]
+        heard(found[0])
+        await self.let_go.wait()
+        for answer in found[1:]:
+            heard(answer)
+        return found
+
+
+class House:
+    """The playbook by which a fleet is asked."""
+
+    def __init__(self) -> None:
+        self._playbook = library().get("node-health")
+
+    def get(self, name: str = "", /) -> Playbook:
+        assert name in ("", self._playbook.name)
+        return self._playbook
+
+
+class Fleet:
+    """What makes the cards for `acting_team`; `reader` reads the nodes of every sweep."""
+
+    def __init__(self) -> None:
+        self.reader = HeldReader()
+        self.watching = Background(lambda *_, **__: None)  # what shows waves, until the test is over
+        self.desk: Waves
+        self.team: ActingTeam
+
+    def __call__(
+        self, team: ActingTeam, connection: SlackConnection, database: Database, threads: ThreadPoolExecutor
+    ) -> FleetCards:
+        people = connection.people(team.responder.policy.approver_groups)
+        kept: Any = on_threads(BlockingWaves(database, team.world.clock), threads)
+        voices = SlackVoices(people, team.responder.policy)
+        self.team, chance = team, random.Random(7)
+        self.desk = Waves(
+            team.responder.policy, team.responder.book, team.ledger, kept, team.world.clock, chance, voices
+        )
+        words, work, wishes = PlanWords(ACTIONS), self._work, team.wishes
+        waves = WaveCards(self.desk, self._start, words, team.poster, work, self.watching, _log(team), wishes, SOON)
+        askers = Askers(connection, people, asyncio.get_running_loop().time)
+        opener: Any = None  # no check is begun from here
+        return FleetCards(self._fleet_desk(), team.poster, opener, askers, work, _log(team), wishes, waves, SOON)
+
+    @property
+    def _work(self) -> Any:
+        return self.team
+
+    def _fleet_desk(self) -> FleetDesk:
+        async def meant(_: FleetAsk) -> tuple[Node, ...]:
+            return tuple(self.team.stage.find(name) for name in self.team.stage.nodes)
+
+        def run_of(nodes: Sequence[Node], selected: int, sweep: Sweep) -> FleetRun:
+            triage: Any = None  # the reader stands in for it
+            return FleetRun(tuple(nodes), selected, sweep, triage, elsewhere=self.reader)
+
+        def facts_of(_: Sequence[Node], __: Playbook) -> FleetRun:
+            raise AssertionError("nothing is compared here")
+
+        stage: Any = self.team.stage
+        slots, window = asyncio.Semaphore(2), timedelta(seconds=5)
+        return FleetDesk(meant, stage, House(), run_of, facts_of, random.Random(7), window, slots)
+
+    async def _start(self, name: str, ask: FleetAsk, nodes: Sequence[Node], by: str, channel: str) -> Wave:
+        for node in nodes:
+            self.team.stage.propose(f"i{name[5:11]}{node.name}".replace("-", ""), node.name, name)
+        found = [
+            await self.team.find(incident.id)
+            for incident in await self.team.ledger.incidents()
+            if incident.id[0] == "i"
+        ]
+        wish = WaveWish(ask.words, ask.causes, by, control=ask.control, channel=channel)
+        return await self.desk.propose(name, wish, found, PLAYBOOK.name)
+
+    async def waves(self) -> list[Wave]:
+        """Return every wave on record."""
+        return [await self.desk.find(name) for name in await self.desk.waves.ids()]
+
+    async def carry_on(self) -> None:
+        """Stand in for the program that serves: carry every wave and its incidents on until they have ended."""
+        team = self.team
+        run = WaveRun(self.desk, team.responder, team.stage, team.stage.diagnose, PEOPLE, "runner-1")
+        while waves := [wave for wave in await self.waves() if not wave.ended]:
+            for wave in waves:
+                try:
+                    await run.advance(wave.id)
+                    for turn in (await self.desk.find(wave.id)).under_way:
+                        if (await team.find(turn.member.incident)).state != "proposed":
+                            await team.remediation.advance(turn.member.incident)
+                except LedgerUnavailable:
+                    continue
+            await team.world.sleep(1)
+
+
+def _log(team: ActingTeam) -> Any:
+    def log(event: str, **fields: Any) -> None:
+        team.log.write(json.dumps({"event": event, **fields}, default=str) + "\n")
+
+    return log
