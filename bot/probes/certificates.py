@@ -60,20 +60,33 @@ _FILES = (
     *(f"{_RANCHER}/*/agent/{name}.crt" for name in ("client-kubelet", "serving-kubelet")),
 )
 _SHOW = "openssl x509 -noout -startdate -enddate -subject -issuer"
+# Small systems have no openssl. A certificate's two times are the first strings of their form in it (RFC 5280, section
+# 4.1.2.5); its names are not looked at, so that the one that the kubelet may have signed for itself is passed over.
+_FIRST_ONLY = "/-----BEGIN CERTIFICATE-----/ { f = 1; next } /-----END CERTIFICATE-----/ { exit } f"
+_AS_OPENSSL = (
+    "n < 2 && match($0, /^[0-9]+Z/) && (RLENGTH == 13 || RLENGTH == 15) { "
+    "y = substr($0, 1, RLENGTH - 11); t = substr($0, RLENGTH - 10); if (RLENGTH == 13) y = (y < 50 ? 20 : 19) y; "
+    'printf "not%s=%s %2d %s:%s:%s %s GMT\\n", n++ ? "After" : "Before", '
+    'substr("JanFebMarAprMayJunJulAugSepOctNovDec", substr(t, 1, 2) * 3 - 2, 3), substr(t, 3, 2), '
+    'substr(t, 5, 2), substr(t, 7, 2), substr(t, 9, 2), y } END { if (n < 2) print "no dates" }'
+)
+_DATES = f"awk '{_FIRST_ONLY}' \"$f\" | base64 -d 2>/dev/null | tr -c 0-9Z '\\n' | awk '{_AS_OPENSSL}'"
 # The port shows its certificate to anybody, root or not; no request is sent.
 _LOOK = fragment(f"""
     echo "now $(date -u +%s)";
     if [ -d {_KUBELET} ] || [ -d {_RANCHER} ]; then
         echo kubelet;
-        command -v openssl >/dev/null || {{ echo 'no openssl'; exit; }};
+        o=; command -v openssl >/dev/null && o=y;
+        [ $o ] || command -v base64 >/dev/null || {{ echo 'no openssl'; exit; }};
         for d in {_KUBELET} {_KUBELET}/pki {_RANCHER} {_RANCHER}/*/agent; do
             [ -d "$d" ] && [ ! -x "$d" ] && echo "==> $d <==" && echo hidden; done;
         for f in {" ".join(_FILES)}; do
             [ -e "$f" ] || continue;
+            [ $o ] || [ "${{f##*/}}" != kubelet.crt ] || continue;
             echo "==> $f <==";
-            if [ -r "$f" ]; then {_SHOW} -in "$f" 2>&1; else echo hidden; fi; done;
+            if [ ! -r "$f" ]; then echo hidden; elif [ $o ]; then {_SHOW} -in "$f" 2>&1; else {_DATES}; fi; done;
         echo '==> /served <==';
-        timeout -k 1 3 openssl s_client -connect 127.0.0.1:10250 </dev/null 2>/dev/null | {_SHOW} 2>/dev/null;
+        [ $o ] && timeout -k 1 3 openssl s_client -connect 127.0.0.1:10250 </dev/null 2>/dev/null | {_SHOW} 2>/dev/null;
     fi;
     echo '{_END}'
 """)
@@ -90,12 +103,13 @@ _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct",
 def parse(outputs: Outputs) -> CertificatesReading:
     """Read when each certificate begins and ends, and which of them are hidden.
 
-    Unread when: the answer is cut short, openssl is missing where there is a kubelet, or a certificate is malformed.
+    Unread when: the answer is cut short, neither openssl nor base64 is there beside a kubelet, or a certificate is
+    malformed.
     """
     text = outputs.text("look")
     lines = text.rstrip("\n").split("\n")
     if lines[-1] == "no openssl":
-        raise CannotRead("certificates: there is a kubelet, and openssl is missing")
+        raise CannotRead("certificates: there is a kubelet, and openssl and base64 are missing")
     now = _NOW.fullmatch(lines[0])
     if lines[-1] != _END or now is None:
         raise CannotRead("certificates: the answer is cut short")
