@@ -47,7 +47,7 @@ def backtested(change: Change, files: Sequence[Path], processes: int = 1) -> tup
     """
     backtest = Backtest(change)  # before any process is made, so that what is wrong with it is said once
     if processes < 2 or len(files) < WORTH_SHARING:
-        return tuple(cell for path in files for cell in backtest.cells(path))
+        return asyncio.run(backtest.cells_of(files))
     share = -(-len(files) // processes)
     shares = [files[at : at + share] for at in range(0, len(files), share)]
     with ProcessPoolExecutor(processes, get_context("spawn")) as workers:
@@ -71,7 +71,14 @@ class Backtest:
         self._pairs_of: dict[str, tuple[Pair, ...]] = {}
         self._expectations: dict[Path, Mapping[str, str]] = {}
 
-    def cells(self, path: Path) -> tuple[Cell, ...]:
+    async def cells_of(self, files: Sequence[Path]) -> tuple[Cell, ...]:
+        """Return what becomes of each case, in the order of the files.
+
+        Raises: what `cells` does, for the first of them.
+        """
+        return tuple([cell for path in files for cell in await self.cells(path)])
+
+    async def cells(self, path: Path) -> tuple[Cell, ...]:
         """Return what becomes of a case, one cell a playbook; it is read and parsed once.
 
         Raises: CaseError when it cannot be read; UnknownPlaybook when `usual` names none.
@@ -82,7 +89,7 @@ class Backtest:
         judges = self._only or own  # what a person expects is expected of this one
         if expected is not None and all(pair.after.name != judges for pair in pairs):
             pairs = (*pairs, self._pair(judges, own))  # it judges as before, and that may be wrong
-        found = zip(pairs, asyncio.run(compared(case, pairs)), strict=True)
+        found = zip(pairs, await compared(case, pairs), strict=True)
         cells = (Cell(str(path), case.head.node, p.after.name, p.before.name, said) for p, said in found)
         return tuple(replace(cell, expected=expected if cell.playbook == judges else None) for cell in cells)
 

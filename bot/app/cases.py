@@ -112,9 +112,10 @@ def as_asked(case: Case, playbook: Playbook) -> Playbook:
 
     Shape: a profile that was weighed with the case's verdict is among them.
     """
-    if not case.probes:
+    names = case.probes
+    if not names:
         return playbook
-    asked = replace(playbook, probes=tuple(probe for probe in playbook.probes if probe.name in case.probes))
+    asked = replace(playbook, probes=tuple(probe for probe in playbook.probes if probe.name in names))
     return profiled(asked, *case.runs)
 
 

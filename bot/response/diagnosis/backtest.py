@@ -6,7 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from bot.domain.cause import Cause, Tuning, Weighing
+from bot.domain.cause import Weighing
+from bot.domain.conclude import held, weighed
 from bot.domain.playbook import Condition, Playbook, WeighedCause
 from bot.domain.probe import Snapshot
 from bot.domain.truth import Unknown
@@ -122,9 +123,17 @@ class Weigher:
         return replace(found, turned=turned, otherwise=tuple(_otherwise(was.playbook, now.playbook, found)))
 
     def _verdict(self, asked: Asked) -> Verdict:
-        causes = (replace(used, cause=replace(used.cause, weigh=self._once(used))) for used in asked.playbook.causes)
-        playbook = replace(asked.playbook, causes=tuple(causes))
-        return replace(self._judge, playbook=playbook).verdict(asked.snapshot)
+        book, snapshot = asked.playbook, asked.snapshot
+        causes = [self._weighing(asked, used) for used in book.causes]
+        found = [*causes, *(held(condition, snapshot) for condition in book.conditions)]
+        return replace(self._judge, playbook=book).concluded(snapshot, found)
+
+    def _weighing(self, asked: Asked, used: WeighedCause) -> Weighing:
+        """Weigh a cause once for each tuning: it looks at the probes that it names, whoever else asks for more."""
+        key = (used.cause.name, *(used.tuning[name] for name in used.cause.thresholds), used.allow, used.lasting_fix)
+        if key not in self._weighed:
+            self._weighed[key] = weighed(used, asked.snapshot)
+        return self._weighed[key]
 
     def _causes(self, was: Asked, now: Asked) -> Iterator[Turned]:
         were, are = ({used.cause.name: used for used in asked.playbook.causes} for asked in (was, now))
@@ -136,30 +145,13 @@ class Weigher:
     def _stance(self, asked: Asked, used: WeighedCause | None) -> Stance:
         if used is None:
             return Stance(NOT_WEIGHED)
-        weighing = self._once(used)(asked.snapshot, used.tuning)
+        weighing = self._weighing(asked, used)
         if isinstance(weighing, Finding):
             sure = f", {weighing.confidence}" if weighing.confidence is not None else ""
             return Stance(f"{weighing.status}{sure}", weighing.summary)
         if isinstance(weighing, RuledOut):
             return Stance("ruled out", weighing.because)
         return Stance("undecided", weighing.says)
-
-    def _once(self, used: WeighedCause) -> _Once:
-        return _Once(used.cause, self._weighed)
-
-
-@dataclass(frozen=True, slots=True)
-class _Once:
-    """Weighs a cause once for each tuning: a cause looks at the probes that it names, whoever else asks for more."""
-
-    cause: Cause
-    weighed: dict[tuple[Any, ...], Weighing]
-
-    def __call__(self, snapshot: Snapshot, tuning: Tuning) -> Weighing:
-        key = (self.cause.name, *sorted(tuning.items()))
-        if key not in self.weighed:
-            self.weighed[key] = self.cause.weigh(snapshot, tuning)
-        return self.weighed[key]
 
 
 def _conditions(was: Asked, now: Asked) -> Iterator[Turned]:
@@ -185,7 +177,10 @@ def _holds(asked: Asked, condition: Condition | None) -> Stance:
 def _thresholds(was: WeighedCause | None, now: WeighedCause | None) -> Mapping[str, tuple[str, str]]:
     before, after = (dict(used.tuning) if used is not None else {} for used in (was, now))
     names = [name for name in before if name in after and before[name] != after[name]]
-    return {name: (f"{before[name]:,}", f"{after[name]:,}") for name in names}
+    changed = {name: (f"{before[name]:,}", f"{after[name]:,}") for name in names}
+    if was is not None and now is not None and was.allow != now.allow:
+        changed["allow"] = (", ".join(was.allow) or "none", ", ".join(now.allow) or "none")
+    return changed
 
 
 def _otherwise(before: Playbook, after: Playbook, found: Comparison) -> Iterator[str]:
