@@ -79,6 +79,7 @@ class Metering:
                 tally.is_braked,
                 tally.deliveries_given_up,
                 scores(tally.marks, self._who),
+                tally.waves,
             )
         return self.metrics.exposition(standing, accept)
 

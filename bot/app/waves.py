@@ -61,7 +61,7 @@ def wave_parts(
     """Put them together; without `voices` nobody can be asked who somebody is now."""
     stepping, remediation = acting.remediation.stepping, acting.remediation
     book = Record(ledger, log)
-    desk = Waves(acting.policy, book, ledger, waves, stepping.clock, secrets.SystemRandom(), voices)
+    desk = Waves(acting.policy, book, ledger, waves, stepping.clock, secrets.SystemRandom(), voices, log)
     kinds = acting.policy.kinds | {TERMINAL}
     run = WaveRun(desk, acting.responder, known, remediation.diagnose, kinds, stepping.runner)
     return WaveParts(desk, run, VerdictRecorder(ledger, acting.proposer, log, cases), known, acting)

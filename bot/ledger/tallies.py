@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from sqlalchemy import func, select
 
@@ -12,7 +12,7 @@ from bot.ledger import holds
 from bot.ledger.database import Database
 from bot.ledger.house_entries import MARKS, HouseEntries
 from bot.ledger.inbox import GIVEN_UP
-from bot.ledger.tables import DELIVERIES, INCIDENTS, POSTS
+from bot.ledger.tables import DELIVERIES, INCIDENTS, POSTS, WAVES
 
 _LAST_CHANGE = select(func.coalesce(func.max(INCIDENTS.c.change), 0))  # by an index
 _INCIDENTS = select(INCIDENTS.c.state, func.coalesce(INCIDENTS.c.cause, ""), func.count()).group_by(
@@ -21,11 +21,12 @@ _INCIDENTS = select(INCIDENTS.c.state, func.coalesce(INCIDENTS.c.cause, ""), fun
 _DELIVERIES = select(func.count()).select_from(DELIVERIES).where(~DELIVERIES.c.done)
 _GIVEN_UP = select(func.count()).select_from(DELIVERIES).where(GIVEN_UP)  # by an index
 _POSTS = select(func.count()).select_from(POSTS).where(POSTS.c.waiting)
+_WAVES = select(WAVES.c.state, func.count()).group_by(WAVES.c.state)
 
 
 @dataclass(frozen=True, slots=True)
 class Tally:
-    """The counts at one moment; `incidents` by (state, cause), with an empty cause for none."""
+    """The counts at one moment; `incidents` by (state, cause), with an empty cause for none, `waves` by state."""
 
     incidents: Mapping[tuple[str, str], int]
     deliveries_waiting: int
@@ -33,6 +34,7 @@ class Tally:
     posts_waiting: int
     is_braked: bool
     marks: tuple[Entry, ...] = ()  # of verdicts, right or wrong
+    waves: Mapping[str, int] = field(default_factory=dict)
 
 
 class Tallies:
@@ -61,4 +63,5 @@ class Tallies:
                 int(connection.execute(_POSTS).scalar_one()),
                 holds.brake(connection) is not None,
                 self._marks.read(connection),
+                {str(row[0]): int(row[1]) for row in connection.execute(_WAVES)},
             )

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hmac
 import ipaddress
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -20,6 +20,8 @@ from prometheus_client.metrics import disable_created_metrics
 from bot.domain.feedback import Score
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
+from bot.domain.wave import WaveState
+from bot.domain.wave_events import TurnOutcome
 
 ACK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0)  # Slack waits 3 s, PagerDuty 16
 CHECK = (1.0, 2.0, 5.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 30.0, 60.0)  # around the window of 5 s
@@ -38,7 +40,7 @@ class Standing:
     """How things stand at the moment of a scrape.
 
     Shape: `incidents` counts by (state, cause), a cause being empty where none is named; None is what could not be
-    asked for. `scores` has the causes whose verdicts people marked.
+    asked for. `scores` has the causes whose verdicts people marked. `waves` counts by state.
     """
 
     is_ready: bool = False
@@ -50,6 +52,7 @@ class Standing:
     is_braked: bool | None = None
     deliveries_given_up: int | None = None
     scores: Sequence[Score] = ()
+    waves: Mapping[str, int] = field(default_factory=dict)
 
 
 class Metrics:
@@ -68,6 +71,8 @@ class Metrics:
         self._own.build.info({"version": version})
         for status in Status:  # so that a rate can be told of what has not happened yet
             self._own.checks.labels(status.value)
+        for ending in TurnOutcome:
+            self._own.wave_turns.labels(ending.value)
         for action in actions:
             for outcome in STEP_OUTCOMES:
                 self._own.steps.labels(action, outcome)
@@ -82,6 +87,8 @@ class Metrics:
                 self._own.verdict_seconds.observe(float(fields["after_seconds"]))
             case "step_ended":
                 self._own.steps.labels(str(fields["action"]), str(fields["outcome"])).inc()
+            case "wave" if fields.get("outcome"):
+                self._own.wave_turns.labels(str(fields["outcome"])).inc()
             case _ if event.endswith(_TROUBLE) and (event in self._events or len(self._events) < _MOST_EVENTS):
                 self._events.add(event)
                 self._own.trouble.labels(event).inc()
@@ -140,6 +147,8 @@ class _Own:
         self.by_cause = gauge("zombie_incidents_by_cause", "Incidents on record by cause and state.", "cause", "state")
         self.marks = gauge("zombie_verdict_marks", "Verdicts as people marked them, by cause.", "cause", "said")
         self.in_doubt = gauge("zombie_cause_in_doubt", "1 for a cause marked wrong too often to offer a plan.", "cause")
+        self.waves = gauge("zombie_waves", "Waves on record by state.", "state")
+        self.wave_turns = counter("zombie_wave_turns_total", "Turns of waves by what came of the node.", "outcome")
         self.queue = gauge("zombie_queue_depth", "Deliveries of sources that are kept and not seen to yet.")
         self.given_up = gauge("zombie_deliveries_given_up", "Deliveries of the last days that were given up.")
         self.posts = gauge("zombie_posts_waiting", "Cards, details and notes that are not taken yet.")
@@ -171,7 +180,10 @@ class _Own:
             self.in_doubt.labels(score.cause).set(score.in_doubt)
         self.incidents.clear()
         self.by_cause.clear()
+        self.waves.clear()
         if now.incidents is not None:
+            for wave_state in WaveState:
+                self.waves.labels(wave_state.value).set(now.waves.get(wave_state.value, 0))
             for state in State:
                 self.incidents.labels(state.value).set(
                     sum(count for (name, _), count in now.incidents.items() if name == state.value)

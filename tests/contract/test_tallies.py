@@ -5,9 +5,10 @@ from __future__ import annotations
 from bot.domain.house_events import HOUSE, BrakePulled, BrakeReleased
 from bot.domain.post import Post
 from bot.domain.transitions import State
-from bot.ledger import Database, Ledger, Outbox
+from bot.domain.wave_events import WaveDeclined, WaveProposed
+from bot.ledger import Database, Ledger, Outbox, Waves
 from bot.ledger.tallies import Tallies
-from tests.record.incidents import WAYS, by_whom
+from tests.record.incidents import WAVE_EVENTS, WAYS, by_whom
 
 CAUSE = "leaked-memory-cgroups"
 
@@ -28,6 +29,17 @@ def test_incidents_are_counted_by_state_and_cause(database_url: str) -> None:
         assert tallies.read().incidents == {("proposed", CAUSE): 2, ("opened", ""): 1}
         ledger.append("two", 3, WAYS[State.DECLINED][-1], by_whom(WAYS[State.DECLINED][-1]))
         assert tallies.read().incidents == {("proposed", CAUSE): 1, ("declined", CAUSE): 1, ("opened", ""): 1}
+
+
+def test_waves_are_counted_by_state(database_url: str) -> None:
+    with Database.open(database_url) as database:
+        tallies, waves = Tallies(database), Waves(database)
+        assert tallies.read().waves == {}
+        proposed = next(event for event in WAVE_EVENTS if isinstance(event, WaveProposed))
+        for name in ("wave-one1", "wave-two2"):
+            waves.append(name, 0, proposed, "terminal:ann")
+        waves.append("wave-two2", 1, WaveDeclined("not now"), "terminal:bob")
+        assert tallies.read().waves == {"proposed": 1, "declined": 1}
 
 
 def test_what_waits_and_the_brake_are_told(database_url: str) -> None:

@@ -99,6 +99,7 @@ async def test_who_is_left_alone_is_asked_and_the_closing_card_says_what_the_cur
         assert said in closed.text
         assert closed.ts == offer.ts
         assert sorted(set(team.stage.nodes) - set(done(team))) == alone
+        assert [line["outcome"] for line in team.logged("wave") if "outcome" in line] == ["cured"] * 4
 
 
 async def test_plan_that_was_forged_is_anothers_or_comes_twice_proposes_one_wave_at_most(tmp_path: Path) -> None:

@@ -85,7 +85,7 @@ class Fleet:
         voices = SlackVoices(people, team.responder.policy)
         self.team, chance = team, random.Random(7)
         self.desk = Waves(
-            team.responder.policy, team.responder.book, team.ledger, kept, team.world.clock, chance, voices
+            team.responder.policy, team.responder.book, team.ledger, kept, team.world.clock, chance, voices, _log(team)
         )
         words, work, wishes = PlanWords(ACTIONS), self._work, team.wishes
         waves = WaveCards(self.desk, self._start, words, team.poster, work, self.watching, _log(team), wishes, SOON)

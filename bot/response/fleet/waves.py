@@ -7,7 +7,8 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from bot.domain.alert import BOT
-from bot.domain.contracts import ActingLedger, Clock
+from bot.domain.contracts import ActingLedger, Clock, Log
+from bot.domain.entry import Entry
 from bot.domain.errors import (
     AlreadyDecided,
     ApprovalExpired,
@@ -34,6 +35,7 @@ from bot.domain.transitions import State
 from bot.domain.wave import Wave, WaveState, after_wave, fold_wave, stages_of
 from bot.domain.wave_contracts import WaveLedger
 from bot.domain.wave_events import (
+    TurnEnded,
     WaveApproved,
     WaveDeclined,
     WaveEndorsed,
@@ -45,7 +47,7 @@ from bot.domain.wave_events import (
 )
 from bot.response.decision import guards
 from bot.response.fleet.wave_voices import WaveVoices
-from bot.response.record import Record
+from bot.response.record import Record, unheard
 
 _TRIES = 5  # on Conflict: read again, decide again
 MOST_MEMBERS = 2_000
@@ -66,7 +68,10 @@ class WaveWish:
 
 @dataclass(frozen=True, slots=True)
 class Waves:
-    """Takes what people wish of waves. `voices` is None where nobody can be asked who somebody is now."""
+    """Takes what people wish of waves. `voices` is None where nobody can be asked who somebody is now.
+
+    Shape: each entry that is put on record is a line `wave` of the `log`.
+    """
 
     policy: Policy
     book: Record
@@ -75,6 +80,7 @@ class Waves:
     clock: Clock
     chance: Chance
     voices: Voices | None = None
+    log: Log = unheard
 
     async def find(self, wave_id: str) -> Wave:
         """Return the wave as it stands. Raises: UnknownIncident when there is none of that id."""
@@ -112,7 +118,7 @@ class Waves:
             wish.os_user,
             wish.channel,
         ).sealed()
-        entry = await self.waves.append(wave_id, 0, proposed, wish.by)
+        entry = await self.append(wave_id, 0, proposed, wish.by)
         for incident in controls:
             await self.call_off(incident, HELD_BACK)
         return fold_wave((entry,))
@@ -184,6 +190,16 @@ class Waves:
 
         return await self._told("resume wave", wave_id, approval, resumed)
 
+    async def append(self, wave_id: str, seq: int, event: WaveEvent, by: str) -> Entry:
+        """Put an event on record as the entry after `seq`, and log it.
+
+        Raises: Conflict, ImpossibleEvent, LedgerError.
+        """
+        entry = await self.waves.append(wave_id, seq, event, by)
+        turn = {"node": event.node, "outcome": event.outcome.value} if isinstance(event, TurnEnded) else {}
+        self.log("wave", wave=wave_id, change=entry.kind, by=by, **turn)
+        return entry
+
     async def close(self, wave: Wave) -> None:
         """End the incidents that had no turn, once none comes any more; none of them could begin anyway."""
         for member in wave.waiting:
@@ -228,7 +244,7 @@ class Waves:
                 wave = await self.find(wave_id)
                 event = await event_of(wave)
                 with contextlib.suppress(Conflict):
-                    return after_wave(wave, await self.waves.append(wave.id, wave.seq, event, approval.by))
+                    return after_wave(wave, await self.append(wave.id, wave.seq, event, approval.by))
             raise CannotTell("The wave goes on faster than it can be decided.", "Try again.")
 
     @contextlib.asynccontextmanager

@@ -248,7 +248,7 @@ class WaveRun:
         return ArmLooked(len(told), sum(told), len(seen) - len(told))
 
     async def _tell(self, wave: Wave, event: WaveEvent) -> Again | None:
-        await self.desk.waves.append(wave.id, wave.seq, event, BOT)
+        await self.desk.append(wave.id, wave.seq, event, BOT)
         return Again()
 
 

@@ -9,6 +9,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from bot.domain.transitions import State
 from bot.domain.verdict import Status
+from bot.domain.wave import WaveState
+from bot.domain.wave_events import TurnOutcome
 from bot.surfaces.metrics import Metrics, Standing
 
 Samples = dict[tuple[str, tuple[tuple[str, str], ...]], float]
@@ -77,6 +79,19 @@ def test_events_that_a_bug_makes_up_do_not_fill_the_scraper() -> None:
     for number in range(500):
         metrics.heard(f"node_{number}_failed", {})
     assert sum(1 for name, _ in samples(metrics) if name == "zombie_trouble_total") == 100
+
+
+def test_waves_are_told_by_state_and_their_turns_by_what_came_of_them() -> None:
+    metrics = Metrics("1")
+    before = samples(metrics, Standing(incidents={}))
+    assert {counted("zombie_wave_turns_total", before, outcome=outcome.value) for outcome in TurnOutcome} == {0}
+    assert {counted("zombie_waves", before, state=state.value) for state in WaveState} == {0}
+    for change in ({"change": "TurnGiven"}, *[{"change": "TurnEnded", "outcome": "cured"}] * 2):
+        metrics.heard("wave", {"wave": "wave-abcd", **change})
+    found = samples(metrics, Standing(incidents={}, waves={"stopped": 1}))
+    assert counted("zombie_wave_turns_total", found, outcome="cured") == 2
+    assert counted("zombie_waves", found, state="stopped") == 1
+    assert not [name for name, _ in samples(metrics, Standing()) if name == "zombie_waves"], "not asked is not none"
 
 
 def test_incidents_are_told_by_state_and_by_cause() -> None:
