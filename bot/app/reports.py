@@ -13,6 +13,7 @@ from bot.app.cases import why
 from bot.app.check import PROGRAM
 from bot.app.explaining import is_as_shown, proven
 from bot.app.parts import now
+from bot.app.report_moments import capture_moments, kernel_moments, sketch_pictures
 from bot.domain.case import Case, read_case
 from bot.domain.core_heat import CoreHeat
 from bot.domain.entry import Entry, Head
@@ -67,6 +68,8 @@ def account_of(
     changes, no_why, again = (
         ((), no_case, None) if case is None or incident.verdict is None else _why(case, playbooks, incident.verdict)
     )
+    together = ledger.together(incident.summary.card)
+    captures, ended = ledger.captures(), incident.updated_at if incident.ended else None
     heat = (incident.verdict.heat if incident.verdict is not None else None) or (again.heat if again else None)
     return Account(
         incident,
@@ -80,9 +83,13 @@ def account_of(
         changes,
         no_why,
         {**labels(incident.node), **(case.head.labels if case is not None else {})},
-        pictures=tuple(_pictures(incident, heat)),
+        pictures=(
+            *_pictures(incident, heat),
+            *sketch_pictures(incident, entries, captures, ended, KeptCases(database), together),
+        ),
         before_reboot=tuple(_kept(database, incident)),
-        others=tuple(name for name in ledger.together(incident.summary.card) if name != incident_id),
+        others=tuple(name for name in together if name != incident_id),
+        moments=(*kernel_moments(incident, case), *capture_moments(incident, captures, ended)),
     )
 
 

@@ -23,7 +23,8 @@ class Alert:
 
     Shape: `id` is what the source calls it. `asked_by` is the person who asked, as the record writes people
     (`slack:TEAM/USER`, `terminal:NAME`); empty where no person did, as with an alarm. `text` is the alert's own words.
-    `os_user` is the login behind a name that was only claimed in a terminal; empty elsewhere.
+    `os_user` is the login behind a name that was only claimed in a terminal; empty elsewhere. `fired_at` is when it
+    fired by its source's own clock, None where the source does not say, and where a person asked.
     """
 
     kind: SourceKind
@@ -31,6 +32,7 @@ class Alert:
     asked_by: str = ""
     text: str = ""
     os_user: str = ""
+    fired_at: datetime | None = None
 
 
 def is_who(text: str) -> bool:

@@ -13,7 +13,7 @@ from statistics import median
 # At boot the journal takes in at once what was said before it began: those lines are late by seconds.
 _EARLY_SECONDS = 60.0
 _NEWEST = 50
-_MOST_DRIFT = 500e-6  # NTP slews a clock by no more than this much a second (adjtimex(2))
+MOST_DRIFT = 500e-6  # NTP slews a clock by no more than this much a second (adjtimex(2))
 _LEAST_ERROR = 0.001
 
 
@@ -51,7 +51,7 @@ def clock_offset(pairs: Sequence[tuple[float, float]], now: float | None) -> Clo
     late = [mono - stamp for stamp, mono in newest]
     # Only lines near the last one: over weeks the difference itself grows.
     last_stamp, last_mono = newest[-1]
-    rate = min(abs(last_mono - last_stamp) / last_stamp, _MOST_DRIFT)
+    rate = min(abs(last_mono - last_stamp) / last_stamp, MOST_DRIFT)
     near = [gap for gap, (stamp, _) in zip(late, newest, strict=True) if rate * (last_stamp - stamp) <= _LEAST_ERROR]
     best = min(near)
     spread = median(near) - best

@@ -43,5 +43,8 @@ async def test_kernel_log_counts_and_processes_of_the_lost_boot_are_in_the_repor
         for words in ("68,440", "alice", "it leaks", "sudo -n systemctl reboot", "Done, and proved after"):
             assert words in page, words
         document = (await here.zombie("report", incident, "--markdown")).out
+        resets = [row for row in document.splitlines() if "| nic-reset |" in row]
+        assert resets, "the kernel's lines stand on the clock of the record"
+        assert all("kernel log of cured" in row and "| ± " in row for row in resets)
         assert "- **Worked**: reboot: done, and proved after" in document
         assert (await here.zombie("audit", "verify")).status == 0

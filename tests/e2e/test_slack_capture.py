@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -88,6 +89,13 @@ async def test_second_person_agrees_and_what_is_caught_is_told_once_with_picture
         assert all(file.content.startswith(b"\x89PNG") for file in files)
         assert any(HOT in file.alt_text for file in files)
         assert len({said.text for said in caught(slack, over)}) == len(caught(slack, over)), "each once"
+        incident = re.search(r"incident ([0-9a-f]{12})", json.dumps(found[0].blocks))
+        assert incident is not None
+        document = (await here.zombie("report", incident[1], "--markdown")).out
+        told_there = [row for row in document.splitlines() if "| nic-reset |" in row]
+        assert any("core 39 ran kubelet" in row and "| ± 0.0" in row for row in told_there), document
+        assert "Picture: Flame graph of core 39 of node-1" in document
+        assert "Picture: Heat map of " in document
         assert await bot.end() == 0
 
 

@@ -9,6 +9,7 @@ from datetime import datetime
 from bot.domain.case import Head
 from bot.domain.entry import Entry, kind_of
 from bot.domain.incident import Incident
+from bot.surfaces.report.moment import Moment
 from bot.surfaces.report.parts import Picture
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 
@@ -29,6 +30,7 @@ class Account:
     `case` is the head of what the node said, None where that is kept no more. `why` are the changes that would change
     the verdict, a sentence each; `no_why` says why there are none. `labels` are the node's, as far as they are known.
     `before_reboot` is what was kept before a step that destroys it. `others` are the incidents of the same alert.
+    `moments` are what happened beside the record: what the node's kernel said, what captures caught.
     """
 
     incident: Incident
@@ -45,6 +47,7 @@ class Account:
     pictures: tuple[Picture, ...] = ()
     before_reboot: tuple[Kept, ...] = ()
     others: tuple[str, ...] = ()
+    moments: tuple[Moment, ...] = ()
 
     @property
     def ended_at(self) -> datetime | None:

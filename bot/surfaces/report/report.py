@@ -7,6 +7,7 @@ from dataclasses import replace
 from bot.surfaces.report import sections
 from bot.surfaces.report.account import Account
 from bot.surfaces.report.parts import Grid, Points, Report, Section, said
+from bot.surfaces.report.timeline import timeline
 
 
 def whole_report(account: Account) -> Report:
@@ -24,7 +25,7 @@ def whole_report(account: Account) -> Report:
         sections.approvals(account),
         sections.before_and_after(account, view),
         sections.before_reboot(account),
-        sections.timeline(account),
+        timeline(account),
         replace(sections.impact(account, view), title="Impact and cost"),
         sections.to_do(view),
         sections.provenance(account),
@@ -50,7 +51,7 @@ def post_incident(account: Account) -> Report:
         account,
         sections.summary(account, view),
         sections.impact(account, view),
-        sections.timeline(account),
+        timeline(account),
         cause,
         replace(worked, parts=(*worked.parts, *(done.parts if view.has_acted else ()), *after.parts)),
         sections.approvals(account),

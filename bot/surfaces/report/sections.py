@@ -10,7 +10,6 @@ from bot.domain.events import Approved, Endorsed, SampleTaken, StepFailed, StepV
 from bot.domain.incident import Decision
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
-from bot.surfaces.incidents import said as entry_words
 from bot.surfaces.report.account import Account
 from bot.surfaces.report.cost import cost_of, spans
 from bot.surfaces.report.parts import Grid, Lines, Paragraph, Part, Point, Points, Section, cells, said
@@ -20,7 +19,6 @@ from bot.surfaces.view.plan_words import StepView
 from bot.surfaces.view.view import IncidentView, incident_view, is_alarm
 from bot.surfaces.view.words import Instant, Person, Sentence, mute_words, plain, rights_hint, stopped
 
-SAID = 2000  # characters of one entry's words
 FIGURES = "figures"  # the finding under which a look at a watched node keeps what was measured
 NOT_OVER = "It is not over: this is how it stands now."
 
@@ -118,22 +116,6 @@ def unread(view: IncidentView) -> Section:
     return Section(
         "Not read", (*_points((each.probe, each.reason) for each in found), *((said(hint),) if hint else ()))
     )
-
-
-def timeline(account: Account) -> Section:
-    """Every entry of the record, on one clock: the database's."""
-    begun = account.incident.opened_at
-    rows = tuple(
-        (
-            (Instant(entry.at, exact=True),),
-            (_since(begun, entry.at),),
-            (Person(entry.by),),
-            (entry.kind,),
-            (one_line(entry_words(entry, account.words), SAID),),
-        )
-        for entry in account.entries
-    )
-    return Section("Timeline", (Grid(("when", "after", "who", "what", "in words"), rows),))
 
 
 def approvals(account: Account) -> Section:
@@ -239,10 +221,6 @@ def provenance(account: Account) -> Section:
 def _points(rows: Iterator[tuple[str, str]]) -> tuple[Part, ...]:
     points = tuple(Point(about, (words,)) for about, words in rows)
     return (Points(points),) if points else ()
-
-
-def _since(begun: datetime, at: datetime) -> str:
-    return f"+{span(at - begun)}"
 
 
 def _voice(decision: Decision) -> tuple[Sentence, ...]:

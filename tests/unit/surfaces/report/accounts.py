@@ -28,6 +28,7 @@ from bot.domain.probe import Unread
 from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, RuledOut, Undecided
 from bot.surfaces.report.account import Account, Kept
+from bot.surfaces.report.moment import Moment
 from bot.surfaces.view.plan_words import PlanWords
 from tests.record.incidents import BEGAN_AT, EVIDENCE, OPENING, PLAN, STARTED, TRIAGED, WAYS, entries
 
@@ -67,7 +68,7 @@ def everything(words: str, cured: bool = True) -> tuple[IncidentEvent, ...]:
     )
     looked = SampleTaken(True, (Evidence("figures", "verdict", words, (f"dying memory cgroups={words}",)),))
     return (
-        replace(OPENING, alert=Alert("pagerduty", "Q1", text=words)),
+        replace(OPENING, alert=Alert("pagerduty", "Q1", text=words, fired_at=BEGAN_AT - timedelta(minutes=3))),
         AlertJoined(Alert("alertmanager", words, text=words)),
         replace(TRIAGED, verdict=verdict),
         proposed,
@@ -92,4 +93,5 @@ def told_all(words: str, cured: bool = True) -> Account:
         labels={"gpus": words},
         before_reboot=(Kept(words, words),),
         others=(words,),
+        moments=(Moment(BEGAN_AT + timedelta(minutes=1), words, words, words, timedelta(seconds=1)),),
     )

@@ -1,0 +1,90 @@
+"""The timeline of a report: the record, what the node's kernel said, what was caught there, all on one clock.
+
+Each row says who or what it is from, and within how much its time holds: what another clock told is put on the clock of
+the record's database, and is off by what lies between the two.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from bot.domain.duration import span
+from bot.domain.entry import Entry
+from bot.domain.errors import UnreadableEntry
+from bot.domain.events import AlertJoined, AlertReceived
+from bot.domain.safe_text import one_line
+from bot.surfaces.incidents import said as entry_words
+from bot.surfaces.report.account import Account
+from bot.surfaces.report.moment import Moment
+from bot.surfaces.report.parts import Grid, Section, said
+from bot.surfaces.view.words import Instant, Person, Sentence
+
+SAID = 2000  # characters of one row's words
+_HEADS = ("when", "within", "after", "from", "what", "in words")
+_CLOCK = (
+    "All times are on the clock of the record. An empty “within” is that clock's own; the others were told by another "
+    "clock, and may be off by so much."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Row:
+    at: datetime
+    within: str
+    source: Sentence
+    what: str
+    words: str
+
+
+def timeline(account: Account) -> Section:
+    """Everything that happened, in the order of time."""
+    begun = account.incident.opened_at
+    rows = sorted(_rows(account), key=lambda row: row.at)  # what stands at one instant stays in its order
+    grid = Grid(
+        _HEADS,
+        tuple(
+            (
+                (Instant(row.at, exact=True),),
+                (row.within,),
+                (_after(begun, row.at),),
+                row.source,
+                (row.what,),
+                (one_line(row.words, SAID),),
+            )
+            for row in rows
+        ),
+    )
+    return Section("Timeline", (said(_CLOCK), grid))
+
+
+def _rows(account: Account) -> Iterator[_Row]:
+    for entry in account.entries:
+        yield from _fired(entry)
+        yield _Row(entry.at, "", (Person(entry.by),), entry.kind, entry_words(entry, account.words))
+    for moment in account.moments:
+        yield _Row(moment.at, _within(moment), (moment.source,), moment.what, moment.words)
+
+
+def _fired(entry: Entry) -> Iterator[_Row]:
+    """When an alert's source says that it fired, which is before it is on record."""
+    try:
+        event = entry.event
+    except UnreadableEntry:
+        return
+    if isinstance(event, AlertReceived | AlertJoined) and event.alert.fired_at is not None:
+        alert = event.alert
+        words = alert.text or alert.id
+        yield _Row(event.alert.fired_at, "its source's clock", (alert.kind,), "alert fired", words)
+
+
+def _within(moment: Moment) -> str:
+    if moment.error is None:
+        return "not known"
+    seconds = moment.error / timedelta(seconds=1)
+    return f"± {seconds:.3f} s" if seconds < 1 else f"± {seconds:.1f} s" if seconds < 100 else f"± {span(moment.error)}"
+
+
+def _after(begun: datetime, at: datetime) -> str:
+    return f"+{span(at - begun)}" if at >= begun else f"-{span(begun - at)}"
