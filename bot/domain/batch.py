@@ -127,7 +127,7 @@ class Batch:
             work = f"{first} 3>&1 | emit {first}"
             if (later := f"{first[:-1]}1") in parts:
                 work = f"{{ {work}; read -r _ <&7; {later} 3>&1 | emit {later}; }}"
-            pause = f"sleep {self.sampling.stagger_seconds:g}; " if self._urgency(first)[0] and number else ""
+            pause = f"sleep {self._stagger_seconds:g}; " if self._urgency(first)[0] and number else ""
             started.append(f'{pause}{work} & L{number}=$!; LANES="$LANES $L{number}"')
         main = "\n".join(started) + (EPILOGUE if parts else NOTHING_ASKED)
         if seconds := sum(name.endswith("p1") for name in parts):
@@ -138,6 +138,11 @@ class Batch:
         """Lanes that watch throughout start at once, the others one after another, those with second looks first."""
         looks = {question.command.looks for question in self.parts()[part]}
         return (0 if Looks.THROUGHOUT in looks else 1 if Looks.TWICE in looks else 2), part
+
+    @property
+    def _stagger_seconds(self) -> float:
+        watches = any(question.command.looks is not Looks.ONCE for question in self.questions)
+        return self.sampling.stagger_seconds / (1 if watches else 5)  # else there is no window to spread lanes over
 
     def _gate(self, lanes: int) -> str:
         """Return what lets one waiting lane after another through to its second looks, and all who are left at last."""
@@ -207,11 +212,10 @@ class Unframer:
     _by_number: Mapping[str, Question] = field(init=False)
     _stderr: dict[str, str] = field(default_factory=dict)
     _most: int = field(init=False)
-    _marks: tuple[bytes, bytes, bytes] = field(init=False)  # before a run, before its errors, after it
+    _marks: tuple[bytes, ...] = field(init=False)  # before a run, before its errors, after it
 
     def __post_init__(self) -> None:
-        nonce = self.nonce.encode()
-        self._marks = b"\n%b q" % nonce, b"\n%b e\n" % nonce, b"\n%b .\n" % nonce
+        self._marks = tuple(f"\n{self.nonce} {word}".encode() for word in ("q", "e\n", ".\n"))
         self._by_number = {question.number: question for question in self.batch.questions}
         self._streams = {name: bytearray() for name in self.batch.parts()}
         self._most = 2 * self.batch.output_limit_bytes + 1024 * 1024

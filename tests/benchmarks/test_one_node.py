@@ -98,3 +98,57 @@ def test_verdict_over_its_window(tmp_path: Path, record_property: Callable[[str,
     print(json.dumps(figures))
     assert figures["verdict_over_window_p50_seconds"] <= 0.35
     assert figures["node_cpu_worst_seconds"] <= 1
+
+
+@pytest.mark.benchmark
+@pytest.mark.real_sshd
+def test_signature_beside_a_check(tmp_path: Path, record_property: Callable[[str, object], None]) -> None:
+    """What a node pays for being asked about one cause, and about all that show in a single look; login included."""
+    if SSHD is None:
+        missing("sshd is not installed (Debian: apt install openssh-server)")
+    questions = {
+        "nothing": ("ssh",),
+        "check": ("check", "node-1", "--json"),
+        "one_cause": ("fleet", "node-1", "--cause", "leaked-memory-cgroups", "--json"),
+        "every_signature": ("fleet", "node-1", "--json"),
+    }
+    with Sshd() as node, accounted(node) as folders:
+        inventory = tmp_path / "inventory.toml"
+        inventory.write_text(
+            f'[ssh]\nuser = "{node.user}"\nkey = "{node.client_key}"\nknown_hosts = "{node.known_hosts}"\n'
+            f'[nodes.node-1]\naddress = "{node.address}"\nport = {node.port}\n'
+        )
+        paid: dict[str, list[float]] = {name: [] for name in questions}
+        for _ in range(RUNS):
+            for name, words in questions.items():
+                before = int((folders["cpuacct"] / "cpuacct.usage").read_text())
+                _asked(node, inventory, words)
+                paid[name].append((int((folders["cpuacct"] / "cpuacct.usage").read_text()) - before) / 1e9)
+    cost = {name: statistics.median(seconds) for name, seconds in paid.items()}
+    figures = {f"node_cpu_p50_seconds_{name}": round(seconds, 3) for name, seconds in cost.items()}
+    figures |= {
+        f"{name}_to_a_check_without_login": round((cost[name] - cost["nothing"]) / (cost["check"] - cost["nothing"]), 2)
+        for name in ("one_cause", "every_signature")
+    }
+    for name, figure in figures.items():
+        record_property(name, figure)
+    print(json.dumps(figures))
+    assert figures["one_cause_to_a_check_without_login"] <= 0.2
+    assert figures["every_signature_to_a_check_without_login"] <= 0.6
+
+
+def _asked(node: Sshd, inventory: Path, words: tuple[str, ...]) -> None:
+    """Ask the node once; `ssh` stands for a login and one command that does nothing."""
+    command = [sys.executable, "-P", "-m", "bot", *words, "--inventory", str(inventory)]
+    if words == ("ssh",):
+        options = ["-o", f"UserKnownHostsFile={node.known_hosts}", "-i", str(node.client_key), "-p", str(node.port)]
+        command = ["ssh", "-F", "none", "-o", "BatchMode=yes", *options, f"{node.user}@{node.address}", "true"]
+    done = subprocess.run(
+        command,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        timeout=120,
+        check=False,
+    )
+    assert done.returncode in ((0,) if words == ("ssh",) else (0, 1, 3)), done.stderr[-1_000:]

@@ -233,6 +233,14 @@ def test_script_ends_itself_when_its_life_is_over_and_sends_what_it_has() -> Non
     assert not unframer.finished
 
 
+def test_lanes_begin_sooner_one_after_another_where_nothing_is_watched() -> None:
+    command = Command("a", ("x",))
+    asked = [("p", replace(command, lane=lane)) for lane in "abc"]
+    assert Batch.of(asked, Sampling(5)).script(NONCE).count("\nsleep 0.02; ") == 2
+    watched = ("p", replace(command, name="b", looks=Looks.THROUGHOUT))
+    assert Batch.of([*asked, watched], Sampling(5)).script(NONCE).count("\nsleep 0.1; ") == 3
+
+
 def test_lanes_are_told_apart_by_name_and_questions_keep_their_order() -> None:
     one = Command("a", ("x",), lane="b")
     asked = Batch.of([("p", one), ("q", replace(one, name="b", lane="a")), ("q", replace(one, name="c"))], Sampling(1))
