@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import functools
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -46,6 +47,7 @@ class Database:
 
     def __init__(self, engine: Engine, sentence: str, busy: timedelta = BUSY) -> None:
         self._engine = engine
+        self._engines = {how: engine.execution_options(**{_WRITES: how}) for how in (False, True, _ADDS)}
         self._sentence = sentence
         self._busy = busy
         self._write_lock = WriteLock() if engine.dialect.name == "sqlite" else None
@@ -127,11 +129,10 @@ class Database:
         try:
             with (
                 self._locked_for_writing(writes),
-                self._engine.connect().execution_options(**{_WRITES: writes}) as connection,
-                connection.begin(),
+                self._engines[writes].begin() as connection,
             ):
                 yield connection
-        except SQLAlchemyError as no:
+        except (SQLAlchemyError, sqlite3.Error) as no:
             raise LedgerUnavailable(f"{self._sentence}: {_reason(no)}.") from no
 
     @contextlib.contextmanager
@@ -194,7 +195,11 @@ def _file(url: URL) -> Path | None:
 
 
 def _sqlite(path: Path, busy: timedelta) -> Engine:
-    engine = create_engine(URL.create("sqlite", database=str(path)), connect_args={"timeout": busy.total_seconds()})
+    engine = create_engine(
+        URL.create("sqlite", database=str(path)),
+        connect_args={"timeout": busy.total_seconds()},
+        pool_reset_on_return=None,  # each transaction is ended by its block
+    )
 
     @event.listens_for(engine, "connect")
     def connected(connection: Any, _: object) -> None:
@@ -205,7 +210,8 @@ def _sqlite(path: Path, busy: timedelta) -> Engine:
     @event.listens_for(engine, "begin")
     def begun(connection: Connection) -> None:
         # IMMEDIATE: otherwise a transaction that reads and then writes would fail instead of waiting for another.
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if connection.get_execution_options()[_WRITES] else "BEGIN")
+        how = "BEGIN IMMEDIATE" if connection.get_execution_options()[_WRITES] else "BEGIN"
+        connection.connection.cursor().execute(how)  # not through SQLAlchemy: nothing in it is bound
 
     return engine
 
@@ -250,8 +256,8 @@ def _folder_locked(path: Path | None) -> Iterator[None]:
         os.close(folder)
 
 
-def _text(raw: bytes) -> str:
-    return raw.decode("utf-8", "surrogateescape")  # an audit must be able to read bytes that are not text
+# An audit must be able to read bytes that are not text. Made of C alone: it is called for every text of every row.
+_text = functools.partial(str, encoding="utf-8", errors="surrogateescape")
 
 
 def _reason(error: Exception) -> str:

@@ -55,7 +55,10 @@ def ended_well(replicas: Replicas, incident: str, url: str) -> None:
         assert audit(database).broken == ()
 
 
-@pytest.mark.parametrize(("kind", "case", "fewest"), [("sqlite", "founding", 4), ("postgresql", "stuck", 2)])
+@pytest.mark.parametrize(
+    ("kind", "case", "fewest"),
+    [pytest.param("sqlite", "founding", 4, marks=pytest.mark.long), ("postgresql", "stuck", 2)],
+)
 async def test_owner_killed_after_every_entry_is_followed_by_another(
     tmp_path: Path, request: pytest.FixtureRequest, kind: str, case: str, fewest: int
 ) -> None:

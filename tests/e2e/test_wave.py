@@ -105,6 +105,7 @@ async def test_node_that_is_not_as_approved_is_left_alone_and_another_takes_its_
         assert machine.done == []
 
 
+@pytest.mark.long
 async def test_policy_that_changes_and_a_brake_stop_it_before_anything_is_done(tmp_path: Path) -> None:
     async with site(tmp_path, {f"n{number}": (AUTO_RESTART, None) for number in range(2)}) as here:
         wave = await started(here)

@@ -96,6 +96,7 @@ async def test_every_node_is_answered_once_a_hundred_times(
     record_property("table", f"100 sweeps of {NODES} nodes, a worker killed in each: {time.monotonic() - began:.0f} s")
 
 
+@pytest.mark.long
 async def test_scheduler_that_goes_away_is_told_and_what_came_stays(cluster: Cluster) -> None:
     """The last test of this file: it takes the cluster with it."""
     heard = list[NodeAnswer]()
