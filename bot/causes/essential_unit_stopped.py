@@ -1,7 +1,7 @@
 """A unit that the node cannot take work without starts at boot, and does not run; or the kubelet says it is ill.
 
 Confirms: a kubelet, runtime or network unit that is enabled and stopped at both looks; the kubelet's own health check
-failing at both.
+failing at both; its word of now that its runtime does not answer (PLEG), whereupon its node is not ready.
 Refutes: every such unit that starts at boot runs, waits behind its socket, or has nothing to do here.
 Remedy: start what is stopped, where nothing says that it would only fail again: stopped at both looks, and not failed
 after it was started again. What failed so wants a look at why; a reboot ends the work that still runs.
@@ -16,7 +16,7 @@ from bot.domain.action import Step
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.probe import Snapshot, Unread
 from bot.domain.verdict import Confidence, Evidence, Finding, RuledOut, Status, Undecided
-from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
+from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading, KubeletComplaint
 from bot.probes.host import HostReading
 from bot.probes.units import UnitsReading
 
@@ -39,8 +39,14 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         evidence.append(
             Evidence("kubelet-ill", "essential_units", f"the kubelet's own health check failed at both looks ({said})")
         )
+    silent = _complaints_of_now(reading, host, tuning["complaint_minutes"])
+    if silent and not isinstance(host, Unread):
+        newest = span(_age(silent[-1], host))
+        says = f"the kubelet says that its container runtime does not answer, {newest} ago"
+        source = tuple(complaint.text for complaint in silent[-2:])
+        evidence.append(Evidence("runtime-silent", "essential_units", says, source))
     if not evidence:
-        return _none(reading)
+        return _none(reading, host)
     if not isinstance(host, Unread) and host.uptime < timedelta(minutes=tuning["boot_minutes"]):
         # A unit that waits for another, or for the network, is stopped until then.
         return Undecided(
@@ -48,7 +54,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             f"{evidence[0].says}, but the node booted {span(host.uptime)} ago",
             would_decide="a later look",
         )
-    takes_no_work = reading.is_kubelet_ill or any(unit.kind != "network" for unit in stopped)
+    takes_no_work = reading.is_kubelet_ill or silent or any(unit.kind != "network" for unit in stopped)
     return Finding(
         cause=NAME,
         status=Status.CRITICAL if takes_no_work else Status.DEGRADED,
@@ -57,8 +63,21 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         evidence=tuple(evidence),
         suspects=tuple(unit.name for unit in stopped),
         remedy=_starts(stopped, snapshot.get(UnitsReading)) if not isinstance(host, Unread) else (),
-        lasting_fix=_advice(stopped),
+        lasting_fix=_advice(stopped, bool(silent)),
     )
+
+
+def _age(complaint: KubeletComplaint, host: HostReading) -> timedelta:
+    return max(timedelta(0), host.uptime - complaint.since_boot)
+
+
+def _complaints_of_now(
+    reading: EssentialUnitsReading, host: HostReading | Unread, minutes: float
+) -> tuple[KubeletComplaint, ...]:
+    """What the kubelet said within the last minute or so: while it goes on it says it again. Without a clock: none."""
+    if isinstance(host, Unread):
+        return ()
+    return tuple(each for each in reading.complaints if _age(each, host) <= timedelta(minutes=minutes))
 
 
 def _says(unit: EssentialUnit, host: HostReading | Unread) -> str:
@@ -88,14 +107,14 @@ def _may_be_started(unit: EssentialUnit, units: UnitsReading | Unread) -> bool:
     return known is not None and known.restarts == 0 and known.most_restarts == 0 and known.restarts_logged == 0
 
 
-def _advice(stopped: list[EssentialUnit]) -> str:
+def _advice(stopped: list[EssentialUnit], runtime_silent: bool) -> str:
     names = " ".join(unit.name for unit in stopped)
     if not names:
-        return ""
+        return "Find out why the runtime is silent (`crictl ps`, and its own log)." if runtime_silent else ""
     return f"Find out why it stopped (`journalctl -u {stopped[0].name}`), then `systemctl start {names}`."
 
 
-def _none(reading: EssentialUnitsReading) -> Weighing:
+def _none(reading: EssentialUnitsReading, host: HostReading | Unread) -> Weighing:
     running = [unit.name for unit in reading.units if unit.active == "active"]
     if not reading.units:
         return RuledOut(NAME, "no kubelet, container runtime or network unit that we know is installed")
@@ -103,14 +122,19 @@ def _none(reading: EssentialUnitsReading) -> Weighing:
         return Undecided(
             NAME, "the kubelet's own health check failed at one of two looks", would_decide="a further look"
         )
-    return RuledOut(NAME, f"what starts at boot runs: {', '.join(running) or 'nothing of it starts at boot'}")
+    before = ""
+    if reading.complaints and isinstance(host, Unread):
+        return Undecided(NAME, "the kubelet said that its runtime does not answer, and how long ago cannot be told")
+    if reading.complaints and not isinstance(host, Unread):
+        before = f"; the kubelet's runtime last did not answer {span(_age(reading.complaints[-1], host))} ago"
+    return RuledOut(NAME, f"what starts at boot runs: {', '.join(running) or 'nothing of it starts at boot'}{before}")
 
 
 CAUSE = Cause(
     name=NAME,
     title="Essential unit stopped",
     probes=("essential_units", "host", "units"),
-    thresholds=("boot_minutes",),
+    thresholds=("boot_minutes", "complaint_minutes"),
     signature=("essential_units", "host"),
     weigh=weigh,
     eased_by=("start_unit",),

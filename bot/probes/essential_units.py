@@ -1,20 +1,24 @@
 """Units without which the node takes no work: kubelets, container runtimes and networks, looked at twice.
 
 Defined in: systemctl(1), org.freedesktop.systemd1(5); the kubelet's health check,
-https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/ (`--healthz-port`, 10248).
+https://kubernetes.io/docs/reference/command-line-tools-reference/kubelet/ (`--healthz-port`, 10248); kubernetes,
+pkg/kubelet/kubelet.go (`syncLoop`) and pkg/kubelet/runtime.go: what it says while it leaves its pods alone.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+import shlex
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import ClassVar
 
 from bot.domain.command import Command, Looks, Outputs
 from bot.domain.errors import CannotRead
 from bot.domain.probe import Probe
 from bot.domain.protected import KUBELET_UNITS
+from bot.domain.safe_text import one_line
 from bot.probes.formats.fragment import fragment
 from bot.probes.formats.systemctl import shown_units
 
@@ -46,11 +50,20 @@ class EssentialUnit:
 
 
 @dataclass(frozen=True, slots=True)
+class KubeletComplaint:
+    """One line of the kubelet's: it leaves its pods alone, for its container runtime does not answer."""
+
+    since_boot: timedelta
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class EssentialUnitsReading:
     """The units that are there; `systemd` False: no systemd runs here.
 
     Shape: `health` is what the kubelet's own check answered at each look: `ok`, `timeout`, an HTTP status, or empty
-    where nobody answers there or nobody could ask.
+    where nobody answers there or nobody could ask. `complaints` are the kubelet's of the last minutes, oldest first,
+    where the login may read the journal.
     """
 
     probe: ClassVar[str] = "essential_units"
@@ -58,6 +71,7 @@ class EssentialUnitsReading:
     systemd: bool
     units: tuple[EssentialUnit, ...] = ()
     health: tuple[str, ...] = ()
+    complaints: tuple[KubeletComplaint, ...] = ()
 
     @property
     def stopped_count(self) -> int:
@@ -103,6 +117,25 @@ _LOOK = fragment(f"""
         c=$(curl -s -o /dev/null -m 2 -w '%{{http_code}}' http://127.0.0.1:10248/healthz); echo "Answer=$c $?"; fi;
     echo '{_END}'
 """)
+# At each start it says that PLEG "has yet to be successful": that is no fault. While it lasts it is said again within
+# 5 s. Whoever may not read the journal is told nothing and no error; no other way is tried, for this only adds to it.
+_JOURNAL = (
+    *("journalctl", "-b", "-q", "--no-pager", "-o", "short-monotonic", "--since=-10min", "-n", "2000"),
+    *(f"_SYSTEMD_UNIT={unit}" for unit in KUBELET_UNITS),
+)
+_WORDS = "PLEG is not healthy: pleg was last seen active|container runtime is down"
+_COMPLAINTS = fragment(f"""
+    k=; for d in /var/lib/kubelet /var/lib/rancher /var/snap/microk8s; do
+        [ -d $d ] && k=y; done;
+    [ $k ] && for f in /run/log/journal/*/system.journal /var/log/journal/*/system.journal; do
+        [ -r "$f" ] && {{ {shlex.join(_JOURNAL)} | grep -aE '{_WORDS}' | tail -n 40; break; }}; done;
+    echo '{_END}'
+""")
+# klog's own head and words come first: what a pod's failing check printed stands within other lines of the kubelet.
+_COMPLAINT = re.compile(
+    r"\[\s*(?P<at>[0-9]{1,12}(?:\.[0-9]{1,9})?)\] \S+ [^:]{1,80}: (?P<says>[EWI][0-9]{4} [0-9:.]{8,20} +[0-9]{1,10} "
+    rf"kubelet\.go:[0-9]{{1,6}}\] \"?[Ss]kipping pod synchronization(?:\" err=\"| - ).{{0,400}}(?:{_WORDS}).*)"
+)
 
 
 def parse(outputs: Outputs) -> EssentialUnitsReading:
@@ -123,7 +156,16 @@ def parse(outputs: Outputs) -> EssentialUnitsReading:
         if shown.get(name, {}).get("LoadState") == "loaded"
     )
     looks = (look for look in (shown, later) if look)
-    return EssentialUnitsReading(True, units, tuple(_health(look.get("-- health --", {})) for look in looks))
+    complaints = tuple(_complaints(outputs.text_or_none("complaints") or ""))
+    return EssentialUnitsReading(
+        True, units, tuple(_health(look.get("-- health --", {})) for look in looks), complaints
+    )
+
+
+def _complaints(text: str) -> Iterator[KubeletComplaint]:
+    for line in text.split("\n"):
+        if found := _COMPLAINT.fullmatch(line):
+            yield KubeletComplaint(timedelta(seconds=float(found["at"])), one_line(found["says"], 300))
 
 
 def _shown(text: str) -> dict[str, Mapping[str, str]]:
@@ -163,7 +205,10 @@ def _health(told: Mapping[str, str]) -> str:
 PROBE = Probe(
     name="essential_units",
     title="kubelet, runtime and network units",
-    commands=(Command("look", ("sh", "-c", _LOOK), looks=Looks.TWICE, lane="systemd", output_limit_bytes=64 * 1024),),
+    commands=(
+        Command("look", ("sh", "-c", _LOOK), looks=Looks.TWICE, lane="systemd", output_limit_bytes=64 * 1024),
+        Command("complaints", ("sh", "-c", _COMPLAINTS), lane="journal", output_limit_bytes=64 * 1024),
+    ),
     parse=parse,
     reading=EssentialUnitsReading,
 )

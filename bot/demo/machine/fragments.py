@@ -214,6 +214,11 @@ def boot_units(context: CommandContext, argv: Sequence[str]) -> Answer:
     return Answer.text(f"{text}-- end --\n")
 
 
+def kubelet_complaints(context: CommandContext, argv: Sequence[str]) -> Answer:
+    """Nothing: every simulated kubelet has a container runtime that answers."""
+    return Answer.text("-- end --\n")
+
+
 _SORT = re.compile(r"if \(/(.+?)/\) c = \d+")
 _MOST_OF_A_SORT = 80
 
@@ -257,6 +262,7 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     ("irqbalance.service", irqbalance),
     ("function busiest(", busiest),
     ("127.0.0.1:10248", essential_units),
+    ("PLEG is not healthy", kubelet_complaints),
     ("/etc/systemd/system; d=", boot_units),
     ("chronyc -n tracking", hardware.clock),
     ("/etc/resolv.conf", hardware.name_servers),

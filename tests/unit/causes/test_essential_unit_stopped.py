@@ -8,7 +8,7 @@ import pytest
 
 from bot.domain.action import Step
 from bot.domain.verdict import Confidence, Status
-from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading
+from bot.probes.essential_units import EssentialUnit, EssentialUnitsReading, KubeletComplaint
 from bot.probes.units import UnitsReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
@@ -118,3 +118,25 @@ def test_what_was_not_read_is_open_and_no_systemd_is_an_answer() -> None:
     assert "no systemd" in ruled_out(STOPPED, EssentialUnitsReading(systemd=False)).because
     assert "containerd.service" in ruled_out(STOPPED, units()).because
     assert timedelta(0) < timedelta(minutes=b.NODE_HEALTH["causes"][STOPPED]["thresholds"]["boot_minutes"]["value"])
+
+
+def silent(ago: float, host_seconds: float = b.DAYS * 86_400) -> EssentialUnitsReading:
+    """Units that run, and a kubelet that said so many seconds ago that its runtime does not answer."""
+    said = KubeletComplaint(timedelta(seconds=host_seconds - ago), '"Skipping pod synchronization" err="PLEG is …"')
+    return replace(units(), complaints=(said,))
+
+
+def test_kubelet_whose_runtime_does_not_answer_takes_no_work() -> None:
+    finding = found(STOPPED, silent(4))
+    assert (finding.status, finding.confidence, finding.remedy) == (Status.CRITICAL, Confidence.CONFIRMED, ())
+    assert "4 s ago" in finding.summary
+    assert "PLEG" in finding.evidence[0].source[0]
+    assert "crictl ps" in finding.lasting_fix
+    assert [step.args["unit"] for step in found(STOPPED, replace(silent(4), units=(stopped(RUNTIME),))).remedy] == [
+        RUNTIME.name
+    ]
+
+
+def test_runtime_that_answers_again_is_told_and_no_fault() -> None:
+    assert "2 minutes ago" in ruled_out(STOPPED, silent(120)).because
+    assert "how long ago" in undecided(STOPPED, silent(4), b.unread("host")).because
