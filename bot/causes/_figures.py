@@ -59,11 +59,12 @@ def _short(value: float) -> str:
 
 
 def sentence(*parts: str) -> str:
-    """Join what was seen into one line that begins with a capital.
+    """Join what was seen into one line that begins with a capital, or with a unit's name as it is.
 
     Example:
-    >>> sentence("core 3 is full", "12 packets dropped")
-    'Core 3 is full; 12 packets dropped'
+    >>> sentence("core 3 is full", "12 packets dropped"), sentence("containerd.service is stopped")
+    ('Core 3 is full; 12 packets dropped', 'containerd.service is stopped')
     """
     whole = "; ".join(part for part in parts if part)
-    return whole[:1].upper() + whole[1:]
+    is_name = "." in whole.partition(" ")[0]
+    return whole if is_name else whole[:1].upper() + whole[1:]

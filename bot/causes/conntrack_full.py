@@ -50,7 +50,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     if evidence:
         return Finding(
             cause=NAME,
-            status=Status.CRITICAL if dropped or used >= tuning["full_percent"] else Status.DEGRADED,
+            # Where the table is seen to have room again, a drop of minutes ago is no harm of now.
+            status=Status.CRITICAL if (dropped and not has_room) or used >= tuning["full_percent"] else Status.DEGRADED,
             confidence=Confidence.CONFIRMED,
             summary=sentence(*(seen.says for seen in evidence)),
             evidence=tuple(evidence),

@@ -9,6 +9,9 @@ Remedy: none planned: the disk is the same after a reboot, which may itself hang
 
 from __future__ import annotations
 
+import re
+from datetime import timedelta
+
 from bot.causes import _recent, _waiters
 from bot.causes._figures import count, percent, sentence
 from bot.domain.cause import Cause, Tuning, Weighing
@@ -22,13 +25,15 @@ from bot.probes.reclaim import ReclaimReading
 from bot.probes.storage import StorageReading
 
 NAME = "io-stall"
+_MOST_TOLD = 10  # kernel.hung_task_warnings: after so many lines the kernel is silent, whatever hangs
+_VOLUME = re.compile(r"dm-[0-9]{1,6}")
 
 
 def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     """Tell whether tasks hang on a disk or a file server."""
     processes, storage = snapshot.get(ProcessesReading), snapshot.get(StorageReading)
     waiting = () if isinstance(processes, Unread) else _waiters.waiters(processes.waiting)
-    told, now = _told(snapshot, tuning)
+    told, now = _told(snapshot, waiting, tuning)
     pressed = _pressure(snapshot, tuning)
     silent = _silent_server(snapshot, waiting, tuning)
     stuck = _stuck(storage, waiting, pressed is not None or _some(snapshot) >= tuning["io_some_avg10"])
@@ -60,13 +65,16 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     )
 
 
-def _told(snapshot: Snapshot, tuning: Tuning) -> tuple[list[Evidence], bool]:
+def _told(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> tuple[list[Evidence], bool]:
     """What the log tells of hung tasks and of disks, and whether any of it is of the last minutes."""
     log = snapshot.get(KernelLogReading)
     if isinstance(log, Unread):
         return [], False
     hung = _recent.recent(snapshot, log.of(KernelEventKind.HUNG_TASK), tuning["recent_hours"])
+    if not waiting and _hung_ended(snapshot, log, tuning):
+        hung = ()
     errors = _recent.recent(snapshot, log.of(KernelEventKind.DISK_ERROR), tuning["recent_hours"])
+    errors = tuple(event for event in errors if not _is_taken_away(snapshot, event))
     evidence = [
         Evidence(
             name,
@@ -78,6 +86,27 @@ def _told(snapshot: Snapshot, tuning: Tuning) -> tuple[list[Evidence], bool]:
         if events
     ]
     return evidence, bool(_recent.surely_within(snapshot, (*hung, *errors), tuning["now_minutes"]))
+
+
+def _hung_ended(snapshot: Snapshot, log: KernelLogReading, tuning: Tuning) -> bool:
+    """True where the kernel would have told again of what still hangs, as it does each two minutes, and did not."""
+    told = log.of(KernelEventKind.HUNG_TASK)
+    if log.left_out or len(told) >= _MOST_TOLD or isinstance(snapshot.get(ProcessesReading), Unread):
+        return False
+    least = timedelta(minutes=tuning["now_minutes"])
+    return all((old := _recent.age(snapshot, event)) is not None and old > least for event in told)
+
+
+def _is_taken_away(snapshot: Snapshot, event: KernelEvent) -> bool:
+    """True for a volume of the device mapper that is no longer there: somebody took it away. A disk that goes died."""
+    storage = snapshot.get(StorageReading)
+    found = _VOLUME.match(event.device)
+    return bool(
+        found
+        and not isinstance(storage, Unread)
+        and storage.disks
+        and all(disk.name != found.group() for disk in storage.disks)
+    )
 
 
 def _silent_server(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> list[Evidence]:
@@ -169,7 +198,7 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> W
         if isinstance(reading, Unread):
             what = "kernel log was" if reading.probe == "kernel_log" else "processes were"
             return Undecided(NAME, f"the {what} not read ({reading.reason})")
-    storage = snapshot.get(StorageReading)
+    log, storage = snapshot.get(KernelLogReading), snapshot.get(StorageReading)
     for_storage = _waiters.for_storage(waiting)
     if isinstance(storage, Unread) and len(for_storage) >= tuning["waiting_few"]:
         says = f"{count(len(for_storage), 'task')} waited for storage at both looks, and the disks were not read"
@@ -181,6 +210,14 @@ def _none(snapshot: Snapshot, waiting: tuple[Waiting, ...], tuning: Tuning) -> W
         # A frozen file system holds its writers so, and the kernel tells of it after two minutes; so does a busy lock.
         says += ", but not for I/O as far as is told: no I/O pressure, no hung task and no disk error in the log"
         return RuledOut(NAME, says)
+    told = (
+        ()
+        if isinstance(log, Unread)
+        else _recent.recent(snapshot, log.of(KernelEventKind.HUNG_TASK), tuning["recent_hours"])
+    )
+    if told:
+        since = _recent.ago(snapshot, told[-1])
+        return RuledOut(NAME, f"the last hung task was told {since}, and not again; nothing waits for I/O now")
     return RuledOut(NAME, "no hung task and no disk error in the log, and no crowd of tasks waits for I/O")
 
 

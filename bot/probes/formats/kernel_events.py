@@ -33,6 +33,8 @@ _EFA_SAYS = (
 )
 
 # What is read off a line stands at its start: a line that only mentions such words is not one.
+_JOURNAL = r"(?P<device>\S{1,40}?)"  # the device and, after a hyphen, the journal's inode
+
 _WORDINGS: dict[Kind, tuple[str, ...]] = {
     Kind.SOFT_LOCKUP: (
         rf"(?:NMI )?(?:watchdog: )?BUG: soft lockup - CPU#{_CPU} stuck for [0-9]+s!(?: \[{_WHO}:[0-9]+\])?",
@@ -63,8 +65,8 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         rf"nvme (?P<device>nvme[0-9]+): (?:{_NVME_SAYS})",
         rf"(?:EXT4-fs error|BTRFS error|BTRFS critical) \(device {_IN}",
         rf"EXT4-fs \({_IN}\): (?:Remounting filesystem read-only|.*I/O error)",
-        r"Aborting journal on device (?P<device>\S{1,40}?)\.?(?:\s|$)",
-        r"JBD2: (?:Detected IO errors|I/O error|Error -?[0-9]+)",
+        rf"Aborting journal on device {_JOURNAL}\.?(?:\s|$)",
+        rf"JBD2: (?:Detected IO errors|I/O error|Error -?[0-9]+)(?:.{{0,80}} (?:on|for) {_JOURNAL}\.?(?:\s|$))?",
         rf"XFS \({_IN}\): .*(?:I/O [Ee]rror|[Cc]orruption|[Ss]hut ?down|[Ss]hutting down)",
         r"sd [0-9:]+:(?: \[(?P<device>\w{1,20})\])? rejecting I/O to offline device",
     ),

@@ -1,5 +1,6 @@
 """Tasks that hang on a disk."""
 
+from dataclasses import replace
 from datetime import timedelta
 
 import pytest
@@ -16,13 +17,39 @@ STILL = b.storage(b.disk(completed=0))
 STUCK = b.storage(b.disk(), b.disk(0, 12, "nvme1n1"))
 
 
-def test_hung_tasks_of_the_last_day_confirm_a_stall() -> None:
+def test_hung_tasks_of_the_last_day_confirm_a_stall_while_the_kernel_may_be_silent_about_them() -> None:
     line = "INFO: task python:4711 blocked for more than 120 seconds."
-    finding = found(STALL, b.log(b.event(Kind.HUNG_TASK, line, timedelta(hours=3))))
+    ten = [b.event(Kind.HUNG_TASK, line, timedelta(hours=3))] * 10
+    finding = found(STALL, b.log(*ten))
     assert (finding.status, finding.confidence, finding.remedy) == (Status.DEGRADED, Confidence.CONFIRMED, ())
-    ruled_out(STALL, b.log(b.event(Kind.HUNG_TASK, line, timedelta(hours=30))))
+    ruled_out(STALL, b.log(*[b.event(Kind.HUNG_TASK, line, timedelta(hours=30))] * 10))
     now = found(STALL, b.log(b.event(Kind.HUNG_TASK, line)), b.processes(waiting=WAITING[:1]))
     assert now.status is Status.CRITICAL
+
+
+def test_stall_has_ended_when_the_kernel_could_tell_of_it_again_and_did_not() -> None:
+    line = "INFO: task python:4711 blocked for more than 120 seconds."
+    nine = [b.event(Kind.HUNG_TASK, line, timedelta(minutes=20))] * 9
+    assert ruled_out(STALL, b.log(*nine)).because.startswith(
+        "the last hung task was told 20 minutes ago, and not again"
+    )
+    waits = b.processes(waiting=WAITING[:1])
+    assert found(STALL, b.log(*nine), waits).status is Status.DEGRADED, "somebody still waits"
+    fresh = b.event(Kind.HUNG_TASK, line, timedelta(minutes=2))
+    assert found(STALL, b.log(*nine, fresh)).status is Status.DEGRADED
+    assert found(STALL, b.log(*nine), b.unread("processes")).status is Status.DEGRADED
+    assert found(STALL, b.log(b.event(Kind.HUNG_TASK, line, None))).status is Status.DEGRADED, "it may be of now"
+    more = replace(b.log(*nine), left_out=1)
+    assert found(STALL, more).status is Status.DEGRADED, "lines were left out, so that ten may have been told"
+
+
+def test_errors_of_a_volume_that_was_taken_away_are_over_and_those_of_a_disk_that_died_are_not() -> None:
+    volume = b.event(Kind.DISK_ERROR, "EXT4-fs error (device dm-3): ext4_journal_check_start", device="dm-3")
+    ruled_out(STALL, b.log(volume), b.storage(b.disk()))
+    found(STALL, b.log(volume), b.storage(b.disk(), b.disk(name="dm-3")))
+    found(STALL, b.log(volume), b.unread("storage"))
+    gone = b.event(Kind.DISK_ERROR, "nvme nvme1: Removing after probe failure status: -19", device="nvme1")
+    found(STALL, b.log(gone), b.storage(b.disk()))
 
 
 def test_crowd_that_waits_under_pressure_confirms_a_stall() -> None:

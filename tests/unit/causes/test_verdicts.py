@@ -83,7 +83,7 @@ def verdict(*readings: Any, playbook: str = "node-health") -> Verdict:
             ("degraded", "memory-reclaim", "confirmed", []),
         ),
         (
-            (b.log(b.event(Kind.HUNG_TASK, ago=timedelta(hours=1)), *b.starved()),),
+            (b.log(b.event(Kind.HUNG_TASK, ago=timedelta(minutes=9)), *b.starved()),),
             ("degraded", "io-stall", "confirmed", []),
         ),
         # resets that nothing explains are a symptom without a cause
