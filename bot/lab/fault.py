@@ -87,6 +87,9 @@ FAULTS: dict[str, Fault] = {
         Fault("cfs-throttling", "a service is held back by its CPU quota"),
         Fault("conntrack-full", "the table of tracked connections is full", ("open-connections.pl",)),
         Fault("io-stall", "a file system hangs, and writers wait in state D", ("write-files.pl",)),
+        Fault("disk-full", "the root file system has no blocks left"),
+        Fault("disk-full-of-inodes", "the file system of the container images has no inodes left"),
+        Fault("essential-unit-stopped", "the container runtime, a stand-in, starts at boot and is stopped"),
         Fault("softirq-storm", "one core does nothing but soft interrupts", ("one-core.sh", "echo-flood.pl")),
         Fault(
             "irq-affinity",

@@ -13,6 +13,12 @@ import pytest
 from tests.lab.bench import DROP_IN, Bench, leaks
 
 pytestmark = [pytest.mark.lab, pytest.mark.slow]
+# What each state is called; it leaves no line in the kernel's log, so that without it the node is well at once.
+STATES = (
+    ("disk-full", "disk-full", "critical"),
+    ("disk-full-of-inodes", "disk-full", "critical"),
+    ("essential-unit-stopped", "essential-unit-stopped", "critical"),
+)
 # Where the version of cgroups changes neither the fault nor what tells of it, one node is enough.
 on_one_node = pytest.mark.parametrize("bench", ["v2"], indirect=True, scope="module")
 
@@ -44,6 +50,11 @@ def named(bench: Bench, fault: str, cause: str | None = None) -> dict[str, Any]:
     raise AssertionError(f"{fault} was not named in three looks")
 
 
+def seen(verdict: dict[str, Any], cause: str) -> bool:
+    """True when a cause was found, be it the one that names the verdict or one beside it."""
+    return all(each["cause"] != cause for each in (*verdict["ruled_out"], *verdict["undecided"]))
+
+
 def no_reboot(verdict: dict[str, Any]) -> bool:
     return verdict["plan"] is None or all(step["action"] != "reboot" for step in verdict["plan"]["steps"])
 
@@ -69,6 +80,20 @@ def test_flood_or_famine_is_named_while_it_is_there(bench: Bench, fault: str) ->
     # How much is lost, and how long everything waits, is the emulated machine's speed: critical where it is much.
     assert verdict["status"] in ("degraded", "critical")
     assert no_reboot(verdict)
+
+
+@on_one_node
+def test_state_is_named_while_it_is_there_and_no_longer(bench: Bench) -> None:
+    before = ""
+    for fault, cause, status in STATES:
+        with sick(bench, fault):
+            verdict = named(bench, fault, cause)
+        assert verdict["status"] == status
+        assert no_reboot(verdict)
+        assert before == cause or not seen(verdict, before), f"{before} is over"
+        before = cause
+    verdict = bench.check_all()
+    assert (verdict["status"], verdict["cause"]) == ("healthy", None)
 
 
 @on_one_node

@@ -24,7 +24,7 @@ systemctl -q enable systemd-networkd ssh
 # Nothing here runs by the clock: a lab whose figures move by themselves proves nothing.
 systemctl -q mask systemd-networkd-wait-online.service systemd-timesyncd.service systemd-pstore.service \
     apt-daily.timer apt-daily-upgrade.timer dpkg-db-backup.timer e2scrub_all.timer e2scrub_reap.service fstrim.timer \
-    sysstat.service sysstat-collect.timer sysstat-summary.timer systemd-binfmt.service systemd-rfkill.socket \
+    chrony.service sysstat.service sysstat-collect.timer sysstat-summary.timer systemd-binfmt.service systemd-rfkill.socket \
     sys-kernel-debug.mount sys-kernel-tracing.mount dev-hugepages.mount dev-mqueue.mount getty@tty1.service \
     2>/dev/null || true
 
