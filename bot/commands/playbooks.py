@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 from bot.commands import feedback, options
@@ -14,6 +15,7 @@ _EXAMPLES = """examples:
   zombie playbooks stats                                    how right each cause was, as people marked it
   zombie playbooks looked-at io-stall --reason "the threshold is 5 s now"
   zombie playbooks keep 7k3m9x2qpv --dir cases/ --expect none    a wrong verdict becomes a test
+  zombie playbooks unmissed cases/ --playbooks mine/        conditions and causes that no case would miss
 """
 
 
@@ -33,6 +35,12 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     check.add_argument("file", type=Path, metavar="FILE")
     check.set_defaults(run=run_check)
     feedback.add_verbs(verbs)
+    unmissed = verbs.add_parser("unmissed", help="say which conditions and causes no recorded case would miss")
+    unmissed.add_argument("cases", nargs="+", type=Path, metavar="CASES", help="a folder of cases, or a case")
+    unmissed.add_argument("-p", "--playbook", metavar="NAME", help="look at this playbook (default: at each)")
+    unmissed.add_argument("--json", action="store_true", help="print it as JSON")
+    options.add_files(unmissed)
+    unmissed.set_defaults(run=run_unmissed)
     fields = verbs.add_parser("fields", help="list what conditions may use of each reading")
     fields.add_argument("probe", nargs="?", metavar="PROBE", help="of this probe alone")
     fields.set_defaults(run=run_fields)
@@ -55,6 +63,30 @@ def run_check(arguments: argparse.Namespace) -> int:
 
     playbook = app.library(options.settings(arguments).playbooks).check_file(arguments.file)
     print(f"{arguments.file}: {playbook.name} is fine: {len(playbook.probes)} probes, {len(playbook.causes)} causes")
+    return 0
+
+
+def run_unmissed(arguments: argparse.Namespace) -> int:
+    """Print which conditions and causes could go without anybody noticing.
+
+    Raises: CaseError for the first case that cannot be read; UnknownPlaybook.
+    """
+    from bot import app
+    from bot.app.unmissed import unmissed
+    from bot.surfaces.unmissed import unmissed_document, unmissed_text
+    from bot.transport import case_file
+
+    library = options.library(options.settings(arguments))
+    folders = {folder.absolute() for folder in arguments.playbooks or ()}
+    own = [book for book in library.playbooks if Path(book.origin).absolute().parent in folders]
+    books = [library.get(arguments.playbook)] if arguments.playbook else own or library.playbooks
+    files = tuple(case_file.files(arguments.cases))
+    found = list(unmissed(books, files))
+    width = min(100, app.terminal_width()) if sys.stdout.isatty() else 100
+    print(
+        unmissed_document(found, len(files)) + "\n" if arguments.json else unmissed_text(found, len(files), width),
+        end="",
+    )
     return 0
 
 

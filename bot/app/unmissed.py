@@ -1,0 +1,34 @@
+"""What of playbooks no case would miss, put together: each case is replayed once for each playbook."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from bot.actions import ACTIONS
+from bot.app.cases import as_asked, replayed, surroundings
+from bot.domain.playbook import Playbook
+from bot.response.diagnosis.unmissed import Looked, missed, pieces
+from bot.response.diagnosis.what_if import Judge
+from bot.transport import case_file
+
+
+def unmissed(playbooks: Sequence[Playbook], files: Sequence[Path]) -> Iterator[Looked]:
+    """Yield what of each playbook none of the cases would miss.
+
+    Raises: CaseError for the first case that cannot be read.
+    """
+    cases = [case_file.load(path) for path in files]
+    for playbook in playbooks:
+        every = left = pieces(playbook)
+        for case in cases:
+            if not left:
+                break
+            verdict = asyncio.run(replayed(case, playbook))
+            if verdict.snapshot is None:  # nobody reached it
+                continue
+            judge = Judge(as_asked(case, playbook), ACTIONS, *surroundings(case.head))
+            found = set(missed(verdict.snapshot, judge, left))
+            left = tuple(piece for piece in left if piece not in found)
+        yield Looked(playbook.name, len(every), left)

@@ -1,0 +1,74 @@
+"""What of a playbook nothing would miss: taken away, it changes no verdict on any case, nor on any change of one.
+
+A mutation check: each condition and each cause is left out once, of each verdict and of each that `what_ifs` finds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from bot.domain.cause import Weighing
+from bot.domain.conclude import weighings
+from bot.domain.playbook import Playbook
+from bot.domain.probe import Snapshot
+from bot.domain.verdict import RuledOut, Verdict
+from bot.response.diagnosis.what_if import Judge, outcome, what_ifs
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """A cause or a condition of a playbook; `at` is its place among them, causes first."""
+
+    at: int
+    name: str
+    is_condition: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """A playbook of so many pieces, and those that none of the cases would miss."""
+
+    playbook: str
+    pieces: int
+    unmissed: tuple[Piece, ...]
+
+
+def pieces(playbook: Playbook) -> tuple[Piece, ...]:
+    """Return the causes and conditions of a playbook, in its order."""
+    causes = [used.cause.name for used in playbook.causes]
+    names = [*causes, *(condition.name for condition in playbook.conditions)]
+    return tuple(Piece(at, name, at >= len(causes)) for at, name in enumerate(names))
+
+
+def missed(snapshot: Snapshot, judge: Judge, among: Sequence[Piece]) -> Iterator[Piece]:
+    """Yield those of the pieces without which the verdict on a snapshot, or on one change of it, would be another."""
+    left = list(among)
+    for now in _snapshots(snapshot, judge):
+        found = weighings(now, judge.playbook)
+        before = outcome(judge.concluded(now, found))
+        for piece in [piece for piece in left if _says(found[piece.at])]:
+            if outcome(_without(piece, judge, now, found)) != before:
+                left.remove(piece)
+                yield piece
+        if not left:
+            return
+
+
+def _snapshots(snapshot: Snapshot, judge: Judge) -> Iterator[Snapshot]:
+    yield snapshot
+    for each in what_ifs(snapshot, judge):
+        yield each.verdict.snapshot or snapshot
+
+
+def _says(weighing: Weighing | None) -> bool:
+    """False for what changes no verdict: a condition that does not hold, a cause that is ruled out."""
+    return weighing is not None and not isinstance(weighing, RuledOut)
+
+
+def _without(piece: Piece, judge: Judge, snapshot: Snapshot, found: Sequence[Weighing | None]) -> Verdict:
+    book, at = judge.playbook, piece.at
+    causes = tuple(used for place, used in enumerate(book.causes) if place != at)
+    conditions = tuple(each for place, each in enumerate(book.conditions, len(book.causes)) if place != at)
+    fewer = replace(judge, playbook=replace(book, causes=causes, conditions=conditions))
+    return fewer.concluded(snapshot, [*found[:at], *found[at + 1 :]])

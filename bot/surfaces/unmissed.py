@@ -1,0 +1,49 @@
+"""What of playbooks no case would miss: for a terminal and for scripts."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+
+from bot.domain.safe_text import one_line
+from bot.response.diagnosis.unmissed import Looked, Piece
+from bot.surfaces.document import SCHEMA_VERSION
+from bot.surfaces.text import wrapped
+
+
+def unmissed_document(found: Sequence[Looked], cases: int) -> str:
+    """Return it as JSON."""
+    playbooks = [
+        {
+            "playbook": one_line(looked.playbook, 120),
+            "looked_at": looked.pieces,
+            "unmissed": {"causes": _names(looked.unmissed, False), "conditions": _names(looked.unmissed, True)},
+        }
+        for looked in found
+    ]
+    return json.dumps({"schema": SCHEMA_VERSION, "cases": cases, "playbooks": playbooks}, ensure_ascii=False, indent=2)
+
+
+def unmissed_text(found: Sequence[Looked], cases: int, width: int = 80) -> str:
+    """Return it in sentences, a paragraph for each playbook.
+
+    Example:
+    >>> print(unmissed_text([Looked("mine", 3, (Piece(2, "never", True),))], 2), end="")
+    mine: of 3 causes and conditions, nothing on 2 cases would miss 1.
+      conditions: never
+    """
+    lines: list[str] = []
+    for looked in found:
+        name, count = one_line(looked.playbook, 120), len(looked.unmissed)
+        said = (
+            f"nothing on {cases:,} cases would miss {count:,}" if count else f"each is missed by one of {cases:,} cases"
+        )
+        lines += wrapped(f"{name}: of {looked.pieces:,} causes and conditions, {said}.", width, "")
+        for what, is_condition in (("causes", False), ("conditions", True)):
+            if names := _names(looked.unmissed, is_condition):
+                lines += wrapped(f"{what}: {', '.join(names)}", width, "    ", "  ")
+    return "".join(f"{line}\n" for line in lines)
+
+
+def _names(pieces: Sequence[Piece], is_condition: bool) -> list[str]:
+    return [one_line(piece.name, 120) for piece in pieces if piece.is_condition is is_condition]
