@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 
 from bot.actions import ACTIONS
+from bot.app.bundle_kept import Verified, kept_of, look_at_kept
 from bot.app.cases import replayed
 from bot.app.check import PROGRAM
 from bot.domain.bundle import Bundle, BundleHead, KeptEntry, damage, read_bundle
@@ -21,7 +21,7 @@ from bot.domain.house_events import HOUSE, EntryAnchored, IncidentEnded
 from bot.domain.incident import Incident
 from bot.domain.playbook import Playbooks
 from bot.domain.safe_text import one_line, safe
-from bot.ledger import Database, KeptCases
+from bot.ledger import Database, KeptCases, Ledger
 from bot.ledger.chain import Chain
 from bot.ledger.excerpt import Excerpt, excerpt
 from bot.ledger.tables import entry_of
@@ -43,21 +43,11 @@ def exported(database: Database, incident_id: str, at: datetime, until: NotedHea
     entries = _entries(found.entries)
     incident = fold(entries)
     triaged = _triaged(entries)
-    case = KeptCases(database).text(incident_id, triaged.case) if triaged is not None and triaged.case else None
-    return Bundle(_head(incident, entries, found, at), found.entries, found.house, _report(incident, entries), case)
-
-
-@dataclass(slots=True)
-class Verified:
-    """What was found of a bundle.
-
-    Shape: `broken` is what does not hold, `unproven` what could not be looked at, `holds` what does hold: sentences.
-    """
-
-    incident: str = ""
-    broken: list[str] = field(default_factory=list)
-    unproven: list[str] = field(default_factory=list)
-    holds: list[str] = field(default_factory=list)
+    cases = KeptCases(database)
+    case = cases.text(incident_id, triaged.case) if triaged is not None and triaged.case else None
+    kept, form = kept_of(incident, entries, cases, Ledger(database))
+    head, report = _head(incident, entries, found, at), _report(incident, entries)
+    return Bundle(head, found.entries, found.house, report, case, kept, form)
 
 
 def load(path: Path) -> bytes:
@@ -116,6 +106,7 @@ class _Look:
         if bundle.head.program == PROGRAM and _report(incident, entries) != bundle.report:
             told.broken.append("the report: it is not what its entries say")
         self._case(_triaged(entries))
+        look_at_kept(bundle, entries, told)
         return told
 
     def _of_head(self, incident: Incident, entries: Sequence[Entry]) -> Iterator[str]:

@@ -4,6 +4,8 @@ The text of a bundle is JSON lines in UTF-8: a head `{"bundle": 1, …}`, a line
 a line `{"house": …}` an entry of the stream `house`, `{"case": TEXT}` where one is kept, `{"report": TEXT}`, and last
 `{"parts": …, "sha256": …}`: a hash of every line before it and of every piece of it, and the hash of that list. These
 tell where a file was damaged; that nothing was forged is told by the chain of the entries and a head noted elsewhere.
+Form 2 has a line `{"kept": TEXT}` for each thing else that the entries name by its hash: what a node said just before a
+reboot, the sketch of a profile. An incident without any is written in form 1, which programs of before can read.
 """
 
 from __future__ import annotations
@@ -19,11 +21,13 @@ from bot.domain.errors import BundleError
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.safe_text import one_line
 
-FORM = 1
+FORM = 2
+PLAIN_FORM = 1  # of an incident whose entries name nothing that was kept beside its case
 DIGITS = 16  # of the hash of a piece, which only tells where to look
 _AGAIN = "Have it exported once more: zombie incidents export ID -o FILE"
 _LIST = "the list of hashes, its last line,"
-_ENTRY, _HOUSE, _CASE, _REPORT = "entry", "house", "case", "report"
+_ENTRY, _HOUSE, _CASE, _REPORT, _KEPT = "entry", "house", "case", "report", "kept"
+_KEPT_NAME = "what was kept"
 
 
 class KeptEntry(NamedTuple):
@@ -63,20 +67,26 @@ class BundleHead:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """One incident: its entries, what stands of it in `house`, what its node said, and the report."""
+    """One incident: its entries, what stands of it in `house`, what its node said, and the report.
+
+    Shape: `kept` are cases, as texts, that hold what else was kept with it; of form 1 there are none.
+    """
 
     head: BundleHead
     entries: tuple[KeptEntry, ...]
     house: tuple[KeptEntry, ...]
     report: str
     case: str | None = None
+    kept: tuple[str, ...] = ()
+    form: int = PLAIN_FORM
 
     def text(self) -> str:
         """Return the bundle as its file holds it; equal bundles have equal texts."""
-        lines = [_json({"bundle": FORM} | plain(self.head))]
+        lines = [_json({"bundle": self.form} | plain(self.head))]
         lines += [_json({_ENTRY: entry._asdict()}) for entry in self.entries]
         lines += [_json({_HOUSE: entry._asdict()}) for entry in self.house]
         lines += [_json({_CASE: self.case})] if self.case is not None else []
+        lines += [_json({_KEPT: text}) for text in self.kept]
         lines.append(_json({_REPORT: self.report}))
         parts = [_part(json.loads(line), line.encode()) for line in lines]
         last = {"parts": parts, "sha256": _hash(_bytes(parts))}
@@ -124,16 +134,20 @@ def read_bundle(raw: bytes) -> Bundle:
     _look_at_form([line.encode() for line in lines])
     try:
         head, *rows = (json.loads(line) for line in lines[:-1])
-        found = {kind: [row[kind] for row in rows if kind in row] for kind in (_ENTRY, _HOUSE, _CASE, _REPORT)}
+        found = {kind: [row[kind] for row in rows if kind in row] for kind in (_ENTRY, _HOUSE, _CASE, _KEPT, _REPORT)}
         if sum(map(len, found.values())) != len(rows) or len(found[_CASE]) > 1 or len(found[_REPORT]) != 1:
             raise NotOfForm("a line is of no known kind, or is there twice")
-        texts = [*found[_CASE], *found[_REPORT]]
+        texts = [*found[_CASE], *found[_KEPT], *found[_REPORT]]
         if not all(isinstance(text, str) for text in texts):
             raise NotOfForm("case or report is no text")
+        form = head.pop("bundle")
+        if found[_KEPT] and form == PLAIN_FORM:
+            raise NotOfForm("form 1 holds nothing that was kept beside the case")
         entries, house = (tuple(KeptEntry(**row) for row in found[kind]) for kind in (_ENTRY, _HOUSE))
         if not entries:
             raise NotOfForm("it has no entries")
-        return Bundle(read(BundleHead, head), entries, house, texts[-1], texts[0] if found[_CASE] else None)
+        case = found[_CASE][0] if found[_CASE] else None
+        return Bundle(read(BundleHead, head), entries, house, texts[-1], case, tuple(found[_KEPT]), form)
     except (ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as no:
         said = one_line(str(no), 160) or type(no).__name__
         raise BundleError(f"It is not of a bundle's form: {said}.", _AGAIN) from no
@@ -145,10 +159,10 @@ def _look_at_form(lines: Sequence[bytes]) -> None:
     if isinstance(head, dict) and isinstance(form, int) and form > FORM:
         by = one_line(str(head.get("program") or "a newer zombie"), 40)
         raise BundleError(
-            f"It is a bundle of form {form}, by {by}; this program reads form {FORM}.",
+            f"It is a bundle of form {form}, by {by}; this program reads forms up to {FORM}.",
             "Verify it with a zombie as new as the one that exported it.",
         )
-    if form != FORM or isinstance(form, bool):
+    if isinstance(form, bool) or form not in range(PLAIN_FORM, FORM + 1):
         raise BundleError("It is no bundle: its first line is not the head of one.", _AGAIN)
 
 
@@ -161,7 +175,7 @@ def _name(row: Mapping[str, Any]) -> str:
         return "the head"
     if kept := row.get(_ENTRY) or row.get(_HOUSE):
         return f"entry {kept['stream']}/{kept['seq']}"
-    return "the case" if _CASE in row else "the report"
+    return "the case" if _CASE in row else _KEPT_NAME if _KEPT in row else "the report"
 
 
 def _pieces(row: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
@@ -178,7 +192,7 @@ def _pieces_changed(line: bytes, part: Mapping[str, Any]) -> str:
         return "is no JSON any more" if line else "is missing"
     now, was = dict(_pieces(row)), dict(part["pieces"])
     names = [name for name in dict.fromkeys((*was, *now)) if now.get(name) != was.get(name)]
-    what = "line" if part["part"] in ("the case", "the report") else "field"
+    what = "line" if part["part"] in ("the case", "the report", _KEPT_NAME) else "field"
     some = ", ".join(one_line(name, 40) for name in names[:5]) + (", …" if len(names) > 5 else "")
     return f"{what} {some} was changed" if names else ""
 

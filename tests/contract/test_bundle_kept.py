@@ -1,0 +1,70 @@
+"""What a node said last before a step travels with its incident, and is what the entry names by its hash."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from bot import app
+from bot.app.bundles import exported, verified
+from bot.domain.bundle import FORM, PLAIN_FORM, Bundle, damage, read_bundle
+from bot.domain.case import Case, Head, read_case
+from bot.domain.command import Completed
+from bot.domain.errors import BundleError
+from bot.domain.events import Approved, StepStarted
+from bot.domain.fold import fold
+from bot.ledger import KeptCases, Ledger
+from tests.record.exporting import END, NODE, SECRET, judged, record_of
+from tests.record.incidents import BEGAN_AT, BOOT
+from tests.record.keeping import keep
+
+
+def broken(bundle: Bundle) -> list[str]:
+    return verified(bundle.text().encode(), app.library()).broken
+
+
+def with_last_words(folder: Path) -> tuple[Bundle, str]:
+    """The bundle of an incident whose node said something just before a step, and the hash of that."""
+    with record_of(folder) as database:
+        incident_id = judged(database)
+        ledger = Ledger(database)
+        proposal = fold(ledger.read(incident_id)).proposal
+        assert proposal is not None
+        said = Case(Head(NODE.name, BEGAN_AT), (Completed("kernel log", "log", 0, f"napi starved\ntoken={SECRET}\n"),))
+        digest = KeptCases(database).keep(incident_id, said)
+        step = StepStarted(1, 1, BOOT, kept=digest, kept_says="kernel log, 1 kB in 0.1 s")
+        keep(ledger, incident_id, (Approved(proposal.digest, "it is drained"), step, END))
+        return exported(database, incident_id, BEGAN_AT), digest
+
+
+def test_last_words_before_a_step_are_in_it_and_are_those_that_the_entry_names(tmp_path: Path) -> None:
+    bundle, digest = with_last_words(tmp_path)
+    raw = bundle.text().encode()
+    assert (bundle.form, len(bundle.kept)) == (FORM, 1)
+    assert read_bundle(raw) == bundle
+    assert "napi starved" in bundle.text()
+    assert SECRET not in bundle.text()
+    found = verified(raw, app.library())
+    assert (found.broken, found.unproven) == ([], [])
+    assert any("said before step 1" in each and digest[:16] in each for each in found.holds)
+    (named,) = damage(raw.replace(b"napi starved", b"napi healthy"))
+    assert re.fullmatch(r"what was kept \(line \d+\): line \d+ was changed", named)
+    case = read_case(bundle.kept[0], "here", "n")
+    other = replace(case, runs=(replace(case.runs[0], stdout="all was well"),)).text()
+    assert any("no entry names" in each for each in broken(replace(bundle, kept=(other,))))
+    assert any(each.startswith("what was kept: ") for each in broken(replace(bundle, kept=("{}",))))
+    gone = verified(replace(bundle, kept=()).text().encode(), app.library())
+    assert (gone.broken, len(gone.unproven)) == ([], 1)
+
+
+def test_bundle_of_before_holds_without_them(tmp_path: Path) -> None:
+    bundle, _ = with_last_words(tmp_path)
+    old = replace(bundle, kept=(), form=PLAIN_FORM)
+    found = verified(old.text().encode(), app.library())
+    assert (found.broken, found.unproven) == ([], [])
+    lines = bundle.text().replace('"bundle":2', '"bundle":1', 1)
+    with pytest.raises(BundleError, match="form 1"):
+        read_bundle(lines.encode())
