@@ -168,6 +168,22 @@ async def test_nodes_of_a_cluster_page_by_page_and_one_machine_of_two_lists_stan
     assert len([call for call in cluster.calls if "/nodes?" in call]) == 2
 
 
+async def test_cluster_that_pages_without_end_is_said_and_drops_nobody(tmp_path: Path, ec2: Ec2) -> None:
+    nodes = [DemoNode(f"ip-10-0-0-{at}", lambda: "boot", address=f"10.0.0.{at}") for at in (1, 2, 3)]
+    here = Here(tmp_path, ec2.environment)
+    async with ClusterServer.running(Cluster.of(nodes, (), lambda: 0.0)) as cluster:
+        (tmp_path / "kubeconfig").write_text(cluster.kubeconfig("prod"))
+        inventory = '[kubernetes]\ncontext = "prod"\nkubeconfig = "kubeconfig"\nrefresh = "30s"\n'
+        found, _ = await asyncio.to_thread(here.nodes, inventory)
+        here.age()
+        cluster.page = 0  # each page is empty, and says that there are more
+        asked = len(cluster.calls)
+        again, said = await asyncio.to_thread(here.nodes, inventory)
+    assert again.keys() == found.keys() == {node.name for node in nodes}
+    assert "pages without end" in said
+    assert len(cluster.calls) - asked < 10
+
+
 def test_faults_of_the_tables_are_said_with_their_lines(tmp_path: Path, ec2: Ec2) -> None:
     here = Here(tmp_path, ec2.environment)
     (tmp_path / "inventory.toml").write_text(

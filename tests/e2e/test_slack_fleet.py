@@ -72,8 +72,8 @@ async def test_who_else_leads_from_a_card_to_the_table_to_the_difference_and_to_
         assert table(told)[0][:3] == ["node", "status", "what"]
 
         await slack.click("bob", told, "fleet-diff")
-        differs = await said(slack, "3 sick beside 5 healthy peers", block="data_table")
-        assert "boot_units.enabled[ecs.service]" in [row[0] for row in table(differs)]
+        differs = await said(slack, "3 sick beside 5 healthy peers", block="table")
+        assert "boot_units.enabled[ecs.service]" in [row[0] for row in table(differs, "table")]
 
         await slack.click("bob", told, "fleet-check", "gpu-1a-2")
         await said(slack, "gpu-1a-2: CRITICAL, leaked-memory-cgroups")

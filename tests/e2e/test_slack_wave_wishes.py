@@ -102,6 +102,32 @@ async def test_who_is_left_alone_is_asked_and_the_closing_card_says_what_the_cur
         assert [line["outcome"] for line in team.logged("wave") if "outcome" in line] == ["cured"] * 4
 
 
+async def test_so_many_nodes_are_only_asked_after_a_yes_that_says_how_many_and_how_long(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path, nodes=201) as (slack, team, fleet):
+        asking = await swept(team, fleet, "201 nodes?")
+        assert "201 nodes would be asked; that takes about 10 s." in asking.text
+        assert not team.cards("Asking")
+        fleet.reader.let_go.set()
+        await slack.click("alice", asking, "fleet-go-sample")
+        told = await team.card("20 of 20 nodes have")
+        assert (told.ts, "a sample of 201" in told.text) == (asking.ts, True)
+
+
+async def test_wave_over_so_many_nodes_is_only_checked_after_a_yes(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path, nodes=30) as (slack, team, fleet):
+        view = await planning(slack, team, fleet)
+        await slack.submit("alice", view, {"control": "10 %, drawn at random"})
+        asking = await team.card("30 nodes? 30 nodes would be checked, and a wave proposed for those that have it")
+        assert "takes about 24 s" in asking.text
+        assert "zombie wave start" in json.dumps(asking.blocks)
+        assert "--control 10%" in json.dumps(asking.blocks)
+        assert await fleet.waves() == []
+        await slack.click("alice", asking, "fleet-go")
+        await team.offering("Wave: ")
+        wave = await wave_of(fleet)
+        assert (len(wave.proposal.controls), len(wave.proposal.members)) == (3, 27)
+
+
 async def test_plan_that_was_forged_is_anothers_or_comes_twice_proposes_one_wave_at_most(tmp_path: Path) -> None:
     async with fleet_of(tmp_path) as (slack, team, fleet):
         view = await planning(slack, team, fleet)

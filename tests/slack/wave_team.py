@@ -98,8 +98,9 @@ class Fleet:
         return self.team
 
     def _fleet_desk(self) -> FleetDesk:
-        async def meant(_: FleetAsk) -> tuple[Node, ...]:
-            return tuple(self.team.stage.find(name) for name in self.team.stage.nodes)
+        async def meant(ask: FleetAsk) -> tuple[Node, ...]:
+            every = self.team.stage.nodes
+            return tuple(self.team.stage.find(name) for name in (set(ask.words) & set(every) or every))
 
         def run_of(nodes: Sequence[Node], selected: int, sweep: Sweep) -> FleetRun:
             triage: Any = None  # the reader stands in for it

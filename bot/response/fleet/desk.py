@@ -19,6 +19,7 @@ from bot.response.fleet.run import MOST_AT_ONCE, FleetRun
 from bot.response.fleet.sweep import Sweep
 
 SECONDS_A_LOOK = 2.0  # of connecting and one look, with many at once
+EVERYBODY = "*"
 MANY_LOOKS, MANY_CHECKS = 200, 20  # more than so many nodes are only asked after somebody said yes
 
 
@@ -70,12 +71,15 @@ class FleetDesk:
         return run.comparison(sick)
 
     def peers(self, node: str, cause: str) -> FleetAsk:
-        """Return the ask for who else has a cause: nodes of the same role, or all of them where it has none.
+        """Return the ask for who else has a cause: nodes of the same role, or all of them where no selector says it.
 
         Raises: InventoryError when the node is not known any more.
         """
         role = self.nodes.find(node).labels.get("role", "")
-        return FleetAsk((f"role={role}",) if role else ("*",), (cause,))
+        try:
+            return FleetAsk((f"role={role}" if role else EVERYBODY,), (cause,)).checked()
+        except UsageError:  # a tag of a cloud may be any text, or several roles in one
+            return FleetAsk((EVERYBODY,), (cause,))
 
     def is_many(self, run: FleetRun) -> bool:
         """True for so many nodes that somebody has to say yes first."""

@@ -28,13 +28,14 @@ from bot.surfaces.slack.message import (
     length,
     paragraph,
 )
-from bot.surfaces.slack.table import data_table
+from bot.surfaces.slack.table import data_table, table_block
 
 GO, STOP, CHECK, DIFF, PLAN = "fleet-go", "fleet-stop", "fleet-check", "fleet-diff", "fleet-plan"
 WHO_ELSE = "who-else"
 OF_FLEET = "fleet-"
 SAID = 500
 MOST_OPTIONS = 100
+OPTIONS_ROOM = 2_500  # of a message's characters, for the menu: the table has the nodes, and /zombie check takes any
 DIFFERENCES = 8
 GROUPS = 5
 CAUSES = 6
@@ -119,7 +120,7 @@ def comparison_message(comparison: Comparison) -> Message:
     blocks += [paragraph(clipped(accident.says, SAID)) for accident in comparison.accidents[:3]]
     rows = [(each.fact, values(each.here), values(each.there), strength(each)) for each in told]
     if rows:
-        table, _ = data_table("What differs", ("fact", "here", "there", "how sure"), rows, ALL_BLOCKS - ROOM_BESIDE)
+        table, _ = table_block("What differs", ("fact", "here", "there", "how sure"), rows, ALL_BLOCKS - ROOM_BESIDE)
         blocks.append(table)
     else:
         blocks.append(paragraph("Nothing that was read differs."))
@@ -170,10 +171,7 @@ def _choices(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> Iter
                 "type": "static_select",
                 "action_id": CHECK,
                 "placeholder": {"type": "plain_text", "text": "Check a node", "emoji": False},
-                "options": [
-                    {"text": {"type": "plain_text", "text": node, "emoji": False}, "value": node}
-                    for node in sick[:MOST_OPTIONS]
-                ],
+                "options": _options(sick),
             }
         )
     causes = ask.causes or tuple(count.cause for count in report.causes if count.nodes)[:1]
@@ -184,6 +182,18 @@ def _choices(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> Iter
         elements.append(button("Plan", PLAN, plan.text))
     if elements:
         yield {"type": "actions", "elements": elements}
+
+
+def _options(nodes: Sequence[str]) -> list[Block]:
+    """The first of the nodes as a menu's entries, as many as there is room for."""
+    options, room = list[Block](), OPTIONS_ROOM
+    for node in nodes[:MOST_OPTIONS]:
+        option: Block = {"text": {"type": "plain_text", "text": node, "emoji": False}, "value": node}
+        room -= length(option)
+        if room < 0:
+            break
+        options.append(option)
+    return options
 
 
 def _plan(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> FleetAsk:

@@ -1,0 +1,45 @@
+"""What the desk takes a click for: who else is asked, and who has to be asked before very many nodes are."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from bot.app.parts import library
+from bot.domain.node import Node
+from bot.response.fleet.desk import FleetDesk
+
+NOBODY: Any = None
+
+
+def desk(role: str | None) -> FleetDesk:
+    class Nodes:
+        def find(self, name: str, /) -> Node:
+            return Node(name, "10.0.0.1", labels={} if role is None else {"role": role})
+
+    slots = asyncio.Semaphore(1)
+    playbooks: Any = library()
+    return FleetDesk(NOBODY, Nodes(), playbooks, NOBODY, NOBODY, random.Random(1), timedelta(seconds=5), slots)
+
+
+@pytest.mark.parametrize(
+    ("role", "asked"),
+    [
+        ("gpu", "role=gpu"),
+        (None, "*"),
+        ("", "*"),
+        ("control-plane,worker", "*"),  # as Kubernetes names several
+        ("ml infra (gpu)", "*"),
+        ("$(reboot)", "*"),
+        ("<!channel>", "*"),
+        ("a=b", "*"),
+    ],
+)
+def test_who_else_asks_the_same_role_or_everybody_where_no_selector_says_it(role: str | None, asked: str) -> None:
+    ask = desk(role).peers("gpu-1", "disk-full")
+    assert (ask.words, ask.causes) == ((asked,), ("disk-full",))
+    assert ask.checked() == ask
