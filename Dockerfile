@@ -18,7 +18,9 @@ COPY LICENSE /opt/zombie/LICENSE
 # Bytecode is made here, for the running image may be read-only.
 RUN python -m compileall -q /opt/zombie/app \
     && printf '#!/bin/sh\nexec /opt/zombie/bin/python -P -m bot "$@"\n' > /opt/zombie/bin/zombie \
-    && chmod 0755 /opt/zombie/bin/zombie
+    && chmod 0755 /opt/zombie/bin/zombie \
+    && mkdir -p /opt/zombie/share/man/man1 \
+    && PYTHONPATH=/opt/zombie/app /opt/zombie/bin/zombie manual > /opt/zombie/share/man/man1/zombie.1
 
 FROM python:3.13-slim-trixie
 LABEL org.opencontainers.image.title="zombie" \

@@ -163,7 +163,12 @@ def _finder(name: str, shape: FieldShape, complain: Complain) -> _Finder | None:
 
 
 def _compiled(regex: str, refuse: Callable[[str], None]) -> Any:
-    import re2  # loaded only where a playbook has a regex of its own
+    # Nothing takes its place: Python's own re is not stopped by any limit of time, and a node chooses what it reads.
+    try:
+        import re2  # loaded only where a playbook has a regex of its own
+    except ImportError:
+        refuse("needs google-re2, which is not installed here; a field with json does without it")
+        return None
 
     options = re2.Options()
     options.log_errors = False  # reported as the playbook's error, not on stderr

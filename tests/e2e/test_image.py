@@ -106,6 +106,12 @@ def test_user_is_unknown_and_writes_only_to_the_volume_and_tmp(container: Contai
     assert {path for path, code in tried.items() if code == 0} == {"/var/lib/zombie", "/tmp"}
 
 
+def test_man_page_is_that_of_the_program_in_it(container: Container) -> None:
+    page = (container.image.root / "opt/zombie/share/man/man1/zombie.1").read_text()
+    assert page.startswith(".TH ZOMBIE 1")
+    assert run(container, "manual").stdout == page
+
+
 def test_checks_a_node_and_this_machine(container: Container) -> None:
     for arguments in (("--inventory", "inventory.toml", "node-1"), ("--local",)):
         done = run(container, "check", *arguments, "--json", "--samples", "1")

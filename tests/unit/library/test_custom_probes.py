@@ -1,6 +1,7 @@
 """A probe without Python: a command and fields, read as they are written or not at all."""
 
 import json
+import sys
 from datetime import timedelta
 from typing import Any
 
@@ -49,6 +50,12 @@ def read(made: CustomProbe, *looks: str | Completed) -> CustomReading | Unread:
     ]
     reading: CustomReading | Unread = made.probe.read(Outputs(*runs))
     return reading
+
+
+def test_without_re2_a_regex_is_refused_with_a_sentence_and_json_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "re2", None)
+    assert "needs google-re2, which is not installed here; a field with json does without it" in faults()[0]
+    assert make({"used": path("a.b")})
 
 
 def test_field_is_the_first_group_of_the_first_line_that_matches() -> None:
