@@ -42,6 +42,7 @@ async def opened(phone: Window, url: str) -> None:
     await phone.page.goto(url)
     await phone.page.locator(".composer").first.wait_for(state="attached")
     await phone.page.get_by_text("oncall-gpu").first.click()
+    await nothing_runs_off(phone.page.locator(".guide"))
 
 
 @pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
@@ -151,6 +152,8 @@ async def test_several_nodes_home_and_what_was_cured_fit_a_phone(
         home = phone.page.locator(".home-body")
         await home.locator(".block").first.wait_for()
         await nothing_runs_off(home)
+        assert await height(home.locator(".blocks").first) <= HEIGHT, "what waits and the brake are on one screen"
+        await home.get_by_text("Check a node").wait_for()
         await phone.screenshot(f"phone-home-{scheme}")
         assert phone.complaints == []
 

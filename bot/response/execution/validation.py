@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 
 from bot.domain.action import Action, Proof
 from bot.domain.contracts import NodeDirectory
-from bot.domain.duration import written
+from bot.domain.duration import span
 from bot.domain.errors import CannotRead, HostKeyRejected, InventoryError, Unreachable
 from bot.domain.events import Escalated, IncidentEvent, QuestionAsked, Resolved, SampleTaken, StepSkipped
 from bot.domain.incident import Incident
@@ -157,7 +157,7 @@ def _resolved(incident: Incident) -> Resolved:
     after = dict(line.split("=", 1) for line in lines)
     held = sum(sample.holds for sample in incident.samples)
     is_so = "as it was before" if incident.undoes else "cured"
-    looks = f"{held} of {len(incident.samples)} looks within {written(incident.validation.window)}"
+    looks = f"{held} of {len(incident.samples)} looks within {span(incident.validation.window)}"
     summary = f"{incident.node} is {is_so}: {looks} found it so"
     note = f" ({incident.validation.note.rstrip('.')})" if incident.validation.note else ""
     return Resolved(f"{summary}{note}.", compared(incident.proposal.figures, after))

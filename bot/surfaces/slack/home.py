@@ -183,7 +183,11 @@ def home_view(
     Shape: `waiting` is None where the outbox cannot be read, `deeds` where the ledger cannot, or nothing is ever done.
     `trouble` is why no alerts come, as a sentence; `given_up` are alerts that came and led to nothing.
     """
-    posts = "the ledger cannot be read" if waiting is None else f"{waiting} posts waiting for Slack"
+    posts = (
+        "the ledger cannot be read"
+        if waiting is None
+        else f"{waiting} {'post' if waiting == 1 else 'posts'} waiting for Slack"
+    )
     return {
         "type": "home",
         "blocks": [

@@ -55,7 +55,7 @@ def read(made: CustomProbe, *looks: str | Completed) -> CustomReading | Unread:
 def test_without_re2_a_regex_is_refused_with_a_sentence_and_json_is_not(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "re2", None)
     assert "needs google-re2, which is not installed here; a field with json does without it" in faults()[0]
-    assert make({"used": path("a.b")})
+    assert make({"used": path("a.b")}).probe.name == "disk"
 
 
 def test_field_is_the_first_group_of_the_first_line_that_matches() -> None:
