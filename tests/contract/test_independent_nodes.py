@@ -21,7 +21,7 @@ from tests.independent.label import Label
 from tests.independent.labels import LABELS
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "verdicts.md"
-AT_FIRST = 428  # as labelled before a label or a cause was mended: 242 of the first 262, 186 of the second 191
+AT_FIRST = 446  # as labelled before a label or a cause was mended: 242 of the first 262, 204 of the second 209
 
 
 def now() -> datetime:
@@ -54,8 +54,7 @@ def test_no_step_is_planned_that_the_label_does_not_justify(label: Label) -> Non
 
 def test_every_cause_has_six_sick_machines_and_ten_near_misses() -> None:
     assert len({label.name for label in LABELS}) == len(LABELS)
-    # A unit that failed and that nobody needs is told of by the one cause that is no mechanism.
-    for cause in CAUSES.keys() - {"failed-units"}:
+    for cause in CAUSES:
         about = [label for label in LABELS if label.about == cause]
         assert sum(label.is_sick for label in about) >= 6, cause
         assert sum(not label.is_sick for label in about) >= 10, cause

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tests.independent.label import Label
-from tests.independent.second import cgroups, cores, gpus, memory, network, services, stalls, storage, trust
+from tests.independent.second import cgroups, cores, failed, gpus, memory, network, services, stalls, storage, trust
 
 SECOND: tuple[Label, ...] = (
     *cgroups.LEAKS,
@@ -22,6 +22,7 @@ SECOND: tuple[Label, ...] = (
     *services.ESSENTIAL,
     *services.LOOPS,
     *services.AGENTS,
+    *failed.FAILED,
     *trust.CERTIFICATES,
     *trust.NAMES,
     *trust.CLOCKS,
