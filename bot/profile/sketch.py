@@ -6,6 +6,7 @@ It is made once, when the samples are read, and drawn as often as somebody looks
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -82,11 +83,11 @@ def sketch(node: str, core: int, run: CoreRun, says: str) -> Sketch | None:
     """
     if not run.stacks:
         return None
-    root = flame_tree(run).root
-    leaves: dict[bytes, int] = {}
-    for key, times in run.items():
-        leaf = key.rpartition(b";")[2]
-        leaves[leaf] = leaves.get(leaf, 0) + times
+    cut, leaves = CoreRun(), Counter[bytes]()
+    for key, times in run.stacks.items():
+        leaves[key.rpartition(b";")[2]] += times
+        cut.stacks[b";".join(key.split(b";", MOST_DEEP + 1)[: MOST_DEEP + 1])] += times  # what is seen: no tree is huge
+    root = flame_tree(cut).root
     bars = sorted(_bars(root), key=lambda bar: (-bar.wide, bar.depth, bar.at))[:MOST_BARS]
     return Sketch(
         one_line(node, 253),

@@ -87,7 +87,7 @@ class ProfileDesk:
                 profile = reader.finish()
             except ProfileError as no:
                 raise CannotRead("perf took no sample", "Is the node idle? A longer profile may see more.") from no
-            return _answer(captured, profile, runs)
+            return await asyncio.to_thread(_answer, captured, profile, runs)
 
     async def _keep(self, incident_id: str, taken: ProfileTaken, by: str) -> Incident | None:
         """Append it, after whatever came meanwhile; a profile that cannot be kept is shown all the same."""

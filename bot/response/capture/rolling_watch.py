@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import tempfile
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -216,7 +217,8 @@ class RollingWatch:
         """Keep a sketch of the core that was held; return its content hash, empty where none is kept."""
         if self.sketches is None or held.core not in runs.cores:
             return ""
-        return await self.sketches.keep(rolling.id, sketch(rolling.node, held.core, runs.cores[held.core], says))
+        drawn = await asyncio.to_thread(sketch, rolling.node, held.core, runs.cores[held.core], says)
+        return await self.sketches.keep(rolling.id, drawn)
 
     async def _tell(self, event: SymptomCaught | CaptureBegan) -> None:
         await self.roller.ledger.append(HOUSE, None, event, BOT)
