@@ -73,7 +73,9 @@ async def test_who_else_leads_from_a_card_to_the_table_to_the_difference_and_to_
 
         await slack.click("bob", told, "fleet-diff")
         differs = await said(slack, "3 sick beside 5 healthy peers", block="table")
-        assert "boot_units.enabled[ecs.service]" in [row[0] for row in table(differs, "table")]
+        rows = {row[0]: row for row in table(differs, "table")}
+        assert rows["boot_units.enabled[ecs.service]"][1:3] == ["there", "none"]
+        assert float(rows["boot_units.enabled[ecs.service]"][3].partition(",")[0]) > 1.5
 
         await slack.click("bob", told, "fleet-check", "gpu-1a-2")
         await said(slack, "gpu-1a-2: CRITICAL, leaked-memory-cgroups")

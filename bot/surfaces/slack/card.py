@@ -33,9 +33,9 @@ from bot.surfaces.slack.blocks import (
     text,
     undo_buttons,
 )
+from bot.surfaces.slack.drawings import strips
 from bot.surfaces.slack.feedback import feedback_block
 from bot.surfaces.slack.fleet_card import WHO_ELSE
-from bot.surfaces.slack.heat_block import strip_block
 from bot.surfaces.slack.links_block import links_of_many
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
@@ -112,8 +112,8 @@ def _single(group: GroupView, view: IncidentView) -> Message:
         said = (*said, view.recurs, view.grows, *mute_words(view.verdict))
         first += [paragraph(clipped(words, SUMMARY)) for words in said if words.strip()]
     heat: list[Block] = []
-    if view.verdict is not None and view.verdict.heat is not None and view.state in _SHOWS_HEAT:
-        heat = [strip_block(view.verdict.heat, view.id)]  # a picture takes its place once there is one
+    if view.verdict is not None and view.state in _SHOWS_HEAT:
+        heat = strips(view)  # a picture takes the place of each once there is one
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
         # Only the sentences: the node's own lines stand in the thread, where nobody has to scroll past them.
         middle = [*_evidence(view.verdict.evidence), *heat]

@@ -108,6 +108,8 @@ class CheckCards:
             if view.shows_verdicts:  # what is beyond them is shown by `surface.py`
                 await self._poster.adopt(name, spot)
                 await self._owe(name, spot, incident_card(view), once=True)
+                if len(ours) == 1 and view.incidents[0].growth is not None:
+                    self._poster.illustrate(name, spot, ours[0].id, ours[0].node, view.incidents[0].growth)
                 self._poster.finished(name)
         for storm in dict.fromkeys(member.storm for member in ours if member.storm):
             self._storms.heard(storm)

@@ -10,9 +10,9 @@ from bot.domain.safe_text import one_line
 from bot.domain.verdict import Status
 from bot.response.fleet.answer import Came, NodeAnswer
 from bot.response.fleet.ask import MOST_WORDS, FleetAsk
-from bot.response.fleet.difference import Comparison
+from bot.response.fleet.difference import Comparison, Difference
 from bot.response.fleet.report import FleetReport
-from bot.surfaces.difference import left_out, strength, values
+from bot.surfaces.difference import left_out, values
 from bot.surfaces.fleet import among, headline, remarks
 from bot.surfaces.slack.blocks import OPTION, button, line, person, slack_user, text
 from bot.surfaces.slack.message import (
@@ -41,6 +41,7 @@ GROUPS = 5
 CAUSES = 6
 ROOM_BESIDE = 3_500  # of a message's characters, for all that is not the table
 _ORDER = {Status.CRITICAL: 0, Status.DEGRADED: 1, Status.UNKNOWN: 2, Status.UNREACHABLE: 3, Status.HEALTHY: 4}
+SURPRISE = "Surprise 3 is one chance in a thousand. Telling: also among all that was compared."
 _COLUMNS = ("az", "role")
 _WHAT = {
     "check": "checked, each with an incident of its own",
@@ -118,10 +119,10 @@ def comparison_message(comparison: Comparison) -> Message:
     told = comparison.differences[:DIFFERENCES]
     blocks: list[Block] = [header(title)]
     blocks += [paragraph(clipped(accident.says, SAID)) for accident in comparison.accidents[:3]]
-    rows = [(each.fact, values(each.here), values(each.there), strength(each)) for each in told]
+    rows = [(each.fact, values(each.here), values(each.there), _surprise(each)) for each in told]
     if rows:
-        table, _ = table_block("What differs", ("fact", "here", "there", "how sure"), rows, ALL_BLOCKS - ROOM_BESIDE)
-        blocks.append(table)
+        table, _ = table_block("What differs", ("fact", "here", "there", "surprise"), rows, ALL_BLOCKS - ROOM_BESIDE)
+        blocks += [table, footnote(SURPRISE)]
     else:
         blocks.append(paragraph("Nothing that was read differs."))
     if more := len(comparison.differences) - len(told):
@@ -131,6 +132,10 @@ def comparison_message(comparison: Comparison) -> Message:
     first = "; ".join(f"{fact}: here {ours}, there {theirs}" for fact, ours, theirs, _ in rows[:3])
     accidents = " ".join(accident.says for accident in comparison.accidents[:3])
     return Message(clipped(escaped(f"{title}. {accidents} {first}".strip()), TEXT), tuple(blocks))
+
+
+def _surprise(told: Difference) -> str:
+    return f"{told.surprise:.1f}" + (", telling" if told.is_telling else "")
 
 
 def _title(ask: FleetAsk, report: FleetReport) -> str:

@@ -9,7 +9,8 @@ from bot.surfaces.slack.message import Block, Message, preformatted
 from bot.surfaces.view.heat_strip import heat_strip
 
 COLUMNS = 41  # of a preformatted line that a phone does not break
-_STRIP, _PICTURE = "heat-", "picture-"  # begin the ids of their blocks: no words of a node or an alert stand there
+# They begin the ids of their blocks: no words of a node or an alert stand there.
+_STRIP, GROWTH, _PICTURE = "heat-", "growth-", "picture-"
 
 
 def name_of(heat: CoreHeat, incident: str) -> str:
@@ -30,9 +31,9 @@ def picture_block(name: str, file: str, alt_text: str) -> Block:
 
 
 def shown_by(block: Block) -> str:
-    """Return the name of the heat that a block shows, as a strip or as a picture; empty for any other block."""
+    """Return the name of the drawing that a block shows, as a strip or as a picture; empty for any other block."""
     name = str(block.get("block_id", ""))
-    begins = next((begins for begins in (_STRIP, _PICTURE) if name.startswith(begins)), "")
+    begins = next((begins for begins in (_STRIP, GROWTH, _PICTURE) if name.startswith(begins)), "")
     return name.removeprefix(begins) if begins else ""
 
 

@@ -16,13 +16,13 @@ from datetime import timedelta
 from typing import Any
 
 from bot.domain.contracts import Clock, Log, Outbox
-from bot.domain.core_heat import CoreHeat
 from bot.domain.errors import LedgerError
-from bot.domain.json_form import NotOfForm, plain, read
+from bot.domain.json_form import NotOfForm
 from bot.domain.post import DuePost, Post
 from bot.domain.safe_text import one_line
 from bot.surfaces.slack.calls import RetryLater, Timing
-from bot.surfaces.slack.heat_block import name_of, picture_block, shown_by
+from bot.surfaces.slack.drawings import Drawn, alt_text, kept, name_of, of_kept, png_of
+from bot.surfaces.slack.heat_block import picture_block, shown_by
 from bot.surfaces.slack.message import Block, Message
 from bot.surfaces.slack.uploads import Uploaded, Uploads
 
@@ -55,7 +55,7 @@ class _Owed:
     post_id: str
     channel: str
     node: str
-    heat: CoreHeat
+    drawn: Drawn
 
 
 class Pictures:
@@ -72,11 +72,11 @@ class Pictures:
         self._tasks: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(AT_ONCE)
 
-    def begin(self, card: str, channel: str, incident: str, node: str, heat: CoreHeat, redraw: Redraw) -> None:
+    def begin(self, card: str, channel: str, incident: str, node: str, drawn: Drawn, redraw: Redraw) -> None:
         """Begin to draw and upload an incident's picture, unless there is one; `redraw` is told the card it is for."""
-        key = (card, name_of(heat, incident))
-        if key not in self._tasks:  # from here on the sweep leaves it alone
-            self._start(key, self._begun(key, _Owed("", channel, node, heat), redraw))
+        key = (card, name_of(drawn, incident))
+        if key not in self._tasks and key not in self._known:  # from here on the sweep leaves it alone
+            self._start(key, self._begun(key, _Owed("", channel, node, drawn), redraw))
 
     def take_up(self, due: DuePost, redraw: Redraw) -> bool:
         """Go on with a picture that the outbox kept; False where the post is no picture, or is under way here."""
@@ -130,7 +130,7 @@ class Pictures:
     async def _begun(self, key: tuple[str, str], owed: _Owed, redraw: Redraw) -> None:
         if await self._picture(key) is not None:
             return
-        content = {"heat": plain(owed.heat), "node": owed.node}
+        content = {**kept(owed.drawn), "node": owed.node}
         try:
             post_id = await self._outbox.keep(Post(key[0], PICTURE + key[1], owed.channel, content, UNDER))
         except LedgerError as error:  # it is drawn nevertheless; only a restart would lose it
@@ -141,14 +141,14 @@ class Pictures:
     async def _resumed(self, key: tuple[str, str], due: DuePost, redraw: Redraw) -> None:
         content = due.post.content
         try:
-            heat = read(CoreHeat, content.get("heat"))
+            drawn = of_kept(content)
         except NotOfForm as no:
             await self._given_up(key, due.id, one_line(str(no)))
             return
         if self._now() - due.kept_at > TOO_LATE:
             await self._given_up(key, due.id, "it is too late for it")
             return
-        owed = _Owed(due.id, due.post.channel, str(content.get("node", "")), heat)
+        owed = _Owed(due.id, due.post.channel, str(content.get("node", "")), drawn)
         await self._bring(key, owed, redraw)
 
     async def _bring(self, key: tuple[str, str], owed: _Owed, redraw: Redraw) -> None:
@@ -162,12 +162,13 @@ class Pictures:
             raise
 
     async def _brought(self, key: tuple[str, str], owed: _Owed, redraw: Redraw) -> None:
-        png = await asyncio.to_thread(_drawn, owed.heat, owed.node)  # and Pillow is loaded there, the first time
+        name, png = await asyncio.to_thread(png_of, owed.drawn, owed.node)
+        shows = alt_text(owed.drawn)
         error = ""
         for attempt in range(TRIES):
-            outcome = await self._uploads.upload("cores.png", png, owed.heat.alt_text)
+            outcome = await self._uploads.upload(name, png, shows)
             if isinstance(outcome, Uploaded):
-                self._remember(key, _Picture(outcome.file, owed.heat.alt_text))
+                self._remember(key, _Picture(outcome.file, shows))
                 await self._on_record(owed, outcome.file)
                 await redraw(key[0])
                 return
@@ -207,9 +208,9 @@ class Pictures:
     async def _picture(self, key: tuple[str, str]) -> _Picture | None:
         """The picture that Slack has; an earlier run may have uploaded it."""
         if key not in self._known:
-            if (kept := await self._kept(key)) is None:
+            if (found := await self._kept(key)) is None:
                 return None  # another program may bring it at any moment: that is not remembered
-            self._remember(key, kept)
+            self._remember(key, found)
         return self._known[key]
 
     async def _kept(self, key: tuple[str, str]) -> _Picture | None:
@@ -217,19 +218,13 @@ class Pictures:
         try:
             place = await self._outbox.place(card, part)
             content = await self._outbox.standing(card, part) if place is not None else None
-            heat = read(CoreHeat, content.get("heat")) if content is not None else None
+            drawn = of_kept(content) if content is not None else None
         except (LedgerError, NotOfForm):
             return None
-        return _Picture(place.ts, heat.alt_text) if place is not None and heat is not None else None
+        return _Picture(place.ts, alt_text(drawn)) if place is not None and drawn is not None else None
 
     def _remember(self, key: tuple[str, str], picture: _Picture | None) -> None:
         self._known[key] = picture
         self._known.move_to_end(key)
         while len(self._known) > REMEMBERED:
             self._known.popitem(last=False)
-
-
-def _drawn(heat: CoreHeat, node: str) -> bytes:
-    from bot.profile.core_picture import core_picture
-
-    return core_picture(heat, node)

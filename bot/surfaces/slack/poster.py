@@ -14,7 +14,6 @@ from dataclasses import replace
 from datetime import timedelta
 
 from bot.domain.contracts import Clock, Log, Outbox
-from bot.domain.core_heat import CoreHeat
 from bot.domain.errors import LedgerError
 from bot.domain.post import MessageRef
 from bot.domain.safe_text import one_line
@@ -34,6 +33,7 @@ from bot.surfaces.slack.calls import (
     is_about_content,
 )
 from bot.surfaces.slack.channel_turns import ChannelTurns
+from bot.surfaces.slack.drawings import Drawn
 from bot.surfaces.slack.enclosures import Enclosures, FileAsked
 from bot.surfaces.slack.heat_block import has_pictures
 from bot.surfaces.slack.message import Message, for_one_person, without_blocks
@@ -96,10 +96,10 @@ class Poster:
                 self._edits.look()  # a verdict goes before the progress that it replaces
             self._begin(part)
 
-    def illustrate(self, card: str, target: MessageTarget, incident: str, node: str, heat: CoreHeat) -> None:
+    def illustrate(self, card: str, target: MessageTarget, incident: str, node: str, drawn: Drawn) -> None:
         """Have a picture take the place of an incident's strip, once there is one; the card does not wait for it."""
         if self._pictures is not None:
-            self._pictures.begin(card, target.channel, incident, node, heat, self._redraw)
+            self._pictures.begin(card, target.channel, incident, node, drawn, self._redraw)
 
     async def enclose(self, card: str, target: MessageTarget, asked: FileAsked) -> bool | None:
         """Have a file made and sent into a card's thread, which nothing waits for.

@@ -112,6 +112,8 @@ class SlackSurface:
             else:
                 await self._poster.enqueue(name, CARD, spot, message, rank=FIRST)
             self._remember(name, wording)
+            if len(group) == 1 and (triage := group[0].triage) is not None and triage.growth is not None:
+                self._poster.illustrate(name, spot, group[0].id, group[0].node, triage.growth)
             await self._reply(name, spot, group)
             self._poster.finished(name)
 

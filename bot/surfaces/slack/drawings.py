@@ -1,0 +1,68 @@
+"""What a card shows as a strip of text until Slack has its picture: the heat of cores, and how something grows."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from typing import Any, TypeAlias
+
+from bot.domain.core_heat import CoreHeat
+from bot.domain.growth import Growth
+from bot.domain.json_form import plain, read
+from bot.surfaces.slack import heat_block
+from bot.surfaces.slack.message import Block, preformatted
+from bot.surfaces.view.growth_words import growth_words, sparkline
+from bot.surfaces.view.view import IncidentView
+
+Drawn: TypeAlias = CoreHeat | Growth
+COLUMNS = 36  # of a strip that a phone does not break
+
+
+def strips(view: IncidentView) -> list[Block]:
+    """Return what an incident's card has to draw, as text; a picture takes the place of each once there is one."""
+    heat = view.verdict.heat if view.verdict is not None else None
+    found = [heat_block.strip_block(heat, view.id)] if heat is not None else []
+    return [*found, growth_strip(view.growth, view.id)] if view.growth is not None else found
+
+
+def growth_strip(growth: Growth, incident: str) -> Block:
+    """Return how something grows as bars over time, with the latest figure."""
+    said = f"{growth.what}, up to {growth.latest.value:,.0f}"
+    block = preformatted([sparkline(growth, COLUMNS), said])
+    return {**block, "block_id": f"{heat_block.GROWTH}{name_of(growth, incident)}"}
+
+
+def name_of(drawn: Drawn, incident: str) -> str:
+    """Return the name of a drawing on an incident's card: what was counted once more has another."""
+    if isinstance(drawn, CoreHeat):
+        return heat_block.name_of(drawn, incident)
+    looks = repr((drawn.cause, drawn.counted, [(look.at.isoformat(), look.value) for look in drawn.looks]))
+    return f"{incident}-{hashlib.sha256(looks.encode()).hexdigest()[:12]}"
+
+
+def alt_text(drawn: Drawn) -> str:
+    """Return what the picture shows, for those who do not see it."""
+    return drawn.alt_text if isinstance(drawn, CoreHeat) else f"{drawn.what} over time: {growth_words(drawn)}"
+
+
+def kept(drawn: Drawn) -> dict[str, Any]:
+    """Return it as it is kept until Slack has it."""
+    return {"heat" if isinstance(drawn, CoreHeat) else "growth": plain(drawn)}
+
+
+def of_kept(content: Mapping[str, Any]) -> Drawn:
+    """Return what was kept. Raises: NotOfForm."""
+    if "growth" in content:
+        return read(Growth, content["growth"])
+    return read(CoreHeat, content.get("heat"))
+
+
+def png_of(drawn: Drawn, node: str) -> tuple[str, bytes]:
+    """Draw it, and return the file's name and the picture. Pillow is loaded here, the first time."""
+    if isinstance(drawn, CoreHeat):
+        from bot.profile.core_picture import core_picture
+
+        return "cores.png", core_picture(drawn, node)
+    from bot.profile.growth_picture import growth_picture
+
+    return "growth.png", growth_picture(drawn, node, growth_words(drawn))
