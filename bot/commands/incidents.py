@@ -10,7 +10,7 @@ from bot.commands import options
 _EXAMPLES = """examples:
   zombie incidents --open
   zombie incidents show ID --json
-  zombie incidents export ID -o incident.jsonl      one file, which zombie verify checks anywhere
+  zombie incidents export ID                        writes incident-ID.jsonl, which zombie verify checks anywhere
 """
 
 
@@ -40,7 +40,9 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "is in it, too: it is part of the chain.",
     )
     export.add_argument("id", metavar="ID", help="its id, or the beginning of it")
-    export.add_argument("-o", "--out", type=Path, required=True, metavar="FILE", help="the file to write")
+    export.add_argument(
+        "-o", "--out", type=Path, metavar="FILE", help="the file to write (else incident-ID.jsonl here)"
+    )
     export.add_argument(
         "--head", type=options.head, metavar="SEQ:HASH", help="reach to this head, as it stands on the incident's card"
     )
@@ -90,7 +92,8 @@ def run_export(arguments: argparse.Namespace) -> int:
     incident = record.whole_id(arguments.environ, arguments.id)
     with record.existing(arguments.environ) as database:
         bundle = exported(database, incident, now(), arguments.head)
-    arguments.out.write_text(bundle.text(), encoding="utf-8")
+    path = arguments.out or Path(f"incident-{incident}.jsonl")
+    path.write_text(bundle.text(), encoding="utf-8")
     said = "with what the node said" if bundle.case is not None else "without what the node said: it was not kept"
-    print(f"{arguments.out}: {len(bundle.entries)} entries, {said}; house up to {bundle.head.house_head or 'no note'}")
+    print(f"{path}: {len(bundle.entries)} entries, {said}; house up to {bundle.head.house_head or 'no note'}")
     return 0

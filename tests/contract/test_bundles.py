@@ -258,6 +258,19 @@ def test_bundle_is_verified_in_another_checkout(tmp_path: Path, monkeypatch: pyt
     assert f"entry {incident.id}/1 (line 2)" in said
 
 
+def test_export_names_its_file_by_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ZOMBIE_STATE_DIR", str(tmp_path / "state"))
+    monkeypatch.delenv("ZOMBIE_DATABASE_URL", raising=False)
+    with record_of(tmp_path / "state") as database:
+        incident_id = ended(database)
+    assert main(["incidents", "export", incident_id[:8]]) == 0
+    assert capsys.readouterr().out.startswith(f"incident-{incident_id}.jsonl: ")
+    assert main(["verify", f"incident-{incident_id}.jsonl"]) == 0
+
+
 def test_what_is_no_bundle_is_said_to_be_none(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = tmp_path / "b.jsonl"
     newer = json.dumps({"bundle": FORM + 1, "program": "zombie 9\x1b[2J"})
