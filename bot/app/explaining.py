@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from bot.actions import ACTIONS
 from bot.app.cases import Why, replay, why
@@ -34,6 +34,15 @@ def proven(told: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
     return tuple(found)
 
 
+def explained(case: Case, playbook: Playbook) -> Why:
+    """Return a case's verdict and every change of it that came out in a replay.
+
+    Raises: CaseError when the case holds settings that cannot be read.
+    """
+    told = why(case, playbook)
+    return replace(told, changes=proven(told, playbook, len(told.changes)))
+
+
 def is_as_shown(told: Why, shown: Verdict) -> bool:
     """True when the case, weighed again, gives the verdict that people see; with a muted cause it may not."""
     again = told.verdict
@@ -54,6 +63,15 @@ class Explainer:
             return ()
         async with self._turn:
             return await asyncio.to_thread(self._told, case, verdict)
+
+    async def told(self, case: Case) -> Why:
+        """Return a case's verdict by its own playbook, and every proven change.
+
+        Raises: CaseError; PlaybookError when that playbook is not there any more.
+        """
+        playbook = self.playbooks.get(case.head.playbook)
+        async with self._turn:
+            return await asyncio.to_thread(explained, case, playbook)
 
     def _told(self, case: Case, verdict: Verdict) -> Sequence[str]:
         try:

@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING
 
 from bot.actions import ACTIONS
 from bot.app.acting import Playbooks, triage_of
+from bot.app.explaining import Explainer
 from bot.app.journal import Journal
-from bot.app.kubernetes import draining
 from bot.app.parts import incident_id, library, now, ssh_transport
+from bot.domain.case import CaseStore
 from bot.domain.contracts import ActingLedger, Log
 from bot.domain.errors import SettingsError
 from bot.inventory import Inventory
@@ -21,7 +22,6 @@ from bot.response.diagnosis.scheduler import AT_ONCE, CheckScheduler
 from bot.settings import Settings
 from bot.surfaces.mcp.answers import Asker, RecordedAnswers
 from bot.surfaces.mcp.member import MCP, PATH
-from bot.surfaces.mcp.snapshots import Snapshots
 from bot.surfaces.mcp.tools import Toolbox
 from bot.surfaces.slack.member import SLACK
 from bot.surfaces.view.plan_words import PlanWords
@@ -62,8 +62,8 @@ def toolbox_of(
     scheduler: CheckScheduler,
     asker: Asker,
     ledger: ActingLedger | None,
+    cases: CaseStore | None,
     log: Log,
-    snapshots: Snapshots,
 ) -> Toolbox:
     """Return the tools, over what reads nodes and keeps the record here."""
     answers = RecordedAnswers(
@@ -75,8 +75,8 @@ def toolbox_of(
         now,
         incident_id,
         ledger,
-        draining(settings),
-        snapshots,
+        cases,
+        Explainer(playbooks),
     )
     return Toolbox(answers, log, time.monotonic, settings.mcp.calls, settings.mcp.nodes_per_call)
 
@@ -86,6 +86,7 @@ def lone_toolbox(
     known: Inventory,
     asker: Asker,
     ledger: ActingLedger | None,
+    cases: CaseStore | None,
     environment: Mapping[str, str],
     log: Log,
 ) -> Toolbox:
@@ -94,18 +95,14 @@ def lone_toolbox(
     at_once = settings.parallel or AT_ONCE
     scheduler = CheckScheduler(triage.diagnose, log, at_once, at_once)
     playbooks = Playbooks(library(settings.playbooks), settings.playbook)
-    return toolbox_of(settings, known, playbooks, scheduler, asker, ledger, log, Snapshots())
+    return toolbox_of(settings, known, playbooks, scheduler, asker, ledger, cases, log)
 
 
 @dataclass(frozen=True, slots=True)
 class ServingMcp:
-    """MCP beside whatever else serves; nothing of it is there where no token is set.
-
-    Shape: `followers` hear what every diagnosis of this program read, so that it can be explained.
-    """
+    """MCP beside whatever else serves; nothing of it is there where no token is set."""
 
     endpoint: McpEndpoint | None = None
-    followers: Sequence[Snapshots] = ()
 
     @property
     def posts(self) -> Sequence[tuple[str, Handler]]:
@@ -146,6 +143,7 @@ def serving_mcp(
     playbooks: Playbooks,
     scheduler: CheckScheduler,
     ledger: ActingLedger,
+    cases: CaseStore,
     log: Log,
 ) -> ServingMcp:
     """Return MCP as `serve` has it.
@@ -154,10 +152,10 @@ def serving_mcp(
     """
     if not settings.mcp.token:
         return ServingMcp()
-    asker, snapshots = asker_of(settings), Snapshots()
-    toolbox = toolbox_of(settings, known, playbooks, scheduler, asker, ledger, log, snapshots)
+    asker = asker_of(settings)
+    toolbox = toolbox_of(settings, known, playbooks, scheduler, asker, ledger, cases, log)
     log("mcp_on", path=PATH, asker=asker.by)
-    return ServingMcp(endpoint_of(toolbox, settings.mcp.token), (snapshots,))
+    return ServingMcp(endpoint_of(toolbox, settings.mcp.token))
 
 
 async def serve_alone(settings: Settings, toolbox: Toolbox, journal: Journal, listen: str) -> None:

@@ -34,7 +34,9 @@ def _serve_mcp(settings: Settings, known: Inventory, database_url: str, environm
     journal = Journal(secrets=settings.secrets)
     with journal.everything(), books(database_url, settings.retention.deliveries) as kept:
         journal.log("slack_off", because="no Slack token is set: /mcp is served alone, and no alerts are taken")
-        toolbox = lone_toolbox(settings, known, asker_of(settings), kept.ledger, environment, journal.log)
+        toolbox = lone_toolbox(
+            settings, known, asker_of(settings), kept.ledger, kept.kept_cases, environment, journal.log
+        )
         asyncio.run(serve_alone(settings, toolbox, journal, settings.listen))
     return 0
 

@@ -132,7 +132,7 @@ class Service:
 
         read, self._past = informed(diagnose or self._acting.triage.diagnose, settings, known)
         self._scheduler = CheckScheduler(read, log, settings.parallel or AT_ONCE, settings.slack.each_at_once)
-        self._mcp = serving_mcp(settings, known, playbooks, self._scheduler, books.ledger, log)
+        self._mcp = serving_mcp(settings, known, playbooks, self._scheduler, books.ledger, books.kept_cases, log)
         book = Record(books.ledger, log)
         recorder = VerdictRecorder(
             books.ledger, self._acting.proposer, log, books.kept_cases, books.readings, told_before(self._past, known)
@@ -144,7 +144,7 @@ class Service:
             known,
             playbooks,
             log,
-            (cards, *self._mcp.followers),
+            (cards,),
             people=policy.kinds,
         )
 

@@ -12,6 +12,7 @@ from bot.commands import options
 from bot.domain.errors import UsageError
 
 if TYPE_CHECKING:
+    from bot.domain.case import CaseStore
     from bot.domain.contracts import ActingLedger
 
 _EXAMPLES = """examples:
@@ -69,8 +70,8 @@ def run(arguments: argparse.Namespace) -> int:
     login = terminal_user(arguments.environ)
     asker = asker_of(settings) if by_http else Asker(login, login.removeprefix("terminal:"))
     journal = Journal(secrets=settings.secrets)
-    with journal.everything(), _ledger(arguments) as ledger:
-        toolbox = lone_toolbox(settings, known, asker, ledger, arguments.environ, journal.log)
+    with journal.everything(), _record(arguments) as (ledger, cases):
+        toolbox = lone_toolbox(settings, known, asker, ledger, cases, arguments.environ, journal.log)
         if by_http:
             asyncio.run(serve_alone(settings, toolbox, journal, arguments.http or settings.listen))
             return 0
@@ -83,14 +84,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 @contextlib.contextmanager
-def _ledger(arguments: argparse.Namespace) -> Iterator[ActingLedger | None]:
+def _record(arguments: argparse.Namespace) -> Iterator[tuple[ActingLedger | None, CaseStore | None]]:
     """The record, where there is one; a check makes none by itself, as in a terminal."""
     from bot.commands import record
     from bot.ledger import is_there
     from bot.settings import database_url
 
     if not is_there(database_url(arguments.environ)):
-        yield None
+        yield None, None
         return
-    with record.existing(arguments.environ) as database, record.ledger_of(database) as ledger:
-        yield ledger
+    with (
+        record.existing(arguments.environ) as database,
+        record.ledger_of(database) as ledger,
+        record.cases_of(database) as cases,
+    ):
+        yield ledger, cases

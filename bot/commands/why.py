@@ -51,13 +51,13 @@ def run(arguments: argparse.Namespace) -> int:
 
     Raises: CaseError when the case cannot be read.
     """
-    from bot.app.cases import why
+    from bot.app.explaining import explained
     from bot.commands import record
 
     settings = options.settings(arguments)
     case = record.named_case(arguments.environ, arguments.case)
     playbook = options.library(settings).get(arguments.playbook or case.head.playbook or settings.playbook)
-    told = why(case, playbook)
+    told = explained(case, playbook)
     print(json.dumps(_document(told), ensure_ascii=False, indent=2) if arguments.json else _text(arguments.case, told))
     return 0
 

@@ -104,7 +104,7 @@ async def test_client_that_starts_it_hears_what_a_terminal_says_and_nothing_acts
             assert (await client.call_tool("incidents", {})).structured_content == {"incidents": []}
             assert (await client.call_tool("incident", {"id": "7k3m9x2qpv"})).is_error
 
-        await here.opened("node-1")  # now there is one
+        by_another = (await here.opened("node-1"))["node-1"]  # now there is one
         async with by_stdio(here) as client:
             incident = (await client.call_tool("check", {"nodes": ["node-1"]})).structured_content["nodes"][0][
                 "incident"
@@ -120,6 +120,8 @@ async def test_client_that_starts_it_hears_what_a_terminal_says_and_nothing_acts
             assert why["verdict"]["cause"] == CAUSE
             assert why["changes"]
             assert set(why["changes"][0]) == {"with", "status", "cause", "confidence", "plan", "says"}
+            told = (await client.call_tool("explain", {"id": by_another})).structured_content
+            assert told == json.loads((await here.zombie("why", by_another, "--json")).out)
         assert here.machine("node-1").done == []
         assert (await here.zombie("audit", "verify")).status == 0
 

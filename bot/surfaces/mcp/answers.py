@@ -5,11 +5,13 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Protocol
 
+from bot.domain.case import Case, CaseStore, read_case
 from bot.domain.contracts import ActingLedger, Clock, Listener, NodeDirectory, Progress
 from bot.domain.errors import LedgerError, Refused, UnknownIncident, UsageError
+from bot.domain.events import Triaged
 from bot.domain.fold import fold
 from bot.domain.house_events import WishRefused
 from bot.domain.node import Node
@@ -17,15 +19,12 @@ from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.domain.verdict import Verdict
-from bot.response.diagnosis.planning import Draining
 from bot.response.diagnosis.recorder import VerdictRecorder
-from bot.response.diagnosis.triage import without_secrets
-from bot.response.diagnosis.what_if import Judge, what_ifs
+from bot.response.diagnosis.what_if import WhatIf
 from bot.response.record import Opening, Record, received, unheard
 from bot.surfaces.document import documents
 from bot.surfaces.incidents import incident_body, incident_text, incidents_body, incidents_text
 from bot.surfaces.mcp.member import MCP
-from bot.surfaces.mcp.snapshots import Snapshots
 from bot.surfaces.mcp.tools import Answer
 from bot.surfaces.text import summary_table, verdict_text
 from bot.surfaces.view.context import ViewContext
@@ -52,6 +51,28 @@ class Names(Protocol):
         ...
 
 
+class ToldAgain(Protocol):
+    """A case's verdict, and what would change it."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict, made anew."""
+        ...
+
+    @property
+    def changes(self) -> Sequence[WhatIf]:
+        """The smallest changes, the smallest first; each came out so in a replay."""
+        ...
+
+
+class Explains(Protocol):
+    """Judges cases again."""
+
+    async def told(self, case: Case, /) -> ToldAgain:
+        """Return what would change a case's verdict. Raises: CaseError; PlaybookError."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Asker:
     """Whose calls these are, as the record names people; `os_user` is the login behind it in a terminal."""
@@ -64,7 +85,8 @@ class Asker:
 class RecordedAnswers:
     """Answers from nodes and from the record; without a ledger checks stand on no record, and there are no incidents.
 
-    Shape: each check opens an incident of the kind `mcp` for each node, whose plan is never offered.
+    Shape: each check opens an incident of the kind `mcp` for each node, whose plan is never offered. `cases` keeps what
+    the nodes said with it; without them and an `explainer` nothing is explained.
     """
 
     asker: Asker
@@ -75,8 +97,8 @@ class RecordedAnswers:
     clock: Clock
     fresh: Names
     ledger: ActingLedger | None = None
-    draining: Draining = field(default_factory=Draining)
-    snapshots: Snapshots = field(default_factory=Snapshots)
+    cases: CaseStore | None = None
+    explainer: Explains | None = None
 
     async def check(self, nodes: Sequence[str]) -> Answer:
         """Read the nodes, put the verdicts on record, and return them in the order asked for.
@@ -102,7 +124,7 @@ class RecordedAnswers:
             return {}, ""
         text = f"check {' '.join(verdict.node for verdict in verdicts)}"
         opening = Opening(MCP, self.fresh(), self.asker.by, text, playbook.name, self.asker.os_user)
-        recorder, ids = VerdictRecorder(self.ledger, None, unheard), dict[str, str]()
+        recorder, ids = VerdictRecorder(self.ledger, None, unheard, self.cases), dict[str, str]()
         try:
             for verdict in verdicts:
                 incident = opening.unrecorded(verdict.node, self.clock())
@@ -110,7 +132,6 @@ class RecordedAnswers:
                 entry = await self.ledger.append(incident.id, 0, begun, self.asker.by)
                 await recorder.record(replace(incident, seq=entry.seq, head=entry.hash), verdict, playbook)
                 ids[verdict.node] = incident.id
-                self.snapshots.keep(incident.id, verdict, playbook.name)
         except LedgerError as no:
             return ids, f"This is not all on record: {one_line(no.sentence)}\n"
         return ids, ""
@@ -131,26 +152,24 @@ class RecordedAnswers:
         return Answer(incident_body(incident, entries), text)
 
     async def explain(self, incident_id: str) -> Answer:
-        """Weigh again what an incident's node showed, with one thing changed at a time.
+        """Weigh again what an incident's node said, with one thing changed at a time.
 
-        Raises: UnknownIncident; UsageError when its readings are not at hand.
+        Raises: UnknownIncident; UsageError when what it said is not kept; CaseError when it is damaged; PlaybookError.
         """
-        incident = await Record(self._there(incident_id)).find(incident_id)
-        kept = self.snapshots.of(incident_id)
-        if kept is None:
+        entries = await Record(self._there(incident_id)).story(incident_id)
+        triaged = next((event for entry in entries if isinstance(event := entry.event, Triaged)), None)
+        text = None
+        if self.cases is not None and triaged is not None and triaged.case:
+            text = await self.cases.text(incident_id, triaged.case)
+        if text is None or triaged is None or self.explainer is None:
             raise UsageError(
-                f"What {incident.node} showed for incident {incident_id} is not at hand: this program did not read it, "
-                "or it is too long ago.",
+                f"What was said on the node of incident {incident_id} is not kept.",
                 "Check the node again, and explain that incident.",
             )
-        snapshot, book = kept
-        node = self.nodes.find(incident.node)
-        judge = Judge(self.playbooks.get(book), self.words.actions, node, self.draining)
-        verdict = without_secrets(await asyncio.to_thread(judge.verdict, snapshot))
-        found = await asyncio.to_thread(what_ifs, snapshot, judge)
-        changes = [replace(each, verdict=without_secrets(each.verdict)) for each in found]
-        text = "\n".join(why_text(verdict, changes, self.words)) + "\n"
-        return Answer(why_body(verdict, changes, self.words), text)
+        case = read_case(text, f"The case of incident {incident_id}", triaged.verdict.node)
+        told = await self.explainer.told(case)
+        said = "\n".join(why_text(told.verdict, told.changes, self.words)) + "\n"
+        return Answer(why_body(told.verdict, told.changes, self.words), said)
 
     async def refused(self, no: Refused, wish: str) -> None:
         """Put on record that something was not done, where there is a record."""
