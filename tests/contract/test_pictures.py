@@ -1,17 +1,32 @@
-"""The README's picture shows the card as the bot draws it today."""
+"""The pictures of README and docs show what they show as the bot draws it today."""
 
 import json
+from pathlib import Path
 
-from tests.pictures import DRAWN_FROM, PICTURE, drawn_from
+import pytest
+
+from tests.pictures import DOCS, PICTURES, Picture
+
+LARGEST = 400_000  # bytes: a page of the docs has to open on a phone
 
 
-def test_picture_is_no_older_than_what_it_shows() -> None:
-    assert PICTURE.read_bytes().startswith(b"\x89PNG")
-    assert json.loads(DRAWN_FROM.read_text())["drawn_from"] == drawn_from(), (
-        "the card or the page that shows it changed: make the picture anew with `.venv/bin/python -m tests.pictures`, "
-        "and look at it"
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
+def test_picture_is_no_older_than_what_it_shows(picture: Picture) -> None:
+    assert picture.path.read_bytes().startswith(b"\x89PNG")
+    assert picture.path.stat().st_size <= LARGEST
+    assert json.loads(picture.kept.read_text())["drawn_from"] == picture.drawn(), (
+        "what it shows changed: make the picture anew with "
+        f"`.venv/bin/python -m tests.pictures {picture.name}`, and look at it"
     )
 
 
-def test_digest_hangs_on_nothing_but_what_is_drawn() -> None:
-    assert drawn_from() == drawn_from()
+@pytest.mark.parametrize("picture", PICTURES, ids=lambda picture: picture.name)
+def test_digest_hangs_on_nothing_but_what_is_drawn(picture: Picture) -> None:
+    assert picture.drawn() == picture.drawn()
+
+
+def test_every_picture_is_made_by_the_command_and_shown_somewhere() -> None:
+    assert {path.stem for path in DOCS.glob("*.png")} == {picture.name for picture in PICTURES}
+    pages = [Path(DOCS.parent / "README.md"), *DOCS.glob("*.md")]
+    text = "\n".join(page.read_text() for page in pages)
+    assert [picture.name for picture in PICTURES if f"{picture.name}.png)" not in text] == []

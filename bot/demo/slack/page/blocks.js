@@ -141,7 +141,9 @@ function table(block) {
           cell.type === "rich_text" ? richText(cell) : String(cell.text ?? cell.value),
         );
         node.style.textAlign = settings[column]?.align ?? "left";
-        if (settings[column]?.is_wrapped) node.classList.add("wrapped");
+        // A data table says nothing of wrapping: its sentences wrap, its names stay whole.
+        const isSentence = block.type === "data_table" && String(cell.text ?? "").length > 40;
+        if (settings[column]?.is_wrapped || isSentence) node.classList.add("wrapped");
         return node;
       }),
     ),
