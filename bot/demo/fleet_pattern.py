@@ -1,4 +1,4 @@
-"""Eighteen small trainers with a pattern to find: who leaks, by which image, and why one zone only looks healthy.
+"""Twenty small trainers with a pattern to find: who leaks, by which image, and why one zone only looks healthy.
 
 Those of the older image have the unused agent enabled. In 1a and 1b it loops and leaks; in 1c another fault keeps it
 from starting, so that the whole zone is free of the leak by accident. The newer image has no such agent.
@@ -45,4 +45,4 @@ LEAKING = tuple(
     for number in range(1, count + 1)
 )
 KEPT_DOWN = tuple(_kept_down(f"trainer-1c-{number:02}") for number in range(1, 6))
-NEWER_ONES = tuple(_quiet(f"trainer-{zone}-{number:02}") for zone in ("1a", "1b") for number in range(11, 14))
+NEWER_ONES = tuple(_quiet(f"trainer-{zone}-{number:02}") for zone in ("1a", "1b") for number in range(11, 15))

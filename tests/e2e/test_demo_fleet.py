@@ -46,13 +46,13 @@ async def test_who_else_leads_to_table_difference_plan_and_waves_that_cure_every
             await card.get_by_role("button", name="Who else?").click()
             await card.locator(".thread-bar").click()
             thread = alice.page.locator("#thread")
-            table = thread.locator("article", has_text="7 of 18 nodes have leaked-memory-cgroups")
+            table = thread.locator("article", has_text="7 of 20 nodes have leaked-memory-cgroups")
             await table.get_by_role("button", name="Plan").wait_for()
             assert set(await table.locator("tbody tr td:first-child").all_inner_texts()) == LEAKING
             await alice.screenshot("fleet-table")
 
             await table.get_by_role("button", name="Diff").click()
-            difference = thread.locator("article", has_text="7 sick beside 6 healthy peers")
+            difference = thread.locator("article", has_text="7 sick beside 8 healthy peers")
             await difference.get_by_text("boot_units.enabled[ecs.service]").wait_for()
             said = await difference.inner_text()
             assert "Not evidence of health: ecs.service is enabled on trainer-1c-01" in said
