@@ -92,7 +92,8 @@ _PLACES = ("/", "/var", "/var/lib/kubelet", *_IMAGES, "/var/log", "/tmp")
 _TYPES = "ext2|ext3|ext4|xfs|btrfs|f2fs|jfs|reiserfs"
 _END = "-- end --"
 _KUBELET_CONFIG = "/var/lib/kubelet/config.yaml"
-# One line a device, its shortest mount point; a node with a thousand pods mounts one device a thousand times.
+# One line a device, its shortest mount point; a node with a thousand pods mounts one device a thousand times. Btrfs has
+# a number that is no device's, and its source may be a link of the device mapper's: the log says `dm-0`.
 _MOUNTS = (
     '{ t = ""; for (i = 7; i < NF; i++) if ($i == "-") { t = $(i + 1); s = $(i + 2); o = $(i + 3) } '
     f"if (t ~ /^({_TYPES})$/) {{ k = $3 t; if (!(k in p) || length($5) < length(p[k])) "
@@ -101,7 +102,7 @@ _MOUNTS = (
 _LOOK = fragment(f"""
     echo '==> /mounts <==';
     awk '{_MOUNTS}' /proc/self/mountinfo | head -n 200 | while read -r d t s o p; do
-        n=$(readlink /sys/dev/block/$d) || n=$s; echo "${{n##*/}} $t $o $p"; done;
+        n=$(readlink /sys/dev/block/$d) || n=$(readlink -f "$s") || n=$s; echo "${{n##*/}} $t $o $p"; done;
     echo '==> /fstab <=='; [ -r /etc/fstab ] && grep -v '^[[:space:]]*#' /etc/fstab;
     echo '==> /blocks <=='; df -Pk {" ".join(_PLACES)} 2>/dev/null;
     echo '==> /inodes <=='; df -Pi {" ".join(_PLACES)} 2>/dev/null;

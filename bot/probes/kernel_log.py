@@ -126,8 +126,8 @@ _NIC_SORT = (
 )
 _DISK_SORT = (
     "I.O (error|Error)|critical .* error, dev|nvme nvme[0-9]*: (I.O|controller|Device|Removing|Disabling|Abort)|"
-    "(EXT4-fs|BTRFS) (error|critical)|EXT4-fs .*read-only|JBD2|Aborting journal|offline device|"
-    "XFS \\(.*(orruption|hut)"
+    "(EXT4-fs|BTRFS):? (error|critical)|BTRFS .*forced readonly|EXT4-fs .*read-only|JBD2|Aborting journal|"
+    "offline device|XFS \\(.*(orruption|hut)"
 )
 _CORRECTED_SORT = (
     "Hardware Error.: +(event severity: corrected|section_type|CPU [0-9]+: Machine Check|Machine check)|"

@@ -64,6 +64,8 @@ _WORDINGS: dict[Kind, tuple[str, ...]] = {
         rf"Buffer I/O error on dev(?:ice)? {_DISK},",
         rf"nvme (?P<device>nvme[0-9]+): (?:{_NVME_SAYS})",
         rf"(?:EXT4-fs error|BTRFS error|BTRFS critical) \(device {_IN}",
+        rf"BTRFS: error \(device (?!loop[0-9]){_IN}[^)]*\) in .*errno=-5 ",
+        rf"BTRFS info \(device (?!loop[0-9]){_IN}[^)]*\): forced readonly",
         rf"EXT4-fs \({_IN}\): (?:Remounting filesystem read-only|.*I/O error)",
         rf"Aborting journal on device {_JOURNAL}\.?(?:\s|$)",
         rf"JBD2: (?:Detected IO errors|I/O error|Error -?[0-9]+)(?:.{{0,80}} (?:on|for) {_JOURNAL}\.?(?:\s|$))?",

@@ -62,6 +62,7 @@ def test_kernels_that_leave_the_options_alone_are_known_by_the_log(line: str) ->
         "XFS (dm-2): I/O Error Detected. Shutting down filesystem",
         "EXT4-fs (dm-2): Remounting filesystem read-only",
         "Aborting journal on device dm-2-8.",
+        "BTRFS info (device dm-2: state EA): forced readonly",
     ],
 )
 def test_volume_of_lvm_is_known_by_its_own_name(line: str) -> None:
