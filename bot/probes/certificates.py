@@ -38,7 +38,10 @@ class Certificate:
 
 @dataclass(frozen=True, slots=True)
 class CertificatesReading:
-    """The kubelet's certificates; none where there is no kubelet, or where it uses none. `hidden`: root's alone."""
+    """The kubelet's certificates; none where there is no kubelet, or where it uses none.
+
+    Shape: `hidden` are root's alone; `is_silent`: something holds the kubelet's port and showed none in time.
+    """
 
     probe: ClassVar[str] = "certificates"
 
@@ -46,6 +49,7 @@ class CertificatesReading:
     has_kubelet: bool = False
     certificates: tuple[Certificate, ...] = ()
     hidden: tuple[str, ...] = ()
+    is_silent: bool = False
 
     @property
     def least_left_seconds(self) -> float:
@@ -86,7 +90,9 @@ _LOOK = fragment(f"""
             echo "==> $f <==";
             if [ ! -r "$f" ]; then echo hidden; elif [ $o ]; then {_SHOW} -in "$f" 2>&1; else {_DATES}; fi; done;
         echo '==> /served <==';
-        [ $o ] && timeout -k 1 3 openssl s_client -connect 127.0.0.1:10250 </dev/null 2>/dev/null | {_SHOW} 2>/dev/null;
+        if [ $o ]; then
+            s=$(timeout -k 1 5 openssl s_client -connect 127.0.0.1:10250 </dev/null 2>/dev/null);
+            case $? in 124|137) echo silent;; *) echo "$s" | {_SHOW} 2>/dev/null;; esac; fi;
     fi;
     echo '{_END}'
 """)
@@ -117,13 +123,17 @@ def parse(outputs: Outputs) -> CertificatesReading:
     hidden = tuple(one_line(path, 200) for path, said in files.items() if said == ("hidden",))
     certificates = tuple(_certificates(files))
     return CertificatesReading(
-        datetime.fromtimestamp(int(now.group(1)), UTC), "kubelet" in lines[1:2], certificates, hidden
+        datetime.fromtimestamp(int(now.group(1)), UTC),
+        "kubelet" in lines[1:2],
+        certificates,
+        hidden,
+        files.get("/served") == ("silent",),
     )
 
 
 def _certificates(files: dict[str, tuple[str, ...]]) -> Iterator[Certificate]:
     for path, said in files.items():
-        if said in ((), ("hidden",)):
+        if said in ((), ("hidden",), ("silent",)):
             continue
         dates = {found.group(1): _instant(found) for line in said if (found := _DATE.fullmatch(line.strip()))}
         if len(dates) != 2 or dates["notBefore"] >= dates["notAfter"]:

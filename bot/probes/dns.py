@@ -54,6 +54,7 @@ _END = "-- end --"
 _RESOLV = "/etc/resolv.conf"
 # Asked for: the root, the machine's own name, and the domain that is searched, or `localhost`: never one name alone,
 # for a server of a private network may know only its own. Addresses and names are taken only as letters that they have.
+# host waits for each answer in turn, and after two in vain no longer.
 _LOOK = fragment(f"""
     [ -r {_RESOLV} ] || {{ echo 'no resolv.conf'; exit; }};
     s=$(awk '$1 == "nameserver" && $2 ~ /^[0-9A-Fa-f:][0-9A-Za-z:.%]*$/ && n++ < 3 {{ print $2 }}' {_RESOLV});
@@ -67,7 +68,9 @@ _LOOK = fragment(f"""
         r=$(if [ $t = dig ]; then
             dig @$x +time=2 +tries=1 +noall +comments . NS $h. A ${{d:-localhost}}. SOA 2>/dev/null;
         else
-            for q in 'NS .' "A $h." "SOA ${{d:-localhost}}."; do host -v -W 1 -R 1 -t $q $x 2>/dev/null; done;
+            m=; for q in 'NS .' "A $h." "SOA ${{d:-localhost}}."; do
+                a=$(host -v -W 1 -R 1 -t $q $x 2>/dev/null); printf '%s\\n' "$a";
+                case $a in *status:*) ;; *) m=x$m;; esac; [ "$m" != xx ] || break; done;
         fi | sed -n 's/.*status: \\([A-Z0-9]*\\),.*/\\1/p' | head -n {QUESTIONS});
         echo server $x $r ) & done; wait;
     echo '{_END}'

@@ -1,5 +1,6 @@
 """The kubelet's certificates: ended, late, renewed in time, hidden, and those that nobody checks."""
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 
 import pytest
@@ -63,6 +64,12 @@ def test_kubelets_own_server_certificate_is_checked_by_nobody() -> None:
 def test_certificate_that_begins_only_later_points_at_the_clock() -> None:
     finding = found(EXPIRY, kept(certificate(used=-0.01)))
     assert (finding.status, "is the clock right?" in finding.summary) == (Status.CRITICAL, True)
+
+
+def test_port_that_shows_no_certificate_in_time_leaves_it_open() -> None:
+    told = undecided(EXPIRY, replace(kept(), is_silent=True))
+    assert (told.because, "10250" in told.would_decide) == ("the kubelet's port showed no certificate in time", True)
+    assert found(EXPIRY, replace(kept(certificate("/x", used=1.1)), is_silent=True)).status is Status.CRITICAL
 
 
 def test_hidden_certificate_is_open_and_hides_no_other() -> None:

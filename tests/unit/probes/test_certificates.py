@@ -49,6 +49,11 @@ def test_tools_are_only_missed_where_there_is_a_kubelet() -> None:
     assert parse(once("look", "now 1795305600\n-- end --\n")).has_kubelet is False
 
 
+def test_port_that_shows_no_certificate_in_time_is_told_from_one_that_nobody_holds() -> None:
+    assert parse(once("look", answer("silent"))).is_silent
+    assert not parse(once("look", answer())).is_silent
+
+
 def look(kubelet: Path, tools: Path | None = None) -> CertificatesReading:
     """Run the fragment as it is, but for where the kubelet is; its port is one that nobody listens on."""
     (command,) = PROBE.commands

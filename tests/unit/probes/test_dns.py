@@ -55,6 +55,14 @@ def test_host_is_asked_where_there_is_no_dig(tmp_path: Path) -> None:
     assert (tmp_path / "asked").read_text().count("host -v") == 3
 
 
+def test_host_asks_a_server_no_more_that_was_silent_twice(tmp_path: Path) -> None:
+    reading = look(
+        tmp_path, "nameserver 127.0.0.53\n", host="echo ';; connection timed out; no servers could be reached'"
+    )
+    assert (reading.servers[0].codes, reading.silent_count) == ((), 1)
+    assert (tmp_path / "asked").read_text().count("host -v") == 2
+
+
 def test_addresses_and_names_that_are_none_are_never_asked(tmp_path: Path) -> None:
     hostile = "nameserver -x\nnameserver $(id)\nnameserver 10.0.0.2;id\nsearch -f/etc/passwd\nnameserver 10.0.0.2\n"
     reading = look(tmp_path, hostile, dig=f"echo '{HEADER.format('NOERROR')}'")
