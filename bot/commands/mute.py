@@ -65,7 +65,8 @@ def run(arguments: argparse.Namespace) -> int:
     from bot.domain.safe_text import one_line
     from bot.ledger import Ledger
 
-    needs = {"SELECTOR": arguments.selector, "--for": arguments.lasts, "--reason": (arguments.reason or "").strip()}
+    for_so_long = "" if arguments.lasts is None else "said"
+    needs = {"SELECTOR": arguments.selector, "--for": for_so_long, "--reason": (arguments.reason or "").strip()}
     if lacks := [name for name, value in needs.items() if not value]:
         raise UsageError(f"A mute needs {' and '.join(lacks)}.", "zombie mute --help")
     settings = options.settings(arguments)

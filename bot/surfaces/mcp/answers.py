@@ -18,7 +18,7 @@ from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
-from bot.domain.verdict import Verdict
+from bot.domain.verdict import Status, Verdict
 from bot.response.diagnosis.recorder import VerdictRecorder
 from bot.response.diagnosis.what_if import WhatIf
 from bot.response.record import Opening, Record, received, unheard
@@ -158,12 +158,15 @@ class RecordedAnswers:
         """
         entries = await Record(self._there(incident_id)).story(incident_id)
         triaged = next((event for entry in entries if isinstance(event := entry.event, Triaged)), None)
+        if triaged is None or triaged.verdict.status is Status.UNREACHABLE:
+            nobody = "Nobody could talk to its node" if triaged is not None else "There is no verdict yet"
+            raise UsageError(f"{nobody}, so there is nothing to explain of incident {incident_id}.")
         text = None
-        if self.cases is not None and triaged is not None and triaged.case:
+        if self.cases is not None and triaged.case:
             text = await self.cases.text(incident_id, triaged.case)
-        if text is None or triaged is None or self.explainer is None:
+        if text is None or self.explainer is None:
             raise UsageError(
-                f"What was said on the node of incident {incident_id} is not kept.",
+                f"What the node of incident {incident_id} said is not kept.",
                 "Check the node again, and explain that incident.",
             )
         case = read_case(text, f"The case of incident {incident_id}", triaged.verdict.node)

@@ -79,7 +79,7 @@ def test_unmuted_is_muted_no_more(url: str, capsys: pytest.CaptureFixture[str]) 
         (["failed-units", "gpu-1", "--for", "7d"], "A mute needs --reason."),
         (["failed-units", "gpu-1", "--for", "7d", "--reason", "  "], "A mute needs --reason."),
         (["failed-units", "gpu-1", "--reason", "x"], "A mute needs --for."),
-        (["failed-units", "gpu-1", "--for", "0s", "--reason", "x"], "A mute needs --for."),
+        (["failed-units", "gpu-1", "--for", "0s", "--reason", "x"], "A mute lasts at least a minute."),
         (["failed-units", "gpu-1", "--for", "5s", "--reason", "x"], "at least a minute"),
         (["failed-units"], "A mute needs SELECTOR and --for and --reason."),
         (["--for", "7d"], "Which cause, and on which nodes?"),

@@ -45,6 +45,11 @@ def test_anything_else_is_refused(text: object) -> None:
         parse_duration(text)
 
 
+def test_what_is_too_long_hears_what_is_the_most() -> None:
+    with pytest.raises(ValueError, match="and is 366 d at most"):
+        parse_duration("9999d")
+
+
 @given(st.integers(0, 366 * 86400 * 1000))
 @settings(deadline=None)
 def test_what_is_written_is_read_back(milliseconds: int) -> None:
