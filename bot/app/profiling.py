@@ -16,7 +16,7 @@ from bot.domain.capture import CaptureRequest
 from bot.domain.errors import CannotRead, ProfileError, StoodStill, Unreachable, UsageError, ZombieError
 from bot.domain.node import Node
 from bot.profile import Profile, Reader, Selection
-from bot.response.capture.profiler import Captured, Profiler
+from bot.response.capture.profiler import Captured, Profiler, of_the_node
 from bot.response.capture.reading import says
 
 EXIT_UNREAD, EXIT_UNREACHABLE = 3, 4
@@ -110,7 +110,7 @@ async def profile_node(profiler: Profiler, node: Node, what: Profiling) -> NodeP
     kept = None if what.kept_in is None else what.kept_in / f"{node.name}.perf.txt.gz"
     with ExitStack() as opened:
         beyond_memory = opened.enter_context(tempfile.TemporaryFile())
-        reader = Reader(lambda: cast(BinaryIO, beyond_memory), what.selection)
+        reader = Reader(lambda: cast(BinaryIO, beyond_memory), of_the_node(what.selection))
         copy = None if kept is None else opened.enter_context(gzip.open(kept, "wb", compresslevel=1))
 
         def hand_on(text: bytes) -> None:

@@ -185,6 +185,7 @@ class EventCutter:
                 "Make the text with its column: perf script -F +cpu",
             )
         is_selected = wanted.core in (None, found.core) and wanted.process in (None, found.process)
+        is_selected = is_selected and found.process != wanted.without
         sums = self.sums.setdefault(found.folded, {})
         thread = self.threads[prefix] = Thread(found, self._frames[found.is_java], is_selected, sums, found.is_swapper)
         return thread

@@ -10,12 +10,13 @@ class Selection:
     """What is looked at; without anything, all of it.
 
     Shape: `process` is the whole name, as it is printed. `between` are seconds from the earliest event, the first
-    within, the second not.
+    within, the second not. `without` is a process that is left out: whoever records, whose work is none of the node's.
     """
 
     core: int | None = None
     process: str | None = None
     between: tuple[float, float] | None = None
+    without: str | None = None
 
     def __str__(self) -> str:
         """Say it in words; empty for all.

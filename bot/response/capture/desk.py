@@ -20,7 +20,7 @@ from bot.profile import Profile, Reader, words
 from bot.profile.by_core import CoreRuns
 from bot.profile.sketch import Sketch, sketch
 from bot.response.capture.evidence import profile_reading
-from bot.response.capture.profiler import Captured, Profiler
+from bot.response.capture.profiler import Captured, Profiler, of_the_node
 from bot.response.capture.reading import says
 from bot.response.capture.reweighing import Reweighing
 from bot.response.capture.sketches import Sketches
@@ -81,7 +81,7 @@ class ProfileDesk:
     async def _taken(self, node: Node, request: CaptureRequest) -> ProfileAnswer:
         runs = CoreRuns()
         with tempfile.TemporaryFile() as beyond_memory:
-            reader = Reader(lambda: cast(BinaryIO, beyond_memory), each=runs)
+            reader = Reader(lambda: cast(BinaryIO, beyond_memory), of_the_node(), each=runs)
             captured = await self.profiler.profile(node, request, reader.feed)
             try:
                 profile = reader.finish()

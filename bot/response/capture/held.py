@@ -50,13 +50,13 @@ class Held:
 
 @dataclass(slots=True)
 class _Stretch:
-    process: str
     pid: int
     begins: int
     ends: int
     samples: int = 0
     others: int = 0
     functions: Counter[bytes] = field(default_factory=Counter)
+    names: Counter[str] = field(default_factory=Counter)  # a process that has just begun still has its parent's
 
 
 class HeldCores:
@@ -81,14 +81,16 @@ class HeldCores:
             stretch.ends, stretch.others = at, 0
             stretch.samples += 1
             stretch.functions[sample.stack.leaf] += 1
+            stretch.names[who.process] += 1
         elif stretch is not None and stretch.others < _MOST_OTHERS:
             stretch.others += 1
             stretch.samples += 1
         else:
             self._close(who.core)
             if is_kernel and not who.is_swapper:
-                started = self._now[who.core] = _Stretch(who.process, who.pid, at, at, 1)
+                started = self._now[who.core] = _Stretch(who.pid, at, at, 1)
                 started.functions[sample.stack.leaf] += 1
+                started.names[who.process] += 1
 
     def finish(self) -> list[Held]:
         """Return what was found, the longest first."""
@@ -104,7 +106,8 @@ class HeldCores:
         function, times = stretch.functions.most_common(1)[0]
         begins, ends = stretch.begins / SECOND, stretch.ends / SECOND
         share = times / samples
-        self._found.append(Held(core, stretch.process, stretch.pid, decode(function), share, samples, begins, ends))
+        ((process, _),) = stretch.names.most_common(1)
+        self._found.append(Held(core, process, stretch.pid, decode(function), share, samples, begins, ends))
 
 
 def _in_kernel(lines: bytes) -> bool:

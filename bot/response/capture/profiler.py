@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from bot.domain.capture import PERF, CaptureRequest
@@ -13,11 +13,14 @@ from bot.domain.errors import CannotRead, ConnectionLost, Unreachable
 from bot.domain.node import Node
 from bot.domain.safe_text import one_line
 from bot.domain.talk import Talk, TalkingTransport
+from bot.profile import Selection
 from bot.response.capture.bearing import folder_for_symbols, too_starved
 from bot.response.capture.missing import perf_missing, why_nothing
 
 BEFORE_SECONDS = 25.0  # logging in, facts and clocks
 AFTER_SECONDS = 8.0  # between our deadline and the script's own
+
+_OBSERVER = "perf"  # on a slow or idle node it may well be what burns most
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,17 @@ class Captured:
     def load_percent(self) -> float:
         """What recording and making text took, in percent of one core over the time recorded."""
         return 100 * (self.end.spent_seconds + self.end.text_spent_seconds) / self.request.seconds
+
+
+def of_the_node(selected: Selection | None = None) -> Selection:
+    """Return what is looked at in a capture: perf's own work is left out, unless somebody asks for just that.
+
+    Example:
+    >>> of_the_node().without
+    'perf'
+    """
+    selected = selected or Selection()
+    return replace(selected, without=None if selected.process == _OBSERVER else _OBSERVER)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,5 +43,5 @@ def _sampled(captured: Captured) -> str:
     log = f"; the kernel log's clock is {clock} from perf's" if clock is not None else ""
     return (
         f"{captured.event} at {request.hertz} Hz for {request.seconds} s; that took {captured.load_percent:.1f} % of a "
-        f"core{log}."
+        f"core, which is left out{log}."
     )

@@ -224,3 +224,10 @@ def test_damage_never_breaks_the_reader(damage: bytes, at: int) -> None:
         return
     said = json.dumps(found.document(), ensure_ascii=False) + "".join(found.folded())
     assert not any(mark in said for mark in "\x1b\x9b\x07\r\u202e")
+
+
+def test_whoever_records_is_left_out_and_burns_nothing() -> None:
+    text = event("f", core=1) + 3 * event("kallsyms__parse", comm="perf", core=0)
+    assert profile(text).document()["hot"]["process"] == "perf"
+    found = profile(text, Selection(without="perf")).document()
+    assert (found["events"], found["samples"], found["hot"]["process"], found["hot"]["core"]) == (4, 1, "kubelet", 1)

@@ -69,3 +69,8 @@ def test_cores_are_told_apart() -> None:
 def test_what_a_node_calls_its_processes_stays_on_one_line() -> None:
     (stretch,) = held(text(1, "\x1b[2J<b>x", 5, at) for at in ticks(10, 2))
     assert "\x1b" not in stretch.says
+
+
+def test_a_process_that_took_its_name_late_has_that_name() -> None:
+    parts = [text(2, "perl", 7, at) for at in ticks(10, 0.1)] + [text(2, "kubelet", 7, at) for at in ticks(10.1, 2)]
+    assert [(stretch.process, stretch.pid) for stretch in held(parts)] == [("kubelet", 7)]
