@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from bot.causes import _recent
 from bot.causes._figures import memory, percent
 from bot.causes._held_cores import STATISTICS_WALKERS, HeldCores, held_cores
+from bot.causes._packet_waits import waits_on
 from bot.causes._profiled import something_else, walk_seen
 from bot.causes._starvation import starvation
 from bot.domain.cause import Tuning
@@ -49,12 +50,16 @@ class Harm:
 
 @dataclass(frozen=True, slots=True)
 class Harms:
-    """All harm that is theirs, what looks like it and is not theirs, and what was not read."""
+    """All harm that is theirs, what looks like it and is not theirs, and what was not read.
+
+    Shape: `waited` is who waited for the held cores, where that was asked for.
+    """
 
     seen: tuple[Harm, ...]
     not_theirs: tuple[Evidence, ...]
     walk: Walk
     unread: tuple[Unread, ...]
+    waited: tuple[Evidence, ...] = ()
 
     @property
     def confidence(self) -> Confidence:
@@ -106,6 +111,7 @@ def find(snapshot: Snapshot, cgroups: CgroupsReading, dying: int, proven: bool, 
         not_theirs=tuple(seen for seen in judged if isinstance(seen, Evidence)),
         walk=walk,
         unread=tuple(reading for kind in kinds if isinstance(reading := snapshot.get(kind), Unread)),
+        waited=waits_on(snapshot, tuple(core.core for core in held.cores)),
     )
 
 

@@ -77,6 +77,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         Evidence("kernel", "host", harms.walk.says, harms.walk.source),
         *(harm.evidence for harm in harms.seen),
         *harms.not_theirs,
+        *harms.waited,
     )
     said = f"{dying:,} dying memory cgroups beside {alive:,} alive"
     if blame.leaker is None:
@@ -279,7 +280,7 @@ CAUSE = Cause(
         "recent_hours",
     ),
     signature=("cgroups", "host"),
-    beside=("profile",),
+    beside=("profile", "softirq_waits"),
     grows=Grows("dying memory cgroups", _dying, _harm_ahead),
     weigh=weigh,
     eased_by=("drop_caches",),

@@ -1,7 +1,7 @@
 """More packets arrive than the cores that take them can work off.
 
 Confirms: cores full of soft interrupts while packets are dropped or packet work runs out of its budget.
-Supports: NET_RX rises by far on these cores; the interrupts are spread.
+Supports: NET_RX rises by far on these cores; the interrupts are spread; where asked, how long they waited (bpftrace).
 Refutes: cores with time to spare; full cores that drop nothing and keep within their budget, which is work done;
 time in the kernel (%sys), not in soft interrupts; one core that takes every queue's interrupts, which is irq-affinity.
 Remedy: none planned: the traffic is still there after a reboot.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from bot.causes._figures import count, percent
 from bot.causes._irq_placement import full_cores, irq_placement, is_one_core, rows
+from bot.causes._packet_waits import waits_on
 from bot.domain.cause import Cause, Tuning, Weighing
 from bot.domain.listed import listed
 from bot.domain.probe import Snapshot, Unread
@@ -59,6 +60,7 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         evidence.append(Evidence("packet-work", "softirq", says, source))
         if not lost and not squeezed:
             return RuledOut(NAME, f"{said}, and nothing was dropped or put off: they keep up")
+    evidence += waits_on(snapshot, tuple(full))
     # One full core and nothing read of the interrupts: that may as well be their landing on one core.
     told_apart = len(full) > 1 or not isinstance(interrupts, Unread)
     proven = told_apart and (bool(lost) or squeezed >= tuning["time_squeeze_many"])
@@ -84,4 +86,5 @@ CAUSE = Cause(
         "interrupts_per_second",
     ),
     weigh=weigh,
+    beside=("softirq_waits",),
 )

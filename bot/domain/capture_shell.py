@@ -46,7 +46,10 @@ say system "$(sed -n 's/^ID=//p' /etc/os-release | tr -d '"')"
 for place in /tmp /var/tmp /dev/shm; do
   [ -w $place ] && say room $place $(df -Pk $place | awk 'END { print $4 }')
 done
-if [ -x @PERF@ ]; then say perf "$(timeout -k 1 5 @PERF@ version 2>&1 | head -n 1)"; else say perf; fi
+if [ -x @PERF@ ]; then
+  v=$(timeout -k 1 5 @PERF@ version 2>&1 | head -n 1)
+  say perf "${v:-perf version not told within 5 s}"
+else say perf; fi
 pmu=no
 for unit in cpu cpu_core armv8_pmuv3 armv8_pmuv3_0; do [ -e /sys/bus/event_source/devices/$unit ] && pmu=yes; done
 say pmu $pmu

@@ -85,7 +85,9 @@ def test_every_root_line_of_a_probe_is_among_the_rights() -> None:
     assert lines
     said = set()
     for line in lines:
-        for places, argv in re.findall(r"for p in ([^;]+); do \[ -x \$p \] && break; done; (sudo -n [^;]+); }", line):
+        for places, argv in re.findall(
+            r"for p in ([^;]+); do \[ -x \$p \] && break; done; (sudo -n (?:[^;']|'[^']*')+); }", line
+        ):
             said |= {tuple(place if word == "$p" else word for word in shlex.split(argv)) for place in places.split()}
         assert line.count("sudo -n") == line.count("for p in"), "each is run by its full path"
     assert said == set(RIGHTS)

@@ -19,6 +19,7 @@ from bot.demo.machine import (
     processes,
     runtime,
     systemd,
+    tracing,
     unit_fragments,
 )
 from bot.demo.machine.command import Answer, CommandContext, Tool
@@ -276,6 +277,7 @@ FRAGMENTS: tuple[tuple[str, Tool], ...] = (
     (" --no-trunc --format", runtime.docker),
     (" -o json", runtime.cri),
     ("/device/driver", nics),
+    ("tracepoint:irq:softirq_raise", tracing.softirq_waits),
     ("-- whole --", kernel_lines),
     ("| tail -n 400", last_lines),
     ("systemctl list-unit-files", known_agents),

@@ -154,8 +154,11 @@ def _node(places: Places) -> str:
             'echo "load=$(cat /proc/loadavg)"',
             "echo cores=$(grep -c ^processor /proc/cpuinfo)",
             "echo system=$(sed -n s/^ID=//p /etc/os-release | tr -d '\"')",
-            f'[ -x {perf} ] && echo "perf=$(timeout -k 1 5 {perf} version 2>&1 | head -n 1)"',
-            f"[ -x {perf} ] && echo ring=$(timeout -k 1 5 {perf} record -h 2>&1 | grep -c switch-max-files)",
+            # A node that is too slow to answer has perf all the same.
+            f"[ -x {perf} ] && v=$(timeout -k 1 5 {perf} version 2>&1 | head -n 1)",
+            f'[ -x {perf} ] && echo "perf=${{v:-perf version not told within 5 s}}"',
+            f"[ -x {perf} ] && h=$(timeout -k 1 5 {perf} record -h 2>&1)",
+            f'[ -x {perf} ] && echo ring=$(if [ -n "$h" ]; then echo "$h" | grep -c switch-max-files; else echo 1; fi)',
             pmu,
             f"echo room=$(df -Pk $(dirname {folder}) | awk 'END {{ print $4 }}')",
             f'cd {folder} && for f in perf.data*; do [ -f "$f" ] && stat -c "%n %s %Y" "$f"; done',

@@ -19,7 +19,8 @@ from bot.domain.safe_text import one_line
 from bot.response.execution.cluster import KUBERNETES
 
 _USER = re.compile(r"[a-z_][a-z0-9_-]{0,31}\Z")
-_MEANINGFUL = re.compile(r"([\\,:=#!*?\[\]\"'()])")
+# Parentheses and quotes mean nothing among arguments, and visudo refuses them escaped.
+_MEANINGFUL = re.compile(r"([\\,:=#!*?\[\]])")
 _ESCAPED = r"\\\1"
 TIMEOUT = "/usr/bin/timeout"
 _PLACES = {"systemctl": FOLDERS, "sysctl": SYSTEM_FOLDERS}  # other programs: by their full path

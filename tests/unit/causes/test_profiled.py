@@ -6,6 +6,7 @@ import pytest
 
 from bot.domain.verdict import Confidence, Finding, Status
 from bot.probes.profile import ProfileReading
+from bot.probes.softirq_waits import SoftirqWait, SoftirqWaitsReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, steps
 
@@ -73,3 +74,14 @@ def test_held_core_that_does_something_else_is_not_laid_to_them() -> None:
 def test_profile_that_says_little_changes_nothing(reading: ProfileReading) -> None:
     finding = leak(*WALKED, reading)
     assert (finding.status, finding.confidence) == (Status.CRITICAL, Confidence.LIKELY)
+
+
+def test_who_waited_for_the_held_core_stands_beside_and_changes_nothing() -> None:
+    waits = SoftirqWaitsReading((SoftirqWait(39, "NET_RX", 0, 2_900_000, ended=False),), {})
+    plain, beside = (
+        found("leaked-memory-cgroups", b.cgroups(68_440), LEAKER, *WALKED, *more) for more in ((), (waits,))
+    )
+    (said,) = [evidence for evidence in beside.evidence if evidence.finding == "packet-waits"]
+    assert said.says == "a soft interrupt (NET_RX) waited 2,900 ms for core 39 and had not run when the look ended"
+    assert (beside.status, beside.confidence, steps(beside)) == (plain.status, plain.confidence, steps(plain))
+    assert set(beside.evidence) == {*plain.evidence, said}

@@ -1,6 +1,7 @@
 """Packets that drown the cores that take them."""
 
 from bot.domain.verdict import Confidence, Status
+from bot.probes.softirq_waits import SoftirqWait, SoftirqWaitsReading
 from tests.unit.causes import builders as b
 from tests.unit.causes.builders import found, ruled_out, undecided
 
@@ -62,3 +63,18 @@ def test_storm_is_told_with_its_cores_and_their_own_rows() -> None:
     elsewhere = found(STORM, b.cpu({0: DROWNING}), b.softirq(squeezed=9, core=3))
     assert elsewhere.summary == "1 core full of soft interrupts (core 0; 93 % on average)"
     assert elsewhere.evidence[1].source == ()
+
+
+def test_how_long_it_waited_stands_beside_it_where_somebody_asked_and_decides_nothing() -> None:
+    drowning, lost = b.cpu(dict.fromkeys(range(6), DROWNING)), b.softirq(dropped=40)
+    waits = (SoftirqWait(9, "RCU", 1, 900_000), SoftirqWait(2, "NET_RX", 4000, 12_880), SoftirqWait(3, "NET_RX", 9, 70))
+    finding = found(STORM, drowning, lost, SoftirqWaitsReading(waits, {"eth0": 8_100}))
+    (said,) = [evidence for evidence in finding.evidence if evidence.finding == "packet-waits"]
+    assert said.says == (
+        "a soft interrupt (NET_RX) waited 13 ms for core 2; eth0 had packets left and was not polled for 8.1 ms"
+    )
+    assert said.source[0] == "core 2 NET_RX: 4000 waits, the longest 12880 us"
+    for without in ((), (b.unread("softirq_waits"),)):
+        plain = found(STORM, drowning, lost, *without)
+        assert plain.evidence == tuple(evidence for evidence in finding.evidence if evidence != said)
+        assert (plain.status, plain.confidence, plain.summary) == (finding.status, finding.confidence, finding.summary)
