@@ -154,11 +154,12 @@ def _node(places: Places) -> str:
             'echo "load=$(cat /proc/loadavg)"',
             "echo cores=$(grep -c ^processor /proc/cpuinfo)",
             "echo system=$(sed -n s/^ID=//p /etc/os-release | tr -d '\"')",
-            # A node that is too slow to answer has perf all the same.
-            f"[ -x {perf} ] && v=$(timeout -k 1 5 {perf} version 2>&1 | head -n 1)",
-            f'[ -x {perf} ] && echo "perf=${{v:-perf version not told within 5 s}}"',
-            f"[ -x {perf} ] && h=$(timeout -k 1 5 {perf} record -h 2>&1)",
-            f'[ -x {perf} ] && echo ring=$(if [ -n "$h" ]; then echo "$h" | grep -c switch-max-files; else echo 1; fi)',
+            # A node that is too slow to answer has perf all the same, and it is taken for a new one.
+            'late() { [ $1 = 124 ] || [ $1 = 137 ] && echo "$2"; }',
+            f'version() {{ timeout -k 1 5 {perf} version 2>&1 || late $? "perf version not told within 5 s"; }}',
+            f'[ -x {perf} ] && echo "perf=$(version | head -n 1)"',
+            f"options() {{ timeout -k 1 5 {perf} record -h 2>&1 || late $? switch-max-files; }}",
+            f"[ -x {perf} ] && echo ring=$(options | grep -c switch-max-files)",
             pmu,
             f"echo room=$(df -Pk $(dirname {folder}) | awk 'END {{ print $4 }}')",
             f'cd {folder} && for f in perf.data*; do [ -f "$f" ] && stat -c "%n %s %Y" "$f"; done',
