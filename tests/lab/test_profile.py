@@ -64,6 +64,7 @@ def burst(node: LabNode) -> None:
 @pytest.mark.lab
 def test_what_burns_a_core_is_named_with_its_process_and_drawn(bench: Bench, tmp_path: Path) -> None:
     words = ("profile", "lab-1", "--config", str(bench.settings), "--seconds", "10", "--out", str(tmp_path), "--json")
+    found: dict[str, Any] = {}
     bench.fault("compaction")
     try:
         for _ in range(3):  # kept waiting, an emulated core may do something else meanwhile
