@@ -13,7 +13,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any, ClassVar
@@ -96,13 +96,13 @@ _ROW = re.compile(r"([0-9]{1,5}),([0-9]{1,2})", re.ASCII)
 _MOST_NS = 1 << 63
 
 
-def _way(said: Callable[[tuple[str, ...]], str], before: str = "") -> tuple[str, ...]:
+def _way(old: str, new: str, before: str = "") -> tuple[str, ...]:
     """Choose the words by the version; nothing is printed where none may be said, so that the next way is tried."""
     places = " ".join(way[0] for way in in_folders(_NEW, _FOLDERS))
     script = (
         f"{before}for q in {places}; do [ -x $q ] && break; done; "
         '[ -x $q ] || { echo "bpftrace is missing" >&2; exit 127; }; '
-        f"case $($q --version) in *v0.[0-9].*|*v0.1[0-8].*) {said(_OLD)};; *) {said(_NEW)};; esac"
+        f"case $($q --version) in *v0.[0-9].*|*v0.1[0-8].*) {old};; *) {new};; esac"
     )
     return ("sh", "-c", script)
 
@@ -186,8 +186,8 @@ PROBE = Probe(
     commands=(
         Command(
             "bpftrace",
-            _way(_direct, '[ "$(id -u)" = 0 ] || exit 0; '),
-            alternatives=(_way(_as_root),),
+            _way(_direct(_OLD), _direct(_NEW), '[ "$(id -u)" = 0 ] || exit 0; '),
+            alternatives=(_way(_as_root(_OLD), _as_root(_NEW)),),
             lane="bpftrace",
             limit=_LIMIT,
             output_limit_bytes=128 * 1024,
