@@ -104,7 +104,7 @@ async def _card_on_a_phone(browser: Browser, url: str, path: Path) -> None:
 
 
 async def _fleet(browser: Browser, url: str, path: Path) -> None:
-    page = await _opened(browser, url, 1100, 1400)
+    page = await _opened(browser, url, 1380, 1600, scale=1.25)
     await _says(page, FLEET)
     shown = page.locator("main article", has=page.locator(".b-table")).last
     await shown.wait_for()

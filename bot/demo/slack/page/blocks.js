@@ -144,6 +144,7 @@ function table(block) {
         // A data table says nothing of wrapping: its sentences wrap, its names stay whole.
         const isSentence = block.type === "data_table" && String(cell.text ?? "").length > 40;
         if (settings[column]?.is_wrapped || isSentence) node.classList.add("wrapped");
+        if (isSentence) node.classList.add("sentence");
         return node;
       }),
     ),
