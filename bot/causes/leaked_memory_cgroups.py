@@ -67,8 +67,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
     suspects = _leaker.find(snapshot, dying, tuning, largest_share, cgroups.growth)
     blame = _leaker.blame(suspects, cgroups.growth, tuning)
     harms = _harm.find(snapshot, cgroups, dying, blame.leaker is not None, tuning)
-    at_large = blame.leaker is None and not blame.looping
-    if at_large and not harms.seen and not harms.unread and _freed(cgroups, dying - many, tuning["freed_seconds"]):
+    somebody = blame.leaker is not None or suspects.all or suspects.unread
+    if not (somebody or harms.seen or harms.unread) and _freed(cgroups, dying - many, tuning["freed_seconds"]):
         fewer = f"{-(cgroups.growth or 0):,} fewer {span(timedelta(seconds=cgroups.seconds_between or 0))} later"
         return RuledOut(NAME, f"{count(dying, 'dying memory cgroup')}, {fewer}: they are being freed")
     evidence = (

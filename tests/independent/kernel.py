@@ -244,10 +244,9 @@ RECLAIM: list[Label] = [
         .memory(MemFree=900_000, MemAvailable=180_000_000)
         .vmstat(pgscan_kswapd=(10, 80_000), pgsteal_kswapd=(10, 79_000)),
     ),
-    near(
-        _RECLAIM,
-        "a pod at its own limit reclaims",
-        Machine().vmstat(pgscan_direct=(100, 4_000)).pressure(memory_some=3),
+    corrected(
+        near(_RECLAIM, "a pod at its own limit reclaims", Machine().pressure(memory_some=3)),
+        "the recording let pgscan_direct rise, which no cgroup's own reclaim does (mm/vmscan.c, global_reclaim)",
     ),
     near(_RECLAIM, "swap was used last week", metal().vmstat(pswpout=(88_000, 88_000), pswpin=(70_000, 70_000))),
 ]
