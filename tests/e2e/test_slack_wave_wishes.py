@@ -25,6 +25,7 @@ from bot.response.fleet.ask import FleetAsk
 from bot.surfaces.slack.click import Click
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.people import Person
+from bot.surfaces.slack.view_submissions import Submission
 from tests.slack.acting_team import ALICE, BOB, ONCALL, TEAM, ActingTeam, acting_team
 from tests.slack.wave_team import LEAK, Fleet
 from tests.slack.workspace import workspace
@@ -182,6 +183,42 @@ async def test_wave_is_approved_once_by_somebody_who_may_and_never_under_the_bra
         assert kinds == ["WaveProposed", "WaveApproved"]
         refused = [(who, name) for who, name in await team.refusals()]
         assert refused[:3] == [(ALICE, "SelfApproval"), (CAROL.id, "NotAnApprover"), (BOB, "Braked")]
+
+
+async def test_two_programs_that_hear_a_yes_at_once_put_one_on_record(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        offer = await planned(slack, team, fleet)
+        sealed = []
+        for _ in range(2):  # two windows
+            view = await team.dialog("bob", offer)
+            sealed.append(view.private_metadata)
+            await slack.close("bob", view)
+        programs = [team.acting.clicks, team.restarted("runner-2").clicks]
+        bob = Person(BOB, TEAM)
+        sent = [Submission(f"sent-{at}", bob, metadata, "now") for at, metadata in enumerate(sealed)]
+        taken = [clicks.submitted(wish) for clicks, wish in zip(programs, sent, strict=True)]
+        again = programs[0].submitted(sent[0])  # and the first is delivered once more
+        assert await asyncio.gather(*taken, again) == [{}] * 3
+        await team.told("bob", "AlreadyDecided")
+        await team.idle()
+        kinds = [entry.kind for entry in await fleet.desk.waves.read((await wave_of(fleet)).id)]
+        assert kinds == ["WaveProposed", "WaveApproved"]
+        assert await team.refusals() == [(BOB, "AlreadyDecided")]
+
+
+async def test_program_that_ends_while_nodes_are_checked_leaves_a_card_that_says_so(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path) as (slack, team, fleet):
+        fleet.checks.clear()
+        await slack.submit("alice", await planning(slack, team, fleet), {"control": "10 %, drawn at random"})
+        preparing = await team.card("3 nodes are being checked")
+        assert "10% of those that have it are left alone, drawn at random." in preparing.text
+        for task in set(team.tasks):  # it is killed
+            task.cancel()
+        await team.idle()
+        await team.restarted("runner-2").clicks.carry_on()
+        ended = await team.card("The bot was restarted before the wave was proposed. Press Plan again.")
+        assert ended.ts == preparing.ts
+        assert await fleet.waves() == []
 
 
 async def test_brake_stops_a_wave_that_runs_and_who_asked_for_it_does_not_resume_it(tmp_path: Path) -> None:

@@ -73,6 +73,8 @@ class Fleet:
 
     def __init__(self) -> None:
         self.reader = HeldReader()
+        self.checks = asyncio.Event()  # nodes are checked for a wave while it is set
+        self.checks.set()
         self.watching = Background(lambda *_, **__: None)  # what shows waves, until the test is over
         self.desk: Waves
         self.team: ActingTeam
@@ -114,6 +116,7 @@ class Fleet:
         return FleetDesk(meant, stage, House(), run_of, facts_of, random.Random(7), window, slots)
 
     async def _start(self, name: str, ask: FleetAsk, nodes: Sequence[Node], by: str, channel: str) -> Wave:
+        await self.checks.wait()
         for node in nodes:
             self.team.stage.propose(f"i{name[5:11]}{node.name}".replace("-", ""), node.name, name)
         found = [
