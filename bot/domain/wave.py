@@ -32,6 +32,7 @@ from bot.domain.wave_events import (
     WaveProposed,
     WaveResumed,
     WaveStopped,
+    WaveYes,
 )
 
 _STREAM = re.compile(r"wave-[a-z0-9]{4,40}\Z")
@@ -79,7 +80,7 @@ class Voice:
 
     by: str
     at: datetime
-    event: WaveEndorsed | WaveApproved
+    event: WaveYes
 
 
 @dataclass(frozen=True, slots=True)
@@ -249,7 +250,7 @@ def _about_proposal(event: WaveProposed, by: str) -> str:
     return "" if event.is_whole else "its digest is not that of what stands on record"
 
 
-def _about_voice(wave: Wave, event: WaveEndorsed | WaveApproved, by: str) -> str:
+def _about_voice(wave: Wave, event: WaveYes, by: str) -> str:
     if event.digest != wave.proposal.digest:
         return "another plan was meant"
     if by == BOT:

@@ -73,8 +73,8 @@ class WaveProposed:
 
 
 @dataclass(frozen=True, slots=True)
-class WaveEndorsed:
-    """A yes where more than one is needed, and this is not the last. `lapsed`, `needed`: as of an incident's."""
+class WaveYes:
+    """Somebody's yes. `lapsed`, `needed`: as of an incident's."""
 
     digest: str
     reason: str
@@ -84,14 +84,13 @@ class WaveEndorsed:
 
 
 @dataclass(frozen=True, slots=True)
-class WaveApproved:
-    """The yes that lets the wave begin."""
+class WaveEndorsed(WaveYes):
+    """A yes where more than one is needed, and this is not the last."""
 
-    digest: str
-    reason: str
-    os_user: str = ""
-    needed: int = 1
-    lapsed: tuple[str, ...] = ()
+
+@dataclass(frozen=True, slots=True)
+class WaveApproved(WaveYes):
+    """The yes that lets the wave begin."""
 
 
 @dataclass(frozen=True, slots=True)
