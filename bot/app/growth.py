@@ -10,8 +10,11 @@ from bot.causes import CAUSES
 from bot.domain.errors import ImpossibleEvent, UnreadableEntry, UsageError
 from bot.domain.growth import Growth, growth
 from bot.domain.nearest import did_you_mean
+from bot.domain.playbook import Playbook
 from bot.domain.safe_text import one_line
+from bot.domain.verdict import Verdict
 from bot.ledger import Database, Ledger, ReadingStore
+from bot.response.diagnosis.growing import grown_since
 
 
 def grown(database: Database, words: Sequence[str]) -> tuple[tuple[str, Growth], ...]:
@@ -36,6 +39,24 @@ def grown(database: Database, words: Sequence[str]) -> tuple[tuple[str, Growth],
         if told is not None:
             found.append((node, told))
     return tuple(sorted(found, key=_nearness))
+
+
+class KeptCounts:
+    """What was counted on nodes before, as the record has it; nothing is kept. All raise LedgerUnavailable."""
+
+    def __init__(self, database: Database) -> None:
+        self._store = ReadingStore(database)
+        self._causes: dict[str, list[str]] = {}
+        for node, cause in self._store.series():
+            self._causes.setdefault(node, []).append(cause)
+
+    def growth(self, verdict: Verdict, playbook: Playbook) -> Growth | None:
+        """Return how what this verdict's cause counts has grown, or else what comes to harm soon."""
+        causes = self._causes.get(verdict.node)
+        if not causes or verdict.snapshot is None:
+            return None
+        looks = {cause: self._store.looks(verdict.node, cause) for cause in causes}
+        return grown_since(looks, verdict.snapshot, playbook, verdict.cause)
 
 
 def _last(ledger: Ledger, node: str, cause: str) -> Growth | None:

@@ -21,8 +21,10 @@ from bot.domain.selector import Selector
 
 if TYPE_CHECKING:
     from bot.app import Check
+    from bot.app.growth import KeptCounts
     from bot.domain.case import KeptCases, Readings
     from bot.domain.contracts import ActingLedger
+    from bot.domain.growth import Growth
     from bot.domain.playbook import Playbook
     from bot.domain.verdict import Verdict
     from bot.ledger import Database
@@ -146,8 +148,11 @@ def _judge(arguments: argparse.Namespace, what: Check, database: Database | None
     verdicts: list[Verdict] = []
     colour = options.wants_colour(arguments)
     stream = _stream(arguments, what)
+    from bot.commands import record
+
     try:
-        asyncio.run(_check(what, stream, colour, verdicts, opens=database is not None))
+        with record.counts(arguments.environ) if stream is not None else contextlib.nullcontext() as counts:
+            asyncio.run(_check(what, stream, colour, verdicts, counts, opens=database is not None))
     except KeyboardInterrupt:
         _finish(arguments, what, verdicts, colour, database, stream)
         print(f"zombie: interrupted, {len(verdicts)} of {len(what.nodes)} nodes were judged", file=sys.stderr)
@@ -218,7 +223,12 @@ def _parallel(nodes: Sequence[Node], settings: Settings) -> int:
 
 
 async def _check(
-    what: Check, stream: DocumentStream | None, colour: bool, verdicts: list[Verdict], opens: bool
+    what: Check,
+    stream: DocumentStream | None,
+    colour: bool,
+    verdicts: list[Verdict],
+    counts: KeptCounts | None,
+    opens: bool,
 ) -> None:
     from bot import app
     from bot.actions import ACTIONS
@@ -232,7 +242,7 @@ async def _check(
             again = stream is None and verdict.status.value != "healthy"
             verdicts.append(verdict if opens else app.brief(verdict, again))
             if stream is not None:
-                stream.add(verdict)
+                stream.add(verdict, _growth(counts, verdict, what.playbook))
                 return
             clear()
             if several:
@@ -241,6 +251,17 @@ async def _check(
                 print(verdict_text(verdict, _width(), colour, words), end="", flush=True)
 
         await app.check(what, heard, concluded)
+
+
+def _growth(counts: KeptCounts | None, verdict: Verdict, playbook: Playbook) -> Growth | None:
+    """What is known of growth there; a record that cannot be read is said, and holds no verdict up."""
+    from bot.domain.errors import LedgerError
+
+    try:
+        return counts.growth(verdict, playbook) if counts is not None else None
+    except LedgerError as no:
+        print(f"zombie: what was counted on {verdict.node} cannot be read: {no.sentence}", file=sys.stderr)
+        return None
 
 
 def _finish(

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from bot.domain.errors import CaseError, LedgerError, LedgerUnavailable, SettingsError, UnknownIncident, UsageError
 
 if TYPE_CHECKING:
+    from bot.app.growth import KeptCounts
     from bot.domain.case import Case, CaseStore, KeptCases, Readings
     from bot.domain.contracts import ActingLedger
     from bot.domain.entry import Entry
@@ -96,6 +97,27 @@ def mutes(environment: Mapping[str, str]) -> ReadMutes | None:
     except (LedgerError, SettingsError) as no:
         print(f"zombie: what was muted cannot be read, so nothing counts as muted: {no.sentence}", file=sys.stderr)
         return None
+
+
+@contextlib.contextmanager
+def counts(environment: Mapping[str, str]) -> Iterator[KeptCounts | None]:
+    """What was counted on nodes before; None where there is no record, or where it cannot be read, which is said.
+
+    Shape: as with `mutes`, SQLAlchemy is imported only where there may be a record.
+    """
+    from bot.settings import database_url
+
+    with contextlib.ExitStack() as kept:
+        found = None
+        try:
+            url = database_url(environment)
+            if not url.startswith(_SQLITE) or Path(url.removeprefix(_SQLITE)).exists():
+                from bot.app.growth import KeptCounts
+
+                found = KeptCounts(kept.enter_context(existing(environment)))
+        except (LedgerError, SettingsError) as no:
+            print(f"zombie: what was counted before cannot be read: {no.sentence}", file=sys.stderr)
+        yield found
 
 
 def whole_id(environment: Mapping[str, str], beginning: str) -> str:

@@ -7,8 +7,10 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
+from bot.domain.growth import Growth
 from bot.domain.probe import Unread
 from bot.domain.verdict import Verdict
+from bot.surfaces.growth import growth_body
 from bot.surfaces.json_teller import JsonTeller
 
 SCHEMA_VERSION = 1
@@ -25,22 +27,34 @@ def node_text(node: Mapping[str, Any]) -> str:
     return _ENCODER.encode(node)
 
 
-def document(verdicts: Iterable[Verdict], incidents: Mapping[str, str] | None = None) -> str:
+def document(
+    verdicts: Iterable[Verdict],
+    incidents: Mapping[str, str] | None = None,
+    growths: Mapping[str, Growth] | None = None,
+) -> str:
     """Return the whole document as text: one node's is laid out for people, of several each is a line."""
-    whole = documents(verdicts, incidents)
+    whole = documents(verdicts, incidents, growths)
     if len(whole["nodes"]) <= 1:
         return json.dumps(whole, ensure_ascii=False, indent=2)
     return BEGINNING + BETWEEN.join(map(node_text, whole["nodes"])) + END
 
 
-def documents(verdicts: Iterable[Verdict], incidents: Mapping[str, str] | None = None) -> dict[str, Any]:
-    """Return the whole document; `incidents` are those that were opened, by node."""
-    teller = JsonTeller()
-    return {"schema": SCHEMA_VERSION, "nodes": [node_document(verdict, incidents, teller) for verdict in verdicts]}
+def documents(
+    verdicts: Iterable[Verdict],
+    incidents: Mapping[str, str] | None = None,
+    growths: Mapping[str, Growth] | None = None,
+) -> dict[str, Any]:
+    """Return the whole document; `incidents` are those that were opened, `growths` what is known of it, by node."""
+    teller, known = JsonTeller(), growths or {}
+    nodes = [node_document(verdict, incidents, teller, known.get(verdict.node)) for verdict in verdicts]
+    return {"schema": SCHEMA_VERSION, "nodes": nodes}
 
 
 def node_document(
-    verdict: Verdict, incidents: Mapping[str, str] | None = None, teller: JsonTeller | None = None
+    verdict: Verdict,
+    incidents: Mapping[str, str] | None = None,
+    teller: JsonTeller | None = None,
+    growth: Growth | None = None,
 ) -> dict[str, Any]:
     """Return one node's part of the document; whoever makes many hands in one teller for all of them."""
     readings = verdict.snapshot.readings if verdict.snapshot is not None else {}
@@ -76,6 +90,8 @@ def node_document(
     }
     if verdict.muted:
         body["muted"] = _muted(verdict)
+    if growth is not None:
+        body["growth"] = growth_body(growth)
     if incidents and verdict.node in incidents:
         body["incident"] = incidents[verdict.node]
     teller = JsonTeller() if teller is None else teller

@@ -10,6 +10,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Iterable, Mapping
 from typing import TextIO
 
+from bot.domain.growth import Growth
 from bot.domain.verdict import Verdict
 from bot.surfaces.document import BEGINNING, BETWEEN, END, document, node_document, node_text
 from bot.surfaces.json_teller import JsonTeller
@@ -28,6 +29,7 @@ class DocumentStream:
         self._ahead = deque(names)
         self._alone = len(self._ahead) == 1
         self._only: list[Verdict] = []
+        self._growths: dict[str, Growth] = {}
         self._out = out
         self._waiting: dict[str, bytes] = {}
         self._written = 0
@@ -36,14 +38,16 @@ class DocumentStream:
         self._ended = asyncio.Event()
         self._failed: OSError | None = None
 
-    def add(self, verdict: Verdict) -> None:
-        """Take in a node's verdict; nothing of it is kept but its text."""
+    def add(self, verdict: Verdict, growth: Growth | None = None) -> None:
+        """Take in a node's verdict, and how what it counts has grown; nothing of them is kept but their text."""
         if self._failed is not None:
             raise self._failed
         if self._alone:
             self._only.append(verdict)
+            if growth is not None:
+                self._growths[verdict.node] = growth
             return
-        text = node_text(node_document(verdict, None, self._teller))
+        text = node_text(node_document(verdict, None, self._teller, growth))
         self._waiting[verdict.node] = zlib.compress(text.encode(), 1)
         self._more.set()
 
@@ -77,7 +81,7 @@ class DocumentStream:
     def end(self, incidents: Mapping[str, str] | None = None) -> None:
         """Write the rest, with the incidents that were opened, by node."""
         if self._alone:
-            self._out.write(document(self._only, incidents) + "\n")
+            self._out.write(document(self._only, incidents, self._growths) + "\n")
             return
         while self._ahead:
             self._write_ready(incidents)

@@ -27,11 +27,12 @@ def growth_text(told: Sequence[tuple[str, Growth]]) -> str:
 
 def growth_document(told: Sequence[tuple[str, Growth]]) -> str:
     """Return it as JSON: slopes per hour, times in hours."""
-    nodes = [{"node": node, **_document(growth)} for node, growth in told]
+    nodes = [{"node": node, **growth_body(growth)} for node, growth in told]
     return json.dumps({"schema": 1, "nodes": nodes}, ensure_ascii=False, indent=2) + "\n"
 
 
-def _document(growth: Growth) -> dict[str, Any]:
+def growth_body(growth: Growth) -> dict[str, Any]:
+    """Return one node's growth as JSON's own types."""
     times = growth.harm_in
     return {
         "cause": growth.cause,

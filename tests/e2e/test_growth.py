@@ -7,12 +7,14 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from jsonschema import Draft202012Validator
 
 from bot.demo.fleet_leaks import AUTO_RESTART
 from bot.domain.fold import fold
 from bot.domain.growth import Look
 from bot.ledger import Database, Ledger, ReadingStore
 from bot.settings import database_url
+from bot.surfaces.document import SCHEMA_FILE
 from bot.surfaces.slack.card import incident_card
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.view import group_view
@@ -63,6 +65,13 @@ async def test_two_checks_have_a_rate_and_more_of_them_a_time_to_harm(tmp_path: 
         assert low <= node["per_hour"] <= high
         assert node["per_hour"] == pytest.approx(100, rel=0.5)
         assert node["harm_at"] > 0
+        checked = await here.zombie("check", NODE, "--json", "--samples", "1")
+        Draft202012Validator(json.loads(SCHEMA_FILE.read_text())).validate(json.loads(checked.out))
+        said_now = json.loads(checked.out)["nodes"][0]["growth"]
+        assert (said_now["cause"], said_now["looks"], said_now["grows"]) == (LEAK, 13, True), "this look counts too"
+        assert said_now["interval"][0] <= said_now["per_hour"] <= said_now["interval"][1]
+        again = await here.zombie("growth", "gpu-*", "--json")
+        assert json.loads(again.out)["nodes"] == json.loads(told.out)["nodes"], "and is not kept"
         drawn = await here.zombie("growth")
         assert "█" in drawn.out
         nobody = await here.zombie("growth", "gpx-1")

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import re
 import resource
 import shutil
@@ -62,6 +63,11 @@ class FleetProcess:
         path = self.folder / "names.toml"
         path.write_text("\n[nodes.".join([head, *others, *tables[:count], *more]))
         return path
+
+    def cpu_seconds(self) -> float:
+        """Return the CPU seconds that it has spent so far, its start among them (proc(5): utime and stime)."""
+        fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
     def end(self) -> Served:
         """Stop the fleet and return what it cost."""

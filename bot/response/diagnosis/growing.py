@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import timedelta
 
@@ -35,7 +36,26 @@ async def grown(
     for used in playbook.causes:
         if (told := await _kept(readings, node, snapshot, used, before)) is not None:
             found[used.cause.name] = told
-    if cause in found:
+    return _telling(found, cause)
+
+
+def grown_since(
+    looks: Mapping[str, Sequence[Look]], snapshot: Snapshot, playbook: Playbook, cause: str | None
+) -> Growth | None:
+    """Return what `grown` does, without keeping anything; `looks` are those of that node before, by cause."""
+    found: dict[str, Growth] = {}
+    for used in playbook.causes:
+        grows, look, name = used.cause.grows, _look(snapshot, used), used.cause.name
+        if grows is None or look is None or name not in looks:
+            continue
+        told = growth(name, grows, (*looks[name], look), grows.harm(snapshot, used.tuning))
+        if told is not None:
+            found[name] = told
+    return _telling(found, cause)
+
+
+def _telling(found: Mapping[str, Growth], cause: str | None) -> Growth | None:
+    if cause is not None and cause in found:
         return found[cause]
     near = [(times[1], told) for told in found.values() if (times := told.harm_in) is not None and times[1] < SOON]
     return min(near, key=lambda pair: pair[0])[1] if near else None
@@ -44,13 +64,11 @@ async def grown(
 async def _kept(
     readings: Readings, node: str, snapshot: Snapshot, used: WeighedCause, before: CountedBefore | None
 ) -> Growth | None:
-    grows = used.cause.grows
-    value = grows.read(snapshot) if grows is not None else None
-    if grows is None or value is None:
+    grows, look, cause = used.cause.grows, _look(snapshot, used), used.cause.name
+    if grows is None or look is None:
         return None
-    host = snapshot.get(HostReading)
-    cause, boot = used.cause.name, host.boot_id if isinstance(host, HostReading) else ""
-    await readings.keep(node, cause, Look(snapshot.taken_at, value, boot))
+    host, boot = snapshot.get(HostReading), look.boot
+    await readings.keep(node, cause, look)
     looks = await readings.looks(node, cause)
     if before is not None and isinstance(host, HostReading):
         with contextlib.suppress(CannotRead):  # the verdict says already that the past was not read
@@ -60,3 +78,11 @@ async def _kept(
             earlier = (replace(look, boot=boot) for look in told if boot_at < look.at < ours)
             looks = (*looks, *earlier)
     return growth(cause, grows, looks, grows.harm(snapshot, used.tuning))
+
+
+def _look(snapshot: Snapshot, used: WeighedCause) -> Look | None:
+    """What is counted of that cause now; None where it counts nothing, or that was not read."""
+    value = used.cause.grows.read(snapshot) if used.cause.grows is not None else None
+    host = snapshot.get(HostReading)
+    boot = host.boot_id if isinstance(host, HostReading) else ""
+    return Look(snapshot.taken_at, value, boot) if value is not None else None

@@ -12,7 +12,7 @@ from bot.domain.growth import Grows, HarmAt, Look
 from bot.domain.playbook import Playbook, WeighedCause
 from bot.domain.probe import Snapshot
 from bot.probes.host import HostReading
-from bot.response.diagnosis.growing import grown
+from bot.response.diagnosis.growing import grown, grown_since
 
 AT = datetime(2026, 11, 22, 3, tzinfo=UTC)
 LEAK = "leaked-memory-cgroups"
@@ -83,6 +83,16 @@ async def test_a_past_that_cannot_be_told_changes_nothing() -> None:
     ours = [Look(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
     without = await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
     assert await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK, Before(None)) == without
+
+
+async def test_without_keeping_anything_the_same_is_told() -> None:
+    ours = [Look(AT - at * HOUR, 1_000.0 - 10 * at, "boot") for at in (5, 4, 3, 2, 1)]
+    told = grown_since({LEAK: ours}, SNAPSHOT, playbook(), LEAK)
+    assert told is not None
+    assert told == await grown(Kept(*ours), "gpu-1", SNAPSHOT, playbook(), LEAK)
+    assert told.counted == len(ours) + 1
+    assert grown_since({}, SNAPSHOT, playbook(), LEAK) is None
+    assert grown_since({LEAK: ours}, SNAPSHOT, playbook(None), LEAK) is None
 
 
 async def test_of_a_node_that_is_well_only_harm_that_is_near_is_told() -> None:
