@@ -49,7 +49,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
         "core ran is said in a sentence and kept on record.",
         _EXAMPLES,
     )
-    deeds = parser.add_subparsers(dest="deed", required=True, metavar="start|list|show|stop|approve")
+    deeds = parser.add_subparsers(dest="deed", required=True, metavar="start|list|show|stop|approve|decline")
     start = options.add_parser(deeds, "start", "begin to record", "Begin to record on a node.", "")
     start.add_argument("node", metavar="NODE", help="the node's name")
     start.add_argument("--for", dest="lasts", default="12h", metavar="TIME", help="1h, 6h, 12h or 24h (default 12h)")
@@ -63,15 +63,21 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     options.add_parser(deeds, "list", "list what was recorded", "List captures, the newest first.", "").add_argument(
         "--json", action="store_true", help="print the list as JSON"
     )
-    for name, says in (("show", "look at a capture now"), ("stop", "end it"), ("approve", "say yes to another's")):
+    for name, says in (
+        ("show", "look at a capture now"),
+        ("stop", "end it"),
+        ("approve", "say yes to another's"),
+        ("decline", "say no to one"),
+    ):
         deed = options.add_parser(deeds, name, says, f"{says.capitalize()}.", "")
         deed.add_argument("capture", metavar="ID", help="its id, or how it begins")
         if name == "show":
             deed.add_argument("--json", action="store_true", help="print it as JSON")
-        if name != "approve":
+        if name in ("show", "stop"):
             deed.add_argument("--out", type=Path, metavar="DIR", help="keep perf's text around what is caught there")
         else:
-            deed.add_argument("--approve-as", type=approvals.name, required=True, metavar="NAME", help="who says yes")
+            deed.add_argument("--approve-as", type=approvals.name, required=True, metavar="NAME", help="who says so")
+            deed.add_argument("--reason", default="", metavar="TEXT", help="why; it goes on record")
     for deed in deeds.choices.values():
         options.add_files(deed)
         deed.set_defaults(run=run)
@@ -91,6 +97,7 @@ def run(arguments: argparse.Namespace) -> int:
         "show": _show,
         "stop": _stop,
         "approve": _approve,
+        "decline": _decline,
     }
     try:
         with (
@@ -138,8 +145,16 @@ async def _start(arguments: argparse.Namespace, watch: RollingWatch) -> int:
 
 async def _approve(arguments: argparse.Namespace, watch: RollingWatch) -> int:
     rolling = await watch.roller.find(arguments.capture)
-    approval = approvals.approval(arguments.environ, arguments.approve_as, "capture")
+    approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
     _print_begun(await watch.roller.approve(_node(arguments, rolling.node), rolling, approval))
+    return 0
+
+
+async def _decline(arguments: argparse.Namespace, watch: RollingWatch) -> int:
+    rolling = await watch.roller.find(arguments.capture)
+    approval = approvals.approval(arguments.environ, arguments.approve_as, arguments.reason)
+    await watch.roller.decline(rolling, approval)
+    print(f"Capture {rolling.id} is declined; nothing was recorded.")
     return 0
 
 

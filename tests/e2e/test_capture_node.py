@@ -19,6 +19,7 @@ from bot.domain.errors import (
     NodeBusy,
     NotAnApprover,
     SelfApproval,
+    StateChanged,
     Unreachable,
 )
 from bot.domain.node import Node
@@ -249,6 +250,17 @@ def test_where_another_has_to_agree_nothing_begins_before(patient: Patient) -> N
     with pytest.raises(SelfApproval):
         approve(ANN)
     assert not patient.recording()
+
+    async def decline(by: str) -> RollingState:
+        roller = patient.roller()
+        return (await roller.decline(await roller.find(capture), Approval(by, "not now"))).state
+
+    with pytest.raises(NotAnApprover):
+        asyncio.run(decline("terminal:eve"))
+    assert asyncio.run(decline("terminal:bob")) is RollingState.ENDED
+    with pytest.raises(StateChanged):
+        approve("terminal:bob")
+    capture = patient.start()
     approve("terminal:bob")
     assert patient.recording()
     assert patient.stop(capture).rolling.is_over

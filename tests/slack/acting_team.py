@@ -46,6 +46,7 @@ from bot.response.execution.step_executor import StepExecutor
 from bot.response.record import Opening, Record
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.enclosed_report import EnclosedReport
+from bot.surfaces.slack.enclosed_sketch import EnclosedSketch
 from bot.surfaces.slack.enclosures import Enclosures
 from bot.surfaces.slack.listeners import listen
 from bot.surfaces.slack.member import SlackTokens
@@ -282,7 +283,7 @@ async def acting_team(
         tokens = SlackTokens(slack.bot_token, slack.app_token, "", slack.api_url)
         connection = SlackConnection(tokens, QUICK, lambda: datetime.now(UTC), journal.log, journal.logger("slack"))
         made = ReportMaker(database, threads, library(), Inventory({}, "none"))
-        kinds = (EnclosedReport(made.page),)
+        kinds = (EnclosedReport(made.page), EnclosedSketch())
         sending = Enclosures(kinds, connection.uploads, outbox, QUICK, lambda: datetime.now(UTC), journal.log)
         poster = Poster(
             connection.calls,

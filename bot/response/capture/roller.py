@@ -144,7 +144,7 @@ class Roller:
         """Let a person who may say yes say no. Raises: NotAnApprover, StateChanged."""
         guards.is_named(self.policy, approval)
         _is_asked(rolling)
-        because = f"{approval.by} declined it: {one_line(approval.reason, 300)}"
+        because = f"{approval.by} declined it" + (f": {one_line(approval.reason, 300)}" if approval.reason else "")
         await self._tell(CaptureEnded(rolling.id, because), approval.by)
         return await self.find(rolling.id)
 

@@ -70,8 +70,10 @@ def capture_card(news: RollingNews) -> Message:
     until = rolling.until
     first = [text(_asks(rolling))] if rolling.state is RollingState.ASKED else []
     if until is not None and not rolling.is_over:
-        words = "It ends by itself at " if rolling.state is not RollingState.STOPPING else "It would have ended at "
-        first = [text(words), date(until, "{date_short_pretty} {time}"), text(", whatever becomes of this bot.")]
+        words = "It ends by itself " if rolling.state is not RollingState.STOPPING else "It would have ended "
+        first = [text(words), date(until, "{date_short_pretty} at {time}"), text(", whatever becomes of this bot.")]
+    if rolling.state is RollingState.RUNNING and news.load_percent is None:
+        told.insert(1, [text("What it costs is measured by the first look, within a minute.")])
     if rolling.ended is not None:
         first = with_people(f"It is over: {one_line(rolling.ended.because, 300)}.", people, SAID)
     blocks = (
@@ -79,7 +81,6 @@ def capture_card(news: RollingNews) -> Message:
         listing([*([first] if first else []), *told]),
         *_buttons(rolling),
         footnote(f"zombie capture show {rolling.id}"),
-        *_asked(rolling.by),
     )
     caught = f"{len(rolling.caught)} caught; the last: {rolling.caught[-1].sentence}" if rolling.caught else ""
     when = f" until {until:%Y-%m-%d %H:%M} UTC" if until is not None and not rolling.is_over else ""

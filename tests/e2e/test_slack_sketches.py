@@ -1,0 +1,96 @@
+"""Pictures of a profile in a thread: both, once; a sentence where Slack takes none; and none of what is no sketch."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.demo.slack.access import DEFAULT_SCOPES
+from bot.demo.slack.faults import UPLOAD
+from bot.profile.sketch import Bar, Sketch
+from bot.surfaces.slack.enclosed_sketch import SKETCH, pictures_of
+from bot.surfaces.slack.enclosures import FileAsked
+from bot.surfaces.slack.message import Message as Posted
+from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import CARD
+from tests.slack.acting_team import ONCALL, ActingTeam, acting_team
+from tests.slack.workspace import workspace
+
+NAME, TARGET = "profile-a", MessageTarget(ONCALL)
+DRAWN = Sketch(
+    "node-1",
+    39,
+    "core 39 ran <!channel> in walk",
+    49,
+    "walk",
+    (Bar(0, 0, 49, "<!channel>"), Bar(1, 0, 49, "walk")),
+    ((1,) * 50,),
+)
+
+
+async def posted(slack: Any, team: ActingTeam) -> Any:
+    await team.poster.enqueue(NAME, CARD, TARGET, Posted("a profile"))
+    return await slack.until(
+        lambda: next((m for m in slack.messages("oncall-gpu") if m.text == "a profile"), None), what="the message"
+    )
+
+
+async def enclose(team: ActingTeam, drawn: Sketch = DRAWN) -> list[bool | None]:
+    return [await team.poster.enclose(NAME, TARGET, asked) for asked in pictures_of(drawn)]
+
+
+async def test_both_pictures_come_once_also_where_the_first_upload_fails(tmp_path: Path) -> None:
+    async with workspace() as slack, acting_team(slack, tmp_path, reports=True) as team:
+        message = await posted(slack, team)
+        slack.faults.status(UPLOAD)
+        assert await enclose(team) == [True, True]
+
+        def files() -> list[Any] | None:
+            found = [file for said in slack.thread(message) for file in said.files]
+            return found if len(found) == 2 else None
+
+        found = await slack.until(files, what="both pictures")
+        assert {file.name for file in found} == {"flame-core-39.png", "seconds-core-39.png"}
+        assert all("<!channel>" in file.alt_text for file in found), "alt text is words, and mentions nobody"
+
+        async with asyncio.timeout(60):
+            while len(team.logged("sketch_sent")) < 2:  # noqa: ASYNC110 - asks a log
+                await asyncio.sleep(0.02)
+        assert await enclose(team) == [False, False], "they stand there already"
+
+
+async def test_without_the_scope_a_sentence_stands_in_their_place_once(tmp_path: Path) -> None:
+    async with (
+        workspace(scopes=DEFAULT_SCOPES - {"files:write"}) as slack,
+        acting_team(slack, tmp_path, reports=True) as team,
+    ):
+        message = await posted(slack, team)
+        await enclose(team)
+        said = await slack.until(
+            lambda: next((m for m in slack.thread(message) if "No picture of it is here" in m.text), None),
+            what="the sentence",
+        )
+        assert "missing_scope" in said.text
+        await team.idle()
+        assert sum("No picture" in m.text for m in slack.thread(message)) == 1
+
+
+async def test_what_is_no_sketch_is_not_drawn_and_what_was_on_its_way_comes_by_the_next_run(tmp_path: Path) -> None:
+    async with workspace() as slack:
+        slack.faults.silent(UPLOAD, timedelta(seconds=30))
+        async with acting_team(slack, tmp_path, reports=True) as team:
+            message = await posted(slack, team)
+            await team.poster.enclose(NAME, TARGET, FileAsked(SKETCH, "flame-x", {"sketch": {"node": "<b>"}}))
+            await slack.until(
+                lambda: any("cannot be read" in m.text for m in slack.thread(message)), what="why there is none"
+            )
+            asked = next(iter(pictures_of(replace(DRAWN, core=7))))
+            await team.poster.enclose(NAME, TARGET, asked)
+            await slack.until(lambda: slack.asked("files.getUploadURLExternal"), what="the upload to begin")
+        slack.faults.clear()
+        async with acting_team(slack, tmp_path, reports=True) as team:
+            await team.poster.sweep()
+            await slack.until(lambda: any(m.files for m in slack.thread(message)), what="the picture")
