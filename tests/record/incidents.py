@@ -153,7 +153,11 @@ INCIDENT_EVENTS: tuple[IncidentEvent, ...] = (
     AlertJoined(Alert("alertmanager", "a1b2", text="NodeSlow")),
     AlertCleared("alertmanager", "a1b2"),
     ProfileTaken(
-        "Core 39 ran kubelet (2114) in f.", "cycles at 49 Hz for 10 s.", "The names are hidden.", '{"core": 39}'
+        "Core 39 ran kubelet (2114) in f.",
+        "cycles at 49 Hz for 10 s.",
+        "The names are hidden.",
+        '{"core": 39}',
+        "ab" * 32,
     ),
     NodePicked(NODE),
     replace(
@@ -193,10 +197,19 @@ HOUSE_EVENTS: tuple[HouseEvent, ...] = (
     VerdictMarked("7k3m9x2qpv", "leaked-memory-cgroups", False, NODE, "ef" * 32, "click-1-2", "ann"),
     CauseLookedAt("leaked-memory-cgroups", "the threshold was too low; it is 5,000 now", "ann"),
     CaptureAsked("c4p7t0re00", "node-7", 12, 2, ("nic-reset",), True, "ann"),
-    CaptureApproved("c4p7t0re00", "bob"),
+    CaptureApproved("c4p7t0re00", "bob", "it resets at night"),
     CaptureStarting("c4p7t0re00", "b" * 32, "m" * 32, "SHA256:key", 4321.5, "cycles"),
     CaptureBegan("c4p7t0re00", 4_322_000_000),
-    SymptomCaught("c4p7t0re00", "nic-reset", BEGAN_AT, 4400.25, "core 39 ran kubelet in f", "its names are hidden"),
+    SymptomCaught(
+        "c4p7t0re00",
+        "nic-reset",
+        BEGAN_AT,
+        4400.25,
+        "core 39 ran kubelet in f",
+        "its names are hidden",
+        0.25,
+        "ab" * 32,
+    ),
     CaptureStopping("c4p7t0re00", "ann", 12.5, 3600.0),
     CaptureEnded("c4p7t0re00", "ann stopped it", "its ring"),
 )

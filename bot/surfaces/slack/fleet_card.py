@@ -28,7 +28,7 @@ from bot.surfaces.slack.message import (
     length,
     paragraph,
 )
-from bot.surfaces.slack.table import data_table, table_block
+from bot.surfaces.slack.table import data_table
 
 GO, STOP, CHECK, DIFF, PLAN = "fleet-go", "fleet-stop", "fleet-check", "fleet-diff", "fleet-plan"
 WHO_ELSE = "who-else"
@@ -121,7 +121,7 @@ def comparison_message(comparison: Comparison) -> Message:
     blocks += [paragraph(clipped(accident.says, SAID)) for accident in comparison.accidents[:3]]
     rows = [(each.fact, values(each.here), values(each.there), _surprise(each)) for each in told]
     if rows:
-        table, _ = table_block("What differs", ("fact", "here", "there", "surprise"), rows, ALL_BLOCKS - ROOM_BESIDE)
+        table, _ = data_table("What differs", ("fact", "here", "there", "surprise"), rows, ALL_BLOCKS - ROOM_BESIDE)
         blocks += [table, footnote(SURPRISE)]
     else:
         blocks.append(paragraph("Nothing that was read differs."))
