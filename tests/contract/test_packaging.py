@@ -91,6 +91,27 @@ def test_wheel_runs_by_itself_and_carries_the_playbooks(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, f"zombie {__version__}\n", "")
 
 
+@pytest.mark.parametrize("repository", ["", "https://example.com/sre/zombie"])
+def test_index_page_shows_pictures_and_links_that_lead_somewhere(tmp_path: Path, repository: str) -> None:
+    subprocess.run(
+        [sys.executable, "-m", "hatchling", "build", "--target", "wheel", "--directory", str(tmp_path)],
+        cwd=ROOT,
+        env={**os.environ, "ZOMBIE_REPOSITORY": repository},
+        capture_output=True,
+        timeout=120,
+        check=True,
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive:
+        said = archive.read(f"zombie_bot-{__version__}.dist-info/METADATA").decode()
+    targets = re.findall(r"\]\(([^)\s]+)\)", said)
+    assert [target for target in targets if not target.startswith(("https://", "#"))] == []
+    picture = f"]({repository}/raw/v{__version__}/docs/card.png)"
+    assert (picture in said, "Project-URL: Source, " in said) == (bool(repository), bool(repository))
+    assert "Description-Content-Type: text/markdown" in said
+    assert "zombie check node-123" in said
+
+
 def dockerfile() -> list[tuple[str, str]]:
     """Return the image's instructions with their arguments."""
     return instructions((ROOT / "Dockerfile").read_text())
