@@ -7,6 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from pathlib import Path
+from typing import Any
 
 from bot.actions import ACTIONS
 from bot.app.check import PROGRAM, Check
@@ -14,10 +15,12 @@ from bot.app.parts import now
 from bot.domain.batch import Sampling
 from bot.domain.case import FORM, Case, Head, Judged
 from bot.domain.change import Change, changed_playbook
-from bot.domain.errors import CaseError
+from bot.domain.command import Outputs
+from bot.domain.errors import CannotRead, CaseError
 from bot.domain.json_form import NotOfForm, read
 from bot.domain.node import Node
 from bot.domain.playbook import Playbook, Playbooks
+from bot.domain.probe import Probe
 from bot.domain.redaction import Redactor
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Verdict
@@ -87,15 +90,41 @@ class Why:
     changes: tuple[WhatIf, ...]
 
 
-async def replayed(case: Case, playbook: Playbook, changes: Sequence[Change] = ()) -> Verdict:
+@dataclass(slots=True)
+class _ParsedOnce:
+    """A probe's parse that remembers what came of it."""
+
+    probe: Probe
+    outcome: Any = None
+
+    def __call__(self, outputs: Outputs) -> Any:
+        if self.outcome is None:
+            try:
+                self.outcome = self.probe.parse(outputs)
+            except CannotRead as no:
+                self.outcome = no
+        if isinstance(self.outcome, CannotRead):
+            raise self.outcome
+        return self.outcome
+
+
+def parsing_once(playbook: Playbook) -> Playbook:
+    """Return the playbook for one case that is replayed again and again: each answer of its node is parsed once."""
+    return replace(playbook, probes=tuple(replace(probe, parse=_ParsedOnce(probe)) for probe in playbook.probes))
+
+
+async def replayed(
+    case: Case, playbook: Playbook, changes: Sequence[Change] = (), redactor: Redactor | None = None
+) -> Verdict:
     """Return the verdict on a case, on the way that a live check takes from the transport up.
 
+    Shape: whoever replays one case again and again hands in one redactor, and a playbook of `parsing_once`.
     Raises: CaseError when the case holds settings that cannot be read; UsageError when a change does not fit.
     """
     head, (node, draining) = case.head, surroundings(case.head)
     way = ReplayTransport(case)
     triage = Triage(way, ACTIONS, lambda: head.taken_at, Sampling(head.samples), ENOUGH, draining=draining)
-    return without_secrets(await triage.diagnose(node, changed_playbook(as_asked(case, playbook), changes)))
+    return without_secrets(await triage.diagnose(node, changed_playbook(as_asked(case, playbook), changes)), redactor)
 
 
 def judge(playbooks: Playbooks) -> Callable[[Case, str], Awaitable[Verdict]]:
@@ -124,12 +153,12 @@ def why(case: Case, playbook: Playbook) -> Why:
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
-    verdict = asyncio.run(replayed(case, playbook))
+    redactor = Redactor()
+    verdict = asyncio.run(replayed(case, playbook, redactor=redactor))
     node, draining = surroundings(case.head)
     if verdict.snapshot is None:
         return Why(case, verdict, ())
     found = what_ifs(verdict.snapshot, Judge(as_asked(case, playbook), ACTIONS, node, draining))
-    redactor = Redactor()
     told = (replace(each, verdict=without_secrets(each.verdict, redactor)) for each in found)
     return Why(case, verdict, tuple(told))
 

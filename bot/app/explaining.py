@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from bot.actions import ACTIONS
-from bot.app.cases import Why, replay, why
+from bot.app.cases import Why, parsing_once, replayed, why
 from bot.domain.case import Case
 from bot.domain.errors import ZombieError
 from bot.domain.playbook import Playbook, Playbooks
+from bot.domain.redaction import Redactor
 from bot.domain.verdict import Verdict
 from bot.response.diagnosis.what_if import WhatIf, outcome
 from bot.surfaces.view.plan_words import PlanWords
@@ -25,11 +26,16 @@ def proven(told: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
-    found: list[WhatIf] = []
+    return asyncio.run(_proven(told, playbook, most))
+
+
+async def _proven(told: Why, playbook: Playbook, most: int) -> tuple[WhatIf, ...]:
+    redactor, found = Redactor(), list[WhatIf]()
     for each in told.changes:
         if len(found) == most:
             break
-        if outcome(replay(told.case, playbook, [each.change]).verdict) == outcome(each.verdict):
+        again = await replayed(told.case, playbook, [each.change], redactor)
+        if outcome(again) == outcome(each.verdict):
             found.append(each)
     return tuple(found)
 
@@ -39,6 +45,7 @@ def explained(case: Case, playbook: Playbook) -> Why:
 
     Raises: CaseError when the case holds settings that cannot be read.
     """
+    playbook = parsing_once(playbook)
     told = why(case, playbook)
     return replace(told, changes=proven(told, playbook, len(told.changes)))
 
@@ -75,7 +82,7 @@ class Explainer:
 
     def _told(self, case: Case, verdict: Verdict) -> Sequence[str]:
         try:
-            playbook = self.playbooks.get(case.head.playbook)
+            playbook = parsing_once(self.playbooks.get(case.head.playbook))
             told = why(case, playbook)
             if playbook.digest != case.head.playbook_digest or not is_as_shown(told, verdict):
                 return ()

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from bot.actions import ACTIONS
-from bot.app.cases import why
+from bot.app.cases import parsing_once, why
 from bot.app.check import PROGRAM
 from bot.app.explaining import is_as_shown, proven
 from bot.app.parts import now
@@ -170,7 +170,7 @@ def _why(case: Case, playbooks: Playbooks, shown: Verdict) -> tuple[tuple[str, .
     Each change was made in a replay, and came out so, before it is told.
     """
     try:
-        playbook = playbooks.get(case.head.playbook)
+        playbook = parsing_once(playbooks.get(case.head.playbook))
         if playbook.digest != case.head.playbook_digest:
             return (), f"The playbook {case.head.playbook} has changed since, so it is not weighed again.", None
         told = why(case, playbook)

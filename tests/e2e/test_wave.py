@@ -14,7 +14,9 @@ from bot.demo.fleet import FLEET
 from bot.demo.fleet_leaks import AUTO_RESTART, HIDDEN
 from bot.demo.machine import changes
 from bot.demo.machine.state import Line
-from bot.ledger import Database, Waves
+from bot.domain.feedback import ENOUGH
+from bot.domain.house_events import HOUSE, VerdictMarked
+from bot.ledger import Database, Ledger, Waves
 from tests.nodes.acting_fleet import POLICY, Site, site
 from tests.slack.replicas import replicas, until
 
@@ -106,9 +108,16 @@ async def test_node_that_is_not_as_approved_is_left_alone_and_another_takes_its_
 
 
 @pytest.mark.long
-async def test_policy_that_changes_and_a_brake_stop_it_before_anything_is_done(tmp_path: Path) -> None:
+async def test_doubt_a_policy_that_changes_and_a_brake_stop_it_before_anything_is_done(tmp_path: Path) -> None:
     async with site(tmp_path, {f"n{number}": (AUTO_RESTART, None) for number in range(2)}) as here:
         wave = await started(here)
+        with Database.open(f"sqlite:///{here.folder / 'state' / 'zombie.db'}") as database:
+            for number in range(ENOUGH):
+                mark = VerdictMarked(f"i{number}", CAUSE, right=False)
+                Ledger(database).append(HOUSE, None, mark, f"slack:T0/U{number}")
+        no = await here.zombie("wave", "approve", wave["id"], "--approve-as", "bob", "--reason", "go")
+        assert (no.status, no.err.split(": ")[1]) == (1, "CauseInDoubt")
+        assert (await here.zombie("playbooks", "looked-at", CAUSE, "--reason", "it is right now")).status == 0
         await approved(here, wave["id"])
         await here.zombie("brake", "on", "--reason", "a rollout")
         assert (await here.zombie("wave", "run", wave["id"])).status == 1

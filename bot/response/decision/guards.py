@@ -238,8 +238,14 @@ def is_released(pulled: Entry | None) -> None:
 def is_trusted(policy: Policy, incident: Incident, marks: Sequence[Entry]) -> None:
     """Raises: CauseInDoubt when people marked verdicts of its cause wrong too often since the plan was proposed."""
     cause = incident.verdict.cause if incident.verdict is not None else None
-    if cause is not None and (doubt := score_of(marks, cause, policy.person).doubt):
-        raise CauseInDoubt(doubt)
+    are_trusted(policy, (cause,) if cause is not None else (), marks)
+
+
+def are_trusted(policy: Policy, causes: Sequence[str], marks: Sequence[Entry]) -> None:
+    """Raises: CauseInDoubt for the first of the causes that people marked wrong too often."""
+    for cause in causes:
+        if doubt := score_of(marks, cause, policy.person).doubt:
+            raise CauseInDoubt(doubt)
 
 
 def is_not_quiet(policy: Policy, now: datetime) -> None:

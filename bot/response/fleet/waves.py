@@ -143,6 +143,7 @@ class Waves:
                 raise ApprovalExpired(f"It was proposed more than {minutes:g} minutes ago.", "Start another wave.")
             self._is_as_proposed(wave, approval)
             guards.is_released(await self.ledger.braked())
+            guards.are_trusted(self.policy, wave.proposal.causes, await self.ledger.marks())
             guards.is_not_quiet(self.policy, now)
             return await self._counted(wave, approval, people)
 
@@ -186,6 +187,7 @@ class Waves:
                 raise ApprovalExpired("The time of the wave's approval is over.", "Start another wave.")
             self._is_as_proposed(wave, approval)
             guards.is_released(await self.ledger.braked())
+            guards.are_trusted(self.policy, wave.proposal.causes, await self.ledger.marks())
             return WaveResumed(approval.reason.strip(), approval.os_user)
 
         return await self._told("resume wave", wave_id, approval, resumed)
