@@ -47,8 +47,11 @@ for place in /tmp /var/tmp /dev/shm; do
   [ -w $place ] && say room $place $(df -Pk $place | awk 'END { print $4 }')
 done
 if [ -x @PERF@ ]; then
-  late() { [ $1 = 124 ] || [ $1 = 137 ] && echo 'perf version not told within 5 s'; }
-  say perf "$({ timeout -k 1 5 @PERF@ version 2>&1 || late $?; } | head -n 1)"
+  told=$({ timeout -k 1 5 @PERF@ version 2>&1; echo "ended $?"; } | tail -c 2000)
+  case $told in
+    *'ended 124'|*'ended 137') say perf 'perf version not told within 5 s';;
+    *) say perf "$(printf '%s\n' "$told" | grep -v '^ended ' | head -n 1)";;
+  esac
 else say perf; fi
 pmu=no
 for unit in cpu cpu_core armv8_pmuv3 armv8_pmuv3_0; do [ -e /sys/bus/event_source/devices/$unit ] && pmu=yes; done
