@@ -117,6 +117,16 @@ def test_a_perf_for_another_kernel_is_no_perf(patient: Patient) -> None:
         asyncio.run(patient.profile())
 
 
+@pytest.mark.long
+def test_a_perf_that_is_late_to_say_its_version_is_no_missing_one(patient: Patient) -> None:
+    patient.allow()
+    patient.become(FAKE.replace('version) echo "perf version 5.10.0"', "version) exec sleep 30"))
+    captured = asyncio.run(patient.profile())
+    assert captured.facts.text("perf") == "perf version not told within 5 s"
+    assert patient.text.count(b"mem_cgroup_nr_lru_pages") > 20
+    patient.must_be_clean()
+
+
 def test_a_perf_that_is_killed_leaves_what_it_told(patient: Patient) -> None:
     patient.become(FAKE.replace("n=$((n + 1))", "n=$((n + 1)); [ $n = 9 ] && kill -KILL $$"))
     patient.allow()
