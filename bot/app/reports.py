@@ -83,10 +83,8 @@ def account_of(
         changes,
         no_why,
         {**labels(incident.node), **(case.head.labels if case is not None else {})},
-        pictures=(
-            *_pictures(incident, heat),
-            *sketch_pictures(incident, entries, captures, ended, KeptCases(database), together),
-        ),
+        pictures=tuple(_pictures(incident, heat)),
+        profiles=tuple(sketch_pictures(incident, entries, captures, ended, KeptCases(database), together)),
         before_reboot=tuple(_kept(database, incident)),
         others=tuple(name for name in together if name != incident_id),
         moments=(*kernel_moments(incident, case), *capture_moments(incident, captures, ended)),

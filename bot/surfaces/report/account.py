@@ -30,6 +30,7 @@ class Account:
     `case` is the head of what the node said, None where that is kept no more. `why` are the changes that would change
     the verdict, a sentence each; `no_why` says why there are none. `labels` are the node's, as far as they are known.
     `before_reboot` is what was kept before a step that destroys it. `others` are the incidents of the same alert.
+    `profiles` are pictures of profiles that were taken from its card, and of what captures caught.
     `moments` are what happened beside the record: what the node's kernel said, what captures caught.
     """
 
@@ -45,6 +46,7 @@ class Account:
     no_why: str = ""
     labels: Mapping[str, str] = field(default_factory=dict)
     pictures: tuple[Picture, ...] = ()
+    profiles: tuple[Picture, ...] = ()
     before_reboot: tuple[Kept, ...] = ()
     others: tuple[str, ...] = ()
     moments: tuple[Moment, ...] = ()

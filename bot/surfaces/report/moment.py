@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 class Moment:
     """What happened, when, and who says so.
 
-    Shape: `at` is on the clock of the record; `error` is how far it may be off, None where nobody measured it.
+    Shape: `at` is on the clock of the record; `error` is how far it may be off, None where nobody measured it, and zero
+    where the record's own clock told it.
     """
 
     at: datetime

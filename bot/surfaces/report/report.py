@@ -17,6 +17,7 @@ def whole_report(account: Account) -> Report:
         account,
         sections.summary(account, view),
         sections.evidence(account, view),
+        sections.profiles(account),
         sections.why(account),
         sections.open_causes(view),
         sections.ruled_out(view),
@@ -37,6 +38,7 @@ def post_incident(account: Account) -> Report:
     view = sections.view_of(account)
     causes = (
         sections.evidence(account, view),
+        sections.profiles(account),
         sections.why(account),
         sections.open_causes(view),
         sections.ruled_out(view),

@@ -90,6 +90,11 @@ def evidence(account: Account, view: IncidentView) -> Section:
     return Section("Evidence", (*account.pictures, points, *suspects, said(f"{known}. {read}" if known else read)))
 
 
+def profiles(account: Account) -> Section:
+    """What the hot core ran: by profiles that were asked for, and in what captures caught."""
+    return Section("Profiles", account.profiles)
+
+
 def why(account: Account) -> Section:
     """What would have to be otherwise for another verdict."""
     if account.why:

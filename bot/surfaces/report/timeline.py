@@ -83,8 +83,16 @@ def _within(moment: Moment) -> str:
     if moment.error is None:
         return "not known"
     seconds = moment.error / timedelta(seconds=1)
-    return f"± {seconds:.3f} s" if seconds < 1 else f"± {seconds:.1f} s" if seconds < 100 else f"± {span(moment.error)}"
+    if not seconds:
+        return ""
+    said = f"{seconds:.3f} s" if seconds < 1 else f"{seconds:.1f} s" if seconds < 100 else span(moment.error)
+    return _together(f"± {said}")
 
 
 def _after(begun: datetime, at: datetime) -> str:
-    return f"+{span(at - begun)}" if at >= begun else f"-{span(begun - at)}"
+    return _together(f"+{span(at - begun)}" if at >= begun else f"-{span(begun - at)}")
+
+
+def _together(figure: str) -> str:
+    """Return a figure that no line breaks from its unit."""
+    return figure.replace(" ", "\u00a0")

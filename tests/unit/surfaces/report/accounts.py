@@ -29,6 +29,7 @@ from bot.domain.transitions import State
 from bot.domain.verdict import Evidence, RuledOut, Undecided
 from bot.surfaces.report.account import Account, Kept
 from bot.surfaces.report.moment import Moment
+from bot.surfaces.report.parts import Picture
 from bot.surfaces.view.plan_words import PlanWords
 from tests.record.incidents import BEGAN_AT, EVIDENCE, OPENING, PLAN, STARTED, TRIAGED, WAYS, entries
 
@@ -93,5 +94,6 @@ def told_all(words: str, cured: bool = True) -> Account:
         labels={"gpus": words},
         before_reboot=(Kept(words, words),),
         others=(words,),
+        profiles=(Picture(b"\x89PNG\r\n\x1a\n", words),),
         moments=(Moment(BEGAN_AT + timedelta(minutes=1), words, words, words, timedelta(seconds=1)),),
     )

@@ -33,7 +33,13 @@ def test_what_the_node_and_the_source_said_stands_between_the_entries_in_the_ord
     unsure = Moment(BEGAN_AT - timedelta(seconds=80), "capture abc123", "lockup", "soft lockup")
     found = rows(account((fired, *WAYS[State.TRIAGED][1:]), moments=(unsure, reset, caught)))
     assert [row[4] for row in found[:5]] == ["alert fired", "nic-reset", "nic-reset", "lockup", "AlertReceived"]
-    assert [row[1] for row in found[:5]] == ["its source's clock", "± 2.0 s", "± 0.004 s", "not known", ""]
+    assert [row[1] for row in found[:5]] == [
+        "its source's clock",
+        "±\u00a02.0\u00a0s",
+        "±\u00a00.004\u00a0s",
+        "not known",
+        "",
+    ]
     assert [row[3] for row in found[:3]] == ["pagerduty", "kernel log of node-1", "capture abc123"]
     assert found[0][2].startswith("-")
 
