@@ -26,7 +26,7 @@ from bot.surfaces.slack.click import Click
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.people import Person
 from bot.surfaces.slack.view_submissions import Submission
-from tests.slack.acting_team import ALICE, BOB, ONCALL, TEAM, ActingTeam, acting_team
+from tests.slack.acting_team import ALICE, BOB, ONCALL, TEAM, ActingTeam, acting_team, people
 from tests.slack.wave_team import LEAK, Fleet
 from tests.slack.workspace import workspace
 
@@ -36,10 +36,13 @@ ASKER = f"slack:{TEAM}/{ALICE}"
 
 @asynccontextmanager
 async def fleet_of(
-    folder: Path, nodes: int = 3, endings: str = "cured"
+    folder: Path, nodes: int = 3, endings: str = "cured", **policy: Any
 ) -> AsyncIterator[tuple[SlackWorkspace, ActingTeam, Fleet]]:
     fleet = Fleet()
-    async with workspace() as slack, acting_team(slack, folder, nodes=nodes, endings=endings, fleet=fleet) as team:
+    async with (
+        workspace() as slack,
+        acting_team(slack, folder, policy=people(**policy), nodes=nodes, endings=endings, fleet=fleet) as team,
+    ):
         slack.state.add_user(CAROL)
         slack.state.set_member(ONCALL, CAROL.id, member=True)
         try:
@@ -57,14 +60,14 @@ async def swept(team: ActingTeam, fleet: Fleet, words: str = "nodes have") -> Me
     return await team.card(words)
 
 
-async def planning(slack: SlackWorkspace, team: ActingTeam, fleet: Fleet) -> View:
-    await slack.click("alice", await swept(team, fleet), "fleet-plan")
-    return await slack.until(lambda: slack.modal("alice"), what="the dialog of the plan")
+async def planning(slack: SlackWorkspace, team: ActingTeam, fleet: Fleet, asker: str = "alice") -> View:
+    await slack.click(asker, await swept(team, fleet), "fleet-plan")
+    return await slack.until(lambda: slack.modal(asker), what="the dialog of the plan")
 
 
-async def planned(slack: SlackWorkspace, team: ActingTeam, fleet: Fleet, control: str = "Nobody") -> Message:
-    """Have alice press *Plan* and send its dialog; return the card of the wave."""
-    sent = await slack.submit("alice", await planning(slack, team, fleet), {"control": control})
+async def planned(slack: SlackWorkspace, team: ActingTeam, fleet: Fleet, asker: str = "alice") -> Message:
+    """Have somebody press *Plan* and send its dialog as it opens; return the card of the wave."""
+    sent = await slack.submit(asker, await planning(slack, team, fleet, asker))
     assert (dict(sent.errors), sent.trouble) == ({}, "")
     return await team.offering("Wave: ")
 
@@ -183,6 +186,25 @@ async def test_wave_is_approved_once_by_somebody_who_may_and_never_under_the_bra
         assert kinds == ["WaveProposed", "WaveApproved"]
         refused = [(who, name) for who, name in await team.refusals()]
         assert refused[:3] == [(ALICE, "SelfApproval"), (CAROL.id, "NotAnApprover"), (BOB, "Braked")]
+
+
+async def test_where_two_have_to_say_yes_the_card_counts_them_and_nobody_counts_twice(tmp_path: Path) -> None:
+    async with fleet_of(tmp_path, approvals=2) as (slack, team, fleet):
+        offer = await planned(slack, team, fleet, "carol")
+        assert "It waits for a yes (0 of 2)" in json.dumps(offer.blocks)
+        await team.decides("alice", offer)
+        waits = await slack.until(
+            lambda: next((card for card in team.cards("Wave: ") if "(1 of 2)" in json.dumps(card.blocks)), None),
+            what="a card that counts the first",
+        )
+        assert waits.ts == offer.ts
+        await team.decides("alice", waits)
+        await team.told("alice", "NotEnoughApprovers")
+        assert ((await wave_of(fleet)).state, done(team)) == ("proposed", [])
+        await team.decides("bob", waits)
+        running = await slack.until(lambda: next(iter(team.cards("running")), None), what="a wave that runs")
+        assert all(user in json.dumps(running.blocks) for user in (ALICE, BOB))
+        assert [voice.by.rpartition("/")[2] for voice in (await wave_of(fleet)).voices] == [ALICE, BOB]
 
 
 async def test_two_programs_that_hear_a_yes_at_once_put_one_on_record(tmp_path: Path) -> None:
