@@ -33,9 +33,10 @@ from bot.surfaces.slack.blocks import (
     text,
     undo_buttons,
 )
-from bot.surfaces.slack.drawings import strips
+from bot.surfaces.slack.drawings import growth_strip
 from bot.surfaces.slack.feedback import feedback_block
 from bot.surfaces.slack.fleet_card import WHO_ELSE
+from bot.surfaces.slack.heat_block import strip_block
 from bot.surfaces.slack.links_block import links_of_many
 from bot.surfaces.slack.message import (
     ALL_BLOCKS,
@@ -112,12 +113,12 @@ def _single(group: GroupView, view: IncidentView) -> Message:
         said = (*said, view.recurs, view.grows, *mute_words(view.verdict))
         first += [paragraph(clipped(words, SUMMARY)) for words in said if words.strip()]
     heat: list[Block] = []
-    if view.verdict is not None and view.state in _SHOWS_HEAT:
-        heat = strips(view)  # a picture takes the place of each once there is one
+    if view.verdict is not None and view.state in _SHOWS_HEAT:  # a picture takes the place of each once there is one
+        heat = [strip_block(view.verdict.heat, view.id)] if view.verdict.heat is not None else []
+        heat += [growth_strip(view.growth, view.id)] if view.growth is not None else []
     if view.verdict is not None and view.state in _SHOWS_EVIDENCE:
         # Only the sentences: the node's own lines stand in the thread, where nobody has to scroll past them.
-        middle = [*_evidence(view.verdict.evidence), *heat]
-        heat = []
+        middle, heat = [*_evidence(view.verdict.evidence), *heat], []
     told = _verdict_blocks(view) if view.state is State.TRIAGED else _state_blocks(view)
     # The buttons come before the picture: they are what a thumb looks for.
     last = [*told, *_decision(group), *heat, *_further(group, view), *feedback_block(group), *_closing(group)]

@@ -12,17 +12,9 @@ from bot.domain.json_form import plain, read
 from bot.surfaces.slack import heat_block
 from bot.surfaces.slack.message import Block, preformatted
 from bot.surfaces.view.growth_words import growth_words, sparkline
-from bot.surfaces.view.view import IncidentView
 
 Drawn: TypeAlias = CoreHeat | Growth
 COLUMNS = 36  # of a strip that a phone does not break
-
-
-def strips(view: IncidentView) -> list[Block]:
-    """Return what an incident's card has to draw, as text; a picture takes the place of each once there is one."""
-    heat = view.verdict.heat if view.verdict is not None else None
-    found = [heat_block.strip_block(heat, view.id)] if heat is not None else []
-    return [*found, growth_strip(view.growth, view.id)] if view.growth is not None else found
 
 
 def growth_strip(growth: Growth, incident: str) -> Block:
