@@ -11,7 +11,7 @@ import pytest
 from bot import app
 from bot.__main__ import main
 from bot.actions import ACTIONS
-from bot.app.cases import as_asked, replay, surroundings, why
+from bot.app.cases import as_asked, parsing_once, replay, surroundings, why
 from bot.domain.change import Change
 from bot.domain.conclude import weighings
 from bot.domain.errors import UsageError
@@ -24,12 +24,13 @@ from bot.transport.case_file import load
 
 CAPTURES = Path(__file__).parents[1] / "captures"
 CASES = sorted([*(CAPTURES / "nodes").glob("*.jsonl.gz"), *(CAPTURES / "cases").glob("*.jsonl.gz")])
+LIBRARY = app.library()
 FOUNDING = CAPTURES / "cases" / "form-2--leaked-memory-cgroups.jsonl.gz"
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.split(".")[0])
 def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> None:
-    case, playbook = load(path), app.library().get("node-health")
+    case, playbook = load(path), parsing_once(LIBRARY.get("node-health"))
     told = why(case, playbook)
     assert told.changes
     for each in told.changes:
@@ -43,7 +44,7 @@ def test_every_change_that_is_told_has_the_outcome_that_is_told(path: Path) -> N
 
 def weighed_alike(path: Path, name: str) -> int:
     """Weigh each change twice, once without remembering anything, and return how many there were."""
-    case, playbook = load(path), app.library().get(name)
+    case, playbook = load(path), LIBRARY.get(name)
     snapshot = replay(case, playbook).verdict.snapshot
     assert snapshot is not None
     judge = Judge(as_asked(case, playbook), ACTIONS, *surroundings(case.head))
@@ -77,13 +78,13 @@ def test_what_is_not_weighed_again_would_weigh_the_same(name: str) -> None:
 @pytest.mark.long
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.split(".")[0])
 def test_what_is_not_weighed_again_would_weigh_the_same_in_every_case(path: Path) -> None:
-    for name in app.library().names:
+    for name in LIBRARY.names:
         assert weighed_alike(path, name) > 5
 
 
 @pytest.mark.parametrize("path", CASES, ids=lambda path: path.name.split(".")[0])
 def test_cause_looks_at_the_probes_that_it_names_and_at_no_other(path: Path) -> None:
-    playbook = app.library().get("node-health")
+    playbook = LIBRARY.get("node-health")
     snapshot = replay(load(path), playbook).verdict.snapshot
     assert snapshot is not None
     for used in playbook.causes:
