@@ -14,7 +14,9 @@ import pytest
 from bot.app.journal import Journal
 from bot.app.metrics import Metering
 from bot.domain.errors import LedgerUnavailable
-from bot.ledger.tallies import Tally
+from bot.domain.house_events import HOUSE, CauseLookedAt, VerdictMarked
+from bot.ledger import Database, Ledger
+from bot.ledger.tallies import Tallies, Tally
 from bot.settings import Settings
 from bot.sources import settings_of
 from bot.surfaces.web import WebEdge
@@ -74,6 +76,26 @@ async def test_this_machine_is_answered_and_hears_what_the_log_and_the_record_sa
             "zombie_ready 1.0",
         ):
             assert line in lines
+
+
+async def test_causes_are_told_as_right_as_people_marked_them_until_somebody_looks(tmp_path: Path) -> None:
+    with Database.open(f"sqlite:///{tmp_path / 'zombie.db'}") as database:
+        ledger, tallies = Ledger(database), Tallies(database)
+        for number in range(10):
+            ledger.append(HOUSE, None, VerdictMarked(f"i{number}", "leak", number == 0), f"slack:T1/U{number}")
+        ledger.append(HOUSE, None, VerdictMarked("i0", "leak", False), "slack:T1/U0")
+
+        async def of_record() -> Tally:
+            return tallies.read()
+
+        async with edge(tmp_path, tallies=of_record) as (client, _, _):
+            lines = (await client.get("/metrics")).text.splitlines()
+            assert 'zombie_verdict_marks{cause="leak",said="right"} 0.0' in lines
+            assert 'zombie_verdict_marks{cause="leak",said="wrong"} 10.0' in lines
+            assert 'zombie_cause_in_doubt{cause="leak"} 1.0' in lines
+            ledger.append(HOUSE, None, CauseLookedAt("leak", "the threshold is another"), "terminal:ann")
+            lines = (await client.get("/metrics")).text.splitlines()
+            assert 'zombie_cause_in_doubt{cause="leak"} 0.0' in lines
 
 
 @pytest.mark.parametrize(
