@@ -21,6 +21,7 @@ from bot.domain.selector import Selector
 
 if TYPE_CHECKING:
     from bot.app import Check
+    from bot.app.check import HearsVerdict
     from bot.app.growth import KeptCounts
     from bot.domain.case import KeptCases, Readings
     from bot.domain.contracts import ActingLedger
@@ -231,11 +232,8 @@ async def _check(
     opens: bool,
 ) -> None:
     from bot import app
-    from bot.actions import ACTIONS
-    from bot.surfaces.text import headline, verdict_text
-    from bot.surfaces.view.plan_words import PlanWords
 
-    several, words = len(what.nodes) > 1, PlanWords(ACTIONS)
+    tell = None if stream is not None else _teller(len(what.nodes) > 1, colour)
     async with app.shown_progress(len(what.nodes)) as (heard, clear), _written(stream, opens):
 
         def concluded(verdict: Verdict) -> None:
@@ -243,14 +241,28 @@ async def _check(
             verdicts.append(verdict if opens else app.brief(verdict, again))
             if stream is not None:
                 stream.add(verdict, _growth(counts, verdict, what.playbook))
-                return
-            clear()
-            if several:
-                print(headline(verdict, colour), flush=True)
-            else:
-                print(verdict_text(verdict, _width(), colour, words), end="", flush=True)
+            if tell is not None:
+                clear()
+                tell(verdict)
 
         await app.check(what, heard, concluded)
+
+
+def _teller(several: bool, colour: bool) -> HearsVerdict:
+    """What tells people a verdict as it falls; its words are loaded only where it is used."""
+    from bot.actions import ACTIONS
+    from bot.surfaces.text import headline, verdict_text
+    from bot.surfaces.view.plan_words import PlanWords
+
+    words = PlanWords(ACTIONS)
+
+    def tell(verdict: Verdict) -> None:
+        if several:
+            print(headline(verdict, colour), flush=True)
+        else:
+            print(verdict_text(verdict, _width(), colour, words), end="", flush=True)
+
+    return tell
 
 
 def _growth(counts: KeptCounts | None, verdict: Verdict, playbook: Playbook) -> Growth | None:

@@ -15,11 +15,12 @@ from bot.domain.verdict import Verdict
 from bot.surfaces.document import BEGINNING, BETWEEN, END, document, node_document, node_text
 from bot.surfaces.json_teller import JsonTeller
 
+AS_THEY_ARE = 100  # documents that wait for their turn, some 40 kB each; more of them are kept compressed
 PAUSE_SECONDS = 0.1  # between two looks for what is ready: a few nodes at a time cost less than each by itself
 
 
 class DocumentStream:
-    """Writes verdicts in the order of `names`, whatever their own; what waits for its turn is kept compressed.
+    """Writes verdicts in the order of `names`, whatever their own; of what waits for its turn most is kept compressed.
 
     Shape: one valid document wherever `end` is called; nodes without a verdict are missing in it. The document of a
     single node is laid out for people, and written at the end.
@@ -31,7 +32,7 @@ class DocumentStream:
         self._only: list[Verdict] = []
         self._growths: dict[str, Growth] = {}
         self._out = out
-        self._waiting: dict[str, bytes] = {}
+        self._waiting: dict[str, str | bytes] = {}
         self._written = 0
         self._teller = JsonTeller()
         self._more = asyncio.Event()
@@ -48,7 +49,8 @@ class DocumentStream:
                 self._growths[verdict.node] = growth
             return
         text = node_text(node_document(verdict, None, self._teller, growth))
-        self._waiting[verdict.node] = zlib.compress(text.encode(), 1)
+        few = len(self._waiting) < AS_THEY_ARE
+        self._waiting[verdict.node] = text if few else zlib.compress(text.encode(), 1)
         self._more.set()
 
     @contextlib.asynccontextmanager
@@ -92,7 +94,7 @@ class DocumentStream:
     def _write_ready(self, incidents: Mapping[str, str] | None = None) -> None:
         while self._ahead and (packed := self._waiting.pop(self._ahead[0], None)) is not None:
             name = self._ahead.popleft()
-            text = zlib.decompress(packed).decode()
+            text = packed if isinstance(packed, str) else zlib.decompress(packed).decode()
             if incidents and name in incidents:
                 text = f'{text[:-1]}, "incident": {json.dumps(incidents[name])}}}'
             self._out.write((BETWEEN if self._written else BEGINNING) + text)
