@@ -8,6 +8,7 @@ Remedy: none planned: raise the limit, or mend what grows.
 from __future__ import annotations
 
 import re
+from datetime import timedelta
 
 from bot.causes import _recent
 from bot.causes._figures import count, sentence
@@ -18,6 +19,7 @@ from bot.probes.formats.kernel_line import KernelEvent, KernelEventKind
 from bot.probes.kernel_log import KernelLogReading
 
 NAME = "oom-kills"
+_MOMENT = timedelta(seconds=2)
 _OF_A_CGROUP = re.compile(r"Memory cgroup out of memory")
 
 
@@ -37,10 +39,8 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
         says = f"{count(len(whole), 'process was', 'processes were')} killed because the machine had no memory left"
         says += f", {_recent.ago(snapshot, whole[-1])}"
         evidence.append(Evidence("oom-machine", "kernel_log", says, _recent.lines(whole, 3)))
-    for name, of_it in again:
-        says = (
-            f"{name} was killed {len(of_it)} times at its cgroup's limit, the last {_recent.ago(snapshot, of_it[-1])}"
-        )
+    for name, times, of_it in again:
+        says = f"{name} was killed {times} times at its cgroup's limit, the last {_recent.ago(snapshot, of_it[-1])}"
         evidence.append(Evidence("oom-cgroup", "kernel_log", says, _recent.lines(of_it, 3)))
     if evidence:
         return Finding(
@@ -49,18 +49,29 @@ def weigh(snapshot: Snapshot, tuning: Tuning) -> Weighing:
             confidence=Confidence.CONFIRMED,
             summary=sentence(*(item.says for item in evidence[:3])),
             evidence=tuple(evidence),
-            suspects=tuple(name for name, _ in again),
+            suspects=tuple(name for name, _, _ in again),
         )
     single = _recent.recent(snapshot, limited, tuning["machine_hours"])
     beside = f"; {count(len(single), 'kill')} at a cgroup's own limit is that workload's" if single else ""
     return RuledOut(NAME, f"nothing was killed for want of the machine's memory within the last while{beside}")
 
 
-def _again(kills: tuple[KernelEvent, ...], few: float) -> list[tuple[str, list[KernelEvent]]]:
+def _again(kills: tuple[KernelEvent, ...], few: float) -> list[tuple[str, int, list[KernelEvent]]]:
+    """Who was killed so often, how often, and its lines.
+
+    What is killed within one moment was killed once: with memory.oom.group (systemd's OOMPolicy=kill, Kubernetes from
+    1.28 on) every process of the cgroup goes at once, and the kernel tells of the first of them twice.
+    """
     by_process: dict[str, list[KernelEvent]] = {}
     for kill in kills:
         by_process.setdefault(kill.process or "a process", []).append(kill)
-    return [(name, of_it) for name, of_it in by_process.items() if len(of_it) >= few]
+    counted = [(name, _moments(of_it), of_it) for name, of_it in by_process.items()]
+    return [each for each in counted if each[1] >= few]
+
+
+def _moments(kills: list[KernelEvent]) -> int:
+    times = sorted(kill.since_boot for kill in kills if kill.since_boot is not None)
+    return sum(1 for before, at in zip([None, *times], times, strict=False) if before is None or at - before > _MOMENT)
 
 
 CAUSE = Cause(

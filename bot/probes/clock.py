@@ -38,12 +38,13 @@ class ClockReading:
 
 _END = "-- end --"
 _SYSFS = "/sys/devices/system/clocksource/clocksource0"
-# timedatectl would start a service to ask; these ask who runs already.
+# timedatectl would start a service to ask; these ask who runs already. Processes end while they are looked at: grep
+# counts that as an error, and but for -q as one that outweighs what it found.
 _LOOK = fragment(f"""
     echo '==> /source <=='; cat {_SYSFS}/current_clocksource {_SYSFS}/available_clocksource;
     k=;
     for p in chronyd systemd-timesyn ntpd; do
-        grep -lsx $p /proc/[0-9]*/comm >/dev/null && k=$p && break; done;
+        grep -qsx $p /proc/[0-9]*/comm && k=$p && break; done;
     echo "==> /keeper <=="; echo "$k";
     case $k in
         chronyd) echo '==> /chrony <=='; chronyc -n tracking;;

@@ -108,7 +108,7 @@ PROBE = Probe(
     name="dns",
     title="name servers",
     commands=(
-        Command("look", ("sh", "-c", _LOOK), lane="dns", limit=timedelta(seconds=8), output_limit_bytes=16 * 1024),
+        Command("look", ("sh", "-c", _LOOK), lane="dns", limit=timedelta(seconds=10), output_limit_bytes=16 * 1024),
     ),
     parse=parse,
     reading=DnsReading,

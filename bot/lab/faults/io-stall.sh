@@ -1,12 +1,8 @@
-# A file system that stopped answering: frozen under eight writers, which wait in state D.
+# A disk that stopped answering: the device mapper keeps every request, and eight writers wait in state D.
+. "$lab/one-disk.sh"
 unit=/etc/systemd/system/database.service
-disk=/var/lib/lab.img
-at=/srv/data
 make() {
-    truncate -s 64M $disk
-    mkfs.ext4 -q $disk
-    mkdir -p $at
-    mount -o loop $disk $at
+    plug defaults
     cat >$unit <<END
 [Unit]
 Description=Database
@@ -17,16 +13,15 @@ END
     systemctl start database.service
     sleep 1
     sysctl -q -w kernel.hung_task_timeout_secs=10 # the kernel would tell after two minutes
-    fsfreeze -f $at
+    dmsetup suspend --nolockfs --noflush lab-disk
 }
 undo() {
-    fsfreeze -u $at 2>/dev/null
+    dmsetup resume lab-disk
     sysctl -q -w kernel.hung_task_timeout_secs=120
     systemctl stop database.service
     rm -f $unit
     systemctl daemon-reload
-    umount $at
-    rm -rf $disk $at
+    pull
 }
 look() {
     waiting=$(cat /proc/[0-9]*/stat 2>/dev/null | sed 's/^.*) //' | grep -c '^D')

@@ -11,7 +11,7 @@ from bot.lab.fault import FAULTS, Fault, find
 # They bring no cause of their own name.
 STAND_INS = {"held-core", "compaction", "leaked-memory-cgroups-in-one-unit", "busy"}
 
-FURTHER = {"disk-full-of-inodes": "disk-full"}  # a second way to the cause
+FURTHER = {"disk-full-of-inodes": "disk-full", "oom-kills-of-the-machine": "oom-kills"}  # a second way to the cause
 
 
 @pytest.mark.parametrize("fault", FAULTS.values(), ids=lambda fault: fault.name)
