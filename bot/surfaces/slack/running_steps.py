@@ -15,35 +15,34 @@ PROGRESS = (State.ACTING, State.VERIFYING)
 
 @dataclass(slots=True)
 class RunningSteps:
-    """Remembers on which cards a step runs, and what was said of it; made anew from what is shown after a restart."""
+    """Remembers on which cards a step runs, and what was said of it; made anew from what is shown after a restart.
 
-    _since: dict[str, tuple[datetime, ...]] = field(default_factory=dict)
-    _looked: dict[str, datetime] = field(default_factory=dict)
+    Shape: by card, `since` when its steps began, and `looked_at` is the instant up to which their seconds are counted.
+    """
+
+    since: dict[str, tuple[datetime, ...]] = field(default_factory=dict)
+    looked_at: dict[str, datetime] = field(default_factory=dict)
 
     def heard(self, name: str, group: Sequence[Incident]) -> None:
         """Take note of how a card stands; one that also waits for people is left alone until it changes."""
         steps = [step for incident in group if (step := incident.step_under_way) is not None]
         if steps and all(incident.ended or incident.state in PROGRESS for incident in group):
-            self._since[name] = tuple(step.started_at for step in steps)
+            self.since[name] = tuple(step.started_at for step in steps)
         else:
-            self._since.pop(name, None)
-            self._looked.pop(name, None)
+            self.since.pop(name, None)
+            self.looked_at.pop(name, None)
 
     def due(self, now: datetime, mine: Collection[str]) -> list[str]:
         """Return the cards among these whose seconds would be others than those that stand there."""
         return [
             name
-            for name, starts in self._since.items()
-            if name in mine and _said(starts, now) != _said(starts, self._looked.get(name))
+            for name, starts in self.since.items()
+            if name in mine and _said(starts, now) != _said(starts, self.looked_at.get(name))
         ]
 
     def looked(self, name: str, now: datetime) -> None:
         """Count a card's seconds up to this instant."""
-        self._looked[name] = now
-
-    def now(self, name: str) -> datetime | None:
-        """Return the instant up to which a card's seconds are counted; None where they are not."""
-        return self._looked.get(name)
+        self.looked_at[name] = now
 
 
 def _said(starts: Sequence[datetime], now: datetime | None) -> list[timedelta]:

@@ -90,7 +90,8 @@ class SlackSurface:
         group = newest(group)
         name = group_of(group[0])
         self._nudges.heard(name, group)
-        self._running.heard(name, group)
+        if any(incident.steps for incident in group):
+            self._running.heard(name, group)
         as_of = max(incident.updated_at for incident in group)
         async with self._alone(name):
             if as_of < self._as_of.get(name, as_of):
@@ -148,7 +149,7 @@ class SlackSurface:
 
         Raises: LedgerError when the record cannot be asked.
         """
-        for name in self._running.due(now, mine):
+        for name in self._running.due(now, mine) if self._running.since else ():
             group = await self.group(name)
             self._running.looked(name, now)
             self._running.heard(name, group)
@@ -226,7 +227,7 @@ class SlackSurface:
             frozenset(incident.id for incident in group if incident.ended and undoable(incident, self._actions)),
             links=self._links,
             usual=await self._usual.under_way(group, self._actions) if self._usual is not None else {},
-            now=self._running.now(name),
+            now=self._running.looked_at.get(name),
             on_call=await self._on_call.read() if self._on_call is not None and is_alarm_that_waits(group) else None,
         )
 
