@@ -99,6 +99,20 @@ async def test_each_slot_is_swept_once_news_waits_for_the_morning_and_urgent_har
         assert len(ReadingStore(database).looks("gpu-1", LEAK)) == 6
 
 
+async def test_news_of_the_night_is_told_in_the_morning_and_once(database_url: str) -> None:
+    clock, desk = [AT_NIGHT], Desk()
+    with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
+        ours = Replica(database, threads, "a", desk, clock)
+        await ours.sweeps.due()
+        assert (desk.runs, ours.told) == (1, []), "it is night"
+        clock[0] += timedelta(hours=9)
+        for _ in range(2):
+            await ours.sweeps.due()
+            clock[0] += EVERY
+        assert desk.runs == 3
+        assert [found.new for found in ours.told] == [{LEAK: ("gpu-1",)}]
+
+
 async def test_a_sweep_that_a_dead_program_had_begun_is_taken_over(database_url: str) -> None:
     clock, desk = [AT_NIGHT.replace(hour=12)], Desk()
     with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
