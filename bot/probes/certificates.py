@@ -91,7 +91,7 @@ _LOOK = fragment(f"""
             if [ ! -r "$f" ]; then echo hidden; elif [ $o ]; then {_SHOW} -in "$f" 2>&1; else {_DATES}; fi; done;
         echo '==> /served <==';
         if [ $o ]; then
-            s=$(timeout -k 1 5 openssl s_client -connect 127.0.0.1:10250 </dev/null 2>/dev/null);
+            s=$(timeout -k 1 3 openssl s_client -connect 127.0.0.1:10250 </dev/null 2>/dev/null);
             case $? in 124|137) echo silent;; *) echo "$s" | {_SHOW} 2>/dev/null;; esac; fi;
     fi;
     echo '{_END}'
