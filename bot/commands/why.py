@@ -21,7 +21,7 @@ EXAMPLES = """examples:
   zombie why said/node-123.jsonl --json    all of them, each as zombie replay --with takes it
 
 Each number that the verdict hangs on is moved, each reading and each entry that the verdict speaks of is left out, one
-at a time, and the case is weighed again; what is printed was found that way. A number is found to 0.2 %.
+at a time, and the case is weighed again. What is printed came out so in a whole replay. A number is found to 0.2 %.
 
 exit status:
   0  the changes are printed, or it is said that there are none
