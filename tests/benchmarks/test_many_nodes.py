@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -34,28 +34,45 @@ def mib_for(nodes: int) -> float:
     return 300 + nodes * 15_000 / 1048576
 
 
-def ran(code: str, argv: Sequence[str], home: Path, timeout: float) -> tuple[str, Figures]:
-    """Run a Python program that tells on stderr what it cost; return what it printed, and that."""
+def ran(code: str, argv: Sequence[str], home: Path, timeout: float) -> Figures:
+    """Run a Python program that tells on stderr what it cost, and return that; what it prints goes to `printed`."""
     began = time.monotonic()
-    done = subprocess.run(
-        [sys.executable, "-P", "-c", code, *argv],
-        env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], "HOME": str(home)},
-        capture_output=True,
-        text=True,
-        timeout=timeout,
-        check=False,
-    )
+    with printed(home).open("w") as out:
+        done = subprocess.run(
+            [sys.executable, "-P", "-c", code, *argv],
+            env={"PYTHONPATH": str(ROOT), "PATH": os.environ["PATH"], "HOME": str(home)},
+            stdout=out,
+            stderr=subprocess.PIPE,
+            text=True,
+            timeout=timeout,
+            check=False,
+        )
     wall = time.monotonic() - began
     told = re.search(r"cpu ([0-9.]+) peak ([0-9]+) waited ([0-9.]+)", done.stderr)
     assert told is not None, done.stderr
     cpu, peak, waited = map(float, told.groups())
-    return done.stdout, {"wall": wall, "cpu": cpu, "peak": peak, "waited": waited}
+    return {"wall": wall, "cpu": cpu, "peak": peak, "waited": waited}
+
+
+def printed(home: Path) -> Path:
+    return home / "printed"
+
+
+def briefly(path: Path) -> Iterator[dict[str, Any]]:
+    """Read a document of many nodes, each on a line of its own, and keep little of each: the whole takes gigabytes."""
+    with path.open() as lines:
+        assert next(lines) == '{"schema": 1, "nodes": [\n'
+        for line in lines:
+            if line == "]}\n":
+                return
+            node = json.loads(line.removesuffix("\n").removesuffix(","))
+            yield {key: node[key] for key in ("node", "status", "took_seconds")}
+    raise AssertionError("the document has no end")
 
 
 def bare(inventory: Path, parallel: int, home: Path, timeout: float = 300) -> Figures:
     """Log in to every node of an inventory by asyncssh alone, run one command, and return what it cost."""
-    _, spent = ran(_BARE + _COST, [str(inventory), str(parallel)], home, timeout)
-    return spent
+    return ran(_BARE + _COST, [str(inventory), str(parallel)], home, timeout)
 
 
 def checked(
@@ -64,9 +81,9 @@ def checked(
     """Check every node of an inventory and return their documents and what it cost."""
     argv = ["check", "--all", "--inventory", str(inventory), "--json", "--parallel", str(parallel)]
     before = fleet.cpu_seconds()
-    text, spent = ran(_MEASURED + _COST, [*argv, "--samples", str(WINDOW_SECONDS)], home, timeout)
+    spent = ran(_MEASURED + _COST, [*argv, "--samples", str(WINDOW_SECONDS)], home, timeout)
     cost = fleet.cpu_seconds() - before
-    nodes: list[dict[str, Any]] = json.loads(text)["nodes"]
+    nodes = list(briefly(printed(home)))
     figures = {
         "nodes": len(nodes),
         "wall_seconds": round(spent["wall"], 2),
