@@ -113,6 +113,9 @@ async def caught_in(bench: Bench, lasts: timedelta) -> dict[str, Any]:
     begun = loop.time()
     start = ("capture", "start", "lab-1", *settings, "--for", "1h", "--segment", "1m", "--around", "core-held")
     started = await asyncio.to_thread(bench.zombie, *start)
+    for _ in range(2):  # just booted and kept waiting, an emulated node may not even tell its units in time
+        if "stalled" in started.stderr:
+            started = await asyncio.to_thread(bench.zombie, *start)
     assert started.returncode == 0, started.stdout + started.stderr
     capture = started.stdout.split()[1]
     await killed_in_the_middle(bench, lasts / 2)
