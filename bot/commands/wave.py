@@ -51,7 +51,7 @@ def add(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     parser.add_argument("words", nargs="*", metavar="start|approve|run|stop|resume|ID", help="what to do, and to what")
     parser.add_argument("--cause", nargs="+", action="extend", default=[], metavar="SLUG", help="the cause to be cured")
     parser.add_argument(
-        "--control", type=_share, metavar="10%%", help="leave so many alone, drawn at random, to compare"
+        "--control", type=_share, metavar="SHARE", help="leave so many alone (10%%), drawn at random, to compare"
     )
     parser.add_argument("-n", "--namespace", default="", metavar="NAME", help="the namespace of pod/… and job/…")
     parser.add_argument("--approve-as", type=approvals.name, metavar="NAME", help="one of terminal_approvers")
