@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 from bot.domain.command import Command, Outputs
@@ -158,7 +158,11 @@ def _instant(date: re.Match[str]) -> datetime:
 PROBE = Probe(
     name="certificates",
     title="the kubelet's certificates",
-    commands=(Command("look", ("sh", "-c", _LOOK), lane="certificates", output_limit_bytes=32 * 1024),),
+    commands=(
+        Command(
+            "look", ("sh", "-c", _LOOK), lane="certificates", limit=timedelta(seconds=10), output_limit_bytes=32 * 1024
+        ),
+    ),
     parse=parse,
     reading=CertificatesReading,
 )
