@@ -1,10 +1,11 @@
 #!/usr/bin/perl
 # Tells the time by NTP (RFC 5905, figure 8) as it was when this began, plus what went by since: whoever sets this very
-# node's clock wrong does not move it. The time since is /proc/uptime's, to a hundredth of a second.
+# node's clock wrong does not move it, nor does chrony, which turns what /proc/uptime counts by. The time since is
+# CLOCK_MONOTONIC_RAW's (4), by clock_gettime (228 on x86-64).
 use strict;
 use Socket;
 my ($port) = @ARGV;
-sub up { open my $in, '<', '/proc/uptime' or die $!; return (split ' ', <$in>)[0] }
+sub up { my $at = pack 'qq', 0, 0; syscall(228, 4, $at) == 0 or die $!; my ($s, $ns) = unpack 'qq', $at; $s + $ns / 1e9 }
 chomp(my $began = `date +%s.%N`);
 my $base = $began - up();
 sub stamp { my $now = $base + up() + 2_208_988_800; return pack 'NN', int $now, ($now - int $now) * 4_294_967_296 }
