@@ -125,7 +125,9 @@ class CheckCards:
         board, stands = self._boards.get(name), True
         if board is None:
             stands = await self._poster.adopt(name, spot)
-            board = self._boards.setdefault(name, _Board(tuple(group), spot, self._words, self._links))
+            if (board := self._boards.get(name)) is None:
+                board = self._boards[name] = _Board(tuple(group), spot, self._words, self._links)
+                self._poster.hold(name)  # `surface.py` may be done with the card before its nodes are read
         board.reading |= {member.id for member in reading}
         board.shows(tuple(group))
         if stands:
@@ -171,6 +173,7 @@ class CheckCards:
             board.reading.discard(incident.id)
             if not board.reading:
                 del self._boards[name]
+                self._poster.let_go(name)
                 self._poster.finished(name)
 
     async def _told_again(self, name: str, board: _Board) -> None:

@@ -58,17 +58,25 @@ class Parts:
         self._open.discard(card)
         self._forget_of(card)
 
+    def hold(self, card: str) -> None:
+        """Forget nothing of a card, whoever says that it is finished, until it is let go as often as it was held."""
+        self._in_use[card] += 1
+
+    def let_go(self, card: str) -> None:
+        """Take back one `hold`."""
+        self._in_use[card] -= 1
+        if not self._in_use[card]:
+            del self._in_use[card]
+            self._forget_of(card)
+
     @contextlib.contextmanager
     def in_use(self, card: str) -> Iterator[None]:
-        """Forget nothing of a card for the length of a block, whoever says meanwhile that it is finished."""
-        self._in_use[card] += 1
+        """Hold a card for the length of a block."""
+        self.hold(card)
         try:
             yield
         finally:
-            self._in_use[card] -= 1
-            if not self._in_use[card]:
-                del self._in_use[card]
-                self._forget_of(card)
+            self.let_go(card)
 
     def forget(self, part: Part) -> None:
         """Forget a part unless its card is open or in use, or it is being sent."""

@@ -89,6 +89,8 @@ class Poster:
     ) -> None:
         """Send a part that has to arrive: once this returns, it is sent even after a restart."""
         with self._parts.in_use(card):  # else it could be forgotten while it is written down, and be posted anew
+            if under == CARD and self._parts.get(card) is None:
+                await self._restored(card, target)  # else the part would stand beside its card, not in its thread
             pending = PendingDelivery(await self._keep(card, name, target, message, under), rank)
             part = self._parts.part(card, name, target, lambda: message, under)
             part.want(lambda: message, pending)
@@ -119,6 +121,20 @@ class Poster:
     async def adopt(self, card: str, target: MessageTarget) -> bool:
         """Go on with a card that an earlier run of the program may have posted; True where it did."""
         self._parts.open_again(card)
+        return await self._restored(card, target)
+
+    def hold(self, card: str) -> None:
+        """Remember a card until `let_go`, even where somebody else is done with it and says that it is finished.
+
+        A card that was forgotten between two of its wordings would be posted a second time.
+        """
+        self._parts.hold(card)
+
+    def let_go(self, card: str) -> None:
+        """Take back one `hold`."""
+        self._parts.let_go(card)
+
+    async def _restored(self, card: str, target: MessageTarget) -> bool:
         if (known := self._parts.get(card)) is not None:
             return known.place is not None or known.pending is None  # it is posted, or is about to be
         try:
@@ -128,9 +144,9 @@ class Poster:
             place = None
         if place is None:
             return False
-        part = self._parts.part(card, CARD, target, lambda: Message(""))
-        part.place = place
+        part = Part(card, CARD, target, lambda: Message(""), place=place)
         part.settled.set()
+        self._parts.add(part)
         return True
 
     async def place(self, card: str) -> MessageRef | None:

@@ -38,6 +38,7 @@ class Wall:
     spots: dict[str, MessageTarget] = field(default_factory=dict)
     said: list[str] = field(default_factory=list)
     done: list[str] = field(default_factory=list)
+    held: list[str] = field(default_factory=list)
     storms: list[str] = field(default_factory=list)
 
     def cards(self) -> CheckCards:
@@ -52,7 +53,14 @@ class Wall:
     def show(self, card: str, spot: MessageTarget, say: Callable[[], Message]) -> None:
         self.said.append(say().text)
 
+    def hold(self, card: str) -> None:
+        self.held.append(card)
+
+    def let_go(self, card: str) -> None:
+        self.held.remove(card)
+
     def finished(self, card: str) -> None:
+        assert card not in self.held
         self.done.append(card)
 
     def heard(self, storm: str) -> None:

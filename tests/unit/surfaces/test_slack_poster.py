@@ -29,9 +29,11 @@ class Channel:
     def __init__(self) -> None:
         self.posts: list[str] = []
         self.edits: list[str] = []
+        self.threads: list[str] = []
 
     async def post(self, channel: str, thread_ts: str, message: Message) -> Delivered:
         self.posts.append(message.text)
+        self.threads.append(thread_ts)
         return Delivered(MessageRef(channel, f"1700000000.{len(self.posts):06}"))
 
     async def edit(self, place: MessageRef, message: Message) -> Delivered:
@@ -84,3 +86,30 @@ async def test_card_that_is_finished_while_its_next_wording_is_written_down_is_e
         await until(lambda: channel.edits, "the offer")
         assert (channel.posts, channel.edits) == (["the verdict"], ["the offer"])
         await until(lambda: poster.parts == 0, "its being forgotten")
+
+
+async def test_card_that_is_held_is_edited_though_somebody_else_is_done_with_it(tmp_path: Path) -> None:
+    async with poster_at(tmp_path) as (poster, channel, _):
+        poster.hold("a")
+        await poster.enqueue("a", CARD, AT, Message("begun"))
+        await until(lambda: channel.posts, "the card")
+        poster.finished("a")  # by who withdrew the offer of before
+        poster.show("a", AT, lambda: Message("3 of 40 answers"))
+        await until(lambda: channel.edits, "the progress")
+        assert channel.posts == ["begun"]
+        poster.finished("a")
+        assert poster.parts == 1
+        poster.let_go("a")
+        await until(lambda: poster.parts == 0, "its being forgotten")
+
+
+async def test_reply_to_a_card_that_is_forgotten_stands_in_its_thread(tmp_path: Path) -> None:
+    async with poster_at(tmp_path) as (poster, channel, _):
+        await poster.enqueue("a", CARD, AT, Message("the verdict"))
+        await until(lambda: channel.posts, "the card")
+        poster.finished("a")
+        await until(lambda: poster.parts == 0, "its being forgotten")
+        await poster.enqueue("a", "evidence", AT, Message("the evidence"), under=CARD)
+        await until(lambda: len(channel.posts) == 2, "the reply")
+        assert channel.threads == ["", "1700000000.000001"]
+        await until(lambda: poster.parts == 0, "its being forgotten again")
