@@ -88,17 +88,22 @@ class Sweeps:
     async def _swept(self, sweep: ScheduledSweep, key: str) -> None:
         try:
             run = await self._desk.prepared(sweep.ask)
-            await self._desk.run(run, lambda answer: None)
         except UsageError as no:
             self._log("sweep_failed", sweep=sweep.ask.says, error=str(no))
             return
+        try:
+            await self._desk.run(run, lambda answer: None)
+        except UsageError as no:  # of some nodes: what the others said is no less worth a warning
+            self._log("sweep_failed", sweep=sweep.ask.says, error=str(no))
+            if not run.answers:
+                return
         found = digest(_of(await self._store.told(sweep.name)), run.report, await self._growths(run.answers))
         is_told = found.is_news and (found.is_urgent or not sweep.is_quiet(self._now()))
         self._log(
             "swept",
             sweep=sweep.ask.says,
-            asked=found.report.asked,
-            answered=found.report.answered,
+            kind="scheduled",
+            **found.report.figures,
             new=sum(map(len, found.new.values())),
             nearer=len(found.nearer),
             told=is_told,

@@ -219,6 +219,24 @@ def expired(incident: Incident, because: str) -> IncidentEvent:
     return Escalated(because, rest_of(incident)) if incident.steps else Expired(because)
 
 
+def cured_since(incident: Incident, other: Incident) -> str:
+    """Say that another incident has cured the node since this one's was read; nothing where it has not.
+
+    Shape: it began after the reading, held to the end of its validation, and had the same cause or the same plan.
+    """
+    began = next((step.started_at for step in other.steps if step.started is not None), None)
+    read_at = (incident.triage.taken_at if incident.triage is not None else None) or incident.proposed_at
+    if incident.id == other.id or other.state is not State.RESOLVED or began is None or read_at is None:
+        return ""
+    if incident.proposal is None or other.proposal is None or began < read_at:
+        return ""
+    causes = [each.verdict.cause if each.verdict is not None else None for each in (incident, other)]
+    if incident.proposal.plan.cure != other.proposal.plan.cure and causes[0] != causes[1]:
+        return ""
+    by = f"Incident {other.id}" + (f" of {other.wave}" if other.wave else "")
+    return f"{by} has cured {other.node} since this was read: there is nothing left to do here."
+
+
 def rest_of(incident: Incident) -> str:
     """Say what of the plan was not done."""
     left = plan_of(incident)[0].steps[len(incident.steps) :]

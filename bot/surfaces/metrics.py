@@ -26,6 +26,9 @@ from bot.domain.wave_events import TurnOutcome
 ACK = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 3.0)  # Slack waits 3 s, PagerDuty 16
 CHECK = (1.0, 2.0, 5.0, 6.0, 7.0, 8.0, 10.0, 15.0, 20.0, 30.0, 60.0)  # around the window of 5 s
 VERDICT = (5.0, 7.5, 10.0, 15.0, 20.0, 30.0, 60.0, 120.0, 300.0)
+SWEEP = (1.0, 2.0, 5.0, 10.0, 20.0, 60.0, 180.0, 600.0, 1800.0)
+SWEEP_KINDS, SWEEP_ENDINGS = ("asked", "scheduled"), ("whole", "broken-off")
+SWEPT_NODES, SWEEP_NEWS = ("answered", "unknown", "unreachable"), ("new", "nearer")
 STEP_OUTCOMES = ("verified", "skipped", "failed")
 _TROUBLE = ("_failed", "_unavailable", "_lost", "_refused", "_unreadable", "_given_up", "_dropped", "_trouble")
 _ENDINGS = {"counter": ("_total",), "histogram": ("_bucket", "_count", "_sum"), "info": ("_info",)}
@@ -76,6 +79,13 @@ class Metrics:
         for action in actions:
             for outcome in STEP_OUTCOMES:
                 self._own.steps.labels(action, outcome)
+        for kind in SWEEP_KINDS:
+            for ended in SWEEP_ENDINGS:
+                self._own.sweeps.labels(kind, ended)
+        for came in SWEPT_NODES:
+            self._own.sweep_nodes.labels(came)
+        for what in SWEEP_NEWS:
+            self._own.sweep_news.labels(what)
 
     def heard(self, event: str, fields: Mapping[str, Any]) -> None:
         """Count what a line of the log tells of."""
@@ -89,9 +99,20 @@ class Metrics:
                 self._own.steps.labels(str(fields["action"]), str(fields["outcome"])).inc()
             case "wave" if fields.get("outcome"):
                 self._own.wave_turns.labels(str(fields["outcome"])).inc()
+            case "swept":
+                self._swept(fields)
             case _ if event.endswith(_TROUBLE) and (event in self._events or len(self._events) < _MOST_EVENTS):
                 self._events.add(event)
                 self._own.trouble.labels(event).inc()
+
+    def _swept(self, fields: Mapping[str, Any]) -> None:
+        whole, broken_off = SWEEP_ENDINGS
+        self._own.sweeps.labels(str(fields["kind"]), whole if fields["whole"] else broken_off).inc()
+        self._own.sweep_seconds.observe(float(fields["seconds"]))
+        for came in SWEPT_NODES:
+            self._own.sweep_nodes.labels(came).inc(int(fields[came]))
+        for what in SWEEP_NEWS:
+            self._own.sweep_news.labels(what).inc(int(fields.get(what, 0)) if fields.get("told") else 0)
 
     def counted(self, source: str, outcome: str, seconds: float) -> None:
         """Count one request of a source, and how long its answer took."""
@@ -149,6 +170,10 @@ class _Own:
         self.in_doubt = gauge("zombie_cause_in_doubt", "1 for a cause marked wrong too often to offer a plan.", "cause")
         self.waves = gauge("zombie_waves", "Waves on record by state.", "state")
         self.wave_turns = counter("zombie_wave_turns_total", "Turns of waves by what came of the node.", "outcome")
+        self.sweeps = counter("zombie_sweeps_total", "Sweeps by who wanted them and how they ended.", "kind", "ended")
+        self.sweep_seconds = histogram("zombie_sweep_seconds", "One sweep, from its first node to its last.", SWEEP)
+        self.sweep_nodes = counter("zombie_sweep_nodes_total", "Nodes of sweeps by what came of asking them.", "came")
+        self.sweep_news = counter("zombie_sweep_news_total", "Nodes that a digest told as new or as nearer.", "what")
         self.queue = gauge("zombie_queue_depth", "Deliveries of sources that are kept and not seen to yet.")
         self.given_up = gauge("zombie_deliveries_given_up", "Deliveries of the last days that were given up.")
         self.posts = gauge("zombie_posts_waiting", "Cards, details and notes that are not taken yet.")

@@ -35,6 +35,7 @@ class Desk:
     def __init__(self) -> None:
         self.dying, self.runs = 2_000.0, 0
         self.fails = False
+        self.lacks_a_key = False
 
     async def prepared(self, ask: Any) -> Any:
         if self.fails:
@@ -47,6 +48,8 @@ class Desk:
 
     async def run(self, run: Any, heard: Any) -> None:
         self.runs += 1
+        if self.lacks_a_key:
+            raise UsageError("There is no private key /keys/other.")
 
 
 class Replica:
@@ -136,6 +139,16 @@ async def test_a_sweep_that_means_no_node_is_logged_and_not_tried_again_in_its_s
         await ours.sweeps.due()
         await ours.sweeps.due()
         assert ours.lines == ["sweep_failed"]
+
+
+async def test_nodes_that_could_not_be_asked_hide_no_news_of_the_others(database_url: str) -> None:
+    clock, desk = [AT_NIGHT.replace(hour=12)], Desk()
+    desk.lacks_a_key = True
+    with Database.open(database_url) as database, ThreadPoolExecutor(2) as threads:
+        ours = Replica(database, threads, "a", desk, clock)
+        await ours.sweeps.due()
+        assert ours.lines == ["sweep_failed", "swept"]
+        assert [found.new for found in ours.told] == [{LEAK: ("gpu-1",)}]
 
 
 async def test_what_was_kept_and_cannot_be_read_is_as_nothing_told(database_url: str) -> None:

@@ -53,7 +53,7 @@ from bot.response.decision.preflight import Diagnose, Drifted, Preflight
 from bot.response.decision.recheck import Recheck
 from bot.response.decision.undoing import Undoing
 from bot.response.execution.node_access import NodeAccess
-from bot.response.record import Record
+from bot.response.record import Record, cured_since
 from bot.response.timing import now_of
 
 __all__ = ["Diagnose", "Responder"]
@@ -258,11 +258,19 @@ class Responder:
         if held is not None and held.incident != incident.id:
             raise NodeBusy(busy_with(held, incident.node), "Wait until it has ended.")
         again = await self.ledger.tried(proposal.plan, machine_id, SAME_AGAIN)
-        if again not in (None, incident.id):
+        if again is not None and again != incident.id:
+            await self._is_not_cured(incident, again)
             tried = AlreadyTried(f"Incident {again} carried out the same plan on {incident.node} less than a day ago.")
             await self._end(incident, Escalated(tried.sentence, "It did not last: replace the node, or look by hand."))
             raise tried
         return proposal
+
+    async def _is_not_cured(self, incident: Incident, again: str) -> None:
+        """Raises: AlreadyCured, which ends the incident, where the other one cured the node since it was read."""
+        with contextlib.suppress(UnknownIncident):
+            if because := cured_since(incident, await self.book.find(again)):
+                await self._end(incident, Cancelled(because))
+                raise AlreadyCured(because, "Check the node again to see how it is now.")
 
     async def _is_in_time(self, incident: Incident) -> None:
         """Raises: ApprovalExpired, which ends the incident."""

@@ -7,12 +7,13 @@ idempotent or carries its own fence.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from bot.domain.alert import BOT, TERMINAL
 from bot.domain.contracts import Again, NodeDirectory
-from bot.domain.errors import Conflict, ImpossibleEvent, InventoryError
+from bot.domain.errors import Conflict, ImpossibleEvent, InventoryError, LedgerError, UnknownIncident
 from bot.domain.events import Cancelled, Escalated, Expired, IncidentEvent, StepFailed, StepSkipped, ValidationStarted
 from bot.domain.incident import Incident
 from bot.domain.redaction import redacted_text
@@ -20,7 +21,7 @@ from bot.domain.transitions import State
 from bot.response.decision.responder import Diagnose
 from bot.response.execution.step_executor import Outcome, StepExecutor
 from bot.response.execution.validation import next_sample
-from bot.response.record import Record, plan_of, rest_of, stopped
+from bot.response.record import Record, cured_since, plan_of, rest_of, stopped
 from bot.response.timing import decided_within, now_of
 
 _OUT_OF_BAND = "Look at it out of band: the console, or the cloud's own reboot."
@@ -58,7 +59,23 @@ class Remediation:
             told = await self.book.tell(incident, outcome, BOT)
         except (Conflict, ImpossibleEvent):
             return Again(because="somebody else went on with it")
+        if told.state is State.RESOLVED:
+            await self._close_beside(told)
         return None if told.ended else Again()
+
+    async def _close_beside(self, cured: Incident) -> None:
+        """End what was proposed for this node before it was cured: no card may go on asking for what is done.
+
+        Whoever dies before this leaves the card as it is; a yes is then refused, and ends it in the same words.
+        """
+        with contextlib.suppress(LedgerError):
+            for summary in await self.stepping.ledger.incidents(only_open=True, node=cured.node):
+                if summary.state is not State.PROPOSED:
+                    continue
+                with contextlib.suppress(LedgerError, UnknownIncident):
+                    beside = await self.book.find(summary.id)
+                    if beside.state is State.PROPOSED and (because := cured_since(beside, cured)):
+                        await self.book.tell(beside, Cancelled(because), BOT)
 
     async def _next(self, incident: Incident, now: datetime) -> Outcome:
         match incident.state:

@@ -12,7 +12,7 @@ from bot.domain.errors import SchedulerError
 from bot.domain.json_form import NotOfForm, plain, read
 from bot.domain.safe_text import one_line
 from bot.domain.verdict import Confidence, Status
-from bot.response.fleet.answer import Came, Found, NodeAnswer
+from bot.response.fleet.answer import Came, Counted, Found, NodeAnswer
 from bot.response.fleet.sweep import Judged, Sweep
 
 LONGEST = 300  # characters of one sentence, as in an answer that was made here
@@ -92,6 +92,8 @@ def _checked(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
         or len(set(answer.causes)) < len(answer.causes)
         or len(answer.traits) > MOST_TRAITS
         or len(answer.facts) > MOST_FACTS
+        or len({counted.cause for counted in answer.counted}) < len(answer.counted)
+        or (not is_read and answer.counted)
         or not (math.isfinite(answer.seconds) and answer.seconds >= 0)
     ):
         raise SchedulerError(f"its answer of {one_line(answer.node, 80)} cannot be.")
@@ -108,6 +110,7 @@ def _checked(answer: NodeAnswer, sweep: Sweep) -> NodeAnswer:
         machine_id=_shown(answer.machine_id),
         traits=_texts(answer.traits),
         facts=_texts(answer.facts),
+        counted=tuple(_counted(answer.node, told, sweep) for told in answer.counted),
         seconds=float(answer.seconds),
     )
 
@@ -124,6 +127,16 @@ def _found(node: str, found: Found, sweep: Sweep) -> Found:
     ):
         raise SchedulerError(f"what it found on {one_line(node, 80)} cannot be.")
     return replace(found, says=_shown(found.says), suspects=tuple(map(_shown, found.suspects)))
+
+
+def _counted(node: str, told: Counted, sweep: Sweep) -> Counted:
+    """What was counted of a cause that may grow, safe. Raises: SchedulerError when no node can have told it."""
+    harm = told.harm
+    figures = (told.value, *((harm.value,) if harm is not None else ()))
+    if told.cause not in sweep.judged or not all(math.isfinite(figure) and figure >= 0 for figure in figures):
+        raise SchedulerError(f"what it counted on {one_line(node, 80)} cannot be.")
+    shown = replace(harm, says=_shown(harm.says)) if harm is not None else None
+    return replace(told, boot=_shown(told.boot), harm=shown)
 
 
 def _is_confidence(word: str) -> bool:

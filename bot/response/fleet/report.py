@@ -71,6 +71,19 @@ class FleetReport:
         return tuple(answer for answer in self.answers if answer.came is Came.UNKNOWN)
 
     @property
+    def figures(self) -> Mapping[str, int | float]:
+        """What a line of the log tells of it; `answered` are those of which it can be told."""
+        unknown, unreachable = len(self.unknown), len(self.unreachable)
+        return {
+            "asked": self.asked,
+            "answered": self.answered - unknown,
+            "unknown": unknown,
+            "unreachable": unreachable,
+            "seconds": round(self.seconds, 3),
+            "whole": self.is_whole,
+        }
+
+    @property
     def statuses(self) -> frozenset[Status]:
         """Every status that a node came to."""
         return frozenset(Status(answer.status) for answer in self.answers)
@@ -99,16 +112,13 @@ def report(
     answers = sorted(told.values(), key=lambda answer: order[answer.node])
     reached = [answer for answer in answers if answer.came is not Came.UNREACHABLE]
     is_exact = selected == len(nodes) == len(reached)
-    causes = [
-        CauseCount(
-            cause,
-            how,
-            having := tuple(answer.node for answer in reached if cause in answer.causes),
-            Prevalence(len(having), len(reached), is_exact),
-            tuple(answer.node for answer in reached if cause in answer.undecided),
-        )
-        for cause, how in judged.items()
-    ]
+    causes = []
+    for cause, how in judged.items():
+        having = tuple(answer.node for answer in reached if cause in answer.causes)
+        undecided = tuple(answer.node for answer in reached if cause in answer.undecided)
+        # A node of which it cannot be told may have it: then not every node was read.
+        share = Prevalence(len(having), len(reached), is_exact and not undecided)
+        causes.append(CauseCount(cause, how, having, share, undecided))
     causes.sort(key=lambda count: -len(count.nodes))
     return FleetReport(
         selected,

@@ -93,24 +93,30 @@ class CheckCards:
     async def show(self, group: Sequence[Incident]) -> None:
         """Bring the card of an alert's group up to date; a person's check changes by its readings alone.
 
+        Only how fast something grows is known once the verdict is on record, and is told on a person's card too.
         Raises: LedgerError when the card cannot be kept.
         """
-        if not group or not is_alarm(group[0].alert):
+        if not group:
             return
         ours = newest(group)
+        has_grown = len(ours) == 1 and ours[0].triage is not None and ours[0].triage.growth is not None
+        if not (has_grown or is_alarm(group[0].alert)):
+            return
         name, spot = group[0].summary.card, spot_of(group[0])
         board = self._boards.get(name)
         if board is not None:
             board.shows(ours)
+        if board is not None and not has_grown:
             self._poster.show(name, board.spot, board.message)
         elif spot is not None and all(member.triage is not None for member in ours):
             view = group_view(ours, ViewContext(words=self._words, links=self._links))
             if view.shows_verdicts:  # what is beyond them is shown by `surface.py`
                 await self._poster.adopt(name, spot)
                 await self._owe(name, spot, incident_card(view), once=True)
-                if len(ours) == 1 and view.incidents[0].growth is not None:
+                if has_grown and view.incidents[0].growth is not None:
                     self._poster.illustrate(name, spot, ours[0].id, ours[0].node, view.incidents[0].growth)
-                self._poster.finished(name)
+                if board is None:
+                    self._poster.finished(name)
         for storm in dict.fromkeys(member.storm for member in ours if member.storm):
             self._storms.heard(storm)
 

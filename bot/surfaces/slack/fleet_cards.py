@@ -227,6 +227,7 @@ class FleetCards:
             ended = stopped[0]
         except UsageError as no:
             ended = str(no)
+        self._log("swept", sweep=ask.says, kind="asked", **run.report.figures)
         cured = self._desk.cured if self.waves is not None else frozenset[str]()
         card = fleet_card.report_card(ask, run.report, by, ended, cured)
         await self._poster.enqueue(name, CARD, spot, card)

@@ -65,6 +65,22 @@ def test_step_and_verdict_are_counted_as_the_log_tells_them() -> None:
     assert counted("zombie_verdict_seconds_bucket", found, le="7.5") == 1
 
 
+def test_sweep_is_counted_with_its_nodes_and_what_its_digest_told() -> None:
+    metrics = Metrics("1")
+    nodes = {"asked": 40, "answered": 36, "unknown": 1, "unreachable": 3, "seconds": 4.2}
+    metrics.heard("swept", {"sweep": "role=gpu", "kind": "asked", **nodes, "whole": False})
+    metrics.heard("swept", {"kind": "scheduled", **nodes, "whole": True, "new": 2, "nearer": 1, "told": True})
+    metrics.heard("swept", {"kind": "scheduled", **nodes, "whole": True, "new": 5, "nearer": 5, "told": False})
+    found = samples(metrics)
+    assert counted("zombie_sweeps_total", found, kind="asked", ended="broken-off") == 1
+    assert counted("zombie_sweeps_total", found, kind="scheduled", ended="whole") == 2
+    assert counted("zombie_sweeps_total", found, kind="asked", ended="whole") == 0
+    assert counted("zombie_sweep_nodes_total", found, came="unreachable") == 9
+    assert counted("zombie_sweep_seconds_bucket", found, le="5.0") == 3
+    told = [counted("zombie_sweep_news_total", found, what=what) for what in ("new", "nearer")]
+    assert told == [2, 1], "what waits for the morning is not told yet"
+
+
 @pytest.mark.parametrize("event", ["slack_failed", "ledger_unavailable", "lease_lost", "delivery_refused"])
 def test_trouble_is_counted_by_its_event(event: str) -> None:
     metrics = Metrics("1")

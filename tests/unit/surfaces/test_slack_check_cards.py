@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from bot.domain.alert import Alert
 from bot.domain.events import AlertCleared, AlertReceived, Triaged
 from bot.domain.fold import fold
+from bot.domain.growth import Growth, Look
 from bot.domain.incident import Incident
 from bot.response.diagnosis.progress import Underway
 from bot.surfaces.slack.check_cards import CheckCards
@@ -21,6 +22,9 @@ from bot.surfaces.view.plan_words import BY_NAME
 from tests.record.incidents import HEALTHY, NODE, entries
 
 RECEIVED = AlertReceived(Alert("alertmanager", "g", text="pinned"), NODE, "g1", "node-health", channel="C1")
+BEGAN = datetime(2026, 11, 22, 3, tzinfo=UTC)
+LOOKS = tuple(Look(BEGAN + timedelta(hours=at), 1_000.0 + 50 * at) for at in range(6))
+GROWTH = Growth("leaked-memory-cgroups", "dying memory cgroups", LOOKS, 6, 50.0, 49.0, 51.0)
 ASKED = Alert("slack", "C1/-/x", "slack:T1/U1")
 
 
@@ -40,6 +44,7 @@ class Wall:
     done: list[str] = field(default_factory=list)
     held: list[str] = field(default_factory=list)
     storms: list[str] = field(default_factory=list)
+    drawn: list[str] = field(default_factory=list)
 
     def cards(self) -> CheckCards:
         return CheckCards(cast("Poster", self), cast("StormBoard", self), BY_NAME)
@@ -52,6 +57,9 @@ class Wall:
 
     def show(self, card: str, spot: MessageTarget, say: Callable[[], Message]) -> None:
         self.said.append(say().text)
+
+    def illustrate(self, card: str, spot: MessageTarget, incident: str, node: str, drawn: object) -> None:
+        self.drawn = [*self.drawn, incident] if incident not in self.drawn else self.drawn
 
     def hold(self, card: str) -> None:
         self.held.append(card)
@@ -149,6 +157,29 @@ async def test_what_is_read_elsewhere_and_a_persons_check_are_left_alone() -> No
     await cards.show([incident("i1", Triaged(HEALTHY), alert=ASKED)])
     await cards.show([])
     assert (wall.owed, wall.said) == ({}, [])
+
+
+async def test_persons_card_tells_how_fast_it_grows_once_that_is_known_and_once_only() -> None:
+    grown = Triaged(HEALTHY, growth=GROWTH)
+    asked = incident("i1", alert=ASKED, channel="")
+    judged = incident("i1", grown, alert=ASKED, channel="")
+    for still_read in (False, True):
+        wall = Wall(stands=True)
+        cards = wall.cards()
+        await cards.begun([asked], [asked])
+        await cards.concluded(asked, HEALTHY)
+        before = wall.owed.pop("card")
+        assert "dying memory cgroups" not in before.text
+        if not still_read:
+            cards.ended(asked)
+        await cards.show([judged])
+        assert "more dying memory cgroups" in wall.owed.pop("card").text
+        assert wall.drawn == ["i1"]
+        await cards.show([judged])
+        assert "card" not in wall.owed
+        if still_read:
+            cards.ended(asked)
+        assert wall.held == []
 
 
 async def test_node_that_is_read_stays_on_the_card_also_where_the_record_is_behind() -> None:

@@ -22,6 +22,7 @@ from bot.domain.verdict import Confidence, Status, Verdict
 from bot.probes.host import HostReading
 from bot.response.diagnosis.proposal import Proposer
 from bot.response.execution.node_access import NodeAccess
+from bot.response.execution.remediation import Remediation
 from tests.schedules.stage import PLAYBOOK, POLICY, Stage
 from tests.unit.response.conftest import Quiet
 
@@ -89,6 +90,15 @@ def done_before(stage: Stage) -> None:
     stage.ledger.append("two", 5, Escalated("enough"), "bot")
 
 
+def cured_beside(stage: Stage) -> None:
+    """Have another incident cure the node, and its program die before it could end this one."""
+    stage.propose("two", "n1")
+    assert stage.world.do(stage.responder().decide("two", ANN)).state == "approved"  # type: ignore[attr-defined]
+    stage.run_by("two", "r1")
+    stage.world.run()
+    assert fold(stage.ledger.read("two")).state == "resolved"
+
+
 @pytest.mark.parametrize(
     ("change", "name", "ends"),
     [
@@ -116,6 +126,25 @@ def test_doubt_refuses_and_what_changed_ends_it(
     assert refused.sentence
     assert state(stage).state == ends
     assert refusals(stage)[-1] == name
+
+
+def test_yes_to_what_another_incident_has_cured_since_is_no_relapse(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Remediation, "_close_beside", dying)
+    cured_beside(stage)
+    asked = stage.nodes["n1"].asked
+    refused = decided(stage)
+    assert isinstance(refused, Refused)
+    assert (refused.name, "Incident two has cured n1 since this was read" in refused.sentence) == ("AlreadyCured", True)
+    ending = state(stage).ending
+    assert isinstance(ending, Cancelled), "nobody is called for a node that is well"
+    assert ending.because == refused.sentence
+    assert stage.nodes["n1"].asked == asked
+
+
+async def dying(*_: object) -> None:
+    """Stands for a program that dies before it ends what was proposed beside a cure."""
 
 
 def test_figures_may_move(stage: Stage) -> None:

@@ -16,6 +16,7 @@ from bot.domain.house_events import HOUSE, BrakePulled
 from bot.domain.incident import Incident
 from bot.ledger import Database, Ledger, audit
 from bot.response.record import undo_commands
+from tests.schedules.parts import CountingNode
 from tests.schedules.stage import POLICY, Stage
 from tests.schedules.world import World
 
@@ -169,3 +170,25 @@ def test_what_was_before_stands_on_record_for_undoing_it(ledger_and_world: tuple
         "sudo -n systemctl enable -- ecs.service",
         "sudo -n systemctl start -- ecs.service",
     )
+
+
+def test_cure_ends_what_was_proposed_for_the_node_before_and_leaves_what_came_later(
+    ledger_and_world: tuple[Ledger, World],
+) -> None:
+    """As a wave, or another card, cures the node: no card may go on asking for what is done."""
+    stage = staged(ledger_and_world)
+    stage.propose("card", "n1")
+    stage.nodes["n2"] = CountingNode(stage.world, "n2", "cured")
+    stage.propose("elsewhere", "n2")
+    assert run(stage).state == "resolved"
+    beside = fold(stage.ledger.read("card"))
+    assert isinstance(beside.ending, Cancelled)
+    assert "Incident one has cured n1 since this was read" in beside.ending.because
+    assert fold(stage.ledger.read("elsewhere")).state == "proposed"
+
+
+def test_what_did_not_cure_the_node_ends_nothing_beside_it(ledger_and_world: tuple[Ledger, World]) -> None:
+    stage = staged(ledger_and_world, "swallowed")
+    stage.propose("card", "n1")
+    assert run(stage).state == "escalated"
+    assert fold(stage.ledger.read("card")).state == "proposed"

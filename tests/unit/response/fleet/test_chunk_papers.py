@@ -15,10 +15,11 @@ from bot.app.parts import library
 from bot.domain.batch import Batch
 from bot.domain.command import Completed
 from bot.domain.errors import ConnectionRefused, MissingFile, SchedulerError, UnknownNode
+from bot.domain.growth import HarmAt
 from bot.domain.node import Node
 from bot.probes import PROBES
 from bot.response.diagnosis.triage import Triage
-from bot.response.fleet.answer import Came, Found, NodeAnswer
+from bot.response.fleet.answer import Came, Counted, Found, NodeAnswer
 from bot.response.fleet.chunk_desk import ChunkDesk, ReadingOnly
 from bot.response.fleet.chunk_order import ChunkOrder, Question
 from bot.response.fleet.chunk_reply import ChunkReply
@@ -34,8 +35,18 @@ SWEEP = Sweep.of(PLAYBOOK, [LEAK])
 QUESTION = Question.of(SWEEP, program=PROGRAM, facts=False, samples=5, deadline=timedelta(seconds=20))
 ORDER = ChunkOrder(QUESTION, ("node-1", "node-2"), 2, NOW)
 FOUND = Found(LEAK, "degraded", "possible", "60,000 of them", ("ecs.service",))
+COUNTED = Counted(LEAK, 60_000.0, "boot-1", HarmAt(80_000.0, "each read holds a core for 2 s"))
 SICK = NodeAnswer(
-    "node-1", Came.ANSWERED, "degraded", LEAK, "possible", "leaks", (FOUND,), traits={"kernel": "5.10"}, seconds=1.5
+    "node-1",
+    Came.ANSWERED,
+    "degraded",
+    LEAK,
+    "possible",
+    "leaks",
+    (FOUND,),
+    traits={"kernel": "5.10"},
+    counted=(COUNTED,),
+    seconds=1.5,
 )
 GONE = NodeAnswer("node-2", Came.UNREACHABLE, "unreachable", because="no route", unreachable_class="timed-out")
 REPLY = ChunkReply(PROGRAM, "worker-a", "tcp://127.0.0.1:1", NOW, (SICK, GONE))
@@ -180,6 +191,10 @@ def changed(**change: Any) -> Callable[[NodeAnswer], NodeAnswer]:
         changed(found=(replace(FOUND, suspects=("x",) * 101),)),
         changed(undecided={"disk-full": "no"}),
         changed(traits={str(number): "x" for number in range(41)}),
+        changed(counted=(COUNTED, COUNTED)),
+        changed(counted=(replace(COUNTED, cause="disk-full"),)),
+        changed(counted=(replace(COUNTED, value=float("nan")),)),
+        changed(counted=(replace(COUNTED, harm=HarmAt(-1.0, "never")),)),
         changed(seconds=-1.0),
         changed(seconds=float("inf")),
     ],

@@ -59,6 +59,14 @@ def test_whole_fleet_that_was_read_is_exact() -> None:
     assert "every node was read" in told.causes[0].prevalence.says
 
 
+def test_fleet_of_which_one_node_cannot_be_told_is_not_exact() -> None:
+    fleet = nodes(3)
+    open_ = NodeAnswer("n2", Came.ANSWERED, "healthy", undecided={LEAK: "permission denied"})
+    told = counted(fleet, [answer("n0", sick=True), answer("n1"), open_]).causes[0]
+    assert (told.undecided, told.prevalence.is_exact) == (("n2",), False)
+    assert told.prevalence.says == "1 of 3: 33 % (6 to 79 % of all)"
+
+
 def test_share_is_of_those_who_answered_and_who_did_not_is_not_healthy() -> None:
     fleet = nodes(6)
     unknown = NodeAnswer("n2", Came.UNKNOWN, "unknown", undecided={LEAK: "permission denied"})
