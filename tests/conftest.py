@@ -14,6 +14,9 @@ from tests.record.postgresql import BINARIES, Postgresql
 # What is started in the background of a script has SIGINT ignored, and so would every program that a test interrupts.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+# The same of SIGHUP under nohup; a shell cannot trap what it was started to ignore.
+if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 MOST_WORKERS = 6  # most of the time is windows and deadlines, in which nobody works
