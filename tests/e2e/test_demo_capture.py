@@ -40,6 +40,7 @@ async def zombie(fleet: Fleet, folder: Path, *words: str) -> tuple[int | None, s
     return program.returncode, out.decode()
 
 
+@pytest.mark.long
 async def test_start_list_show_stop(fleet: Fleet, tmp_path: Path) -> None:
     code, said = await zombie(fleet, tmp_path, "start", FOUNDING, "--for", "1h", "--around", "core-held")
     assert code == 0, said

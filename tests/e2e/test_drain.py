@@ -68,6 +68,7 @@ async def test_node_is_drained_between_the_unit_and_the_reboot_and_opened_again(
         assert done.err == ""
 
 
+@pytest.mark.long
 async def test_program_that_is_killed_in_the_drain_is_followed_by_one_that_ends_it(tmp_path: Path) -> None:
     async with cluster(tmp_path, worker(budgets=(Budget("ray", refuses=6),))) as (here, server):
         incident = (await here.opened("node"))["node"]

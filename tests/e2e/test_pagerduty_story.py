@@ -135,6 +135,7 @@ async def test_alert_is_diagnosed_approved_cured_and_its_note_tells_it(world: Wo
     assert not any(one in logged for one in (SECRET, world.pagerduty.token, world.pagerduty.routing_key))
 
 
+@pytest.mark.long
 async def test_what_was_acted_on_and_not_fixed_becomes_one_alert_that_starts_nothing(world: World) -> None:
     bot = await world.serve()
     page = world.pagerduty.account.trigger("a core is pinned", {"host": "node-2"})

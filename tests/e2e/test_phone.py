@@ -103,7 +103,8 @@ async def test_card_dialog_and_thread_fit_a_phone(tmp_path: Path, scheme: Litera
         assert phone.complaints == []
 
 
-@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.long)])
+@pytest.mark.long
+@pytest.mark.parametrize("scheme", ["light", "dark"])
 async def test_several_nodes_home_and_what_was_cured_fit_a_phone(
     tmp_path: Path, scheme: Literal["light", "dark"]
 ) -> None:
@@ -158,6 +159,7 @@ async def test_several_nodes_home_and_what_was_cured_fit_a_phone(
         assert phone.complaints == []
 
 
+@pytest.mark.long
 async def test_cured_node_shows_what_changed_on_one_screen(tmp_path: Path) -> None:
     if CHROMIUM is None:
         missing("chromium is not installed (Debian: apt install chromium)")

@@ -17,6 +17,7 @@ SECRET = "AKIA" + "Z7Q3" * 4
 HOSTILE = "<script>alert('node')</script>"
 
 
+@pytest.mark.long
 async def test_kernel_log_counts_and_processes_of_the_lost_boot_are_in_the_report(tmp_path: Path) -> None:
     log = (*AUTO_RESTART.log, Line(AUTO_RESTART.uptime - 5, f"app: key {SECRET} {HOSTILE}"))
     async with site(tmp_path, {"cured": (replace(AUTO_RESTART, log=log), None)}) as here:
