@@ -50,14 +50,14 @@ def read(
         raise ProfileError(f"{path} cannot be read: {no.strerror}.", "Name a file of perf script's text, or -") from no
 
 
-def perf_text(path: Path, selection: Selection, scratch: Scratch, about: str) -> Iterator[bytes]:
+def perf_text(path: Path, selection: Selection, scratch: Scratch) -> Iterator[bytes]:
     """Read a profile, then yield it as text for other viewers. Raises: as `read`."""
     file = scratch()
 
     def exporting() -> Callable[[Sample], None]:
         file.seek(0)
         file.truncate()
-        return PerfText(lambda text: file.write(text.encode()), one_line(about))
+        return PerfText(lambda text: file.write(text.encode()))
 
     read(path, selection, scratch, exporting)
     file.seek(0)

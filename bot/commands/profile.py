@@ -117,7 +117,7 @@ def _pieces(arguments: argparse.Namespace, scratch: Scratch) -> Iterator[bytes]:
     name = "stdin" if str(arguments.source) == "-" else arguments.source.name
     match arguments.format:
         case "perf":
-            return profile_files.perf_text(arguments.source, selection, scratch, _title(name, selection))
+            return profile_files.perf_text(arguments.source, selection, scratch)
         case "speedscope":
             return profile_files.speedscope(arguments.source, selection, scratch, _title(name, selection))
     found = profile_files.read(arguments.source, selection, scratch)

@@ -1,9 +1,11 @@
 """A profile as `perf script` text that other viewers open: what was selected, in the order of the text.
 
 Source: the readers' own rules. speedscope's linux-tools-perf.ts wants the process in column 0, two letters of it at
-least, and cuts at empty lines, so that the heading needs one of its own; Firefox Profiler's linux-perf.js wants
-`# ========` first, and like speedscope no spaces in a module's name; FlameScope's regexp.py wants a hexadecimal address
-and frames indented by a tab; Perfetto reads what they read. None of them keeps the core.
+least, and cuts at empty lines; Firefox Profiler's linux-perf.ts leaves events without frames out, and like speedscope
+wants no spaces in a module's name; FlameScope's regexp.py wants a hexadecimal address and frames indented by a tab.
+Perfetto's perf_text importer is the strictest: the first line has to be an event, so that no heading may stand above;
+a time has six decimals, neither fewer nor perf's nine; and one event without frames fails the whole file.
+None of them keeps the core.
 """
 
 from __future__ import annotations
@@ -15,7 +17,7 @@ from bot.domain.safe_text import decode
 from bot.profile.reader import Sample
 from bot.profile.stack import FRAME
 
-HEADING = "# ========\n# written by zombie profile: {about}\n# ========\n#\n\n"
+_NO_FRAME = f"\t{0:>16x} [unknown] ([unknown])\n"
 _MOST_KNOWN = 50_000
 _HEX = frozenset(b"0123456789abcdefABCDEF")
 
@@ -26,10 +28,9 @@ class PerfText:
     Raises: ProfileError for a text without times, which no viewer places.
     """
 
-    def __init__(self, write: Callable[[str], object], about: str) -> None:
+    def __init__(self, write: Callable[[str], object]) -> None:
         self._write = write
         self._known: dict[bytes, str] = {}
-        write(HEADING.format(about=about))
 
     def __call__(self, sample: Sample) -> None:
         """Write one event."""
@@ -41,10 +42,11 @@ class PerfText:
         ids = f"{who.pid}" if who.tid is None else f"{who.pid}/{who.tid}"
         process = who.process if len(who.process) > 1 else f"{who.process} "
         on = "" if who.core is None else f" [{who.core:03d}]"
-        event = f"{process} {ids}{on} {sample.stamp.decode()}: {sample.period} {decode(sample.event)}:"
+        event = f"{process} {ids}{on} {_micros(sample.stamp)}: {sample.period} {decode(sample.event)}:"
         if len(self._known) > _MOST_KNOWN:
             self._known.clear()
-        self._write("".join([event, "\n", *map(self._frame, sample.lines.split(b"\n")), "\n"]))
+        frames = "".join(map(self._frame, sample.lines.split(b"\n"))) or _NO_FRAME
+        self._write(f"{event}\n{frames}\n")
 
     def _frame(self, line: bytes) -> str:
         """The line of a frame as every reader takes it; empty for what is none."""
@@ -63,3 +65,14 @@ def _frame(line: bytes) -> str:
         address = b"0"
     shown = decode(module).replace(" ", "_").replace("\t", "_")
     return f"\t{address.decode():>16} {decode(function)} ({shown})\n"
+
+
+def _micros(stamp: bytes) -> str:
+    """Return a time with six decimals; what perf counts below a microsecond is cut off, and no time overtakes another.
+
+    Example:
+    >>> _micros(b"4215.123456789"), _micros(b"4215.5")
+    ('4215.123456', '4215.500000')
+    """
+    seconds, _, part = stamp.decode().partition(".")
+    return f"{seconds}.{part[:6]:0<6}"

@@ -99,15 +99,12 @@ async def test_page_of_a_difference_fits_a_phone(browser: Browser, tmp_path: Pat
 
 def test_text_is_as_flamescope_and_firefox_want_it(tmp_path: Path) -> None:
     text = written(SHAPES, "perf", tmp_path / "perf.txt").read_text()
-    heading, _, rest = text.partition("\n\n")
-    assert heading.startswith("# ========\n")
-    assert all(line.startswith("#") for line in heading.splitlines())
-    # FlameScope's app/perf/regexp.py, Firefox Profiler's linux-perf.js, speedscope's linux-tools-perf.ts
+    # FlameScope's app/perf/regexp.py, Firefox Profiler's linux-perf.ts, speedscope's linux-tools-perf.ts
     flamescope_frame = re.compile(r"^[\t ]*[0-9a-fA-F]+ (.+) \((.*?)\)$")
     firefox_frame = re.compile(r"^\s*(\w+)\s*(.+) \((\S*)\)")
     kinds = set()
     times = []
-    for block in rest.rstrip("\n").split("\n\n"):
+    for block in text.rstrip("\n").split("\n\n"):
         head, *frames = block.split("\n")
         assert re.match(r"^(\S.+?)\s+(\d+)(?:/?(\d+))?\s+", head)
         assert re.match(r"^\S.*?\s+(?:\d+/)?\d+\s+(?:\[\d+\]\s+)?[\d.]+:", head)
@@ -120,6 +117,36 @@ def test_text_is_as_flamescope_and_firefox_want_it(tmp_path: Path) -> None:
     assert kinds == {"cycles:"}
     assert times == sorted(times)
     assert len(times) == 10
+
+
+# Perfetto's perf_text_sample_line_parser.cc: the time before a colon, its core and ids before that, each as a word.
+PERFETTO_EVENT = re.compile(r"(?:.* )?(?:\d+/)?\d+ +(?:\[\d+\] +)?\d+\.\d{6}:")
+
+
+def as_perfetto_reads(text: str) -> list[tuple[str, list[str]]]:
+    """Read events with their frames, as Perfetto's perf_text_trace_tokenizer.cc does: what it cannot read fails all."""
+    events = []
+    for block in text.removesuffix("\n\n").split("\n\n"):
+        head, *frames = block.split("\n")
+        assert PERFETTO_EVENT.match(head), f"unable to parse sample line: {head}"
+        assert frames, f"no frames in sample: {head}"
+        for frame in map(str.strip, frames):
+            assert " " in frame, f"unable to find symbol in frame: {frame}"
+            assert frame.endswith(")"), f"unable to find mapping in frame: {frame}"
+            assert "(" in frame, f"unable to find mapping in frame: {frame}"
+        events.append((head, [frame.split()[1].rpartition("+")[0] or frame.split()[1] for frame in frames]))
+    return events
+
+
+def test_text_is_as_perfetto_wants_it(tmp_path: Path) -> None:
+    source = tmp_path / "source.txt"
+    of_a_capture = event("mem_cgroup_nr_lru_pages", at=4216.5).replace("4216.500000", "4216.500000123")
+    without_frames = "kubelet 2317/2390 [039] 4216.7: 1 cycles:\n\n"
+    source.write_text(SHAPES.read_text() + of_a_capture + without_frames)
+    events = as_perfetto_reads(written(source, "perf", tmp_path / "perf.txt").read_text())
+    assert len(events) == 12
+    assert events[-2] == ("kubelet 2317/2390 [039] 4216.500000: 1 cycles:", ["mem_cgroup_nr_lru_pages"])
+    assert events[-1] == ("kubelet 2317/2390 [039] 4216.700000: 1 cycles:", ["[unknown]"])
 
 
 def test_text_that_was_exported_folds_as_the_first(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
