@@ -5,12 +5,14 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import sys
 from pathlib import Path
 
 import pytest
 
 from bot.__main__ import main
+from tests.unit.profile.making import event
 
 SHAPES = Path(__file__).parents[2] / "captures" / "profile" / "shapes.txt"
 FOLDED = SHAPES.with_suffix(".folded").read_text()
@@ -44,6 +46,20 @@ def test_json_is_the_document_and_between_is_counted_from_the_earliest(
     assert main(["profile", "--from", str(late_first), "--format", "json", "--between", "0", "1"]) == 0
     document = json.loads(capsys.readouterr().out)
     assert (document["schema"], document["events"], document["samples"]) == (1, 10, 7)
+
+
+def test_difference_to_another_file_is_drawn_and_its_name_is_told(tmp_path: Path) -> None:
+    calm, pages = tmp_path / "calm.txt", [tmp_path / "more.html", tmp_path / "same.html"]
+    calm.write_text(event("mem_cgroup_nr_lru_pages", comm="other"))
+    for against, page in zip((calm, SHAPES), pages, strict=True):
+        words = ("profile", "--from", str(SHAPES), "--format", "html", "--against", str(against), "--out", str(page))
+        assert main(words) == 0
+    more, same = (page.read_text() for page in pages)
+    assert "Orange is more and blue less than in calm.txt" in more
+    found = [re.search(r'id="told">(.*?)</script>', page) for page in (more, same)]
+    deltas = [json.loads(told[1])["deltas"] for told in found if told is not None]
+    assert min(deltas[0]) < 0 < max(deltas[0])
+    assert set(deltas[1]) == {0}
 
 
 @pytest.mark.parametrize(
