@@ -64,8 +64,8 @@ FLEET: tuple[Member, ...] = (
     ),
     Member(fleet_leaks.HIDDEN, "the same leak inside a unit that runs: only the containers show it", "gpu"),
     Member(
-        fleet_leaks.NO_RESETS,
-        "the same leak, and no reset yet: likely, until a profile shows what holds the core",
+        fleet_leaks.BETWEEN_LOOKS,
+        "the same leak; no check sees its bursts: likely, until a profile asked from its card catches one",
         "gpu",
     ),
     Member(fleet_leaks.STOPPED, "the same leak, stopped days ago; its dying cgroups are still there", "batch"),

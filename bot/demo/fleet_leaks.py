@@ -12,6 +12,7 @@ from bot.demo.machine.state import (
     Cgroups,
     Container,
     Gpu,
+    Line,
     Loop,
     Memory,
     Nic,
@@ -124,17 +125,37 @@ HIDDEN = gpu_node(
     resets=Resets(queue=9, first=39_000.0, every=7_919.0),
 )
 
-_BEFORE_RESETS = gpu_node(
-    "ray-gpu-1a-0712",
-    0x712,
-    57_300,
-    _AUTO_RESTART_LOOP,
-    replace(ecs_agent.UNIT, loop=_AUTO_RESTART_LOOP, exit_status=5),
+_OTHERS_LOCKUP = "watchdog: BUG: soft lockup - CPU#14 stuck for 22s! [ray::train_step:40168]"
+
+
+def _between_looks(node: State, core: int, hours_ago: float) -> State:
+    """That node, whose core is held in bursts that no check falls into, after another program's lockup.
+
+    The resets tell that some core was not given back, and the lockup that it may have been the other program's doing:
+    so the verdict is likely, and a profile, which records for longer than a burst's pause, says whose it was.
+    """
+    bursts = (Hold(core, _IN_KERNEL, every=13.0, lasting=6.6, by="kubelet"),)
+    return replace(
+        node,
+        load=replace(node.load, holds=(), bursts=bursts),
+        processes=(*_training(node.load.cores), kubelet(Thread(core, 0.2, 0.4))),
+        log=(Line(node.uptime - 3600 * hours_ago, _OTHERS_LOCKUP, 0),),
+    )
+
+
+BETWEEN_LOOKS = _between_looks(
+    gpu_node(
+        "ray-gpu-1a-0712",
+        0x712,
+        57_300,
+        _AUTO_RESTART_LOOP,
+        replace(ecs_agent.UNIT, loop=_AUTO_RESTART_LOOP, exit_status=5),
+        core=52,
+        resets=Resets(queue=7, first=40_000.0, every=6_113.0),
+    ),
     core=52,
-    resets=Resets(queue=7, first=40_000.0, every=6_113.0),
+    hours_ago=5.0,
 )
-# No queue of its card is served by the held core, so that no reset tells what holds it: a profile does.
-NO_RESETS = replace(_BEFORE_RESETS, nics=tuple(replace(nic, resets=None) for nic in _BEFORE_RESETS.nics))
 
 _STOPPED_AFTER = 45.0 + 31_414 * 13.2 + 12.1  # 4.8 days: the end of a run
 _OLD_LOOP = Loop(runs=12.1, rests=1.1, since=45.0, until=_STOPPED_AFTER)

@@ -1,4 +1,4 @@
-"""The demo in a browser: a likely verdict, a profile asked from its card with its pictures, and the confirmed one."""
+"""The demo in a browser: a burst that no check saw, a profile asked from its card, and the confirmed verdict."""
 
 from __future__ import annotations
 
@@ -29,11 +29,15 @@ async def test_profile_from_the_card_brings_pictures_and_confirms_the_verdict(tm
         await ask(alice, f"/zombie check {NODE}")
         card = alice.page.locator("main article", has_text=NODE).last
         await alice.until_text("main article", "(likely)")
+        await card.get_by_role("button", name="Approve").wait_for()
+        assert await card.locator("img.b-picture").count() == 0, "the burst lay outside the window: no core stands out"
         await card.get_by_role("button", name="Profile").click()
         await alice.until_text("main article", "(confirmed)")
+        await card.get_by_role("button", name="Approve").wait_for()
         await card.locator(".thread-bar").click()
         thread = alice.page.locator("#thread")
         await alice.until_text("#thread article", "mem_cgroup_nr_lru_pages")
+        await alice.until_text("#thread article", "It changes the verdict (leaked-memory-cgroups likely, with a plan →")
         pictures = thread.locator("figure.file-picture img")
         await pictures.nth(1).wait_for()
         words = [await pictures.nth(at).get_attribute("alt") or "" for at in range(2)]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from bot.demo.fleet_leaks import AUTO_RESTART, NO_RESETS
+from bot.demo.fleet_leaks import AUTO_RESTART, BETWEEN_LOOKS
 from tests.e2e.test_slack_story import LONG, POLICY, card, decides, serving
 from tests.nodes.acting_fleet import Site, site
 from tests.slack.workspace import workspace
@@ -25,7 +25,7 @@ async def told(here: Site, *words: str) -> Any:
 
 
 async def test_profile_confirms_what_was_likely_and_the_plan_is_proposed_anew(tmp_path: Path) -> None:
-    async with workspace() as slack, site(tmp_path, {"node-1": (NO_RESETS, None)}, WINDOW) as here:
+    async with workspace() as slack, site(tmp_path, {"node-1": (BETWEEN_LOOKS, None)}, WINDOW) as here:
         bot = await serving(slack, here)
         await slack.say("alice", "oncall-gpu", "/zombie check node-1")
         offer = await card(slack, "node-1", "(likely)", button="approve")
@@ -52,6 +52,7 @@ async def test_profile_confirms_what_was_likely_and_the_plan_is_proposed_anew(tm
         assert await bot.end() == 0
 
 
+@pytest.mark.long  # tests/unit/response/capture/test_reweighing.py guards it too
 async def test_profile_that_changes_nothing_leaves_the_proposal(tmp_path: Path) -> None:
     async with workspace() as slack, site(tmp_path, {"node-1": (AUTO_RESTART, None)}, WINDOW) as here:
         bot = await serving(slack, here)

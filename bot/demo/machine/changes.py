@@ -81,7 +81,7 @@ def rebooted(before: State, image: State, enables: str = "") -> State:
         uptime=BOOT_TAKES,
         generation=before.generation + 1,
         cgroups=Cgroups(image.cgroups.alive, _FRESH_DYING, every, 45.0),
-        load=replace(image.load, holds=()),
+        load=replace(image.load, holds=(), bursts=()),
         nics=tuple(replace(nic, resets=None) for nic in image.nics),
         log=(),
         processes=tuple(

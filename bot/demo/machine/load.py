@@ -35,6 +35,7 @@ class Hold:
     every: float = 10.0
     lasting: float = 9.6
     since: float = 0.0  # uptime at which it began
+    by: str = ""  # the process, where it is not the one that is busiest there
 
     def held(self, uptime: float) -> float:
         """Return for how many seconds since boot the core has been held."""
@@ -44,12 +45,17 @@ class Hold:
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load of all cores: the common one, the exceptions, and the occupied cores."""
+    """The load of all cores: the common one, the exceptions, and the occupied cores.
+
+    Shape: `bursts` are what perf records, and no check sees: each one falls into the pause between two of them, as on a
+    real node some do.
+    """
 
     cores: int
     shares: Shares = Shares(usr=3.0, sys=1.0)
     own: Mapping[int, Shares] = field(default_factory=dict)
     holds: tuple[Hold, ...] = ()
+    bursts: tuple[Hold, ...] = ()
 
     def ticks(self, core: int, uptime: float) -> tuple[int, ...]:
         """Return a core's ticks since boot: usr, nice, sys, iowait, irq, soft, steal, idle."""

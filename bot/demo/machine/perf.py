@@ -22,7 +22,8 @@ _GOLDEN = 0.6180339887  # its multiples are spread evenly: shares come out as th
 def samples(state: State, event: str, hertz: int, since: float, until: float) -> Iterator[str]:
     """Yield the text of every sample between two uptimes, in the order of time; an idle core has none."""
     busy = _threads(state)
-    holds = {hold.core: hold for hold in state.load.holds}
+    holds = {hold.core: hold for hold in (*state.load.holds, *state.load.bursts)}
+    holders = {process.comm: process for process in all_processes(state)}
     for number in range(int(since * hertz), int(until * hertz)):
         for core in range(state.load.cores):
             at = (number + core / state.load.cores) / hertz
@@ -33,7 +34,7 @@ def samples(state: State, event: str, hertz: int, since: float, until: float) ->
                 shares = holds[core].shares
             stack = _stack(state, shares.usr + shares.nice, shares.sys, shares.irq + shares.soft, luck, held)
             if stack:
-                process = busy.get(core)
+                process = (holders.get(holds[core].by) if held else None) or busy.get(core)
                 comm, pid = (process.comm, process.pid) if process else ("agent", 2_000 + core)
                 yield _text(comm, pid, core, at, event, stack)
 

@@ -59,6 +59,7 @@ from bot.surfaces.slack.table import table_block
 from bot.surfaces.text import facts
 from bot.surfaces.view.before_after import changes
 from bot.surfaces.view.context import ViewContext
+from bot.surfaces.view.core_findings import is_about_a_core
 from bot.surfaces.view.standing import APPROVE
 from bot.surfaces.view.view import GroupView, IncidentView, group_view
 from bot.surfaces.view.words import Sentence, cause_words, joined, mute_words
@@ -83,7 +84,6 @@ _MUTED = "🔕"  # of a cause that is known and accepted
 _CURED, _ASKS = "✅", "❓"
 _SHOWS_EVIDENCE = (State.TRIAGED, State.UNKNOWN)  # where a plan is offered, its room is the plan's
 _SHOWS_HEAT = (State.TRIAGED, State.PROPOSED, State.UNKNOWN)
-_ABOUT_CORES = ("cpu", "softirq", "processes")  # probes: a function of some core explains what they saw
 
 
 def incident_card(group: GroupView) -> Message:
@@ -179,7 +179,7 @@ def _further(group: GroupView, view: IncidentView) -> Iterator[Block]:
     if offered and view.verdict is not None and view.verdict.cause is not None:
         row.append(button("Who else?", WHO_ELSE, view.id))
     found = view.verdict.evidence if view.verdict is not None and view.state in _SHOWS_HEAT else ()
-    if any(item.probe in _ABOUT_CORES for item in found):
+    if any(is_about_a_core(item) for item in found):
         row.append(button("Profile", PROFILE, view.id))
     if view.ended and view.state is not State.TRIAGED:
         row.append(button("Report", REPORT, view.id))
