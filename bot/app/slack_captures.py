@@ -19,10 +19,12 @@ from bot.response.capture.profiler import Profiler
 from bot.response.capture.reweighing import Reweighing
 from bot.response.capture.rolling_watch import RollingWatch
 from bot.response.capture.sketches import Sketches
+from bot.response.capture.turns import LookTurns
 from bot.response.record import Record
 from bot.settings import Settings
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.capture_cards import CaptureCards
+from bot.surfaces.slack.caught_beside import CaughtBeside
 from bot.surfaces.slack.connection import SlackConnection
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.profiles import SlackProfiles
@@ -54,8 +56,10 @@ def slack_captures(
     book = Record(books.ledger, log)
     weighing = Reweighing(book, books.ledger, books.kept_cases, judge(playbooks), log)
     desk = ProfileDesk(Profiler(ssh_talks(environment), nonce), book, log, weighing, sketches)
-    watch = RollingWatch(roller(settings, books.ledger, environment), sketches)
+    watch, turns = RollingWatch(roller(settings, books.ledger, environment), sketches), LookTurns(books.wishes)
     cards = CaptureCards(
-        watch, known, books.ledger, poster, books.outbox, slack, background, watching, log, books.wishes
+        watch, turns, known, books.ledger, poster, books.outbox, slack, background, watching, log, books.wishes
     )
-    return SlackCaptures(SlackProfiles(desk, poster), cards, RollingKeeper(watch, known, log, cards))
+    beside = CaughtBeside(sketches, books.ledger, poster, books.outbox, books.wishes, background, log)
+    keeper = RollingKeeper(watch, known, turns, log, (cards, beside))
+    return SlackCaptures(SlackProfiles(desk, poster), cards, keeper)

@@ -4,7 +4,7 @@ import asyncio
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -13,11 +13,15 @@ import pytest
 from bot.domain.clock_offset import ClockOffset
 from bot.domain.node import Node
 from bot.domain.rolling import RollingRequest
+from bot.ledger import Leases
+from bot.ledger.wishes import WishStore
 from bot.response.capture.keeper import RollingKeeper
 from bot.response.capture.ring_access import RingAccess
 from bot.response.capture.rolling_look import LogLine
 from bot.response.capture.rolling_watch import RollingNews, RollingWatch
-from tests.nodes.ring import ANN, Patient, a_patient
+from bot.response.capture.turns import LookTurns
+from bot.response.record import unheard
+from tests.nodes.ring import ANN, Asynchronous, Patient, a_patient
 from tests.nodes.sshd import IS_ROOT, SSHD
 
 pytestmark = [
@@ -72,13 +76,22 @@ class Telling:
         return whom, replace(look, lines=(self.line,), log_unread="", kernel_log=offset)
 
 
+def looks_of(patient: Patient, runner: str) -> tuple[LookTurns, Leases]:
+    """What one of several programs at the record looks at."""
+    leases = Leases(patient.database, runner)
+    leases.beat()
+    wishes: Any = Asynchronous(WishStore(patient.database, leases))
+    return LookTurns(wishes), leases
+
+
 async def test_a_serving_bot_looks_by_itself_and_says_what_it_found(patient: Patient) -> None:
     patient.allow()
     patient.plant(3.0)
     capture = (await patient.roller().ask(patient.node, RollingRequest(1, 1, ("core-held",)), ANN)).id
     said: list[str] = []
+    turns, _ = looks_of(patient, "one")
     keeper = RollingKeeper(
-        RollingWatch(patient.roller()), Directory(patient.node), lambda event, **_: said.append(event)
+        RollingWatch(patient.roller()), Directory(patient.node), turns, lambda event, **_: said.append(event)
     )
     await keeper.once()
     assert said == ["capture_caught"]
@@ -90,6 +103,40 @@ async def test_a_serving_bot_looks_by_itself_and_says_what_it_found(patient: Pat
     await patient.stopped(capture)
     await keeper.once()
     assert said[-1] == "capture_ended"
+
+
+async def test_of_two_programs_one_looks_and_the_other_goes_on_when_it_is_gone(patient: Patient) -> None:
+    patient.allow()
+    capture = (await patient.roller().ask(patient.node, RollingRequest(1, 1), ANN)).id
+    heard: list[str] = []
+
+    def program(name: str) -> tuple[RollingKeeper, Leases]:
+        turns, leases = looks_of(patient, name)
+        watch = RollingWatch(patient.roller())
+        return RollingKeeper(watch, Directory(patient.node), turns, unheard, (Heard(name, heard),)), leases
+
+    (one, leases), (other, _) = program("one"), program("other")
+    for keeper in (one, other, one):
+        await keeper.once()
+    assert heard == ["one", "one"]
+    leases.leave()
+    await other.once()
+    assert heard == ["one", "one", "other"]
+    await patient.stopped(capture)
+    await other.once()
+    await one.once()
+    assert heard == ["one", "one", "other", "other"], "what is over is looked at by nobody"
+
+
+@dataclass(frozen=True)
+class Heard:
+    """Notes who brought news."""
+
+    name: str
+    heard: list[str]
+
+    def news(self, news: RollingNews) -> None:
+        self.heard.append(self.name)
 
 
 class Directory:

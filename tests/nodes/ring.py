@@ -57,7 +57,7 @@ class Patient:
         self.node = Node("real", sshd.address, sshd.port, sshd.user, sshd.client_key)
         self.policy = Policy(approvers=frozenset({"terminal:ann", "terminal:bob"}))
         self.limits = RollingLimits()
-        self.ledger = Ledger(database)
+        self.database, self.ledger = database, Ledger(database)
         self.ids = iter(f"capture{number:03}" for number in range(100))
         self.texts: dict[str, bytes] = {}
         self.before = set(sshd.processes())

@@ -1,8 +1,13 @@
-"""Looks at every rolling capture once a minute while the bot serves, whoever asked for it and on whichever machine."""
+"""Looks at every rolling capture once a minute while the bot serves, whoever asked for it and on whichever machine.
+
+Of several programs at one record one looks at a capture: each look is a login, and costs the node some CPU.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -11,6 +16,7 @@ from bot.domain.errors import ZombieError
 from bot.domain.rolling_record import Rolling
 from bot.domain.safe_text import one_line
 from bot.response.capture.rolling_watch import RollingNews, RollingWatch
+from bot.response.capture.turns import LookTurns
 
 EVERY_SECONDS = 60.0
 _LOOKS_FOR = 900.0  # a look that reads many segments through is left after that, and goes on with the next
@@ -30,8 +36,9 @@ class RollingKeeper:
 
     watch: RollingWatch
     known: NodeDirectory
+    turns: LookTurns
     log: Log
-    hears: HearsNews | None = None
+    hears: Sequence[HearsNews] = ()
     sleep: Sleep = asyncio.sleep
     _said: dict[str, str] = field(default_factory=dict)
 
@@ -42,15 +49,17 @@ class RollingKeeper:
             await self.once()
 
     async def once(self) -> None:
-        """Look at each capture that may be on a node, one after another."""
+        """Look at each capture that may be on a node and that nobody else looks at, one after another."""
         try:
             captures = await self.watch.roller.all()
+            ours = [
+                rolling for rolling in captures.values() if rolling.is_on_node and await self.turns.take(rolling.id)
+            ]
         except ZombieError as error:
             self.log("captures_unread", error=one_line(str(error)))
             return
-        for rolling in captures.values():
-            if rolling.is_on_node:
-                await self._look(rolling)
+        for rolling in ours:
+            await self._look(rolling)
 
     async def _look(self, rolling: Rolling) -> None:
         try:
@@ -63,9 +72,11 @@ class RollingKeeper:
             self._said[rolling.id] = said
             return
         self._said.pop(rolling.id, None)
-        if self.hears is not None:
-            self.hears.news(news)
+        for hears in self.hears:
+            hears.news(news)
         for caught in news.rolling.caught[len(rolling.caught) :]:
             self.log("capture_caught", capture=rolling.id, node=rolling.node, says=one_line(caught.sentence, 400))
         if news.rolling.ended is not None:
             self.log("capture_ended", capture=rolling.id, node=rolling.node, because=news.rolling.ended.because)
+            with contextlib.suppress(ZombieError):  # what is over is looked at by nobody, noted or not
+                await self.turns.over(rolling.id)

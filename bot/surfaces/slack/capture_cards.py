@@ -23,6 +23,7 @@ from bot.domain.safe_text import one_line
 from bot.domain.wish import KeptWish, Wishes
 from bot.response.capture.belonging import incident_of
 from bot.response.capture.rolling_watch import RollingNews, RollingWatch
+from bot.response.capture.turns import LookTurns
 from bot.response.record import short_id
 from bot.surfaces.slack.background import Background
 from bot.surfaces.slack.capture_card import (
@@ -50,6 +51,7 @@ class CaptureCards:
     def __init__(
         self,
         watch: RollingWatch,
+        turns: LookTurns,
         known: NodeDirectory,
         ledger: ActingLedger,
         poster: Poster,
@@ -63,6 +65,7 @@ class CaptureCards:
         self.watch = watch
         self.roller = watch.roller
         self.wishes = wishes
+        self._turns = turns
         self._known = known
         self._ledger = ledger
         self._poster = poster
@@ -128,6 +131,7 @@ class CaptureCards:
 
     async def _ask(self, node: Node, request: RollingRequest, target: MessageTarget, capture: str, by: str) -> None:
         try:
+            await self._turns.take(capture)  # who shows the card looks: its figures are the look's own
             await self.roller.ask(node, request, by, capture=capture)
         except (CannotRead, Unreachable, Refused, LedgerError) as no:
             named = f" ({type(no).__name__})" if isinstance(no, Refused) else ""
@@ -144,6 +148,7 @@ class CaptureCards:
         rolling: Rolling | None = None
         while True:
             try:
+                await self._turns.take(capture)
                 rolling = (await self.roller.all()).get(capture)
                 if rolling is not None and rolling.state is RollingState.APPROVED:
                     rolling = await self.roller.over(rolling, "the bot was restarted before it began", "")

@@ -1,0 +1,89 @@
+"""What a capture without a card of its own caught, told in the thread of the card of the incident that it belongs to.
+
+Who begins a capture in a terminal is asleep, or elsewhere, when it catches something: the incident's card is where
+people look then. A capture that was asked for in Slack tells it on its own card.
+"""
+
+from __future__ import annotations
+
+from bot.domain.contracts import ActingLedger, Log, Outbox
+from bot.domain.errors import LedgerError
+from bot.domain.house_events import SymptomCaught
+from bot.domain.rolling_record import Rolling
+from bot.domain.safe_text import one_line
+from bot.domain.wish import Wishes
+from bot.response.capture.belonging import incident_of
+from bot.response.capture.rolling_watch import RollingNews
+from bot.response.capture.sketches import Sketches
+from bot.response.record import short_id
+from bot.surfaces.slack.background import Background
+from bot.surfaces.slack.capture_card import card_name, caught_reply
+from bot.surfaces.slack.enclosed_sketch import pictures_of
+from bot.surfaces.slack.part import MessageTarget
+from bot.surfaces.slack.parts import CARD
+from bot.surfaces.slack.poster import Poster
+
+MOST_TOLD = 25  # symptoms of one capture; the terminal has them all
+_PREFIX = "caught-"
+
+
+class CaughtBeside:
+    """Tells it once, however many programs serve, and however often one of them is started anew."""
+
+    def __init__(
+        self,
+        sketches: Sketches,
+        ledger: ActingLedger,
+        poster: Poster,
+        outbox: Outbox,
+        wishes: Wishes,
+        background: Background,
+        log: Log,
+    ) -> None:
+        self._sketches = sketches
+        self._ledger = ledger
+        self._poster = poster
+        self._outbox = outbox
+        self._wishes = wishes
+        self._background = background
+        self._log = log
+        self._told: dict[str, set[str]] = {}  # by capture, while it is looked at
+
+    def news(self, news: RollingNews) -> None:
+        """Tell what a look brought; what belongs to no incident yet is tried again with the next look."""
+        if news.rolling.caught:
+            self._background.begin(self._tell(news.rolling), f"caught by {news.rolling.id}")
+
+    async def _tell(self, rolling: Rolling) -> None:
+        told = self._told.setdefault(rolling.id, set())
+        try:
+            if not await self._has_card(rolling.id):
+                for caught in rolling.caught[:MOST_TOLD]:
+                    name = _PREFIX + short_id(rolling.id, caught.symptom, f"{caught.at_mono:.1f}")
+                    if name not in told and await self._told_of(name, rolling, caught):
+                        told.add(name)
+        except LedgerError as error:
+            self._log("ledger_unavailable", error=one_line(str(error)), capture=rolling.id)
+        if rolling.is_over:
+            self._told.pop(rolling.id, None)
+
+    async def _has_card(self, capture: str) -> bool:
+        name = card_name(capture)
+        return await self._wishes.is_open(name) or await self._outbox.place(name, CARD) is not None
+
+    async def _told_of(self, name: str, rolling: Rolling, caught: SymptomCaught) -> bool:
+        """Say it; False while there is no card to say it under."""
+        if await self._outbox.place(name, CARD) is not None:
+            return True  # an earlier run did
+        found = incident_of(await self._ledger.incidents(node=rolling.node), rolling.node, caught.at)
+        card = await self._poster.place(found.card) if found is not None else None
+        if card is None:
+            return False
+        target = MessageTarget(card.channel, card.ts)
+        await self._poster.enqueue(name, CARD, target, caught_reply(caught, None, ""))
+        self._poster.finished(name)
+        drawn = await self._sketches.find(rolling.id, caught.sketch)
+        if drawn is not None and await self._poster.place(name) is not None:
+            for asked in pictures_of(drawn):
+                await self._poster.enclose(name, target, asked)
+        return True

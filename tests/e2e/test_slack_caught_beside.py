@@ -1,0 +1,97 @@
+"""What a capture that was begun in a terminal caught: told once under the incident's card, with its pictures."""
+
+from __future__ import annotations
+
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+from bot.app.journal import Journal
+from bot.demo.slack.message import Message
+from bot.demo.slack.server import SlackWorkspace
+from bot.domain.house_events import SymptomCaught
+from bot.domain.rolling import RollingRequest
+from bot.domain.rolling_record import Rolling, RollingState
+from bot.ledger import Database, KeptCases, Outbox, on_threads
+from bot.response.capture.rolling_watch import RollingNews
+from bot.response.capture.sketches import Sketches
+from bot.surfaces.slack.capture_card import card_name
+from bot.surfaces.slack.caught_beside import CaughtBeside
+from tests.e2e.test_slack_sketches import DRAWN
+from tests.slack.acting_team import ActingTeam, acting_team
+from tests.slack.workspace import workspace
+
+ID = "c4pture0001"
+SAID = "reset at 12:03:07.412 UTC; in the 6.6 s before it core 39 ran <!channel> (2114) in walk for 97 % of samples"
+
+
+class Parts:
+    """Makes what tells it, anew as each start of the program does, of what the team's database is reached by."""
+
+    def __call__(self, team: ActingTeam, _: object, database: Database, threads: ThreadPoolExecutor) -> None:
+        self.team, self.database, self.threads = team, database, threads
+
+    def made(self) -> tuple[CaughtBeside, Sketches]:
+        cases: Any = on_threads(KeptCases(self.database), self.threads)
+        outbox: Any = on_threads(Outbox(self.database), self.threads)
+        team: Any = self.team
+        log = Journal(team.log).log
+        sketches = Sketches(cases, lambda: datetime.now(UTC), "zombie", log)
+        return CaughtBeside(sketches, team.ledger, team.poster, outbox, team.wishes, team, log), sketches
+
+
+def caught(at: datetime, sketch: str = "", mono: float = 4400.25) -> Rolling:
+    """A capture of node-1 that somebody began in a terminal, and what it caught."""
+    event = SymptomCaught(ID, "nic-reset", at, mono, SAID, sketch=sketch)
+    by = "terminal:ann"
+    return Rolling(ID, "node-1", RollingRequest(1), by, at, state=RollingState.RUNNING, caught=(event,))
+
+
+def told(slack: SlackWorkspace, card: Message) -> list[Message]:
+    return [said for said in slack.thread(card) if said.text.startswith("reset at ")]
+
+
+async def test_it_is_told_once_under_the_card_of_its_incident_with_both_pictures(tmp_path: Path) -> None:
+    parts = Parts()
+    async with workspace() as slack, acting_team(slack, tmp_path, reports=True, fleet=parts) as team:
+        card = await team.proposed("node-1")
+        beside, sketches = parts.made()
+        at = (await team.ledger.incidents(node="node-1"))[0].opened_at - timedelta(minutes=2)
+        rolling = caught(at, await sketches.keep(ID, DRAWN))
+        for _ in range(2):  # the next look brings the same
+            beside.news(RollingNews(rolling))
+            await team.idle()
+        again, _ = parts.made()
+        again.news(RollingNews(rolling))
+        await team.idle()
+        (said,) = await slack.until(lambda: told(slack, card), what="what was caught, in the thread")
+        assert "<!channel>" not in said.text, "no mention comes of it"
+        assert "core 39 ran" in said.text
+
+        def files() -> set[str] | None:
+            found = {file.name for message in slack.thread(card) for file in message.files}
+            return found if len(found) == 2 else None
+
+        assert await slack.until(files, what="both pictures") == {"flame-core-39.png", "seconds-core-39.png"}
+        assert len(told(slack, card)) == 1
+
+
+async def test_what_belongs_to_no_incident_waits_for_one_and_what_has_a_card_is_told_there(tmp_path: Path) -> None:
+    parts = Parts()
+    async with workspace() as slack, acting_team(slack, tmp_path, fleet=parts) as team:
+        beside, _ = parts.made()
+        early = caught(team.world.clock())
+        beside.news(RollingNews(early))
+        await team.idle()
+        card = await team.proposed("node-1")
+        beside.news(RollingNews(replace(early, caught=(*early.caught, *caught(team.world.clock(), mono=9.0).caught))))
+        await team.idle()
+        await slack.until(lambda: len(told(slack, card)) == 2, what="both, under the card that came after the first")
+
+        await team.wishes.keep(card_name(ID), "{}")
+        asked_in_slack, _ = parts.made()
+        asked_in_slack.news(RollingNews(caught(team.world.clock(), mono=99.0)))
+        await team.idle()
+        assert len(told(slack, card)) == 2
