@@ -65,6 +65,11 @@ class RollingLook:
     log_unread: str = ""
 
     @property
+    def reason(self) -> str:
+        """Why the recorder ended, in systemd's word; empty where it says none, as for a unit that it has forgotten."""
+        return "" if self.result == "success" else self.result
+
+    @property
     def event(self) -> str:
         """What perf should count."""
         return "cycles" if self.has_pmu else "cpu-clock"

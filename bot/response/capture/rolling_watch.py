@@ -103,7 +103,7 @@ class RollingWatch:
             return "its time was over"
         if look.room_kib is not None and look.room_kib < 64 * 1024:
             return f"its recorder ended early: {look.room_kib / 1024:.0f} MB are free on its disk"
-        return f"its recorder ended early ({look.result or 'systemd does not say why'})"
+        return f"its recorder ended early ({look.reason or 'systemd does not say why'})"
 
     async def _over(self, node: Node, rolling: Rolling, because: str, waits: Sequence[str] = ()) -> RollingNews:
         whom, look = await self.roller.access.look(node)  # anew: reading segments takes longer than a fence lasts
