@@ -1,17 +1,22 @@
-"""Reading profiles beside stackcollapse-perf.pl on the same file, and the memory that a gigabyte takes."""
+"""Reading profiles beside stackcollapse-perf.pl on the same file, the memory it takes, and how soon a node answers."""
 
 from __future__ import annotations
 
+import asyncio
 import os
 import random
 import resource
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+
+from bot.demo.fleet import FLEET, running
 
 pytestmark = pytest.mark.benchmark
 ROOT = Path(__file__).parents[2]
@@ -81,6 +86,20 @@ def test_folds_three_times_as_fast_as_stackcollapse(tmp_path: Path, collapse: Pa
     assert theirs / ours >= 3
 
 
+async def test_ten_seconds_of_a_node_are_answered_in_time(tmp_path: Path) -> None:
+    async with running(FLEET[:1], tmp_path, lambda: datetime.now(UTC), time.monotonic) as fleet:
+        words = ("profile", FLEET[0].name, "--seconds", "10", "--inventory", str(fleet.inventory))
+        began = time.monotonic()
+        program = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-P", "-m", "bot", *words), env=ENVIRONMENT, stdout=asyncio.subprocess.PIPE
+        )
+        out, _ = await program.communicate()
+        took = time.monotonic() - began
+    print(f"\n10 s of 96 simulated cores: answered after {took:.1f} s")
+    assert (program.returncode, b"mem_cgroup_nr_lru_pages" in out) == (0, True)
+    assert took <= 25
+
+
 PEAK = """
 import resource, runpy, sys
 sys.argv = ["bot", *sys.argv[1:]]
@@ -111,3 +130,20 @@ def test_a_gigabyte_fits_in_bounded_memory(distinct: bool, tmp_path: Path) -> No
     if distinct:  # none is dropped
         with (tmp_path / "folded").open() as lines:
             assert sum(1 for _ in lines) == written
+
+
+def test_a_million_stacks_are_all_there_in_bounded_memory(tmp_path: Path) -> None:
+    many, source, out = 10**6, tmp_path / "perf.txt", tmp_path / "folded"
+    with source.open("w") as file:
+        for number in range(many):
+            at, frame = 100 + number / 10**5, f"\t    1000 f{number}+0x4 ([kernel.kallsyms])\n"
+            file.write(f"kubelet 1/2 [003] {at:.6f}: 1 cycles:\n{frame}\t    2000 read+0x1 ([kernel.kallsyms])\n\n")
+    wanted = ["profile", "--from", str(source), "--format", "folded", "--out", str(out)]
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, *wanted], capture_output=True, cwd=ROOT, env=ENVIRONMENT, timeout=600, check=True
+    )
+    peak = int(done.stderr.split()[-1])
+    print(f"\n{many:,} different stacks: {peak / 1e6:.0f} MB at most")
+    assert peak < MOST_MEMORY
+    with out.open() as lines:
+        assert sum(1 for _ in lines) == many
