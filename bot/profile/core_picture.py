@@ -1,8 +1,7 @@
 """The heat of cores as a picture: cores from left to right, time downwards, the core that stands out marked and named.
 
-The picture brings its own dark ground, so that it reads alike in light and dark windows; its colours are viridis
-(https://bids.github.io/colormap/), which the colour-blind tell apart and which falls to grey in order. What was not
-read is hatched, a pattern that no share has. Letters are large: a phone shows the picture at half its width.
+The picture brings its own dark ground, so that it reads alike in light and dark windows. What was not read is hatched,
+a pattern that no share has. Letters are large: a phone shows the picture at half its width.
 """
 
 from __future__ import annotations
@@ -11,17 +10,17 @@ import io
 import itertools
 import math
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, TypeAlias
+from functools import cache
+from typing import TYPE_CHECKING
 
 from PIL import Image, ImageDraw, ImageFont
 
 from bot.domain.core_heat import CoreHeat
 from bot.domain.safe_text import one_line
+from bot.profile.viridis import Colour, viridis
 
 if TYPE_CHECKING:
     from PIL.ImageFont import FreeTypeFont
-
-Colour: TypeAlias = tuple[int, int, int]
 
 WIDTH, HEIGHT = 680, 450
 LEFT, RIGHT, TOP, BOTTOM = 72, 660, 172, 352  # of the map
@@ -33,19 +32,6 @@ _INK: Colour = (240, 240, 245)
 _FAINT: Colour = (172, 178, 192)
 _UNREAD_GROUND: Colour = (58, 62, 74)
 _UNREAD_LINES: Colour = (168, 172, 184)
-_VIRIDIS: Sequence[Colour] = (  # at 0, 10 … 100 %
-    (68, 1, 84),
-    (72, 36, 117),
-    (65, 68, 135),
-    (53, 95, 141),
-    (42, 120, 142),
-    (33, 145, 140),
-    (34, 168, 132),
-    (68, 191, 112),
-    (122, 209, 81),
-    (189, 223, 38),
-    (253, 231, 37),
-)
 _HATCH = 9  # pixels from one line of the pattern to the next
 _TITLE, _SAID, _SMALL = (34, 30, 26), (25, 22, 19), 23  # heights of letters; of several the largest that fits
 _FEWEST_STEPS = (1, 2, 4, 8, 16, 32, 64, 128, 256, 512)  # between two numbers below the map
@@ -179,16 +165,10 @@ def _legend(image: Image.Image, draw: ImageDraw.ImageDraw, heat: CoreHeat) -> No
         draw.text((x + 54, top + tall / 2), "not read", _FAINT, font, anchor="lm")
 
 
+@cache
 def _colour(percent: int | None) -> Colour:
-    """The colour of a share, between the two steps that it lies between."""
-    if percent is None:
-        return _UNREAD_GROUND
-    step, rest = divmod(min(100, max(0, percent)), 10)
-    if not rest:
-        return _VIRIDIS[step]
-    below, above = _VIRIDIS[step], _VIRIDIS[step + 1]
-    red, green, blue = (low + round((high - low) * rest / 10) for low, high in zip(below, above, strict=True))
-    return red, green, blue
+    """The colour of a share."""
+    return _UNREAD_GROUND if percent is None else viridis(percent / 100)
 
 
 def _font(size: int) -> FreeTypeFont | ImageFont.ImageFont:

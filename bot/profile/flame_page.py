@@ -6,8 +6,6 @@ in which `<` is written as an escape, so that no name of a function ends it.
 
 from __future__ import annotations
 
-import base64
-import hashlib
 import json
 import re
 from collections.abc import Iterator
@@ -15,6 +13,7 @@ from html import escape
 from importlib.resources import files
 from typing import Any
 
+from bot.domain.page_policy import page_policy
 from bot.domain.safe_text import one_line, safe
 from bot.profile.flame_tree import FlameTree
 
@@ -32,15 +31,7 @@ def flame_page(tree: FlameTree, title: str, said: str, heat_svg: str = "") -> st
     added = _OWN_STYLE.findall(scripts[1])
     values = tree.values()
     told = {"tree": values, "compares": tree.compares, "deltas": list(_deltas(values)) if tree.compares else []}
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            "script-src " + " ".join(map(_hash, scripts)),
-            "style-src " + " ".join(map(_hash, [*styles, *added])),
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
+    policy = page_policy([*styles, *added], scripts)
     return "".join(
         (
             '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n',
@@ -66,10 +57,6 @@ def _asset(name: str) -> str:
     text = files("bot.profile").joinpath("assets", name).read_text(encoding="utf-8")
     assert "</script" not in text.lower()
     return text
-
-
-def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
 def _json(value: Any) -> str:

@@ -1,7 +1,6 @@
 """The heat map of a profile as FlameScope draws it: seconds from left to right, upwards the offset within the second.
 
-A long profile has several seconds in a column. Colours are viridis (https://bids.github.io/colormap/), which the
-colour-blind tell apart; no sample at all is the ground. Idle samples are none of it.
+A long profile has several seconds in a column. No sample at all is the ground. Idle samples are none of it.
 """
 
 from __future__ import annotations
@@ -13,9 +12,9 @@ from html import escape
 
 from bot.domain.safe_text import one_line
 from bot.profile.profile import ROWS
+from bot.profile.viridis import Colour, viridis
 
 MOST_COLUMNS = 600
-_VIRIDIS = ((68, 1, 84), (59, 82, 139), (33, 145, 140), (94, 201, 98), (253, 231, 37))
 GROUND, INK, FAINT = (22, 24, 32), (240, 240, 245), (172, 178, 192)
 _LEFT, _RIGHT, _TOP, _BOTTOM = 64, 24, 98, 44
 CELL_TALL = 7
@@ -52,13 +51,13 @@ class SecondsMap:
         wide = max(420, self.cell_wide * len(self.columns))
         return _LEFT + wide + _RIGHT, _TOP + ROWS * CELL_TALL + _BOTTOM
 
-    def cells(self) -> Iterator[tuple[int, int, tuple[int, int, int]]]:
+    def cells(self) -> Iterator[tuple[int, int, Colour]]:
         """Yield left and top edge and colour of each cell that has samples."""
         for at, column in enumerate(self.columns):
             for row, times in enumerate(column):
                 if times:
                     top = _TOP + (ROWS - 1 - row) * CELL_TALL
-                    yield _LEFT + at * self.cell_wide, top, _colour(times / self.most)
+                    yield _LEFT + at * self.cell_wide, top, viridis(times / self.most)
 
     def labels(self) -> Iterator[tuple[int, int, str, str]]:
         """Yield what stands at the axes: place, text, and whether it ends or begins there."""
@@ -106,16 +105,7 @@ def lines(said: str, wide: int) -> list[str]:
     return textwrap.wrap(one_line(said), wide // 8, max_lines=2, placeholder=" …")
 
 
-def _colour(share: float) -> tuple[int, int, int]:
-    at = share * (len(_VIRIDIS) - 1)
-    step = min(int(at), len(_VIRIDIS) - 2)
-    red, green, blue = (
-        round(low + (high - low) * (at - step)) for low, high in zip(_VIRIDIS[step], _VIRIDIS[step + 1], strict=True)
-    )
-    return red, green, blue
-
-
-def _hex(colour: tuple[int, int, int]) -> str:
+def _hex(colour: Colour) -> str:
     return "#{:02x}{:02x}{:02x}".format(*colour)
 
 

@@ -1,16 +1,15 @@
 """A report as one page of HTML that needs nothing else: no network, no other file, and no script but its own.
 
 The policy in its head forbids everything by default and names the style and the script by their hashes.
-Source: https://www.w3.org/TR/CSP3/#csp-hashes (a policy in a `meta` element has no frame-ancestors and no report-to).
 """
 
 from __future__ import annotations
 
 import base64
-import hashlib
 from collections.abc import Iterator
 from pathlib import Path
 
+from bot.domain.page_policy import page_policy
 from bot.surfaces.report.element import Html, element, together
 from bot.surfaces.report.parts import Grid, Lines, Paragraph, Part, Picture, Point, Points, Report, Section
 from bot.surfaces.view.words import Group, Instant, Person, Piece, Sentence
@@ -22,16 +21,7 @@ _LATER = " — "
 def page(report: Report) -> str:
     """Return the page."""
     style, script = ((_FOLDER / name).read_text(encoding="utf-8") for name in ("page.css", "zone.js"))
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"style-src '{_hash(style)}'",
-            f"script-src '{_hash(script)}'",
-            "img-src data:",
-            "base-uri 'none'",
-            "form-action 'none'",
-        )
-    )
+    policy = page_policy([style], [script], "img-src data:")
     head = element(
         "head",
         element("meta", charset="utf-8"),
@@ -57,10 +47,6 @@ def page(report: Report) -> str:
         element("script", Html(script)),
     )
     return "<!doctype html>\n" + element("html", head, body, lang="en").markup + "\n"
-
-
-def _hash(text: str) -> str:
-    return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
 def _name(section: Section) -> str:
