@@ -45,6 +45,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments.environ = os.environ  # read here, handed down from here
     arguments.command_line = parser
     try:
+        if os.environ.get("ZOMBIE_LISTEN"):  # one mistake in an environment is told by whichever command comes first
+            from bot.settings import check_address
+
+            check_address(os.environ)
         status: int = arguments.run(arguments)
         sys.stdout.flush()  # here, for what cannot be written is to be said, too
     except (UsageError, LedgerError) as error:

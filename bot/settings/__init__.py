@@ -1,6 +1,6 @@
 """Every setting, where its value came from, and what may stand in zombie.toml."""
 
 from bot.settings.chooser import Given
-from bot.settings.settings import Settings, all_keys, all_rows, database_url, state_folder
+from bot.settings.settings import Settings, all_keys, all_rows, check_address, database_url, state_folder
 
-__all__ = ["Given", "Settings", "all_keys", "all_rows", "database_url", "state_folder"]
+__all__ = ["Given", "Settings", "all_keys", "all_rows", "check_address", "database_url", "state_folder"]

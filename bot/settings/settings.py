@@ -166,6 +166,14 @@ def database_url(environment: Mapping[str, str], folder: Path | None = None) -> 
     return f"sqlite:///{state_folder(environment, folder) / 'zombie.db'}"
 
 
+def check_address(environment: Mapping[str, str]) -> None:
+    """Refuse a ZOMBIE_LISTEN that is no address, also for a command that reads no settings.
+
+    Raises: SettingsError.
+    """
+    Chooser({}, environment, Path.cwd(), None).choose(dict(rows_of(General))["listen"])
+
+
 def state_folder(environment: Mapping[str, str], folder: Path | None = None) -> Path:
     """Return where the program keeps what it needs again: ZOMBIE_STATE_DIR, or else the XDG state folder.
 

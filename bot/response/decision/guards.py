@@ -42,8 +42,9 @@ def reason_given(approval: Approval) -> None:
 
 
 def is_approver(policy: Policy, approval: Approval) -> None:
-    """Raises: NotAnApprover, also where nobody at all is named."""
-    acts(policy)
+    """Raises: NotAnApprover, also where nobody at all is named: that comes first, for it is what has to be written."""
+    if policy.names_anybody:
+        acts(policy)
     is_named(policy, approval)
 
 

@@ -11,7 +11,7 @@ import pytest
 from bot.actions import ACTIONS
 from bot.domain.action import Plan, Step
 from bot.domain.alert import Alert
-from bot.domain.errors import AlreadyDecided, Refused
+from bot.domain.errors import AlreadyDecided, NotAnApprover, Refused
 from bot.domain.events import AlertReceived, Approved, Endorsed, Expired, PlanProposed
 from bot.domain.fold import fold
 from bot.domain.incident import Incident
@@ -52,6 +52,14 @@ def at(hour: int, minute: int = 0) -> datetime:
 
 
 STARTS = frozenset(("kubelet.service",))
+
+
+@pytest.mark.parametrize("acting", [True, False])
+@pytest.mark.parametrize(("by", "key"), [("terminal:ann", "terminal_approvers"), ("slack:T1/U1", "approvers")])
+def test_policy_that_names_nobody_says_which_key_to_write(by: str, key: str, acting: bool) -> None:
+    with pytest.raises(NotAnApprover, match="names nobody who may") as refused:
+        guards.is_approver(Policy(acting=acting), yes(by))
+    assert refused.value.try_next == f'Name somebody in zombie.toml: [policy] {key} = ["…"]'
 
 
 def plan_of(action: str, unit: str = "kubelet.service") -> Plan:
