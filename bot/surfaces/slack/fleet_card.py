@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterator, Sequence
 from datetime import timedelta
 
@@ -36,6 +37,7 @@ OF_FLEET = "fleet-"
 SAID = 500
 MOST_OPTIONS = 100
 OPTIONS_ROOM = 2_500  # of a message's characters, for the menu: the table has the nodes, and /zombie check takes any
+CELL = 60  # characters of what a node has
 DIFFERENCES = 8
 GROUPS = 5
 CAUSES = 6
@@ -162,9 +164,20 @@ def _heading(report: FleetReport) -> Sequence[str]:
 def _row(answer: NodeAnswer, report: FleetReport, ask: FleetAsk) -> Sequence[str]:
     what = ", ".join(f"{found.cause} ({found.confidence})" for found in answer.found)
     if len(ask.causes) == 1 and answer.found:
-        what = answer.found[0].says
+        what = _short(answer.found[0].says)
     labels = [report.labels.get(answer.node, {}).get(label, "") for label in _labels(report)]
-    return (answer.node, answer.status, what or answer.because, *labels, answer.traits.get("kernel", ""))
+    kernel = answer.traits.get("kernel", "")
+    return (answer.node, answer.status, what or _without(answer.node, answer.because), *labels, kernel)
+
+
+def _short(says: str) -> str:
+    """What was found, up to its first colon or semicolon: a phone shows a cell in two lines, and a check tells all."""
+    return clipped(re.split(r"[:;] ", one_line(says, SAID), maxsplit=1)[0], CELL)
+
+
+def _without(node: str, says: str) -> str:
+    """Why nothing was found, without the node's name and address, which stand in the row."""
+    return clipped(re.sub(rf"^{re.escape(node)} (?:\([^)]*\) )?", "", one_line(says, SAID)), CELL)
 
 
 def _choices(ask: FleetAsk, report: FleetReport, cured: Collection[str]) -> Iterator[Block]:

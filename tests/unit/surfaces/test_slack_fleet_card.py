@@ -75,3 +75,18 @@ def test_card_of_any_fleet_fits_shows_a_table_and_says_how_many_more(nodes: int,
     menus = {each["action_id"] for block in card.blocks if block["type"] == "actions" for each in block["elements"]}
     assert ("fleet-check" in menus) is (length_of_name <= 75), "a menu's entry takes no longer name"
     assert "fleet-plan" in menus
+
+
+def test_cell_says_what_a_node_has_in_one_short_line_and_nothing_is_cut() -> None:
+    says = "68,440 dying memory cgroups beside 240 alive: present, not proven; the leaker was not found; units unread"
+    has = NodeAnswer("n1", Came.ANSWERED, "degraded", found=(Found(LEAK, "degraded", "possible", says),))
+    silent = NodeAnswer(
+        "n2", Came.UNREACHABLE, "unreachable", because="n2 (10.0.0.2:22) accepted the connection and then said nothing."
+    )
+    known = [Node(answer.node, "10.0.0.1") for answer in (has, silent)]
+    found = report(known, [has, silent], {LEAK: Judged.SIGNATURE}, selected=2, seconds=1.0)
+    (rows,) = [block["rows"] for block in report_card(ASK, found, BY).blocks if block["type"] == "data_table"]
+    assert {row[0]["text"]: row[2]["text"] for row in rows[1:]} == {
+        "n1": "68,440 dying memory cgroups beside 240 alive",
+        "n2": "accepted the connection and then said nothing.",
+    }
