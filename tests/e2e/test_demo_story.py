@@ -9,7 +9,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import timedelta
 from pathlib import Path
 
@@ -24,18 +24,20 @@ TAKES_THE_TERMINAL = (
     "import fcntl, os, sys, termios; fcntl.ioctl(0, termios.TIOCSCTTY, 0); os.execv(sys.executable, "
     "[sys.executable, '-P', '-m', 'bot', 'demo', '--samples', '2'])"
 )
+DEMO = (sys.executable, "-P", "-c", TAKES_THE_TERMINAL)
 
 
 class Terminal:
-    """A terminal with the demo in it."""
+    """A terminal of 80 columns with the demo in it, by any command that starts it."""
 
-    def __init__(self, temporary: Path) -> None:
+    def __init__(self, temporary: Path, command: Sequence[str] = DEMO, folder: Path | None = None) -> None:
         self.temporary = temporary
         self._master, slave = pty.openpty()
         termios.tcsetwinsize(slave, (24, 80))
         environment = {"PATH": os.environ["PATH"], "HOME": str(temporary), "TERM": "xterm", "TMPDIR": str(temporary)}
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", TAKES_THE_TERMINAL],
+            command,
+            cwd=folder,
             stdin=slave,
             stdout=slave,
             stderr=slave,

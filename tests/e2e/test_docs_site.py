@@ -6,14 +6,13 @@ MkDocs is put into an environment of its own from requirements-docs.lock.
 import re
 import shutil
 import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
 
-from tests.conftest import missing
+from tests.tool_environment import programs_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.long]
 ROOT = Path(__file__).parents[2]
@@ -23,25 +22,7 @@ PARTS = ("docs", "deploy", "mkdocs.yml", "README.md", "CHANGELOG.md", "CONTRIBUT
 @pytest.fixture(scope="module")
 def mkdocs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The program, with what the lock names and nothing else."""
-    venv = tmp_path_factory.mktemp("mkdocs") / "venv"
-    subprocess.run([sys.executable, "-m", "venv", venv], check=True, timeout=120)
-    lock = str(ROOT / "requirements-docs.lock")
-    command = [
-        str(venv / "bin/python"),
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--require-hashes",
-        "--only-binary",
-        ":all:",
-        "-r",
-        lock,
-    ]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
-    if done.returncode:
-        missing(f"MkDocs cannot be had here: {done.stderr.strip().splitlines()[-1]}")
-    return venv / "bin/mkdocs"
+    return programs_of("requirements-docs.lock", tmp_path_factory.mktemp("mkdocs")) / "mkdocs"
 
 
 def build(mkdocs: Path, folder: Path) -> subprocess.CompletedProcess[str]:

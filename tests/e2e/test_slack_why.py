@@ -14,6 +14,7 @@ from bot.demo.slack.server import SlackWorkspace
 from tests.e2e.test_slack_check import FOUNDING, ROOT, cards, fleet, serving, slack
 
 __all__ = ["fleet", "slack"]
+WHY = "What would have changed this verdict"
 
 
 async def zombie(state: Path, *words: str) -> str:
@@ -38,14 +39,15 @@ async def test_thread_says_what_would_have_changed_it_and_the_same_stands_in_why
             lambda: next((m for m in cards(slack) if "CRITICAL" in m.text), None), what="the verdict's card"
         )
         said = await slack.until(
-            lambda: next((m for m in slack.thread(card) if "What would have changed" in m.text), None),
-            what="the reply that says why",
+            lambda: next((m for m in slack.thread(card)[1:] if WHY in json.dumps(m.blocks)), None),
+            what="the fold that says why",
         )
-    incident = re.findall(r"zombie why ([a-z0-9]+)", json.dumps(said.blocks))[-1]
-    assert sum("What would have changed" in m.text for m in slack.thread(card)) == 1
+        assert slack.thread(card)[1:] == [said], "beside the evidence, not in a reply of its own"
+    (fold,) = [block for block in said.blocks if block.get("title", {}).get("text") == WHY]
+    (text,) = [child["text"]["text"] for child in fold["child_blocks"]]
+    incident = re.findall(r"zombie why ([a-z0-9]+)", text)[-1]
     told = json.loads(await zombie(state, "why", incident, "--json"))["changes"]
-    (bullets,) = [block for block in said.blocks if block["type"] == "rich_text" and "list" in json.dumps(block)]
-    sentences = re.findall(r'"text": "(If .+?\.)"', json.dumps(bullets, ensure_ascii=False))
+    sentences = [line.removeprefix("• ") for line in text.splitlines() if line.startswith("• ")]
     assert sentences == [change["says"] for change in told[: len(sentences)]]
     assert len(sentences) == 3
     page = await zombie(state, "report", incident, "--markdown")

@@ -1,6 +1,7 @@
-"""docs/tutorial.md as a stranger types it: clone, own node, Slack, PagerDuty, each block as it stands on the page.
+"""docs/tutorial.md as a stranger types it: clone, demo, own node, Slack, PagerDuty; each block as it stands there.
 
-The node is a real sshd on loopback; Slack and PagerDuty, which need accounts, are the simulated ones.
+The node is a real sshd on loopback; Slack and PagerDuty, which need accounts, are the simulated ones. The demo is
+played in a terminal and a browser, as the page tells it.
 """
 
 from __future__ import annotations
@@ -22,7 +23,9 @@ import pytest
 from bot.demo.pagerduty.account import Incident
 from bot.demo.slack.people import ALERTS
 from tests.alerts.pagerduty import account
+from tests.browser import CHROMIUM, chromium, window
 from tests.conftest import missing
+from tests.e2e.test_demo_story import PROMPT, Terminal, ends_well
 from tests.e2e.test_slack_check import Bot, cards
 from tests.nodes.accounts import change_accounts
 from tests.nodes.sshd import IS_ROOT, SSHD, Sshd
@@ -89,11 +92,25 @@ class Stranger:
         return bot
 
 
+def cloned(folder: Path) -> Path:
+    """Clone what is committed, as the page says, and return the checkout."""
+    if (Path(sys.prefix) / "requirements.lock").read_bytes() != (ROOT / "requirements.lock").read_bytes():
+        missing("this environment was not made by the launcher from the lock")
+    if shutil.which("git") is None:
+        missing("git is not installed (Debian: apt install git)")
+    clone, enter, _ = marked("clone").strip().splitlines()
+    assert enter == "cd zombie"
+    clone = clone.replace("REPOSITORY", shlex.quote(str(ROOT)))
+    subprocess.run(["sh", "-euc", clone], cwd=folder, capture_output=True, timeout=120, check=True)
+    (folder / "zombie/.venv").symlink_to(sys.prefix)  # test_launcher.py sees it being made
+    return folder / "zombie"
+
+
 @pytest.fixture
 def stranger(tmp_path: Path) -> Iterator[Stranger]:
     """A clone of what is committed, beside a node on which the page's login was made by the page's own commands."""
-    if SSHD is None or shutil.which("git") is None:
-        missing("sshd or git is not installed (Debian: apt install openssh-server git)")
+    if SSHD is None:
+        missing("sshd is not installed (Debian: apt install openssh-server)")
     if not IS_ROOT:
         pytest.skip("the login is made by useradd, which is root's")
     login = f"zt-{secrets.token_hex(4)}"
@@ -130,13 +147,40 @@ def test_readme_makes_the_same_login() -> None:
 
 
 @pytest.mark.long
+async def test_demo_is_played_as_the_page_tells_it(tmp_path: Path) -> None:
+    if CHROMIUM is None:
+        missing("chromium is not installed (Debian: apt install chromium)")
+    checkout = cloned(tmp_path)
+    story = PAGE.partition("\n## 2. ")[2].partition("\n## ")[0]
+    (suggested,) = re.findall(r"`(/zombie check \S+)`", story)
+    (leaves,) = re.findall(r"`(\w+)` ends it", story)
+    terminal = Terminal(tmp_path, ["setsid", "--ctty", *shlex.split(marked("by hand"))], checkout)
+    try:
+        await asyncio.to_thread(terminal.waits_for, PROMPT, 0, LONG.total_seconds())
+        (url, *_) = re.findall(r"http://\S+", terminal.shown)
+        async with chromium() as browser, window(browser, tmp_path) as someone:
+            await someone.page.goto(url)
+            first = someone.page.locator(".guide .chip").first
+            assert suggested in await first.inner_text()
+            await first.click()
+            card = someone.page.locator("main article", has_text=suggested.split()[-1]).first
+            await card.get_by_role("button", name="Approve").wait_for()
+            await someone.page.locator(".guide .become").first.click()
+            await card.get_by_role("button", name="Approve").click()
+            await someone.page.locator("dialog textarea").fill("I was told to")
+            await someone.page.locator("dialog").get_by_role("button", name="Approve").click()
+            await card.get_by_text("Resolved").first.wait_for()
+            assert someone.complaints == []
+        terminal.presses(f"{leaves}\n")
+        await asyncio.to_thread(ends_well, terminal)
+    finally:
+        terminal.close()
+
+
+@pytest.mark.long
 async def test_path_of_a_stranger(stranger: Stranger) -> None:
-    if (Path(sys.prefix) / "requirements.lock").read_bytes() != (ROOT / "requirements.lock").read_bytes():
-        missing("this environment was not made by the launcher from the lock")
-    clone, enter, version = marked("clone").strip().splitlines()
-    stranger.types(clone.replace("REPOSITORY", shlex.quote(str(ROOT))), stranger.folder)
-    assert enter == "cd zombie"
-    (stranger.checkout / ".venv").symlink_to(sys.prefix)  # test_launcher.py sees it being made
+    assert cloned(stranger.folder) == stranger.checkout
+    version = marked("clone").strip().splitlines()[-1]
     assert stranger.types(version).startswith("zombie ")
 
     said = ""

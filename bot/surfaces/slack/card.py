@@ -57,7 +57,7 @@ from bot.surfaces.slack.message import (
 )
 from bot.surfaces.slack.table import table_block
 from bot.surfaces.text import facts
-from bot.surfaces.view.before_after import changes
+from bot.surfaces.view.before_after import MOST_CHANGES, change_words, changes
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.core_findings import is_about_a_core
 from bot.surfaces.view.standing import APPROVE
@@ -70,7 +70,6 @@ EVIDENCE = 3
 EVIDENT = 180  # characters of one piece of evidence; the thread has all of it
 HEADING = ("Status", "Node", "Cause", "What now")
 ROW = 200
-MOST_CHANGES = 6
 MOST_LACKING = 6
 MOST_ASKERS = 3
 _STATUS_MARKS = {
@@ -123,7 +122,8 @@ def _single(group: GroupView, view: IncidentView) -> Message:
     # The buttons come before the picture: they are what a thumb looks for.
     last = [*told, *_decision(group), *heat, *_further(group, view), *feedback_block(group), *_closing(group)]
     stop = "" if view.state is State.OPENED else "."
-    words = joined(((view.headline + stop,), view.story, group.needs, (summary,) if summary else ()))
+    came = change_words(view.resolved)
+    words = joined(((view.headline + stop,), view.story, came, group.needs, (summary,) if summary else ()))
     return Message(_text(group, words), fitted(first, middle, last))
 
 
@@ -246,8 +246,8 @@ def _mark(view: IncidentView) -> str:
 
 
 def _decision(group: GroupView) -> Iterator[Block]:
-    """What a decision needs, and what can be chosen."""
-    if needs := joined((group.needs, group.approvers)):
+    """What a decision needs, who is on call, and what can be chosen."""
+    if needs := joined((group.needs, group.approvers, group.on_call)):
         yield line(*drawn(needs))
     yield from choice_blocks(group.choices)
 

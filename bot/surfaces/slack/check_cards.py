@@ -12,6 +12,7 @@ from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from typing import TypeVar
 
 from bot.domain.incident import Incident, newest
@@ -74,7 +75,7 @@ class CheckCards:
         links: Mapping[str, str] | None = None,
         why: WhyReplies | None = None,
     ) -> None:
-        """`why` says in the thread what would have changed a verdict; None: nobody does."""
+        """`why` adds to the details what would have changed a verdict; None: nobody does."""
         self._links = links or {}
         self._poster = poster
         self._storms = storms
@@ -166,10 +167,13 @@ class CheckCards:
                 await self._told_again(name, board)
         of_many = is_alarm(incident.alert) and len(board.group) > FEW
         if not (of_many and verdict.status is Status.HEALTHY):
-            for number, message in enumerate(details(verdict, incident.id, of_several=len(board.group) > 1), 1):
-                await self._poster.enqueue(name, f"details-{incident.id}-{number}", board.spot, message, under=CARD)
-        if self._why is not None and len(board.group) <= FEW:
-            self._why.begin(name, board.spot, incident, verdict, lambda: name in self._boards)
+            of_several = len(board.group) > 1
+            told = details(verdict, incident.id, of_several=of_several)
+            for reply in told:
+                await self._poster.enqueue(name, reply.part, board.spot, reply.message, under=CARD)
+            if self._why is not None and len(board.group) <= FEW:
+                again = partial(details, verdict, incident.id, of_several=of_several)
+                self._why.begin(name, board.spot, verdict, told, again, lambda: name in self._boards)
 
     def ended(self, incident: Incident) -> None:
         """Let go of a card once nothing of it is read any more."""

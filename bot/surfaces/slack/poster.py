@@ -89,8 +89,9 @@ class Poster:
     ) -> None:
         """Send a part that has to arrive: once this returns, it is sent even after a restart."""
         with self._parts.in_use(card):  # else it could be forgotten while it is written down, and be posted anew
-            if under == CARD and self._parts.get(card) is None:
-                await self._restored(card, target)  # else the part would stand beside its card, not in its thread
+            if under:
+                await self._restored(card, target, under)  # else the part would stand beside its card
+                await self._restored(card, target, name, under)  # else there would be a second of it
             pending = PendingDelivery(await self._keep(card, name, target, message, under), rank)
             part = self._parts.part(card, name, target, lambda: message, under)
             part.want(lambda: message, pending)
@@ -134,17 +135,17 @@ class Poster:
         """Take back one `hold`."""
         self._parts.let_go(card)
 
-    async def _restored(self, card: str, target: MessageTarget) -> bool:
-        if (known := self._parts.get(card)) is not None:
+    async def _restored(self, card: str, target: MessageTarget, name: str = CARD, under: str = "") -> bool:
+        if (known := self._parts.get(card, name)) is not None:
             return known.place is not None or known.pending is None  # it is posted, or is about to be
         try:
-            place = await self._outbox.place(card, CARD)
+            place = await self._outbox.place(card, name)
         except LedgerError as error:
             self._log("outbox_unavailable", card=card, error=one_line(str(error)))
             place = None
         if place is None:
             return False
-        part = Part(card, CARD, target, lambda: Message(""), place=place)
+        part = Part(card, name, target, lambda: Message(""), under, self._parts.get(card, under), place)
         part.settled.set()
         self._parts.add(part)
         return True

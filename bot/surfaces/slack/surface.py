@@ -34,8 +34,7 @@ from bot.surfaces.slack.running_steps import PROGRESS, RunningSteps
 from bot.surfaces.slack.thread import replies, voices
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import PlanWords
-from bot.surfaces.view.standing import group_of
-from bot.surfaces.view.view import is_alarm_that_waits
+from bot.surfaces.view.standing import group_of, needs_a_person
 
 REMEMBERED = 2000  # groups of which the last wording is known
 
@@ -44,7 +43,7 @@ class SlackSurface:
     """Shows groups of incidents in Slack: a `Surface`.
 
     Shape: `notices` says why an approved plan does not begin yet, `actions` whether what was done can be taken back;
-    `usual` says how long a reboot takes, `on_call` who is told of on cards of alerts that wait for a decision.
+    `usual` says how long a reboot takes, `on_call` who is told of on cards that need a person.
     """
 
     def __init__(
@@ -228,7 +227,7 @@ class SlackSurface:
             links=self._links,
             usual=await self._usual.under_way(group, self._actions) if self._usual is not None else {},
             now=self._running.looked_at.get(name),
-            on_call=await self._on_call.read() if self._on_call is not None and is_alarm_that_waits(group) else None,
+            on_call=await self._on_call.read() if self._on_call is not None and needs_a_person(group) else None,
         )
 
     @staticmethod
@@ -247,7 +246,7 @@ class SlackSurface:
         for incident in group:
             if incident.ended and incident.steps:  # of others it comes where somebody asks for it
                 await self._poster.enclose(name, spot, FileAsked(REPORT, incident.id))
-            for reply in replies(incident, self.words):
+            for reply in replies(incident, self.words, of_several=len(group) > 1):
                 if await self._outbox.place(name, reply.part) is None:
                     await self._poster.enqueue(name, reply.part, spot, reply.message, under=CARD)
 

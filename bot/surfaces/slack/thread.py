@@ -1,4 +1,8 @@
-"""What stands in the thread of a card: a verdict's details, each yes, the table of before and after, a cry for help."""
+"""What stands in the thread of a card: a verdict's details, each yes, and what the card itself has no room for.
+
+A thread is short: the evidence stands in the open in one reply, with everything else folded below it. A yes is a reply
+of its own, which is never edited. What came of it stands on the card, and in the report.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +30,7 @@ from bot.surfaces.slack.message import (
     record_line,
     titled,
 )
+from bot.surfaces.view.before_after import MOST_CHANGES, changes
 from bot.surfaces.view.context import ViewContext
 from bot.surfaces.view.plan_words import BY_NAME, PlanWords
 from bot.surfaces.view.view import IncidentView, incident_view
@@ -37,6 +42,7 @@ WORD = 160
 MOST_ROWS = 20
 CELL = 120
 NAMED = 10  # nodes to which a yes was said
+MOST_WHY, WHY = 3, 600  # sentences, and characters of each
 TOGETHER = timedelta(seconds=10)  # between the entries of one yes to several nodes
 
 
@@ -48,22 +54,33 @@ class Reply:
     message: Message
 
 
-def details(verdict: Verdict, incident: str = "", *, of_several: bool = False) -> tuple[Message, ...]:
-    """Return everything that the card leaves out, as messages for its thread.
+def details(
+    verdict: Verdict, incident: str = "", *, of_several: bool = False, why: Sequence[str] = ()
+) -> tuple[Reply, ...]:
+    """Return everything that the card leaves out, for its thread: one reply, as long as one message holds it.
 
     Shape: `of_several`: the card is a table of nodes, which has room neither for summaries nor for the heat of cores.
+    `why` are sentences that say what would have changed the verdict, where they are known by now.
     """
     title = f"{verdict.node} · zombie incidents show {incident}" if incident else verdict.node
+    blocks = [titled(title), *_details(verdict, of_several, _why(incident, why))]
     return tuple(
-        Message(escaped(f"{verdict.node}: details" + (f" ({number})" if number > 1 else "")), page)
-        for number, page in enumerate(paged([titled(title), *_details(verdict, of_several)]), 1)
+        Reply(
+            f"details-{incident}-{number}",
+            Message(escaped(f"{verdict.node}: details" + (f" ({number})" if number > 1 else "")), page),
+        )
+        for number, page in enumerate(paged(blocks), 1)
     )
 
 
-def replies(incident: Incident, words: PlanWords = BY_NAME) -> Iterator[Reply]:
-    """Yield what is said in the thread of an incident that has ended."""
+def replies(incident: Incident, words: PlanWords = BY_NAME, *, of_several: bool = False) -> Iterator[Reply]:
+    """Yield what is said in the thread of an incident that has ended.
+
+    Shape: `of_several`: the card is a table of nodes; that of one node shows before and after itself, as far as it can.
+    """
     view = incident_view(incident, ViewContext(words=words))
-    if view.resolved is not None and view.resolved.compared:
+    changed = changes(view.resolved) if view.resolved is not None else ()
+    if len(changed) > (0 if of_several else MOST_CHANGES):
         yield Reply(f"after-{view.id}", _before_and_after(view))
     if view.escalated is not None and incident.steps:
         yield Reply(f"escalated-{view.id}", _not_fixed(view))
@@ -108,7 +125,16 @@ def _yeses(incident: Incident) -> Iterator[Decision]:
         yield incident.approval
 
 
-def _details(verdict: Verdict, of_several: bool) -> Iterator[Block]:
+def _why(incident: str, why: Sequence[str]) -> Iterator[Block]:
+    """What would have changed the verdict; the sentences that are too much for it are counted."""
+    if why:
+        said = [clipped(f"• {words}", WHY) for words in why[:MOST_WHY]]
+        more = f"{len(why) - len(said)} more" if len(why) > len(said) else "Again"
+        last = f"Each was proven by a replay. {more}: zombie why {incident}"
+        yield from folded("What would have changed this verdict", "\n".join((*said, last)))
+
+
+def _details(verdict: Verdict, of_several: bool, why: Iterator[Block]) -> Iterator[Block]:
     """The evidence in the open; everything else folded, so that nobody scrolls past what was ruled out."""
     if of_several:
         yield paragraph(verdict.summary)
@@ -118,6 +144,7 @@ def _details(verdict: Verdict, of_several: bool) -> Iterator[Block]:
     if hint := rights_hint(verdict.unread):
         yield footnote(hint)
     yield from folded("The whole sentence", verdict.summary) if len(verdict.summary) > SUMMARY else ()
+    yield from why
     if any(item.source for item in verdict.evidence):
         said = [f"{item.probe}:\n" + "\n".join(item.source) for item in verdict.evidence if item.source]
         yield from folded("The node's own lines", "\n\n".join(said))

@@ -1,7 +1,7 @@
 """Why this verdict, in the thread of its card: the smallest changes of readings that would have changed it.
 
-It comes after the verdict and its details, and nothing waits for it. One that is not there yet when the bot ends never
-comes; `zombie why ID` says the same at any time.
+It is added to the verdict's details once it is known, and nothing waits for it. What is not there yet when the bot ends
+never comes; `zombie why ID` says the same at any time.
 """
 
 from __future__ import annotations
@@ -10,16 +10,12 @@ from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from typing import Any, Protocol, TypeAlias
 
 from bot.domain.errors import ZombieError
-from bot.domain.incident import Incident
 from bot.domain.verdict import Status, Verdict
-from bot.surfaces.slack.message import TEXT, Block, Message, bullets, clipped, escaped, footnote, titled
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.parts import CARD
 from bot.surfaces.slack.poster import Poster
+from bot.surfaces.slack.thread import Reply
 
-SHOWN = 3
-SAID = 600
-TITLE = "What would have changed this verdict"
 Explain: TypeAlias = Callable[[Verdict], Awaitable[Sequence[str]]]
 
 
@@ -31,8 +27,16 @@ class Tasks(Protocol):
         ...
 
 
+class Details(Protocol):
+    """Words the details of one verdict."""
+
+    def __call__(self, *, why: Sequence[str]) -> Sequence[Reply]:
+        """Return them with the sentences that say why."""
+        ...
+
+
 class WhyReplies:
-    """Posts one reply for each verdict that names a cause; `explain` returns a sentence for each change, proven."""
+    """Adds to a verdict that names a cause why it was given; `explain` returns a sentence for each change, proven."""
 
     def __init__(self, explain: Explain, poster: Poster, tasks: Tasks) -> None:
         self._explain = explain
@@ -40,39 +44,41 @@ class WhyReplies:
         self._tasks = tasks
 
     def begin(
-        self, card: str, target: MessageTarget, incident: Incident, verdict: Verdict, is_open: Callable[[], bool]
+        self,
+        card: str,
+        target: MessageTarget,
+        verdict: Verdict,
+        stand: Sequence[Reply],
+        details: Details,
+        is_open: Callable[[], bool],
     ) -> None:
-        """Begin to ask why; `is_open`: the card still changes, and is let go of by whoever changes it."""
+        """Begin to ask why.
+
+        Shape: `stand` are the details as they were posted, `details` words them again. `is_open`: the card still
+        changes, and is let go of by whoever changes it.
+        """
         is_sick = verdict.cause is not None and verdict.status in (Status.DEGRADED, Status.CRITICAL)
         if is_sick and verdict.snapshot is not None and verdict.snapshot.case is not None:
-            self._tasks.begin(self._told(card, target, incident.id, verdict, is_open), f"why {incident.id}")
+            self._tasks.begin(self._told(card, target, verdict, stand, details, is_open), f"why {card}")
 
     async def _told(
-        self, card: str, target: MessageTarget, incident: str, verdict: Verdict, is_open: Callable[[], bool]
+        self,
+        card: str,
+        target: MessageTarget,
+        verdict: Verdict,
+        stand: Sequence[Reply],
+        details: Details,
+        is_open: Callable[[], bool],
     ) -> None:
         try:
             sentences = await self._explain(verdict)
             if not sentences:
                 return
             await self._poster.adopt(card, target)
-            await self._poster.enqueue(
-                card, f"why-{incident}", target, message(verdict, incident, sentences), under=CARD
-            )
+            for reply in details(why=sentences):
+                if reply not in stand:
+                    await self._poster.enqueue(card, reply.part, target, reply.message, under=CARD)
         except ZombieError:
             return  # nothing hangs on it: the verdict and its evidence stand there
         if not is_open():
             self._poster.finished(card)
-
-
-def message(verdict: Verdict, incident: str, sentences: Sequence[str]) -> Message:
-    """Return the reply; what is too much for it is counted."""
-    said = [clipped(words, SAID) for words in sentences[:SHOWN]]
-    blocks: list[Block] = [
-        titled(f"{verdict.node}: {TITLE[0].lower()}{TITLE[1:]}"),
-        bullets([("", words) for words in said]),
-    ]
-    more = len(sentences) - len(said)
-    blocks.append(
-        footnote(f"Each was proven by a replay. {f'{more} more: ' if more else 'Again: '}zombie why {incident}")
-    )
-    return Message(clipped(escaped(f"{verdict.node}: {TITLE}. {' '.join(said)}"), TEXT), tuple(blocks))

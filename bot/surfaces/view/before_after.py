@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from bot.domain.events import Compared, Resolved
 from bot.domain.safe_text import one_line
+from bot.surfaces.view.words import Sentence
 
 LONGEST = 120
+MOST_CHANGES = 6  # on the card of one node, which has to fit a phone
 _VERDICT, _BOOT = "verdict", "boot"
 _NAMES = {
     "dying memory cgroups": "zombie memory cgroups",
@@ -38,6 +40,17 @@ def changes(resolved: Resolved) -> tuple[tuple[str, str], ...]:
     (('zombie memory cgroups', '68,440 → 12'), ('boot', 'another one: the node was rebooted'))
     """
     return tuple(_change(row) for row in resolved.compared if row.name != _VERDICT)
+
+
+def change_words(resolved: Resolved | None) -> Sentence:
+    """Return the same as one sentence, for those who hear a card; nothing where nothing was measured.
+
+    Example:
+    >>> change_words(Resolved("cured", (Compared("network device resets", "3", "0"),)))
+    ('network card resets: 3 → 0.',)
+    """
+    changed = changes(resolved) if resolved is not None else ()
+    return (f"{'; '.join(f'{name}: {value}' for name, value in changed)}.",) if changed else ()
 
 
 def unit_words(active: str, unit_file: str = "", load: str = "") -> str:

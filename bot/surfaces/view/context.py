@@ -40,7 +40,7 @@ class ViewContext:
     `waits_for` why an approved plan does not begin yet; `undoable` are those whose steps can be taken back; `usual` is
     how long the step that is under way takes as a rule; with `now` it also says how long it runs. By node: `progress`
     is how far its reading has come, `fresh` the verdict that is not on record yet. `links` are the templates of
-    `[links]` by name; `on_call` is told where a decision waits.
+    `[links]` by name; `on_call` is told where a person is needed.
     """
 
     policy: Policy | None = None

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from bot.domain.alert import TERMINAL
 from bot.domain.events import GIVE_UP, GO_ON, Cancelled, Declined, Escalated, Resolved
 from bot.domain.incident import Incident
-from bot.domain.pagerduty import OnCall
 from bot.domain.safe_text import one_line
 from bot.domain.transitions import State
 from bot.response.diagnosis.proposal import ACTING_IS_OFF
@@ -121,19 +120,29 @@ def approvers_of(context: ViewContext) -> Sentence:
     pieces: list[Piece] = []
     for piece in named or ["nobody, for [policy] names no approvers"]:
         pieces += [", " if pieces else "Who may approve: ", piece]
-    return (*pieces, ".", *_on_call(context.on_call))
+    return (*pieces, ".")
 
 
-def _on_call(found: OnCall | None) -> Sentence:
-    """Who is on call, to be asked by those who read this; by name alone, so that nobody is called."""
+def needs_a_person(group: Sequence[Incident]) -> bool:
+    """True while somebody has to decide or to answer, and where the bot leaves the node to people."""
+    return any(
+        incident.state in (State.PROPOSED, State.UNKNOWN, State.ESCALATED)
+        or (incident.withheld is not None and incident.withheld.because != ACTING_IS_OFF)
+        for incident in group
+    )
+
+
+def on_call_of(context: ViewContext) -> Sentence:
+    """Return who is on call, to be asked by those who read this; by name alone, so that nobody is called."""
+    found = context.on_call
     if found is None:
         return ()
     if found.unread:
-        return (f" Who is on call is not known: {found.unread}",)
+        return (f"Who is on call is not known: {found.unread}",)
     if not found.names:
-        return (" On call: nobody, by the schedule.",)
+        return ("On call: nobody, by the schedule.",)
     who = ", ".join(one_line(name, 60) for name in found.names[:MOST_NAMED])
-    return (f" On call: {who}.",) if found.until is None else (f" On call: {who} until ", Instant(found.until), ".")
+    return (f"On call: {who}.",) if found.until is None else (f"On call: {who} until ", Instant(found.until), ".")
 
 
 def _needed(group: Sequence[Incident]) -> int:

@@ -25,7 +25,9 @@ from bot.surfaces.view.standing import (
     choices_of,
     decision_of,
     is_undecided,
+    needs_a_person,
     needs_of,
+    on_call_of,
     sentences_of,
     short_words,
 )
@@ -59,11 +61,6 @@ _STEPS_TOLD = (State.ACTING, State.VERIFYING)
 def is_alarm(alert: Alert) -> bool:
     """True for what a source told; false where somebody asked at a surface."""
     return alert.kind not in PEOPLE
-
-
-def is_alarm_that_waits(group: Sequence[Incident]) -> bool:
-    """True while people have to decide about something that a source told."""
-    return any(incident.state is State.PROPOSED and is_alarm(incident.alert) for incident in group)
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,8 +135,8 @@ class GroupView:
     """Incidents that are shown together, on one card or in one note; the worst come first.
 
     Shape: `shows_verdicts`: it shows what was found, since nothing is decided or done yet. `choices` are what a person
-    can choose now, `needs` and `approvers` what a decision needs. `about` is what the alerts said, `askers` are those
-    who asked, as the record names them; `head` is set once all have ended.
+    can choose now, `needs` and `approvers` what a decision needs; `on_call` is told where a person is needed. `about`
+    is what the alerts said, `askers` are those who asked, as the record names them; `head` is set once all have ended.
     """
 
     incidents: tuple[IncidentView, ...]
@@ -148,6 +145,7 @@ class GroupView:
     choices: tuple[Choice, ...] = ()
     needs: Sentence = ()
     approvers: Sentence = ()
+    on_call: Sentence = ()
     about: str = ""
     askers: tuple[str, ...] = ()
     head: str = ""
@@ -214,6 +212,7 @@ def group_view(group: Sequence[Incident], context: ViewContext) -> GroupView:
         choices=tuple(choices_of(group, context.checking, context.undoable)),
         needs=needs_of(undecided, context),
         approvers=approvers_of(context) if undecided else (),
+        on_call=on_call_of(context) if needs_a_person(group) else (),
         about=_about(group),
         askers=tuple(dict.fromkeys(asker for incident in group for asker in incident.askers)),
         head=context.head if ended else "",

@@ -38,7 +38,7 @@ def test_proposed_is_short_and_leaves_commands_and_fences_to_the_dialog() -> Non
     incident = told(*WAYS[State.PROPOSED])
     message, view = shown(incident), incident_view(incident, CONTEXT)
     dialog = " ".join(strings(reason_dialog("approve", "sealed", [view])["blocks"]))
-    thread = " ".join(strings([list(reply.blocks) for reply in details(VERDICT)]))
+    thread = " ".join(strings([list(reply.message.blocks) for reply in details(VERDICT)]))
     for command in (command for step in PLAN.steps for command in step.commands):
         assert command not in words(message)
         assert command in dialog
@@ -66,9 +66,11 @@ def test_proposed_says_who_is_on_call_and_calls_nobody(found: OnCall, says: str)
     assert message is not None
     assert says in words(message)
     assert "<!channel>" not in message.text, "its notification calls nobody either"
-    ended = acting_card([told(*WAYS[State.RESOLVED])], context)
-    assert ended is not None
-    assert "On call" not in words(ended)
+    for left in (State.UNKNOWN, State.ESCALATED):
+        assert says in words(shown(told(*WAYS[left]), context)), "also where no plan waits, and a person is needed"
+    withheld = told(OPENING, TRIAGED, PlanWithheld("The login may not.", ()))
+    assert says in words(shown(withheld, context))
+    assert "On call" not in words(shown(told(*WAYS[State.RESOLVED]), context))
 
 
 def test_proposed_says_how_bad_what_it_is_what_a_yes_does_and_who_may_say_it() -> None:
@@ -187,15 +189,21 @@ def test_name_that_a_node_prints_is_no_mention() -> None:
     assert "<@" not in message.text
 
 
-def test_resolved_begins_so_and_has_its_table_in_the_thread() -> None:
+def test_resolved_begins_so_and_says_before_and_after_itself() -> None:
     incident = told(*WAYS[State.RESOLVED])
     message = shown(incident, replace(CONTEXT, undoable=frozenset((incident.id,))))
     assert message.text.startswith("Resolved: node-gpu-01")
+    assert "memory cgroups: 68,700 → 260" in message.text
+    assert "68,700 → 260" in words(message)
     asked = [(action, incident.id) for action in ("undo", "report", "check_again")]
     assert list(actions(list(message.blocks))) == [*asked, ("feedback", "")]
     rows = [block for block in message.blocks if block["type"] == "actions"]
     assert len(rows) == 1, "on a phone a row of its own for each button is a screen"
-    (reply,) = replies(incident)
+    assert list(replies(incident)) == [], "nothing is said twice"
+
+
+def test_of_several_nodes_each_has_its_table_in_the_thread() -> None:
+    (reply,) = replies(told(*WAYS[State.RESOLVED]), of_several=True)
     taken_by_slack(reply.message)
     assert not reply.message.broadcast
     assert "memory cgroups: 68,700 → 260" in reply.message.text

@@ -63,7 +63,8 @@ def marked_up(value: Any) -> Iterator[str]:
 @settings(max_examples=150, deadline=None)
 @given(arbitrary)
 def test_no_verdict_breaks_a_limit(verdict: Verdict) -> None:
-    messages = [card([], [verdict]), without_blocks(card([], [verdict])), *details(verdict)]
+    messages = [card([], [verdict]), without_blocks(card([], [verdict]))]
+    messages += [reply.message for reply in details(verdict)]
     for message in messages:
         taken_by_slack(message)
         assert not re.search(r"<[!@#]", message.text), "a mention of the node's would take effect"
@@ -92,7 +93,7 @@ def test_muted_cause_has_a_sign_of_its_own_and_says_who_accepted_it_and_why() ->
 
 
 def test_thread_has_every_line_that_the_card_has_no_room_for() -> None:
-    said = " ".join(strings([list(message.blocks) for message in details(FOUNDING)]))
+    said = " ".join(strings([list(reply.message.blocks) for reply in details(FOUNDING)]))
     for evidence in FOUNDING.evidence:
         assert all(line in said for line in evidence.source)
     for word in ("cpu-steal", "no time was stolen", "permission denied", "systemctl disable --now -- ecs.service"):

@@ -2,24 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 from bot.domain.alert import Alert
+from bot.domain.case import Case, Head
 from bot.domain.events import AlertCleared, AlertReceived, Triaged
 from bot.domain.fold import fold
 from bot.domain.growth import Growth, Look
 from bot.domain.incident import Incident
+from bot.domain.probe import Snapshot
+from bot.domain.verdict import Verdict
 from bot.response.diagnosis.progress import Underway
 from bot.surfaces.slack.check_cards import CheckCards
 from bot.surfaces.slack.message import Message
 from bot.surfaces.slack.part import MessageTarget
 from bot.surfaces.slack.poster import Poster
 from bot.surfaces.slack.storm_board import StormBoard
+from bot.surfaces.slack.why_replies import WhyReplies
 from bot.surfaces.view.plan_words import BY_NAME
-from tests.record.incidents import HEALTHY, NODE, entries
+from tests.record.incidents import HEALTHY, NODE, VERDICT, entries
 
 RECEIVED = AlertReceived(Alert("alertmanager", "g", text="pinned"), NODE, "g1", "node-health", channel="C1")
 BEGAN = datetime(2026, 11, 22, 3, tzinfo=UTC)
@@ -46,8 +50,8 @@ class Wall:
     storms: list[str] = field(default_factory=list)
     drawn: list[str] = field(default_factory=list)
 
-    def cards(self) -> CheckCards:
-        return CheckCards(cast("Poster", self), cast("StormBoard", self), BY_NAME)
+    def cards(self, why: WhyReplies | None = None) -> CheckCards:
+        return CheckCards(cast("Poster", self), cast("StormBoard", self), BY_NAME, why=why)
 
     async def adopt(self, card: str, spot: MessageTarget) -> bool:
         return self.stands
@@ -189,3 +193,39 @@ async def test_node_that_is_read_stays_on_the_card_also_where_the_record_is_behi
     await cards.begun(both, both)
     await cards.show(both[:1])
     assert wall.said[-1].startswith("2 nodes: 2 still reading")
+
+
+class Later:
+    """Work that nobody waits for, kept until it is asked for."""
+
+    def __init__(self) -> None:
+        self.works: list[Coroutine[Any, Any, None]] = []
+
+    def begin(self, work: Coroutine[Any, Any, None], name: str, /) -> None:
+        self.works.append(work)
+
+
+async def test_why_is_added_to_the_details_once_it_is_known() -> None:
+    async def explain(verdict: Verdict) -> list[str]:
+        return ["If cgroups.dying were 900, nothing would be offered.", *("More." for _ in range(4))]
+
+    wall, later = Wall(), Later()
+    cards = wall.cards(WhyReplies(explain, cast("Poster", wall), later))
+    group = [incident("i1")]
+    await cards.begun(group, group)
+    snapshot = Snapshot(NODE, group[0].opened_at, timedelta(), case=Case(Head(NODE)))
+    verdict = replace(VERDICT, node=NODE, snapshot=snapshot)
+    await cards.concluded(group[0], verdict)
+    before = wall.owed["details-i1-1"]
+    assert "would have changed" not in str(before.blocks)
+    cards.ended(group[0])
+    (work,) = later.works
+    await work
+    after = wall.owed["details-i1-1"]
+    (fold,) = [block for block in after.blocks if block not in before.blocks]
+    assert fold["title"]["text"] == "What would have changed this verdict"
+    said = str(fold["child_blocks"])
+    assert "If cgroups.dying were 900, nothing would be offered." in said
+    assert "2 more: zombie why i1" in said
+    assert sum(name.startswith("details") for name in wall.owed) == 1
+    assert wall.done == ["g1", "g1"], "let go of again"

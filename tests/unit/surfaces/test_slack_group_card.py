@@ -160,7 +160,7 @@ def test_no_incident_breaks_a_limit(state: State, steps: tuple[Step, ...], said:
     )
     if message is None:
         return
-    for one in (message, *(reply.message for reply in replies(incident))):
+    for one in (message, *(reply.message for reply in replies(incident, of_several=True))):
         taken_by_slack(one)
         taken_by_slack(without_blocks(one))
         assert not re.search(r"<(?!@[UW][A-Z0-9]+>)", one.text), "the only markup is the name of whoever decided"

@@ -113,3 +113,19 @@ async def test_reply_to_a_card_that_is_forgotten_stands_in_its_thread(tmp_path: 
         await until(lambda: len(channel.posts) == 2, "the reply")
         assert channel.threads == ["", "1700000000.000001"]
         await until(lambda: poster.parts == 0, "its being forgotten again")
+
+
+async def test_reply_that_is_worded_anew_is_edited_also_once_it_is_forgotten_and_by_another_run(tmp_path: Path) -> None:
+    async with poster_at(tmp_path) as (poster, channel, _):
+        await poster.enqueue("a", CARD, AT, Message("the verdict"))
+        await poster.enqueue("a", "evidence", AT, Message("the evidence"), under=CARD)
+        await until(lambda: len(channel.posts) == 2, "the reply")
+        poster.finished("a")
+        await until(lambda: poster.parts == 0, "its being forgotten")
+        await poster.enqueue("a", "evidence", AT, Message("and why"), under=CARD)
+        await until(lambda: channel.edits, "the edit")
+        assert (len(channel.posts), channel.edits) == (2, ["and why"])
+    async with poster_at(tmp_path) as (poster, channel, _):
+        await poster.enqueue("a", "evidence", AT, Message("said again"), under=CARD)
+        await until(lambda: channel.edits, "the edit")
+        assert (channel.posts, channel.edits) == ([], ["said again"])

@@ -54,8 +54,8 @@ def test_reading_that_the_login_may_not_have_names_what_gives_it() -> None:
     closed = Unread("kernel_log", "log: sudo refused (sudo: a password is required)")
     text = verdict_text(replace(FOUNDING, unread=(closed,)))
     assert "zombie sudoers prints the lines" in text
-    (message,) = details(replace(FOUNDING, unread=(closed,)))
-    assert "zombie sudoers prints the lines" in json.dumps(message.blocks)
+    (reply,) = details(replace(FOUNDING, unread=(closed,)))
+    assert "zombie sudoers prints the lines" in json.dumps(reply.message.blocks)
     silent = replace(FOUNDING, unread=(Unread("kernel_log", "the answer never came"),))
     assert "sudoers" not in verdict_text(silent).partition("Not read")[2]
 
